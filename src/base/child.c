@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE /* pipe2; NOLINT(bugprone-reserved-identifier) */
+#include "base/child.h"
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* Where the program is, as a shell would find it; ENOENT or EACCES if it cannot be run. Looking
+ * ourselves and not in the child gives a certain answer on any system. */
+static int find_program(const char *name, char out[OPC_PATH])
+{
+    const char *path = getenv("PATH");
+    const char *dir = strchr(name, '/') ? ""
+                      : path && *path   ? path
+                                        : "/usr/local/bin:/usr/bin:/bin";
+    int why = ENOENT;
+    for (;;) {
+        const int n = (int)strcspn(dir, ":");
+        const char *slash = n > 0 ? "/" : "";
+        if (snprintf(out, OPC_PATH, "%.*s%s%s", n, dir, slash, name) < OPC_PATH &&
+            opc_file_exists(out)) {
+            if (!opc_is_directory(out) && access(out, X_OK) == 0)
+                return 0;
+            why = EACCES;
+        }
+        if (!dir[n])
+            return why;
+        dir += n + 1;
+    }
+}
+
+static int plan_streams(posix_spawn_file_actions_t *todo, int in, int out, int output)
+{
+    int bad = in >= 0 ? posix_spawn_file_actions_adddup2(todo, in, 0)
+                      : posix_spawn_file_actions_addopen(todo, 0, "/dev/null", O_RDONLY, 0);
+    if (!bad && output >= 0)
+        bad = posix_spawn_file_actions_adddup2(todo, output, 2);
+    if (!bad && (out >= 0 || output >= 0))
+        bad = posix_spawn_file_actions_adddup2(todo, out >= 0 ? out : output, 1);
+    return bad;
+}
+
+/* posix_spawn and not fork: our memory may be most of the machine's and is not copied for it. The
+ * reason why the kernel will not run the program comes back as well. */
+static int spawn(const char *program, char *const argv[], int in, int out, int output, pid_t *pid)
+{
+    posix_spawn_file_actions_t todo;
+    posix_spawnattr_t attr;
+    if (posix_spawn_file_actions_init(&todo))
+        return ENOMEM;
+    if (posix_spawnattr_init(&attr)) {
+        posix_spawn_file_actions_destroy(&todo);
+        return ENOMEM;
+    }
+    /* No signal blocked, as it would be in a thread of the pool, and SIGPIPE not ignored. */
+    sigset_t none, pipes;
+    sigemptyset(&none);
+    sigemptyset(&pipes);
+    sigaddset(&pipes, SIGPIPE);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &pipes);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+
+    int bad = plan_streams(&todo, in, out, output);
+    if (!bad)
+        bad =
+            opc_fault_hits_system() ? EIO : posix_spawn(pid, program, &todo, &attr, argv, environ);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&todo);
+    return bad;
+}
+
+static int cannot_start(const char *name, int why, struct opc_err *err)
+{
+    const char *reason = NULL;
+    if (why == ENOENT && strchr(name, '/') && opc_file_exists(name))
+        reason = "the program named in its first line does not exist";
+    else if (why == ENOENT)
+        reason = "there is no such program; install it or give its path";
+    else if (why == EACCES)
+        reason = "it is not executable; try chmod +x";
+    else if (why == ENOEXEC)
+        reason = "it is no program; a script starts with #! and its interpreter";
+    if (reason)
+        return opc_fail(err, OPC_EIO, "cannot start %s: %s", name, reason);
+    return opc_fail_errno(err, why, "cannot start %s", name);
+}
+
+/* What a child is to get as a standard stream must not be one of ours already: 0, 1 and 2 may be
+ * free if we were started without them, but are about to be written over in the child. */
+static int clear_of_standard(int fd)
+{
+    if (fd < 0 || fd > 2)
+        return fd;
+    const int moved = fcntl(fd, F_DUPFD_CLOEXEC, 3), why = errno;
+    close(fd);
+    errno = why;
+    return moved;
+}
+
+static bool make_pipe(int fd[2])
+{
+    if (opc_fault_hits_system() || pipe2(fd, O_CLOEXEC))
+        return false;
+    fd[0] = clear_of_standard(fd[0]);
+    fd[1] = clear_of_standard(fd[1]);
+    return fd[0] >= 0 && fd[1] >= 0;
+}
+
+static int open_output(const char *path)
+{
+    if (opc_fault_hits_system())
+        return -1;
+    return clear_of_standard(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+}
+
+int opc_child_start(char *const argv[], const struct opc_child_plan *plan, struct opc_child *out,
+                    struct opc_err *err)
+{
+    static const struct opc_child_plan PLAIN;
+    if (!plan)
+        plan = &PLAIN;
+    char program[OPC_PATH];
+    const int absent = find_program(argv[0], program);
+    if (absent)
+        return cannot_start(argv[0], absent, err);
+
+    struct opc_child c = {.in = -1, .out = -1};
+    snprintf(c.name, sizeof c.name, "%s", argv[0]);
+    int to[2] = {-1, -1}, from[2] = {-1, -1}, output = -1, code = OPC_OK;
+    if ((plan->pipe_in && !make_pipe(to)) || (plan->pipe_out && !make_pipe(from)))
+        code = opc_fail_errno(err, errno, "cannot make a pipe to %s", argv[0]);
+    else if (plan->output && (output = open_output(plan->output)) < 0)
+        code = opc_fail_errno(err, errno, "cannot write %s", plan->output);
+    else {
+        const int why = spawn(program, argv, to[0], from[1], output, &c.pid);
+        if (why)
+            code = cannot_start(program, why, err);
+    }
+    close_fd(&to[0]);
+    close_fd(&from[1]);
+    close_fd(&output);
+    if (code) {
+        close_fd(&to[1]);
+        close_fd(&from[0]);
+        return code;
+    }
+    c.in = to[1];
+    c.out = from[0];
+    *out = c;
+    return OPC_OK;
+}
+
+/* write(2) for a pipe whose reader may be gone. The signal of that case is kept from this thread,
+ * and taken back if it is ours: other threads, and a SIGPIPE that was already waiting, see nothing.
+ */
+static bool write_without_signal(int fd, const void *data, size_t n)
+{
+    sigset_t pipes, before, waiting;
+    sigemptyset(&pipes);
+    sigaddset(&pipes, SIGPIPE);
+    sigpending(&waiting);
+    pthread_sigmask(SIG_BLOCK, &pipes, &before);
+    const bool done = opc_write_all(fd, data, n);
+    const int why = errno;
+    if (!done && why == EPIPE && !sigismember(&waiting, SIGPIPE)) {
+        const struct timespec at_once = {0};
+        while (sigtimedwait(&pipes, NULL, &at_once) < 0 && errno == EINTR)
+            ;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    return done;
+}
+
+/* "has ended with status 3", or what else is known about a silent partner. */
+static int gone(struct opc_child *c, const char *what, struct opc_err *err)
+{
+    /* It closes its pipes a moment before it can be waited for. */
+    for (int i = 0; i < 50 && !opc_child_poll(c); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    if (!c->done)
+        return opc_fail(err, OPC_EIO, "%s closed its %s", c->name, what);
+    if (c->status > 128)
+        return opc_fail(err, OPC_EIO, "%s was ended by signal %d", c->name, c->status - 128);
+    return opc_fail(err, OPC_EIO, "%s ended early, with exit status %d", c->name, c->status);
+}
+
+int opc_child_write(struct opc_child *c, const void *data, size_t n, struct opc_err *err)
+{
+    if (write_without_signal(c->in, data, n))
+        return OPC_OK;
+    return errno == EPIPE ? gone(c, "input", err)
+                          : opc_fail_errno(err, errno, "cannot write to %s", c->name);
+}
+
+void opc_child_close_input(struct opc_child *c)
+{
+    close_fd(&c->in);
+}
+
+/* Waits until there is something to read (its end is, too): 1, or 0 when the time is up, or -1. */
+static int readable(int fd, double until)
+{
+    for (;;) {
+        int ms = -1;
+        if (until >= 0) {
+            const double left = until - opc_now();
+            ms = left <= 0 ? 0 : left > 1e6 ? 1000000000 : (int)(left * 1e3) + 1;
+        }
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        const int n = poll(&p, 1, ms);
+        if (n >= 0 || errno != EINTR)
+            return n;
+    }
+}
+
+int opc_child_read(struct opc_child *c, void *data, size_t n, double seconds, struct opc_err *err)
+{
+    const double until = seconds < 0 ? -1 : opc_now() + seconds;
+    unsigned char *p = data;
+    while (n > 0) {
+        const int ready = until < 0 ? 1 : readable(c->out, until);
+        if (ready == 0)
+            return opc_fail(err, OPC_EIO, "%s has not answered within %g s", c->name, seconds);
+        const ssize_t got = ready < 0 || opc_fault_hits_system() ? -1 : read(c->out, p, n);
+        if (got == 0)
+            return gone(c, "output", err);
+        if (got < 0 && errno != EINTR)
+            return opc_fail_errno(err, errno, "cannot read from %s", c->name);
+        if (got > 0) {
+            p += got;
+            n -= (size_t)got;
+        }
+    }
+    return OPC_OK;
+}
+
+int opc_child_read_all(struct opc_child *c, size_t most, struct opc_text *text, struct opc_err *err)
+{
+    char piece[4096];
+    size_t sum = 0;
+    for (;;) {
+        const ssize_t got = opc_fault_hits_system() ? -1 : read(c->out, piece, sizeof piece);
+        if (got == 0)
+            return opc_text_check(text, err);
+        if (got < 0 && errno != EINTR)
+            return opc_fail_errno(err, errno, "cannot read from %s", c->name);
+        if (got < 0)
+            continue;
+        sum += (size_t)got;
+        if (sum > most)
+            return opc_fail(err, OPC_EIO, "%s printed more than %zu bytes", c->name, most);
+        opc_text_add_bytes(text, piece, (size_t)got);
+    }
+}
+
+/* wait: until it ends; otherwise only looks. */
+static bool reap(struct opc_child *c, bool wait)
+{
+    if (c->done || c->pid <= 0)
+        return true;
+    int raw;
+    pid_t pid;
+    do
+        pid = waitpid(c->pid, &raw, wait ? 0 : WNOHANG);
+    while (pid < 0 && errno == EINTR);
+    if (pid == 0)
+        return false;
+    c->done = true;
+    if (pid < 0)
+        c->status = 255; /* somebody else has waited for it */
+    else
+        c->status = WIFSIGNALED(raw) ? 128 + WTERMSIG(raw) : WEXITSTATUS(raw);
+    return true;
+}
+
+bool opc_child_poll(struct opc_child *c)
+{
+    return reap(c, false);
+}
+
+int opc_child_wait(struct opc_child *c)
+{
+    reap(c, true);
+    return c->status;
+}
+
+void opc_child_kill(struct opc_child *c, int signal)
+{
+    /* Looking first makes sure that the number has not been given to another process. */
+    if (!opc_child_poll(c))
+        kill(c->pid, signal);
+}
+
+static bool ends_within(struct opc_child *c, double seconds)
+{
+    const double until = opc_now() + seconds;
+    while (!opc_child_poll(c)) {
+        if (opc_now() >= until)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return true;
+}
+
+void opc_child_end(struct opc_child *c, double seconds)
+{
+    if (c->pid <= 0)
+        return;
+    close_fd(&c->in);
+    close_fd(&c->out);
+    if (ends_within(c, seconds))
+        return;
+    opc_child_kill(c, SIGTERM);
+    if (ends_within(c, seconds))
+        return;
+    opc_child_kill(c, SIGKILL);
+    opc_child_wait(c);
+}
+
+int opc_child_run(char *const argv[], size_t most, struct opc_text *output, struct opc_err *err)
+{
+    struct opc_child c = {.in = -1, .out = -1};
+    int code = opc_child_start(argv, &(struct opc_child_plan){.pipe_out = true}, &c, err);
+    if (code)
+        return code;
+    code = opc_child_read_all(&c, most, output, err);
+    if (code)
+        opc_child_kill(&c, SIGKILL);
+    close_fd(&c.out);
+    if (opc_child_wait(&c) != 0 && !code)
+        code = opc_fail(err, OPC_EIO, "%s failed with exit status %d", c.name, c.status);
+    return code;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* base/child.h - other programs, run as child processes.
+ *
+ * A child gets its standard streams and nothing else: no file we have opened, no blocked signal.
+ * The signal handling of the process is left alone; a child that closes its input early is an
+ * error here, not a SIGPIPE. One thread at a time may use a child. */
+#ifndef OPC_BASE_CHILD_H
+#define OPC_BASE_CHILD_H
+
+#include "base/text.h"
+#include "opc/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* {0}: its input is empty, its output goes where ours goes. */
+struct opc_child_plan {
+    bool pipe_in, pipe_out; /* its standard input, its standard output */
+    const char *output;     /* file that gets what it prints (and with pipe_out only its standard
+                             * error), appended; NULL: where ours goes */
+};
+
+struct opc_child {
+    pid_t pid;
+    int in, out;   /* our ends of the pipes; -1: none, or closed */
+    bool done;     /* it has ended; then and only then: */
+    int status;    /* its exit status, or 128 + the signal that ended it, as a shell says it */
+    char name[64]; /* argv[0], for messages */
+};
+
+/* argv[0] is looked for on the PATH; the list ends with NULL. A program that cannot be run is an
+ * error here, not an exit status later. plan may be NULL. */
+int opc_child_start(char *const argv[], const struct opc_child_plan *plan, struct opc_child *out,
+                    struct opc_err *err);
+
+/* All n bytes to its input; waits while it does not read. */
+int opc_child_write(struct opc_child *, const void *data, size_t n, struct opc_err *err);
+void opc_child_close_input(struct opc_child *); /* it reads an end of file; twice is fine */
+/* Exactly n bytes of its output. Its end, or `seconds` passing without the last of them, is an
+ * error; a negative number waits for ever. */
+int opc_child_read(struct opc_child *, void *data, size_t n, double seconds, struct opc_err *err);
+/* All it prints until it closes its output; more than `most` bytes are an error. */
+int opc_child_read_all(struct opc_child *, size_t most, struct opc_text *, struct opc_err *err);
+
+bool opc_child_poll(struct opc_child *);             /* has it ended? */
+int opc_child_wait(struct opc_child *);              /* until it has; returns its status */
+void opc_child_kill(struct opc_child *, int signal); /* after its end: nothing */
+/* Closes the pipes, gives it `seconds` to end by itself, then as long again after SIGTERM, then
+ * kills it. Safe to call on {0} and twice. */
+void opc_child_end(struct opc_child *, double seconds);
+
+/* Start with an empty input, collect what it prints, wait. An exit status other than 0 is an
+ * error; its standard error goes where ours goes. */
+int opc_child_run(char *const argv[], size_t most, struct opc_text *output, struct opc_err *err);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include "opc/err.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Long enough for two messages, so that one may quote another. */
+enum { ROOM = 2 * sizeof((struct opc_err *)0)->text + 4 };
+
+static void put(struct opc_err *err, const char text[ROOM])
+{
+    const size_t n = strnlen(text, sizeof err->text - 1);
+    memcpy(err->text, text, n);
+    err->text[n] = '\0';
+}
+
+int(opc_fail)(struct opc_err *err, enum opc_code code, const char *fmt, ...)
+{
+    if (err) {
+        char text[ROOM];
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        err->code = code;
+        put(err, text);
+    }
+    return (int)code;
+}
+
+/* What a person can do about it; "" where the reason says it all. */
+static const char *way_out(int number)
+{
+    switch (number) {
+    case ENOSPC:
+    case EDQUOT: return "; free some space or choose another place";
+    case EACCES:
+    case EPERM: return "; check the permissions or choose another place";
+    case EROFS: return "; choose another place";
+    case ENOENT: return "; check the path";
+    case ENOTDIR: return "; part of the path is a file";
+    case EISDIR: return "; name a file in it";
+    case ENAMETOOLONG: return "; choose a shorter name";
+    case EFBIG: return "; raise the limit on file sizes (ulimit -f)";
+    case EMFILE:
+    case ENFILE: return "; raise the limit on open files (ulimit -n)";
+    case EAGAIN: return "; raise the limit on processes (ulimit -u)";
+    case EIO: return "; the device or network may be failing";
+    default: return "";
+    }
+}
+
+int(opc_fail_errno)(struct opc_err *err, int number, const char *fmt, ...)
+{
+    if (err) {
+        /* A long path is cut rather than the reason. */
+        char what[sizeof err->text - 120], why[64], text[ROOM];
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(what, sizeof what, fmt, args);
+        va_end(args);
+        if (strerror_r(number, why, sizeof why))
+            snprintf(why, sizeof why, "error %d", number);
+        snprintf(text, sizeof text, "%s: %s%s", what, why, way_out(number));
+        err->code = OPC_EIO;
+        put(err, text);
+    }
+    return OPC_EIO;
+}
+
+int(opc_within)(struct opc_err *err, const char *fmt, ...)
+{
+    if (!err)
+        return OPC_EBUG;
+    char where[sizeof err->text], text[ROOM];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(where, sizeof where, fmt, args);
+    va_end(args);
+    snprintf(text, sizeof text, "%s: %s", where, err->text);
+    put(err, text);
+    return (int)err->code;
+}
+
+int opc_exit_status(int code)
+{
+    switch (code) {
+    case OPC_OK: return 0;
+    case OPC_EUSER: return 2;
+    case OPC_EDAMAGED: return 3;
+    case OPC_EDIVERGED: return 4;
+    case OPC_EENV: return 5;
+    case OPC_ESTOPPED: return 75;
+    default: return 1;
+    }
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/field.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Takes the next word off a CHOICE's "one|two|three"; false when there is none. */
+static bool next_word(const char **words, char word[OPC_TEXT_SIZE])
+{
+    if (!*words)
+        return false;
+    const size_t n = strcspn(*words, "|");
+    snprintf(word, OPC_TEXT_SIZE, "%.*s", (int)n, *words);
+    *words = (*words)[n] == '|' ? *words + n + 1 : NULL;
+    return true;
+}
+
+static double least_of(const struct opc_field *f)
+{
+    const bool whole = f->kind == OPC_INT || f->kind == OPC_INTS;
+    return whole && f->least < INT_MIN ? INT_MIN : f->least;
+}
+
+static double most_of(const struct opc_field *f)
+{
+    const bool whole = f->kind == OPC_INT || f->kind == OPC_INTS;
+    if (f->kind == OPC_TEXT && f->most > OPC_TEXT_SIZE - 1)
+        return OPC_TEXT_SIZE - 1;
+    return whole && f->most > INT_MAX ? INT_MAX : f->most;
+}
+
+/* ---- from text to value: each tells why the text will not do, or returns true
+ * -------------------- */
+
+enum { WHY = 256 };
+
+static bool no(char why[WHY], const char *fmt, ...) OPC_PRINTF(2, 3);
+static bool no(char why[WHY], const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(why, WHY, fmt, args);
+    va_end(args);
+    return false;
+}
+
+static bool parse_number(const struct opc_field *f, const char *text, double *out, char why[WHY])
+{
+    const bool whole = f->kind == OPC_INT || f->kind == OPC_INTS;
+    char least[OPC_PRINTED], most[OPC_PRINTED];
+    double v;
+    if (!opc_parse_real(text, &v) || (whole && v != floor(v)))
+        return no(why, whole ? "is not a whole number" : "is not a number");
+    if (!(v >= least_of(f) && v <= most_of(f)))
+        return no(why, "is outside [%s, %s]", opc_print_real(least_of(f), least),
+                  opc_print_real(most_of(f), most));
+    *out = v;
+    return true;
+}
+
+static bool parse_list(const struct opc_field *f, const char *text, struct opc_reals *out,
+                       char why[WHY])
+{
+    const size_t length = strlen(text);
+    const bool open = text[0] == '[', closed = length > 1 && text[length - 1] == ']';
+    if (open != closed)
+        return no(why, "lacks a bracket; write [1, 2, 3]");
+    const char *c = text + open, *end = text + length - closed;
+    out->n = 0;
+    c += strspn(c, " ");
+    while (c < end) {
+        char one[48], fault[WHY] = "is too long";
+        const size_t n = strcspn(c, ", ]");
+        if (out->n == OPC_LIST_MOST)
+            return no(why, "has more than %d elements", OPC_LIST_MOST);
+        snprintf(one, sizeof one, "%.*s", (int)n, c);
+        if (n >= sizeof one || !parse_number(f, one, &out->at[out->n], fault))
+            return no(why, "will not do: element %d, '%s', %.150s", out->n + 1, one, fault);
+        out->n++;
+        c += n + strspn(c + n, " ");
+        if (c < end && *c++ != ',')
+            return no(why, "lacks a comma; write [1, 2, 3]");
+        c += strspn(c, " ");
+    }
+    return true;
+}
+
+static bool parse_bool(const char *text, bool *out, char why[WHY])
+{
+    static const char *const WORD[] = {"false", "true", "no", "yes", "off", "on"};
+    for (int i = 0; i < 6; i++)
+        if (!strcmp(text, WORD[i])) {
+            *out = i % 2;
+            return true;
+        }
+    return no(why, "is neither true nor false");
+}
+
+static bool parse_choice(const struct opc_field *f, const char *text, int *out, char why[WHY])
+{
+    char word[OPC_TEXT_SIZE] = "", meant[OPC_TEXT_SIZE] = "";
+    const char *rest = f->words;
+    int nearest = INT_MAX, used = snprintf(why, WHY, "is none of");
+    for (int i = 0; next_word(&rest, word); i++) {
+        if (!strcmp(text, word)) {
+            *out = i;
+            return true;
+        }
+        if (opc_nearer(text, word, &nearest))
+            memcpy(meant, word, sizeof meant);
+        if (used < WHY)
+            used += snprintf(why + used, (size_t)(WHY - used), "%s %s", i ? "," : "", word);
+    }
+    if (*meant && used < WHY)
+        snprintf(why + used, (size_t)(WHY - used), "; did you mean '%s'?", meant);
+    return false;
+}
+
+static bool parse_text(const struct opc_field *f, const char *text, char why[WHY])
+{
+    const double n = (double)strlen(text);
+    if (n >= least_of(f) && n <= most_of(f))
+        return true;
+    if (n == 0)
+        return no(why, "is empty");
+    return no(why, "has %.0f characters, not %.0f to %.0f", n, least_of(f), most_of(f));
+}
+
+/* Writes the value only when it is good. */
+static bool parse(const struct opc_field *f, void *values, const char *text, char why[WHY])
+{
+    unsigned char *at = (unsigned char *)values + f->offset;
+    double real = 0;
+    int whole = 0;
+    bool yes = false;
+    struct opc_reals reals = {0};
+    struct opc_ints ints = {0};
+    switch (f->kind) {
+    case OPC_INT:
+        if (!parse_number(f, text, &real, why))
+            return false;
+        whole = (int)real;
+        memcpy(at, &whole, sizeof whole);
+        return true;
+    case OPC_REAL:
+        if (!parse_number(f, text, &real, why))
+            return false;
+        memcpy(at, &real, sizeof real);
+        return true;
+    case OPC_BOOL:
+        if (!parse_bool(text, &yes, why))
+            return false;
+        memcpy(at, &yes, sizeof yes);
+        return true;
+    case OPC_TEXT:
+        if (!parse_text(f, text, why))
+            return false;
+        memset(at, 0, OPC_TEXT_SIZE);
+        snprintf((char *)at, OPC_TEXT_SIZE, "%s", text);
+        return true;
+    case OPC_CHOICE:
+        if (!parse_choice(f, text, &whole, why))
+            return false;
+        memcpy(at, &whole, sizeof whole);
+        return true;
+    case OPC_INTS:
+        if (!parse_list(f, text, &reals, why))
+            return false;
+        ints.n = reals.n;
+        for (int i = 0; i < reals.n; i++)
+            ints.at[i] = (int)reals.at[i];
+        memcpy(at, &ints, sizeof ints);
+        return true;
+    case OPC_REALS:
+        if (!parse_list(f, text, &reals, why))
+            return false;
+        memcpy(at, &reals, sizeof reals);
+        return true;
+    }
+    return false;
+}
+
+/* ---- setting
+ * ------------------------------------------------------------------------------------- */
+
+/* prefix is "" or "section." */
+static int set(const struct opc_field *f, void *values, const char *prefix, const char *text,
+               struct opc_err *err)
+{
+    char why[WHY];
+    if (parse(f, values, text, why))
+        return OPC_OK;
+    return opc_fail(err, OPC_EUSER, "%s%s = %.80s %s (default %s: %s)", prefix, f->name,
+                    *text ? text : "''", why, *f->fallback ? f->fallback : "''", f->help);
+}
+
+const struct opc_field *opc_section_find(const struct opc_section *s, const char *name)
+{
+    for (int i = 0; i < s->n; i++)
+        if (!strcmp(s->fields[i].name, name))
+            return &s->fields[i];
+    return NULL;
+}
+
+static int unknown_field(const struct opc_section *s, const char *name, struct opc_err *err)
+{
+    const char *best = NULL;
+    int nearest = INT_MAX;
+    for (int i = 0; i < s->n; i++)
+        if (opc_nearer(name, s->fields[i].name, &nearest))
+            best = s->fields[i].name;
+    if (best)
+        return opc_fail(err, OPC_EUSER, "%s has no setting '%s'; did you mean '%s'?", s->name, name,
+                        best);
+    return opc_fail(err, OPC_EUSER, "%s has no setting '%s'; 'opc config %s' lists them", s->name,
+                    name, s->name);
+}
+
+int opc_section_set(const struct opc_section *s, void *values, const char *name, const char *text,
+                    struct opc_err *err)
+{
+    const struct opc_field *f = opc_section_find(s, name);
+    return f ? set(f, values, "", text, err) : unknown_field(s, name, err);
+}
+
+int opc_section_defaults(const struct opc_section *s, void *values, struct opc_err *err)
+{
+    memset(values, 0, s->size);
+    for (int i = 0; i < s->n; i++) {
+        const struct opc_field *f = &s->fields[i];
+        char why[WHY];
+        if (!parse(f, values, f->fallback, why))
+            return opc_fail(err, OPC_EBUG, "the default of %s.%s, %s, %s", s->name, f->name,
+                            f->fallback, why);
+    }
+    return OPC_OK;
+}
+
+static int unknown_section(const struct opc_part *part, int parts, const char *key,
+                           struct opc_err *err)
+{
+    char name[64];
+    const char *dot = strchr(key, '.'), *best = NULL;
+    int nearest = INT_MAX;
+    if (!dot) {
+        /* The section may just have been left out. */
+        for (int i = 0; i < parts; i++)
+            if (opc_section_find(part[i].section, key))
+                return opc_fail(err, OPC_EUSER, "there is no setting '%s'; did you mean '%s.%s'?",
+                                key, part[i].section->name, key);
+        dot = key + strlen(key);
+    }
+    snprintf(name, sizeof name, "%.*s", (int)(dot - key), key);
+    for (int i = 0; i < parts; i++)
+        if (opc_nearer(name, part[i].section->name, &nearest))
+            best = part[i].section->name;
+    if (best)
+        return opc_fail(err, OPC_EUSER, "there is no setting '%s'; did you mean '%s%s'?", key, best,
+                        *dot ? dot : ".*");
+    return opc_fail(err, OPC_EUSER, "there is no setting '%s'; 'opc config --list' shows what is",
+                    key);
+}
+
+int opc_parts_set(const struct opc_part *part, int parts, const char *key, const char *text,
+                  struct opc_err *err)
+{
+    for (int i = 0; i < parts; i++) {
+        const struct opc_section *s = part[i].section;
+        const size_t n = strlen(s->name);
+        if (strncmp(key, s->name, n) || key[n] != '.')
+            continue;
+        char prefix[64];
+        snprintf(prefix, sizeof prefix, "%s.", s->name);
+        const struct opc_field *f = opc_section_find(s, key + n + 1);
+        return f ? set(f, part[i].values, prefix, text, err) : unknown_field(s, key + n + 1, err);
+    }
+    return unknown_section(part, parts, key, err);
+}
+
+/* ---- from value to text
+ * ---------------------------------------------------------------------------- */
+
+void opc_field_print(const struct opc_field *f, const void *values, struct opc_text *t)
+{
+    const unsigned char *at = (const unsigned char *)values + f->offset;
+    double real;
+    int whole;
+    bool yes;
+    struct opc_reals reals;
+    struct opc_ints ints;
+    char word[OPC_TEXT_SIZE];
+    const char *rest = f->words;
+    switch (f->kind) {
+    case OPC_INT:
+        memcpy(&whole, at, sizeof whole);
+        opc_text_addf(t, "%d", whole);
+        break;
+    case OPC_REAL:
+        memcpy(&real, at, sizeof real);
+        opc_text_add_real(t, real);
+        break;
+    case OPC_BOOL:
+        memcpy(&yes, at, sizeof yes);
+        opc_text_add(t, yes ? "true" : "false");
+        break;
+    case OPC_TEXT: opc_text_add(t, (const char *)at); break;
+    case OPC_CHOICE:
+        memcpy(&whole, at, sizeof whole);
+        for (int i = 0; next_word(&rest, word); i++)
+            if (i == whole)
+                opc_text_add(t, word);
+        break;
+    case OPC_INTS:
+        memcpy(&ints, at, sizeof ints);
+        opc_text_add(t, "[");
+        for (int i = 0; i < ints.n; i++)
+            opc_text_addf(t, "%s%d", i ? ", " : "", ints.at[i]);
+        opc_text_add(t, "]");
+        break;
+    case OPC_REALS:
+        memcpy(&reals, at, sizeof reals);
+        opc_text_add(t, "[");
+        for (int i = 0; i < reals.n; i++) {
+            opc_text_add(t, i ? ", " : "");
+            opc_text_add_real(t, reals.at[i]);
+        }
+        opc_text_add(t, "]");
+        break;
+    }
+}
+
+/* ---- the page a user reads
+ * --------------------------------------------------------------------------- */
+
+enum { SETTING, TYPE, DEFAULT, ALLOWED, MEANING, COLUMNS };
+
+static void add_range(const struct opc_field *f, struct opc_text *t)
+{
+    const double least = least_of(f), most = most_of(f);
+    if (isinf(least) && isinf(most))
+        return;
+    if (!isinf(least)) {
+        opc_text_add(t, isinf(most) ? ">= " : "");
+        opc_text_add_real(t, least);
+    }
+    opc_text_add(t, isinf(least) ? "<= " : isinf(most) ? "" : " .. ");
+    if (!isinf(most))
+        opc_text_add_real(t, most);
+    opc_text_add(t, f->kind == OPC_INTS || f->kind == OPC_REALS ? " each" : "");
+}
+
+static void add_meaning(const struct opc_field *f, struct opc_text *t)
+{
+    char word[OPC_TEXT_SIZE];
+    const char *rest = f->words;
+    opc_text_add(t, f->help);
+    for (int i = 0; next_word(&rest, word); i++)
+        opc_text_addf(t, "%s%s", i ? ", " : ": ", word);
+}
+
+/* One cell of the page; the row of a NULL field is the head. */
+static void add_cell(const struct opc_field *f, int column, struct opc_text *t)
+{
+    static const char *const HEAD[] = {"setting", "type", "default", "allowed", "meaning"};
+    static const char *const NAME[] = {"int", "real", "bool", "text", "choice", "ints", "reals"};
+    if (!f) {
+        opc_text_add(t, HEAD[column]);
+        return;
+    }
+    switch (column) {
+    case SETTING: opc_text_add(t, f->name); break;
+    case TYPE: opc_text_add(t, NAME[f->kind]); break;
+    case DEFAULT: opc_text_add(t, f->fallback); break;
+    case ALLOWED:
+        if (f->kind == OPC_TEXT)
+            opc_text_add(t, f->least >= 1 ? "not empty" : "");
+        else if (f->kind != OPC_BOOL && f->kind != OPC_CHOICE)
+            add_range(f, t);
+        break;
+    case MEANING: add_meaning(f, t); break;
+    }
+}
+
+/* Words of `text` broken into lines of at most `width`, the later ones behind `indent` spaces. */
+static void add_wrapped(struct opc_text *t, const char *text, size_t indent, size_t width)
+{
+    for (size_t used = 0; *text;) {
+        const size_t n = strcspn(text, " ");
+        if (used > 0 && used + 1 + n > width) {
+            opc_text_add(t, "\n");
+            opc_text_pad(t, indent);
+            used = 0;
+        }
+        opc_text_add(t, used > 0 ? " " : "");
+        opc_text_add_bytes(t, text, n);
+        used += n + (used > 0);
+        text += n + strspn(text + n, " ");
+    }
+}
+
+void opc_section_describe(const struct opc_section *s, struct opc_text *t)
+{
+    enum { PAGE = 100, NARROWEST = 30, GAP = 2 };
+    struct opc_text cell = {0};
+    size_t width[COLUMNS] = {0}, indent = GAP;
+    for (int column = 0; column < MEANING; column++) {
+        for (int i = -1; i < s->n; i++) {
+            opc_text_clear(&cell);
+            add_cell(i < 0 ? NULL : &s->fields[i], column, &cell);
+            if (cell.used > width[column])
+                width[column] = cell.used;
+        }
+        indent += width[column] + GAP;
+    }
+    opc_text_addf(t, "%s - %s\n\n", s->name, s->help);
+    for (int i = -1; i < s->n; i++) {
+        const struct opc_field *f = i < 0 ? NULL : &s->fields[i];
+        opc_text_pad(t, GAP);
+        for (int column = 0; column < MEANING; column++) {
+            const size_t before = t->used;
+            add_cell(f, column, t);
+            if (!t->failed)
+                opc_text_pad(t, width[column] + GAP - (t->used - before));
+        }
+        opc_text_clear(&cell);
+        add_cell(f, MEANING, &cell);
+        add_wrapped(t, opc_text_get(&cell), indent,
+                    indent + NARROWEST < PAGE ? PAGE - indent : NARROWEST);
+        opc_text_add(t, "\n");
+    }
+    t->failed |= cell.failed;
+    opc_text_free(&cell);
+}
+
+void opc_section_markdown(const struct opc_section *s, struct opc_text *t)
+{
+    struct opc_text cell = {0};
+    for (int i = -1; i < s->n; i++) {
+        for (int column = 0; column < COLUMNS; column++) {
+            const bool code = i >= 0 && (column == SETTING || column == DEFAULT);
+            opc_text_clear(&cell);
+            add_cell(i < 0 ? NULL : &s->fields[i], column, &cell);
+            opc_text_add(t, "| ");
+            opc_text_add(t, code && cell.used ? "`" : "");
+            if (i >= 0 && column == SETTING)
+                opc_text_addf(t, "%s.", s->name);
+            for (size_t k = 0; k < cell.used; k++)
+                opc_text_addf(t, cell.at[k] == '|' ? "\\%c" : "%c", cell.at[k]);
+            opc_text_add(t, code && cell.used ? "` " : " ");
+        }
+        opc_text_add(t, i < 0 ? "|\n|---|---|---|---|---|\n" : "|\n");
+    }
+    t->failed |= cell.failed;
+    opc_text_free(&cell);
+}

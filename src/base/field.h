@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* base/field.h - settings, declared once.
+ *
+ * A module lists its settings in one table; struct, defaults, parser, saved copy and the page a
+ * user reads are all made from it:
+ *
+ *     #define OPC_SAC_FIELDS(X)                                                                 \
+ *         // kind   name       fallback   least  most  help
+ *         X(REAL,   discount,  "0.99",    0,     1,    "gamma, the discount of eq. 1")           \
+ *         X(INTS,   hidden,    "[64, 64]", 1,    4096, "widths of the hidden layers")            \
+ *         X(CHOICE, critics,   "double",  "single|double", , "how many critics are trained")
+ *
+ *     struct opc_sac_config {                       // in the module's header
+ *         OPC_SAC_FIELDS(OPC_MEMBER)
+ *     };
+ *
+ *     #define SELF struct opc_sac_config            // in its source file
+ *     const struct opc_section opc_sac_section =
+ *         OPC_SECTION("sac", "soft actor-critic", OPC_SAC_FIELDS);
+ *     #undef SELF
+ *
+ * least and most bound the value of an INT or REAL, each element of INTS and REALS, the length in
+ * bytes of a TEXT (at most 255), and nothing for a BOOL. A CHOICE has its words there instead, in
+ * the order of the enum its int stands for. */
+#ifndef OPC_BASE_FIELD_H
+#define OPC_BASE_FIELD_H
+
+#include "base/text.h"
+#include "opc/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { OPC_TEXT_SIZE = 256, OPC_LIST_MOST = 16 };
+
+struct opc_ints {
+    int n, at[OPC_LIST_MOST];
+};
+struct opc_reals {
+    int n;
+    double at[OPC_LIST_MOST];
+};
+
+enum opc_kind { OPC_INT, OPC_REAL, OPC_BOOL, OPC_TEXT, OPC_CHOICE, OPC_INTS, OPC_REALS };
+
+struct opc_field {
+    const char *name;
+    enum opc_kind kind;
+    size_t offset;        /* of the member */
+    const char *fallback; /* the default, as a user would write it */
+    double least, most;
+    const char *words; /* "one|two|three"; NULL unless OPC_CHOICE */
+    const char *help;  /* one sentence, no full stop */
+};
+
+struct opc_section {
+    const char *name, *help; /* as in name.field */
+    const struct opc_field *fields;
+    int n;
+    size_t size; /* of the struct */
+};
+
+#define OPC_MEMBER(kind, name, ...) OPC_MEMBER_##kind(name)
+#define OPC_MEMBER_INT(name) int name;
+#define OPC_MEMBER_REAL(name) double name;
+#define OPC_MEMBER_BOOL(name) bool name;
+#define OPC_MEMBER_TEXT(name) char name[OPC_TEXT_SIZE];
+#define OPC_MEMBER_CHOICE(name) int name;
+#define OPC_MEMBER_INTS(name) struct opc_ints name;
+#define OPC_MEMBER_REALS(name) struct opc_reals name;
+
+#define OPC_ROW(kind, name, fallback, least, most, help)                                           \
+    {#name, OPC_##kind, offsetof(SELF, name), fallback, OPC_LIMITS_##kind(least, most), help},
+#define OPC_LIMITS_INT(least, most) least, most, NULL
+#define OPC_LIMITS_REAL(least, most) least, most, NULL
+#define OPC_LIMITS_BOOL(least, most) 0, 1, NULL
+#define OPC_LIMITS_TEXT(least, most) least, most, NULL
+#define OPC_LIMITS_CHOICE(words, none) 0, 0, words
+#define OPC_LIMITS_INTS(least, most) least, most, NULL
+#define OPC_LIMITS_REALS(least, most) least, most, NULL
+
+#define OPC_ONE(...) +1
+#define OPC_SECTION(name, help, FIELDS)                                                            \
+    {                                                                                              \
+        name, help, (const struct opc_field[]){FIELDS(OPC_ROW)}, 0 FIELDS(OPC_ONE), sizeof(SELF)   \
+    }
+
+/* Clears the whole struct and sets every field to its fallback; one that does not parse is a bug
+ * of ours, OPC_EBUG. */
+int opc_section_defaults(const struct opc_section *, void *values, struct opc_err *err);
+/* NULL if there is none of that name. */
+const struct opc_field *opc_section_find(const struct opc_section *, const char *name);
+/* The fields of a section are fields[0 .. n-1], for who wants to go through them. */
+
+/* Sets one field from text; on failure (OPC_EUSER) values are as before. Numbers are written as in
+ * text.h, and an INT also as 1e6; a BOOL is true, false, yes, no, on or off; a list is [1, 2, 3]
+ * or 1,2,3, and [] or nothing when empty. */
+int opc_section_set(const struct opc_section *, void *values, const char *name, const char *text,
+                    struct opc_err *err);
+/* Appends the value in the one way it is printed; setting a field from it changes nothing. */
+void opc_field_print(const struct opc_field *, const void *values, struct opc_text *);
+
+/* All the settings of a program: its sections, each with the struct it fills. */
+struct opc_part {
+    const struct opc_section *section;
+    void *values;
+};
+/* key is "section.field". */
+int opc_parts_set(const struct opc_part *, int parts, const char *key, const char *text,
+                  struct opc_err *err);
+
+/* The page for a terminal of 100 columns. */
+void opc_section_describe(const struct opc_section *, struct opc_text *);
+/* The same as a Markdown table. */
+void opc_section_markdown(const struct opc_section *, struct opc_text *);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/file.h"
+
+#include "base/fault.h"
+#include "opc/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUFFER = 1 << 16, TRIES = 100 };
+
+struct opc_save {
+    int fd;      /* -1: closed */
+    int failure; /* errno of the first write that failed */
+    size_t used; /* bytes in the buffer */
+    char path[OPC_PATH], temporary[OPC_PATH];
+    unsigned char buffer[BUFFER];
+};
+
+bool opc_write_all(int fd, const void *data, size_t n)
+{
+    const unsigned char *p = data;
+    while (n > 0) {
+        /* A short count is no error and leaves errno alone: go on until there is one. */
+        const ssize_t done = opc_fault_hits_system() ? -1 : write(fd, p, n);
+        if (done < 0 && errno != EINTR)
+            return false;
+        if (done > 0) {
+            p += done;
+            n -= (size_t)done;
+        }
+    }
+    return true;
+}
+
+static int open_temporary(struct opc_save *s)
+{
+    /* Left-overs of a killed process may be in the way, hence another number. */
+    for (int i = 0; i < TRIES; i++) {
+        const int n = snprintf(s->temporary, OPC_PATH, "%s.%ld.%d.tmp", s->path, (long)getpid(), i);
+        if (n >= OPC_PATH) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        if (opc_fault_hits_system())
+            return -1;
+        const int fd = open(s->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+int opc_save_begin(const char *path, struct opc_save **out, struct opc_err *err)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+        return opc_fail(err, OPC_EUSER, "cannot write %s: it exists and is not a file", path);
+    const size_t n = strlen(path);
+    if (n >= OPC_PATH)
+        return opc_fail_errno(err, ENAMETOOLONG, "cannot write %s", path);
+
+    struct opc_save *s = opc_alloc(1, sizeof *s);
+    if (!s)
+        return opc_fail(err, OPC_ENOMEM, "no room for a buffer to write %s", path);
+    memcpy(s->path, path, n);
+    s->fd = open_temporary(s);
+    if (s->fd < 0) {
+        opc_fail_errno(err, errno, "cannot write %s", path);
+        opc_free(s);
+        return OPC_EIO;
+    }
+    *out = s;
+    return OPC_OK;
+}
+
+static void put(struct opc_save *s, const void *data, size_t n)
+{
+    if (!s->failure && !opc_write_all(s->fd, data, n))
+        s->failure = errno;
+}
+
+static void flush(struct opc_save *s)
+{
+    put(s, s->buffer, s->used);
+    s->used = 0;
+}
+
+void opc_save_bytes(struct opc_save *s, const void *data, size_t n)
+{
+    if (n > BUFFER - s->used)
+        flush(s);
+    if (n >= BUFFER)
+        put(s, data, n);
+    else if (n > 0) {
+        memcpy(s->buffer + s->used, data, n);
+        s->used += n;
+    }
+}
+
+/* Makes the new name itself last: the entry in its directory. */
+static bool sync_parent(const char *path)
+{
+    char parent[OPC_PATH];
+    if (opc_path_parent(parent, path, NULL) || opc_fault_hits_system())
+        return false;
+    const int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == EACCES; /* may be entered but not read: nothing more can be done */
+    /* Some network file systems cannot sync a directory, and need not. */
+    const bool done = fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
+    const int why = errno;
+    close(fd);
+    errno = why;
+    return done;
+}
+
+int opc_save_end(struct opc_save *s, struct opc_err *err)
+{
+    flush(s);
+    if (!s->failure && (opc_fault_hits_system() || fsync(s->fd)))
+        s->failure = errno;
+    /* A network file system may tell only now that there is no room. */
+    if (close(s->fd) && !s->failure)
+        s->failure = errno;
+    s->fd = -1;
+    if (!s->failure && (opc_fault_hits_system() || rename(s->temporary, s->path)))
+        s->failure = errno;
+
+    int code = OPC_OK;
+    if (s->failure)
+        code = opc_fail_errno(err, s->failure, "cannot write %s", s->path);
+    else {
+        s->temporary[0] = '\0';
+        if (!sync_parent(s->path))
+            code = opc_fail_errno(err, errno, "%s is written but may not survive a power cut",
+                                  s->path);
+    }
+    opc_save_drop(s);
+    return code;
+}
+
+void opc_save_drop(struct opc_save *s)
+{
+    if (!s)
+        return;
+    if (s->fd >= 0)
+        close(s->fd);
+    if (s->temporary[0])
+        unlink(s->temporary);
+    opc_free(s);
+}
+
+int opc_file_write(const char *path, const void *data, size_t n, struct opc_err *err)
+{
+    struct opc_save *s = NULL;
+    const int code = opc_save_begin(path, &s, err);
+    if (code)
+        return code;
+    opc_save_bytes(s, data, n);
+    return opc_save_end(s, err);
+}
+
+int opc_file_read(const char *path, size_t most, char **out, size_t *n, struct opc_err *err)
+{
+    const int fd = opc_fault_hits_system() ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return opc_fail_errno(err, errno, "cannot read %s", path);
+    /* The size is a first guess: a pipe or a file in /proc tells none, and a file may grow. */
+    struct stat st;
+    size_t room = fstat(fd, &st) == 0 && st.st_size > 0 ? (size_t)st.st_size : BUFFER;
+    if (room > most)
+        room = most;
+    size_t used = 0;
+    char *all = opc_alloc(room + 1, 1);
+    int code = OPC_OK;
+    while (all) {
+        /* One byte more than fits tells a file that just fits from one that is too long. */
+        const ssize_t got = opc_fault_hits_system() ? -1 : read(fd, all + used, room + 1 - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            code = opc_fail_errno(err, errno, "cannot read %s", path);
+        if (got <= 0)
+            break;
+        used += (size_t)got;
+        if (used > most) {
+            code =
+                opc_fail(err, OPC_EUSER, "cannot read %s: it has more than %zu bytes", path, most);
+            break;
+        }
+        if (used > room) {
+            const size_t larger = room < most / 2 ? 2 * room : most;
+            char *copy = opc_alloc(larger + 1, 1);
+            if (copy)
+                memcpy(copy, all, used);
+            opc_free(all);
+            all = copy;
+            room = larger;
+        }
+    }
+    close(fd);
+    if (!all)
+        return opc_fail(err, OPC_ENOMEM, "cannot read %s: no room for its %zu bytes", path, room);
+    if (code) {
+        opc_free(all);
+        return code;
+    }
+    all[used] = '\0';
+    *out = all;
+    if (n)
+        *n = used;
+    return OPC_OK;
+}
+
+bool opc_file_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+bool opc_is_directory(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+int opc_make_directories(const char *path, struct opc_err *err)
+{
+    char part[OPC_PATH];
+    const size_t n = strlen(path);
+    if (n >= sizeof part)
+        return opc_fail_errno(err, ENAMETOOLONG, "cannot make directory %s", path);
+    /* a, a/b, a/b/c: each up to, but without, a slash or the end */
+    for (size_t i = 1; i <= n; i++) {
+        if ((path[i] != '/' && path[i] != '\0') || path[i - 1] == '/')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if ((opc_fault_hits_system() || mkdir(part, 0777)) &&
+            !(errno == EEXIST && opc_is_directory(part)))
+            return opc_fail_errno(err, errno == EEXIST ? ENOTDIR : errno,
+                                  "cannot make directory %s", part);
+    }
+    return OPC_OK;
+}
+
+int opc_path_join(char out[OPC_PATH], const char *dir, const char *name, struct opc_err *err)
+{
+    if (name[0] == '/')
+        dir = "";
+    const size_t n = strlen(dir);
+    const char *slash = n > 0 && dir[n - 1] != '/' ? "/" : "";
+    if (snprintf(out, OPC_PATH, "%s%s%s", dir, slash, name) >= OPC_PATH)
+        return opc_fail(err, OPC_EUSER, "path is too long: %s%s%s", dir, slash, name);
+    return OPC_OK;
+}
+
+int opc_path_parent(char out[OPC_PATH], const char *path, struct opc_err *err)
+{
+    size_t n = (size_t)(opc_path_name(path) - path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    if (n >= OPC_PATH)
+        return opc_fail(err, OPC_EUSER, "path is too long: %s", path);
+    snprintf(out, OPC_PATH, "%.*s", n > 0 ? (int)n : 1, n > 0 ? path : ".");
+    return OPC_OK;
+}
+
+const char *opc_path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "opc/mem.h"
+
+#include "base/fault.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASAN 1
+#endif
+#endif
+#ifdef ASAN
+#include <sanitizer/asan_interface.h>
+#define HIDE(p, n) ASAN_POISON_MEMORY_REGION(p, n)
+#define SHOW(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
+#else
+#define HIDE(p, n) ((void)(p), (void)(n))
+#define SHOW(p, n) ((void)(p), (void)(n))
+#endif
+
+void *opc_alloc(size_t count, size_t each)
+{
+    if (opc_fault_hits_alloc() || (each && count > (SIZE_MAX - OPC_ALIGN) / each))
+        return NULL;
+    /* calloc and not aligned_alloc: fresh pages are zero already, so a buffer of gigabytes costs
+     * nothing until it is used. The word before the block remembers where calloc put it; there is
+     * room for it because calloc aligns at least to a pointer. */
+    const size_t bytes = count * each;
+    unsigned char *raw = calloc(1, bytes + OPC_ALIGN);
+    if (!raw)
+        return NULL;
+    unsigned char *p = raw + OPC_ALIGN - (uintptr_t)raw % OPC_ALIGN;
+    memcpy(p - sizeof raw, &raw, sizeof raw);
+    /* The gaps on both sides would hide an index that is off by a few from the sanitizer. */
+    HIDE(raw, (size_t)(p - raw));
+    HIDE(p + bytes, OPC_ALIGN - (size_t)(p - raw));
+    return p;
+}
+
+void opc_free(void *p)
+{
+    if (!p)
+        return;
+    unsigned char *raw;
+    SHOW((unsigned char *)p - sizeof raw, sizeof raw);
+    memcpy(&raw, (unsigned char *)p - sizeof raw, sizeof raw);
+    free(raw);
+}
+
+char *opc_strdup(const char *text)
+{
+    const size_t bytes = strlen(text) + 1;
+    char *copy = opc_alloc(bytes, 1);
+    return copy ? memcpy(copy, text, bytes) : NULL;
+}
+
+int opc_arena_create(size_t size, struct opc_arena *out, struct opc_err *err)
+{
+    size = opc_arena_need(size, 1);
+    unsigned char *base = opc_alloc(size, 1);
+    if (!base)
+        return opc_fail(err, OPC_ENOMEM, "no room for %zu bytes of scratch memory", size);
+    *out = (struct opc_arena){.base = base, .size = size};
+    HIDE(base, size);
+    return OPC_OK;
+}
+
+void opc_arena_destroy(struct opc_arena *a)
+{
+    if (!a)
+        return;
+    if (a->base)
+        SHOW(a->base, a->size);
+    opc_free(a->base);
+    *a = (struct opc_arena){0};
+}
+
+void *opc_arena_take(struct opc_arena *a, size_t count, size_t each)
+{
+    const size_t bytes = opc_arena_need(count, each);
+    if ((each && count > SIZE_MAX / 2 / each) || bytes > a->size - a->used) {
+        fprintf(stderr, "opc: bug: scratch arena of %zu bytes has %zu left, %zu x %zu wanted\n",
+                a->size, a->size - a->used, count, each);
+        abort();
+    }
+    void *p = a->base + a->used;
+    SHOW(p, bytes);
+    a->used += bytes;
+    if (a->used > a->peak)
+        a->peak = a->used;
+    return p;
+}
+
+void opc_arena_rewind(struct opc_arena *a, size_t mark)
+{
+    HIDE(a->base + mark, a->used - mark);
+    a->used = mark;
+}

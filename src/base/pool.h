@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* base/pool.h - the only place that makes threads.
+ *
+ * Work is a number of items cut into chunks of a fixed size, whatever the number of threads;
+ * threads take the next chunk as they come. A chunk must write only what belongs to its items, and
+ * a sum over chunks goes through one slot per chunk, added in order by the caller. Results then
+ * cannot depend on how many threads there are or on who was faster. */
+#ifndef OPC_BASE_POOL_H
+#define OPC_BASE_POOL_H
+
+#include "opc/err.h"
+
+struct opc_pool;
+
+/* Items first .. end-1; worker is below opc_pool_threads and is for scratch memory only. */
+typedef void opc_chunk_fn(void *ctx, int first, int end, int worker);
+
+/* threads = 0: one per processor this process may run on. */
+int opc_pool_create(int threads, struct opc_pool **out, struct opc_err *err);
+void opc_pool_destroy(struct opc_pool *);      /* NULL is fine */
+int opc_pool_threads(const struct opc_pool *); /* a NULL pool is the calling thread alone: 1 */
+/* Returns when every chunk is done. per_chunk is at least 1; one caller at a time, and never from
+ * within a chunk. Nothing is allocated. */
+void opc_pool_each(struct opc_pool *, int items, int per_chunk, opc_chunk_fn *fn, void *ctx);
+
+int opc_processors(void); /* this process may run on */
+
+#endif

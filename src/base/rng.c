@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "opc/rng.h"
+
+/* Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011). A round multiplies two words of the counter,
+ * swaps halves and adds the key; the key moves by a Weyl step between rounds. */
+enum { ROUNDS = 10 };
+static const uint32_t MULTIPLIER[2] = {0xD2511F53u, 0xCD9E8D57u};
+static const uint32_t WEYL[2] = {0x9E3779B9u, 0xBB67AE85u};
+
+void opc_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+{
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+    uint32_t k0 = key[0], k1 = key[1];
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t p0 = (uint64_t)MULTIPLIER[0] * c0, p1 = (uint64_t)MULTIPLIER[1] * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += WEYL[0];
+        k1 += WEYL[1];
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+struct opc_rng opc_rng_stream(uint64_t seed, enum opc_use use, uint32_t epoch, uint32_t index)
+{
+    uint64_t stream =
+        (uint64_t)(use & 0xFF) << 56 | (uint64_t)(epoch & 0xFFFFFFu) << 32 | (uint64_t)index;
+    return (struct opc_rng){.seed = seed, .stream = stream};
+}
+
+static void next_block(struct opc_rng *r, uint32_t out[4])
+{
+    const uint32_t counter[4] = {(uint32_t)r->block, (uint32_t)(r->block >> 32),
+                                 (uint32_t)r->stream, (uint32_t)(r->stream >> 32)};
+    const uint32_t key[2] = {(uint32_t)r->seed, (uint32_t)(r->seed >> 32)};
+    opc_philox(counter, key, out);
+    r->block++;
+}
+
+uint32_t opc_rng_bits(struct opc_rng *r)
+{
+    if (r->left == 0) {
+        next_block(r, r->word);
+        r->left = 4;
+    }
+    return r->word[4 - r->left--];
+}
+
+void opc_rng_fill(struct opc_rng *r, int n, uint32_t *out)
+{
+    int i = 0;
+    while (i < n && r->left > 0)
+        out[i++] = opc_rng_bits(r);
+    for (; i + 4 <= n; i += 4)
+        next_block(r, out + i);
+    while (i < n)
+        out[i++] = opc_rng_bits(r);
+}
+
+float opc_rng_unit(struct opc_rng *r)
+{
+    return (float)(opc_rng_bits(r) >> 8) * 0x1p-24f;
+}
+
+double opc_rng_unit_double(struct opc_rng *r)
+{
+    uint64_t high = opc_rng_bits(r) >> 5, low = opc_rng_bits(r) >> 6;
+    return (double)(high << 26 | low) * 0x1p-53;
+}
+
+uint32_t opc_rng_below(struct opc_rng *r, uint32_t n)
+{
+    /* Lemire's multiply: the high word is uniform once the few low words below 2^32 mod n, which
+     * some results would get once too often, are drawn again. */
+    uint64_t product = (uint64_t)opc_rng_bits(r) * n;
+    if ((uint32_t)product < n) {
+        const uint32_t unfair = (uint32_t)-n % n;
+        while ((uint32_t)product < unfair)
+            product = (uint64_t)opc_rng_bits(r) * n;
+    }
+    return (uint32_t)(product >> 32);
+}

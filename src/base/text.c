@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/text.h"
+
+#include "opc/mem.h"
+
+#include <limits.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for n more bytes and the NUL; false, for good, when there is none. */
+static bool grow(struct opc_text *t, size_t n)
+{
+    if (t->failed)
+        return false;
+    if (t->room - t->used > n)
+        return true;
+    size_t room = t->room ? t->room : 64;
+    while (room - t->used <= n && room <= SIZE_MAX / 2)
+        room *= 2;
+    char *at = room - t->used > n ? opc_alloc(room, 1) : NULL;
+    if (!at) {
+        t->failed = true;
+        return false;
+    }
+    if (t->used)
+        memcpy(at, t->at, t->used);
+    opc_free(t->at);
+    t->at = at;
+    t->room = room;
+    return true;
+}
+
+void opc_text_add_bytes(struct opc_text *t, const char *bytes, size_t n)
+{
+    if (!grow(t, n))
+        return;
+    memcpy(t->at + t->used, bytes, n);
+    t->used += n;
+    t->at[t->used] = '\0';
+}
+
+void opc_text_add(struct opc_text *t, const char *text)
+{
+    opc_text_add_bytes(t, text, strlen(text));
+}
+
+void opc_text_addf(struct opc_text *t, const char *fmt, ...)
+{
+    va_list args, again;
+    va_start(args, fmt);
+    va_copy(again, args);
+    const int n = vsnprintf(NULL, 0, fmt, args);
+    if (n >= 0 && grow(t, (size_t)n)) {
+        vsnprintf(t->at + t->used, (size_t)n + 1, fmt, again);
+        t->used += (size_t)n;
+    }
+    va_end(again);
+    va_end(args);
+}
+
+void opc_text_add_real(struct opc_text *t, double v)
+{
+    char printed[OPC_PRINTED];
+    opc_text_add(t, opc_print_real(v, printed));
+}
+
+void opc_text_pad(struct opc_text *t, size_t n)
+{
+    if (!grow(t, n))
+        return;
+    memset(t->at + t->used, ' ', n);
+    t->used += n;
+    t->at[t->used] = '\0';
+}
+
+const char *opc_text_get(const struct opc_text *t)
+{
+    return t->at ? t->at : "";
+}
+
+int opc_text_check(const struct opc_text *t, struct opc_err *err)
+{
+    if (t->failed)
+        return opc_fail(err, OPC_ENOMEM, "no room for more than %zu bytes of text", t->used);
+    return OPC_OK;
+}
+
+void opc_text_clear(struct opc_text *t)
+{
+    t->used = 0;
+    if (t->at)
+        t->at[0] = '\0';
+}
+
+void opc_text_free(struct opc_text *t)
+{
+    opc_free(t->at);
+    *t = (struct opc_text){0};
+}
+
+static bool digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+bool opc_parse_int64(const char *text, int64_t *out)
+{
+    const bool minus = *text == '-';
+    if (*text == '-' || *text == '+')
+        text++;
+    if (!digit(*text))
+        return false;
+    /* Downwards, because the least value has no positive counterpart. */
+    int64_t v = 0;
+    for (; digit(*text); text++) {
+        const int d = *text - '0';
+        if (v < (INT64_MIN + d) / 10)
+            return false;
+        v = v * 10 - d;
+    }
+    if (*text || (!minus && v == INT64_MIN))
+        return false;
+    *out = minus ? v : -v;
+    return true;
+}
+
+bool opc_parse_int(const char *text, int *out)
+{
+    int64_t v;
+    if (!opc_parse_int64(text, &v) || v < INT_MIN || v > INT_MAX)
+        return false;
+    *out = (int)v;
+    return true;
+}
+
+/* [+-] digits [. digits] [e [+-] digits], with a digit on at least one side of the point. */
+static bool is_decimal(const char *c)
+{
+    if (*c == '-' || *c == '+')
+        c++;
+    bool any = false;
+    for (; digit(*c); c++)
+        any = true;
+    if (*c == '.')
+        for (c++; digit(*c); c++)
+            any = true;
+    if (!any)
+        return false;
+    if (*c == 'e' || *c == 'E') {
+        c++;
+        if (*c == '-' || *c == '+')
+            c++;
+        if (!digit(*c))
+            return false;
+        while (digit(*c))
+            c++;
+    }
+    return *c == '\0';
+}
+
+/* strtod and printf use the point of the program's locale, which is not ours to change. */
+static void swap_point(const char *text, const char *from, const char *to, char *out, size_t size)
+{
+    const char *point = strstr(text, from);
+    if (point)
+        snprintf(out, size, "%.*s%s%s", (int)(point - text), text, to, point + strlen(from));
+    else
+        snprintf(out, size, "%s", text);
+}
+
+bool opc_parse_real(const char *text, double *out)
+{
+    enum { LONGEST = 400 }; /* digits beyond these are no number anyone wrote */
+    double v;
+    if (!strcmp(text, "inf") || !strcmp(text, "+inf"))
+        v = HUGE_VAL;
+    else if (!strcmp(text, "-inf"))
+        v = -HUGE_VAL;
+    else if (!strcmp(text, "nan"))
+        v = (double)NAN;
+    else {
+        char local[LONGEST + 16];
+        if (strlen(text) > LONGEST || !is_decimal(text))
+            return false;
+        swap_point(text, ".", localeconv()->decimal_point, local, sizeof local);
+        v = strtod(local, NULL);
+        if (isinf(v))
+            return false;
+    }
+    *out = v;
+    return true;
+}
+
+char *opc_print_real(double v, char out[OPC_PRINTED])
+{
+    if (isnan(v))
+        v = fabs(v); /* printf may show its sign */
+    char local[OPC_PRINTED];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(local, sizeof local, "%.*g", digits, v);
+        if (strtod(local, NULL) == v)
+            break;
+    }
+    swap_point(local, localeconv()->decimal_point, ".", out, OPC_PRINTED);
+    return out;
+}
+
+char *opc_print_bytes(double bytes, char out[OPC_PRINTED])
+{
+    static const char *const UNIT[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    int unit = 0;
+    for (; bytes >= (unit ? 999.95 : 999.5) && unit < 6; unit++)
+        bytes /= 1000;
+    if (!(bytes >= 0 && bytes < 1e6))
+        snprintf(out, OPC_PRINTED, "?");
+    else if (unit == 0)
+        snprintf(out, OPC_PRINTED, "%ld B", lround(bytes));
+    else
+        snprintf(out, OPC_PRINTED, "%ld.%ld %s", lround(bytes * 10) / 10, lround(bytes * 10) % 10,
+                 UNIT[unit]);
+    return out;
+}
+
+char *opc_print_duration(double s, char out[OPC_PRINTED])
+{
+    if (!(s >= 0 && s < 1e12))
+        snprintf(out, OPC_PRINTED, "?");
+    else if (s < 0.9995e-3)
+        snprintf(out, OPC_PRINTED, "%ld us", lround(s * 1e6));
+    else if (s < 0.9995)
+        snprintf(out, OPC_PRINTED, "%ld ms", lround(s * 1e3));
+    else if (s < 59.95)
+        snprintf(out, OPC_PRINTED, "%ld.%ld s", lround(s * 10) / 10, lround(s * 10) % 10);
+    else if (s < 3599.5)
+        snprintf(out, OPC_PRINTED, "%ld min %02ld s", lround(s) / 60, lround(s) % 60);
+    else if (s < 86400 - 30)
+        snprintf(out, OPC_PRINTED, "%ld h %02ld min", lround(s / 60) / 60, lround(s / 60) % 60);
+    else
+        snprintf(out, OPC_PRINTED, "%ld d %02ld h", lround(s / 3600) / 24, lround(s / 3600) % 24);
+    return out;
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+int opc_edit_distance(const char *a, const char *b)
+{
+    enum { LONGEST = 63 };
+    const int n = (int)strnlen(a, LONGEST + 1), m = (int)strnlen(b, LONGEST + 1);
+    if (n > LONGEST || m > LONGEST)
+        return INT_MAX;
+    /* d[i][j] turns the first i of a into the first j of b; three rows of it are alive. */
+    int row[3][LONGEST + 1], *before = row[0], *above = row[1], *here = row[2];
+    for (int j = 0; j <= m; j++)
+        above[j] = j;
+    for (int i = 1; i <= n; i++) {
+        here[0] = i;
+        for (int j = 1; j <= m; j++) {
+            here[j] =
+                least(above[j - 1] + (a[i - 1] != b[j - 1]), least(above[j], here[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                here[j] = least(here[j], before[j - 2] + 1);
+        }
+        int *free_row = before;
+        before = above;
+        above = here;
+        here = free_row;
+    }
+    return above[m];
+}
+
+bool opc_nearer(const char *name, const char *candidate, int *nearest)
+{
+    const int distance = opc_edit_distance(name, candidate);
+    const int most = 1 + (int)(strlen(name) / 4); /* beyond that it is another word */
+    if (distance > most || distance >= *nearest)
+        return false;
+    *nearest = distance;
+    return true;
+}

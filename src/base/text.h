@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* base/text.h - text: a buffer that grows, numbers in and out, and "did you mean".
+ *
+ * Numbers look the same in every locale: the decimal point is a point. */
+#ifndef OPC_BASE_TEXT_H
+#define OPC_BASE_TEXT_H
+
+#include "opc/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Starts as {0}. Appending never reports: lack of memory is remembered, later appends do nothing,
+ * and opc_text_check tells at the end. */
+struct opc_text {
+    char *at; /* NUL-terminated; NULL as long as nothing was appended */
+    size_t used, room;
+    bool failed;
+};
+
+void opc_text_add(struct opc_text *, const char *);
+void opc_text_add_bytes(struct opc_text *, const char *, size_t n);
+void opc_text_addf(struct opc_text *, const char *fmt, ...) OPC_PRINTF(2, 3);
+void opc_text_add_real(struct opc_text *, double); /* as opc_print_real */
+void opc_text_pad(struct opc_text *, size_t n);    /* n spaces */
+/* Its text, "" when empty; lives until the next append. */
+const char *opc_text_get(const struct opc_text *);
+int opc_text_check(const struct opc_text *, struct opc_err *err); /* OPC_ENOMEM if cut short */
+void opc_text_clear(struct opc_text *);                           /* keeps its room */
+void opc_text_free(struct opc_text *);                            /* leaves an empty one */
+
+/* The whole string must be the number: no spaces, nothing behind it, no overflow. On false *out is
+ * untouched. Reals are decimal, or inf, -inf, nan; what is too small becomes 0. */
+bool opc_parse_int(const char *, int *out);
+bool opc_parse_int64(const char *, int64_t *out);
+bool opc_parse_real(const char *, double *out);
+
+enum { OPC_PRINTED = 32 }; /* room for any of the three below, which return `out` */
+/* The shortest of 15, 16 or 17 digits that opc_parse_real turns back into the same value. */
+char *opc_print_real(double, char out[OPC_PRINTED]);
+char *opc_print_bytes(double bytes, char out[OPC_PRINTED]); /* 812 B, 5.2 GB (powers of 1000) */
+char *opc_print_duration(double seconds, char out[OPC_PRINTED]); /* 4.2 s, 1 h 03 min, 2 d 07 h */
+
+/* How many characters must be changed, added, dropped or swapped with their neighbour to get from
+ * one to the other; INT_MAX for strings of 64 bytes and more. */
+int opc_edit_distance(const char *, const char *);
+
+/* For "did you mean": true when candidate is near enough to be meant by name and nearer than any
+ * before, which *nearest remembers; it starts as INT_MAX. */
+bool opc_nearer(const char *name, const char *candidate, int *nearest);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* opc help - what there is, or one subcommand explained. */
+#include "cli/help.h"
+
+/* clang-format off */
+#define OPTIONS(X)                                                                                \
+    X(BOOL, man,        "false", 0, 1, "print the manual page, for man(1)")                       \
+    X(BOOL, completion, "false", 0, 1, "print the completion script for bash")
+/* clang-format on */
+struct given {
+    OPTIONS(OPC_MEMBER)
+};
+#define SELF struct given
+static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
+
+static int run(int argc, char **argv, struct opc_err *err)
+{
+    struct given given;
+    int first;
+    int code = opc_options_read(&options, argc, argv, &given, &first, err);
+    if (code)
+        return code;
+    if (argc - first > 1)
+        return opc_fail(err, OPC_EUSER, "name one subcommand, not %d", argc - first);
+    const struct opc_command *about = NULL;
+    if (first < argc && (code = opc_command_find(argv[first], &about, err)))
+        return code;
+    if (given.man)
+        opc_help_man(stdout);
+    else if (given.completion)
+        opc_help_completion(stdout);
+    else if (about)
+        opc_help_command(about, stdout);
+    else
+        opc_help_overview(stdout);
+    return OPC_OK;
+}
+
+const struct opc_command opc_cmd_help = {
+    .name = "help",
+    .usage = "[SUBCOMMAND]",
+    .summary = "list the subcommands, or explain one",
+    .options = &options,
+    .run = run,
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* opc - the program: finds the subcommand, and is the one place where an error is printed. */
+#include "cli/help.h"
+#include "num/kernel.h"
+#include "opc/version.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct opc_command opc_cmd_help;
+
+/* clang-format off */
+const struct opc_command *const opc_commands[] = {
+    &opc_cmd_help,
+    NULL,
+};
+/* clang-format on */
+
+static bool asks_for_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int run(int argc, char **argv, struct opc_err *err)
+{
+    if (argc < 2 || asks_for_help(argv[1])) {
+        opc_help_overview(stdout);
+        return OPC_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("opc %s\n", OPC_VERSION);
+        return OPC_OK;
+    }
+    if (argv[1][0] == '-')
+        return opc_fail(err, OPC_EUSER, "unknown option %s; 'opc --help' shows what there is",
+                        argv[1]);
+
+    const struct opc_command *command;
+    int code = opc_command_find(argv[1], &command, err);
+    if (code)
+        return code;
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (asks_for_help(argv[i])) {
+            opc_help_command(command, stdout);
+            return OPC_OK;
+        }
+    }
+    const char *backend = getenv("OPC_BACKEND");
+    if (backend && opc_kernels_use(backend, err))
+        return opc_within(err, "OPC_BACKEND");
+    code = command->run(argc - 1, argv + 1, err);
+    return code ? opc_within(err, "%s", command->name) : OPC_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct opc_err err = {0};
+    int code = run(argc, argv, &err);
+    /* A full disk shows when the last bytes leave, so the output counts only once it is closed. */
+    const bool lost = ferror(stdout) != 0;
+    errno = 0;
+    if ((fclose(stdout) || lost) && code == OPC_OK)
+        code = opc_fail(&err, OPC_EIO, "cannot write to standard output: %s",
+                        errno ? strerror(errno) : "some of it was lost");
+    if (code)
+        fprintf(stderr, "opc: %s\n", err.text);
+    if (code == OPC_EBUG)
+        fprintf(stderr, "opc: this is a bug; please report it with the output of 'opc doctor'\n");
+    return opc_exit_status(code);
+}

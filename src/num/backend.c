@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "num/kernel.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(OPC_HAVE_AVX512)
+extern const struct opc_kernels opc_kernels_avx512;
+#endif
+#if defined(OPC_HAVE_AVX2)
+extern const struct opc_kernels opc_kernels_avx2;
+#endif
+#if defined(OPC_HAVE_AVX)
+extern const struct opc_kernels opc_kernels_avx;
+#endif
+#if defined(OPC_HAVE_SSE2)
+extern const struct opc_kernels opc_kernels_sse2;
+#endif
+#if defined(OPC_HAVE_NEON)
+extern const struct opc_kernels opc_kernels_neon;
+#endif
+#if defined(OPC_HAVE_GENERIC)
+extern const struct opc_kernels opc_kernels_generic;
+#endif
+
+int opc_kernels_list(const struct opc_kernels *out[8])
+{
+    int n = 0;
+#if defined(OPC_HAVE_AVX512)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        out[n++] = &opc_kernels_avx512;
+#endif
+#if defined(OPC_HAVE_AVX2)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        out[n++] = &opc_kernels_avx2;
+#endif
+#if defined(OPC_HAVE_AVX)
+    if (__builtin_cpu_supports("avx"))
+        out[n++] = &opc_kernels_avx;
+#endif
+#if defined(OPC_HAVE_SSE2)
+    out[n++] = &opc_kernels_sse2;
+#endif
+#if defined(OPC_HAVE_NEON)
+    out[n++] = &opc_kernels_neon;
+#endif
+#if defined(OPC_HAVE_GENERIC)
+    out[n++] = &opc_kernels_generic;
+#endif
+    return n;
+}
+
+static const struct opc_kernels *find(const char *name)
+{
+    const struct opc_kernels *all[8];
+    const int n = opc_kernels_list(all);
+    for (int i = 0; i < n; i++)
+        if (!name || strcmp(all[i]->name, name) == 0)
+            return all[i];
+    return NULL;
+}
+
+/* Set once by whoever asks first: the answer is the same for all. */
+static _Atomic(const struct opc_kernels *) in_use;
+
+const struct opc_kernels *opc_kernels(void)
+{
+    const struct opc_kernels *k = atomic_load_explicit(&in_use, memory_order_acquire);
+    if (!k) {
+        k = find(getenv("OPC_BACKEND"));
+        if (!k)
+            k = find(NULL);
+        atomic_store_explicit(&in_use, k, memory_order_release);
+    }
+    return k;
+}
+
+int opc_kernels_use(const char *name, struct opc_err *err)
+{
+    const struct opc_kernels *k = find(name);
+    if (k) {
+        atomic_store_explicit(&in_use, k, memory_order_release);
+        return OPC_OK;
+    }
+    const struct opc_kernels *all[8];
+    const int n = opc_kernels_list(all);
+    char names[128] = "";
+    for (int i = 0; i < n; i++) {
+        strncat(names, i ? ", " : "", sizeof names - strlen(names) - 1);
+        strncat(names, all[i]->name, sizeof names - strlen(names) - 1);
+    }
+    return opc_fail(err, OPC_EUSER, "backend '%s' is not one this processor can run: %s", name,
+                    names);
+}

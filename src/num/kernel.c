@@ -1,0 +1,770 @@
+/* SPDX-License-Identifier: MIT */
+/* One source for all instruction sets: cmake compiles it with -DOPC_ISA=avx2 and so on. Nothing
+ * here may be called before backend.c has asked the processor. */
+#include "num/kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+#define QUOTE_(a) #a
+#define QUOTE(a) QUOTE_(a)
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 32")
+
+/* ---- the vector of this instruction set ---------------------------------------------------- */
+
+/* VW floats in a vector. WIDE: vectors beside each other in the big tile, so that 6 x WIDE sums,
+ * WIDE inputs and one weight fit the registers. */
+#if defined(__AVX512F__)
+#include <immintrin.h>
+enum { VW = 16, WIDE = 2, FUSED = 1 };
+#elif defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+enum { VW = 8, WIDE = 2, FUSED = 1 };
+#elif defined(__AVX__)
+#include <immintrin.h>
+enum { VW = 8, WIDE = 2, FUSED = 0 };
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+enum { VW = 4, WIDE = 4, FUSED = 1 };
+#else
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+enum { VW = 4, WIDE = 2, FUSED = 0 };
+#endif
+
+typedef float V __attribute__((vector_size(VW * 4), aligned(4)));
+typedef int32_t VI __attribute__((vector_size(VW * 4), aligned(4)));
+typedef uint32_t VU __attribute__((vector_size(VW * 4), aligned(4)));
+typedef float V8 __attribute__((vector_size(32), aligned(4)));
+
+enum { PANEL = OPC_PANEL, NV = PANEL / VW }; /* NV vectors make one panel row */
+
+INLINE V splat(float f)
+{
+#if defined(__AVX512F__)
+    return (V)_mm512_set1_ps(f);
+#elif defined(__AVX__)
+    return (V)_mm256_set1_ps(f);
+#elif defined(__SSE2__)
+    return (V)_mm_set1_ps(f);
+#elif defined(__aarch64__)
+    return (V)vdupq_n_f32(f);
+#else
+    V v = {0};
+    UNROLL
+    for (int i = 0; i < VW; i++)
+        v[i] = f;
+    return v;
+#endif
+}
+
+/* a * b + c: written out, because under -ffp-contract=off the compiler fuses nothing. */
+INLINE V fma_(V a, V b, V c)
+{
+#if defined(__AVX512F__)
+    return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__AVX2__) && defined(__FMA__)
+    return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__aarch64__)
+    return (V)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+    return a * b + c;
+#endif
+}
+
+INLINE V load(const float *p)
+{
+    return *(const V *)p;
+}
+
+INLINE void store(float *p, V v)
+{
+    *(V *)p = v;
+}
+
+/* By value and out of line: taking the address of a sum would move it out of its register. */
+static __attribute__((noinline)) void store_some(float *p, V v, int n)
+{
+    if (n > 0)
+        memcpy(p, &v, (size_t)n * sizeof *p);
+}
+
+INLINE V pick(VI mask, V yes, V no)
+{
+    return (V)((mask & (VI)yes) | (~mask & (VI)no));
+}
+
+/* b where either is NaN, as x86 has it. */
+INLINE V smaller(V a, V b)
+{
+#if defined(__AVX512F__)
+    return (V)_mm512_min_ps((__m512)a, (__m512)b);
+#elif defined(__AVX__)
+    return (V)_mm256_min_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (V)_mm_min_ps((__m128)a, (__m128)b);
+#else
+    return pick(a < b, a, b);
+#endif
+}
+
+INLINE V larger(V a, V b)
+{
+#if defined(__AVX512F__)
+    return (V)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX__)
+    return (V)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (V)_mm_max_ps((__m128)a, (__m128)b);
+#else
+    return pick(a > b, a, b);
+#endif
+}
+
+INLINE V magnitude(V x)
+{
+    return (V)((VI)x & 0x7fffffff);
+}
+
+/* ---- exp, log and their family -------------------------------------------------------------
+ * Range reduction, then a minimax polynomial (Remez, relative error below 5e-9, so rounding
+ * dominates). NaN in gives NaN out. */
+
+/* e^r for |r| <= ln(2) / 2 after x = k ln 2 + r; k comes back for the caller to scale by 2^k. */
+INLINE V exp_part(V x, VI *k)
+{
+    const V magic = splat(0x1.8p23f); /* adding it rounds to a whole number in the low bits */
+    V t = fma_(x, splat(0x1.715476p+0f), magic);
+    *k = (VI)t - (VI)magic;
+    V n = t - magic;
+    V r = fma_(n, splat(-0.693359375f), x); /* ln 2 in two parts; the first is exact in 9 bits */
+    r = fma_(n, splat(0x1.bd0106p-13f), r);
+    V p = fma_(splat(0x1.6a2314p-10f), r, splat(0x1.123aaep-7f));
+    p = fma_(p, r, splat(0x1.5558f6p-5f));
+    p = fma_(p, r, splat(0x1.555490p-3f));
+    p = fma_(p, r, splat(0x1.fffffcp-2f));
+    p = fma_(p, r, splat(1.0f));
+    return fma_(p, r, splat(1.0f));
+}
+
+/* For arguments that cannot leave [-87, 88]: one scaling, no denormals. */
+INLINE V exp_small(V x)
+{
+    VI k;
+    V p = exp_part(x, &k);
+    return (V)((VI)p + (k << 23));
+}
+
+INLINE V exp_(V x)
+{
+    /* Two half steps of scaling reach denormal results and the last binade. */
+    V inside = larger(smaller(x, splat(89.0f)), splat(-105.0f));
+    VI k;
+    V p = exp_part(inside, &k);
+    VI half = k >> 1;
+    V scaled = p * (V)((half + 127) << 23) * (V)((k - half + 127) << 23);
+    return pick(x == x, scaled, x);
+}
+
+INLINE V log_(V x)
+{
+    /* x = 2^k m with m in [sqrt(1/2), sqrt(2)); denormals are scaled up first. */
+    VI tiny = x < 0x1p-126f;
+    V y = pick(tiny, x * 0x1p24f, x);
+    VU bits = (VU)y - 0x3f3504f3; /* unsigned: wraps for x < 0, whose result is dropped below */
+    VI k = ((VI)bits >> 23) - (tiny & 24);
+    V m = (V)((bits & 0x007fffff) + 0x3f3504f3);
+    V f = m - 1.0f, s = f / (f + 2.0f), z = s * s;
+    V r = fma_(splat(0x1.e340c0p-3f), z, splat(0x1.2436fep-2f));
+    r = fma_(r, z, splat(0x1.999a82p-2f));
+    r = fma_(r, z, splat(0x1.555554p-1f)) * z;
+    V half = 0.5f * f * f;
+#if defined(__AVX512F__)
+    V n = (V)_mm512_cvtepi32_ps((__m512i)k);
+#else
+    V n = __builtin_convertvector(k, V);
+#endif
+    V low = fma_(s, half + r, n * splat(-0x1.bd0106p-13f));
+    V value = fma_(n, splat(0.693359375f), f - (half - low));
+    value = pick(x == splat(INFINITY), x, value);
+    value = pick(x == 0.0f, splat(-INFINITY), value);
+    return pick((x < 0.0f) | (x != x), splat(NAN), value);
+}
+
+INLINE V sigmoid_(V x)
+{
+    /* From e^-|x|, which cannot overflow, so both tails keep their relative precision. */
+    V e = exp_(-magnitude(x));
+    V value = pick(x < 0.0f, e, splat(1.0f)) / (1.0f + e);
+    return pick(x == x, value, x);
+}
+
+INLINE V tanh_(V x)
+{
+    V a = magnitude(x), z = x * x;
+    V p = fma_(splat(0x1.1974f4p-9f), z, splat(-0x1.0c1f8ep-7f));
+    p = fma_(p, z, splat(0x1.639484p-6f));
+    p = fma_(p, z, splat(-0x1.b9ef76p-5f));
+    p = fma_(p, z, splat(0x1.11106cp-3f));
+    p = fma_(p, z, splat(-0x1.555554p-2f));
+    V near = fma_(p * z, x, x);
+    V far = 1.0f - 2.0f / (exp_small(smaller(2.0f * a, splat(40.0f))) + 1.0f);
+    V value = pick(a < 0.625f, near, far);
+    value = (V)((VI)value | ((VI)x & (VI)splat(-0.0f))); /* for far, and for -0 */
+    return pick(x == x, value, x);
+}
+
+INLINE V softplus_(V x)
+{
+    /* max(x, 0) + log(1 + e), e = e^-|x|; what 1 + e rounds away is given back to first order. */
+    V e = exp_(-magnitude(x));
+    V u = 1.0f + e;
+    V value = larger(x, splat(0.0f)) + (log_(u) + (e - (u - 1.0f)) / u);
+    return pick(x == x, value, x);
+}
+
+#define ELEMENTWISE(name, fn)                                                                      \
+    static void name(size_t n, const float *x, float *y)                                           \
+    {                                                                                              \
+        size_t i = 0;                                                                              \
+        for (; i + VW <= n; i += VW)                                                               \
+            store(y + i, fn(load(x + i)));                                                         \
+        if (i < n) {                                                                               \
+            float last[VW] = {0};                                                                  \
+            memcpy(last, x + i, (n - i) * sizeof *x);                                              \
+            store(last, fn(load(last)));                                                           \
+            memcpy(y + i, last, (n - i) * sizeof *y);                                              \
+        }                                                                                          \
+    }
+
+ELEMENTWISE(vec_exp, exp_)
+ELEMENTWISE(vec_log, log_)
+ELEMENTWISE(vec_tanh, tanh_)
+ELEMENTWISE(vec_sigmoid, sigmoid_)
+ELEMENTWISE(vec_softplus, softplus_)
+
+/* ---- normal variates -------------------------------------------------------------------------
+ * Box-Muller on pairs of words. The first word makes the radius: u = (2 (w >> 1) + 1) / 2^32, never
+ * 0, r = sqrt(-2 log u) up to 6.66. The second makes the angle: its two top bits choose the
+ * quarter, the other thirty the place in it, so that sine and cosine need no range reduction. */
+INLINE void normal_pairs(VU radius, VU angle, V *z0, V *z1)
+{
+    V u = fma_(__builtin_convertvector((VI)(radius >> 1), V), splat(0x1p-31f), splat(0x1p-32f));
+    V squared = -2.0f * log_(u);
+    V r = {0};
+    UNROLL
+    for (int i = 0; i < VW; i++)
+        r[i] = sqrtf(squared[i] > 0.0f ? squared[i] : 0.0f);
+
+    V f = __builtin_convertvector((VI)(angle << 2), V) * 0x1p-32f; /* in [-1/2, 1/2) quarters */
+    V z = f * f;
+    V s = fma_(splat(-0x1.2d9bb6p-8f), z, splat(0x1.465ec6p-4f));
+    s = fma_(s, z, splat(-0x1.4abbbap-1f));
+    s = fma_(s, z, splat(0x1.921fb6p+0f)) * f;
+    V c = fma_(splat(0x1.d9f7bcp-11f), z, splat(-0x1.55c664p-6f));
+    c = fma_(c, z, splat(0x1.03c1dep-2f));
+    c = fma_(c, z, splat(-0x1.3bd3ccp+0f));
+    c = fma_(c, z, splat(1.0f));
+
+    VI odd = -(VI)(angle >> 30 & 1);
+    VI back = (VI)(angle & 0x80000000u); /* quarters 2 and 3 are 0 and 1 turned by half */
+    V cosine = pick(odd, -s, c), sine = pick(odd, c, s);
+    *z0 = r * (V)((VI)cosine ^ back);
+    *z1 = r * (V)((VI)sine ^ back);
+}
+
+static void normals(size_t n, const uint32_t *words, float *z)
+{
+    for (size_t i = 0; i < n; i += 2 * VW) {
+        const size_t pairs = n - i < 2 * VW ? (n - i) / 2 : VW;
+        uint32_t radius[VW] = {0}, angle[VW] = {0};
+        float z0[VW], z1[VW];
+        for (size_t j = 0; j < pairs; j++) {
+            radius[j] = words[i + 2 * j];
+            angle[j] = words[i + 2 * j + 1];
+        }
+        V a, b;
+        normal_pairs(*(VU *)radius, *(VU *)angle, &a, &b);
+        store(z0, a);
+        store(z1, b);
+        for (size_t j = 0; j < pairs; j++) {
+            z[i + 2 * j] = z0[j];
+            z[i + 2 * j + 1] = z1[j];
+        }
+    }
+}
+
+/* ---- tiles -----------------------------------------------------------------------------------
+ * All three products of a layer are the same tile: MR x C vectors of sums, and in each step of the
+ * chain C vectors of one operand meet MR scalars of the other:
+ *
+ *     sum[r][c] = fma(scalar[r * row], vector[c], sum[r][c])
+ *
+ * forward:      scalars W[o+r][k],     vectors x[k],     chain over k
+ * back_input:   scalars W[o][k+r],     vectors dy[o],    chain over o
+ * back_weight:  scalars dy[row][o+r],  vectors xt[row],  chain over rows
+ *
+ * Vector c lies in panel c / NV, `apart` floats from one to the next, at place c % NV (in xt, 16
+ * features are such a panel). MR and C are constants, so that the sums live in registers. */
+#define TILE(MR, C)                                                                                \
+    INLINE void tile_##MR##_##C(int steps, const float *scalar, ptrdiff_t row, ptrdiff_t next,     \
+                                const float *vector, size_t apart, V sum[MR][C])                   \
+    {                                                                                              \
+        for (int k = 0; k < steps; k++) {                                                          \
+            V v[C];                                                                                \
+            UNROLL for (int c = 0; c < C; c++) v[c] =                                              \
+                load(vector + (size_t)(c / NV) * apart + c % NV * VW);                             \
+            UNROLL for (int r = 0; r < MR; r++)                                                    \
+            {                                                                                      \
+                V s = splat(scalar[r * row]);                                                      \
+                UNROLL for (int c = 0; c < C; c++) sum[r][c] = fma_(s, v[c], sum[r][c]);           \
+            }                                                                                      \
+            scalar += next;                                                                        \
+            vector += PANEL;                                                                       \
+        }                                                                                          \
+    }
+
+/* Swish and its slope for four vectors, a step of all before the next step of any: the chain is
+ * long, and so the processor always finds a free operation. The sigmoid has nothing in it that a
+ * network could not notice: e^-x enters as 1 / (1 + e^-x), where a fifth-degree polynomial and ln 2
+ * in one piece leave x times it within 4 ULP for |x| < 10 and 6 up to 87, where it becomes flat. */
+enum { TOGETHER = 4 };
+INLINE void swish(V x[TOGETHER], V slope[TOGETHER])
+{
+#define EACH UNROLL for (int i = 0; i < TOGETHER; i++)
+    const V magic = splat(0x1.8p23f);
+    V t[TOGETHER], k[TOGETHER], r[TOGETHER], p[TOGETHER], s[TOGETHER];
+    EACH t[i] = larger(smaller(x[i], splat(87.0f)), splat(-88.0f));
+    EACH k[i] = fma_(t[i], splat(-0x1.715476p+0f), magic);
+    if (FUSED) {
+        EACH r[i] = fma_(k[i] - magic, splat(0x1.62e430p-1f), t[i]); /* -x = k ln 2 - r */
+    } else { /* k ln 2 would round by |x| / 2 ULP of 1; in two parts, as in exp_part, it does not */
+        EACH r[i] = fma_(k[i] - magic, splat(0.693359375f), t[i]);
+        EACH r[i] = fma_(k[i] - magic, splat(-0x1.bd0106p-13f), r[i]);
+    }
+    EACH p[i] = fma_(splat(-0x1.1061ecp-7f), r[i], splat(0x1.572b42p-5f));
+    EACH p[i] = fma_(p[i], r[i], splat(-0x1.5557b2p-3f));
+    EACH p[i] = fma_(p[i], r[i], splat(0x1.fffdfap-2f));
+    EACH p[i] = fma_(p[i], r[i], splat(-1.0f));
+    EACH p[i] = fma_(p[i], r[i], splat(1.0f));
+    EACH p[i] = (V)((VI)p[i] + ((VI)k[i] << 23)); /* the magic number has no bits that low */
+    EACH s[i] = 1.0f / (1.0f + p[i]);
+    EACH x[i] = x[i] * s[i];
+    EACH slope[i] = fma_(x[i], 1.0f - s[i], s[i]);
+#undef EACH
+}
+
+/* d times the slope of the layer below, from what that layer left. */
+INLINE V through(enum opc_act act, V d, const float *below)
+{
+    if (act == OPC_RELU)
+        return pick(load(below) > 0.0f, d, splat(0.0f));
+    if (act == OPC_TANH) {
+        V y = load(below);
+        return d * fma_(-y, y, splat(1.0f));
+    }
+    if (act == OPC_SWISH)
+        return d * load(below);
+    return d;
+}
+
+struct forward_job {
+    int in, ld;
+    enum opc_act act;
+    const float *w, *bias, *x;
+    float *y, *slope;
+    size_t xs, ys;
+};
+
+struct back_job {
+    int out, ld;
+    enum opc_act act;
+    const float *w, *dy, *below;
+    float *dx;
+    size_t dys, dxs;
+};
+
+struct weight_job {
+    int rows, in, ld;
+    const float *xt, *dy;
+    float *dw;
+    size_t group, dys;
+};
+
+/* Where vector c of row r of a tile lies, from the tile's first panel and lane on. */
+#define PLACE(r, c, stride) ((size_t)((c) / NV) * (stride) + (size_t)((r)*PANEL + (c) % NV * VW))
+
+#define FINISH(MR, C, value)                                                                       \
+    UNROLL for (int r = 0; r < MR; r++)                                                            \
+    {                                                                                              \
+        const V bias = splat(j->bias[o + r]);                                                      \
+        UNROLL for (int c = 0; c < C; c++)                                                         \
+        {                                                                                          \
+            V z = sum[r][c] + bias;                                                                \
+            store(y + PLACE(r, c, j->ys), value);                                                  \
+        }                                                                                          \
+    }
+
+#define FINISH_SWISH(MR, C)                                                                        \
+    UNROLL for (int i = 0; i < MR * C; i += TOGETHER)                                              \
+    {                                                                                              \
+        V z[TOGETHER], slope[TOGETHER];                                                            \
+        UNROLL for (int k = 0; k < TOGETHER; k++)                                                  \
+        {                                                                                          \
+            const int v = i + k < MR * C ? i + k : i; /* past the end: one of them again */        \
+            z[k] = sum[v / C][v % C] + splat(j->bias[o + v / C]);                                  \
+        }                                                                                          \
+        swish(z, slope);                                                                           \
+        UNROLL for (int k = 0; k < TOGETHER; k++)                                                  \
+        {                                                                                          \
+            const int v = i + k < MR * C ? i + k : i;                                              \
+            store(y + PLACE(v / C, v % C, j->ys), z[k]);                                           \
+            if (j->slope)                                                                          \
+                store(j->slope + at + PLACE(v / C, v % C, j->ys), slope[k]);                       \
+        }                                                                                          \
+    }
+
+/* Rows o .. o+MR-1 of the result and C vectors from vector q on. */
+#define FORWARD_AND_BACK(MR, C)                                                                    \
+    static void forward_##MR##_##C(const struct forward_job *j, int o, int q)                      \
+    {                                                                                              \
+        const float *x = j->x + (size_t)(q / NV) * j->xs + q % NV * VW;                            \
+        const size_t at = (size_t)(q / NV) * j->ys + (size_t)(o * PANEL + q % NV * VW);            \
+        float *y = j->y + at;                                                                      \
+        V sum[MR][C] = {0};                                                                        \
+        tile_##MR##_##C(j->in, j->w + (ptrdiff_t)o * j->ld, j->ld, 1, x, j->xs, sum);              \
+        switch (j->act) {                                                                          \
+        case OPC_LINEAR: FINISH(MR, C, z) break;                                                   \
+        case OPC_RELU: FINISH(MR, C, larger(splat(0.0f), z)) break; /* NaN stays NaN */            \
+        case OPC_TANH: FINISH(MR, C, tanh_(z)) break;                                              \
+        case OPC_SWISH: FINISH_SWISH(MR, C) break;                                                 \
+        }                                                                                          \
+    }                                                                                              \
+    static void back_##MR##_##C(const struct back_job *j, int k, int q)                            \
+    {                                                                                              \
+        const float *dy = j->dy + (size_t)(q / NV) * j->dys + q % NV * VW;                         \
+        const size_t at = (size_t)(q / NV) * j->dxs + (size_t)(k * PANEL + q % NV * VW);           \
+        V sum[MR][C] = {0};                                                                        \
+        tile_##MR##_##C(j->out, j->w + k, 1, j->ld, dy, j->dys, sum);                              \
+        UNROLL for (int r = 0; r < MR; r++)                                                        \
+        {                                                                                          \
+            UNROLL for (int c = 0; c < C; c++)                                                     \
+            {                                                                                      \
+                const size_t here = at + PLACE(r, c, j->dxs);                                      \
+                store(j->dx + here, through(j->act, sum[r][c], j->below + here));                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+/* The next panel of dy is too far away for the hardware to guess. */
+#define WEIGHT(MR, C)                                                                              \
+    static void weight_##MR##_##C(const struct weight_job *j, int o, int q)                        \
+    {                                                                                              \
+        const float *xt = j->xt + (size_t)(q / NV) * j->group + q % NV * VW;                       \
+        const float *dy = j->dy + (size_t)o * PANEL;                                               \
+        V sum[MR][C] = {0};                                                                        \
+        int left = j->rows;                                                                        \
+        for (; left >= PANEL; left -= PANEL) {                                                     \
+            UNROLL for (int r = 0; r < MR; r++) __builtin_prefetch(dy + j->dys + r * PANEL);       \
+            tile_##MR##_##C(PANEL, dy, PANEL, 1, xt, j->group, sum);                               \
+            dy += j->dys;                                                                          \
+            xt += PANEL * PANEL;                                                                   \
+        }                                                                                          \
+        tile_##MR##_##C(left, dy, PANEL, 1, xt, j->group, sum);                                    \
+        UNROLL for (int r = 0; r < MR; r++)                                                        \
+        {                                                                                          \
+            float *dw = j->dw + (ptrdiff_t)(o + r) * j->ld + q * VW;                               \
+            UNROLL for (int c = 0; c < C; c++)                                                     \
+            {                                                                                      \
+                const int room = j->in - (q + c) * VW;                                             \
+                if (room >= VW)                                                                    \
+                    store(dw + c * VW, sum[r][c]);                                                 \
+                else                                                                               \
+                    store_some(dw + c * VW, sum[r][c], room);                                      \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+/* clang-format off */
+TILE(6, WIDE) TILE(5, WIDE) TILE(4, WIDE) TILE(3, 4) TILE(2, 4) TILE(1, 8)
+TILE(6, 1)    TILE(5, 1)    TILE(4, 1)    TILE(3, 1) TILE(2, 1) TILE(1, 1)
+
+FORWARD_AND_BACK(6, WIDE) FORWARD_AND_BACK(5, WIDE) FORWARD_AND_BACK(4, WIDE)
+FORWARD_AND_BACK(3, 4)    FORWARD_AND_BACK(2, 4)    FORWARD_AND_BACK(1, 8)
+FORWARD_AND_BACK(6, 1)    FORWARD_AND_BACK(5, 1)    FORWARD_AND_BACK(4, 1)
+FORWARD_AND_BACK(3, 1)    FORWARD_AND_BACK(2, 1)    FORWARD_AND_BACK(1, 1)
+WEIGHT(6, WIDE) WEIGHT(5, WIDE) WEIGHT(4, WIDE) WEIGHT(3, 4) WEIGHT(2, 4) WEIGHT(1, 8)
+WEIGHT(6, 1)    WEIGHT(5, 1)    WEIGHT(4, 1)    WEIGHT(3, 1) WEIGHT(2, 1) WEIGHT(1, 1)
+
+/* [MR - 1]: the wide tile and the one that finishes an odd end. */
+#define ROWS(kind)                                                                                 \
+    {{kind##_1_8, kind##_1_1}, {kind##_2_4, kind##_2_1}, {kind##_3_4, kind##_3_1},                 \
+     {kind##_4_WIDE, kind##_4_1}, {kind##_5_WIDE, kind##_5_1}, {kind##_6_WIDE, kind##_6_1}}
+    /* clang-format on */
+
+    static const int TAKES[6] = {8, 4, 4, WIDE, WIDE, WIDE}; /* vectors in the wide tile */
+
+/* How many of `left` rows the next tile takes: sixes, ended by fives and fours rather than by a
+ * thin tile, whose few sums could not hide the latency of the multiply-add. */
+INLINE int height(int left)
+{
+    static const int8_t last[14] = {0, 1, 2, 3, 4, 5, 6, 4, 4, 5, 5, 6, 6, 5};
+    return left >= 14 ? 6 : last[left];
+}
+
+/* Covers `rows` times `vectors` with tiles. Tall ones run with the vectors outside, so that one
+ * panel stays in the first-level cache; a thin rest takes several panels at once. */
+#define COVER(kind, job, rows, vectors)                                                            \
+    do {                                                                                           \
+        static void (*const tile[6][2])(const struct kind##_job *, int, int) = ROWS(kind);         \
+        const int all = (rows), thin = all > 6 ? (all == 7 ? 3 : 0) : all > 3 ? 0 : all;           \
+        for (int q = 0, c; q < (vectors); q += c) {                                                \
+            c = q + WIDE <= (vectors) ? WIDE : 1;                                                  \
+            for (int at = 0, mr; at < all - thin; at += mr) {                                      \
+                mr = height(all - at);                                                             \
+                tile[mr - 1][c != WIDE](job, at, q);                                               \
+            }                                                                                      \
+        }                                                                                          \
+        for (int q = 0, c; thin && q < (vectors); q += c) {                                        \
+            c = q + TAKES[thin - 1] <= (vectors) ? TAKES[thin - 1] : 1;                            \
+            tile[thin - 1][c != TAKES[thin - 1]](job, all - thin, q);                              \
+        }                                                                                          \
+    } while (0)
+
+static void forward(int panels, int in, int out, const float *w, int ld, const float *bias,
+                    const float *x, size_t xs, enum opc_act act, float *y, size_t ys, float *slope)
+{
+    const struct forward_job job = {in, ld, act, w, bias, x, y, slope, xs, ys};
+    COVER(forward, &job, out, panels * NV);
+}
+
+static void back_input(int panels, int in, int out, const float *w, int ld, const float *dy,
+                       size_t dys, enum opc_act act, const float *below, float *dx, size_t dxs)
+{
+    const struct back_job job = {out, ld, act, w, dy, act == OPC_LINEAR ? dx : below, dx, dys, dxs};
+    COVER(back, &job, in, panels * NV);
+}
+
+static void back_weight(int rows, int panels, int in, int o0, int o1, const float *xt,
+                        const float *dy, size_t dys, float *dw, int ld)
+{
+    const struct weight_job job = {.rows = rows,
+                                   .in = in,
+                                   .ld = ld,
+                                   .xt = xt,
+                                   .group = (size_t)panels * PANEL * PANEL,
+                                   .dy = dy + (size_t)o0 * PANEL,
+                                   .dys = dys,
+                                   .dw = dw + (ptrdiff_t)o0 * ld};
+    static void (*const tile[6][2])(const struct weight_job *, int, int) = ROWS(weight);
+    const int vectors = (in + VW - 1) / VW;
+    /* Rows outside, unlike COVER: xt then streams in the order it lies in memory. */
+    for (int at = 0, mr; at < o1 - o0; at += mr) {
+        mr = height(o1 - o0 - at);
+        for (int q = 0, c; q < vectors; q += c) {
+            c = q + TAKES[mr - 1] <= vectors ? TAKES[mr - 1] : 1;
+            tile[mr - 1][c != TAKES[mr - 1]](&job, at, q);
+        }
+    }
+}
+
+/* ---- rows to panels and back ------------------------------------------------------------------
+ */
+
+/* 8 rows of 8 become 8 columns of 8, in registers. */
+INLINE void transpose8(V8 r[8])
+{
+#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+    V8 t[8], u[8];
+    UNROLL
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = MIX(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        t[i + 1] = MIX(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    UNROLL
+    for (int h = 0; h < 8; h += 4) {
+        u[h] = MIX(t[h], t[h + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        u[h + 1] = MIX(t[h], t[h + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        u[h + 2] = MIX(t[h + 1], t[h + 3], 0, 1, 8, 9, 4, 5, 12, 13);
+        u[h + 3] = MIX(t[h + 1], t[h + 3], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        r[i] = MIX(u[i], u[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        r[i + 4] = MIX(u[i], u[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+#undef MIX
+}
+
+/* Eight outputs at once: their 16 sums stand in registers, are turned, and are added up in order.
+ */
+static void back_bias(int rows, int o0, int o1, const float *dy, size_t dys, float *db)
+{
+    for (int o = o0; o < o1; o += 8) {
+        const int here = o1 - o < 8 ? o1 - o : 8;
+        V8 low[8] = {0}, high[8] = {0};
+        const float *d = dy + (size_t)o * PANEL;
+        int left = rows;
+        for (; left >= PANEL; left -= PANEL, d += dys)
+            for (int i = 0; i < here; i++) {
+                low[i] += *(const V8 *)(d + i * PANEL);
+                high[i] += *(const V8 *)(d + i * PANEL + 8);
+            }
+        for (int i = 0; i < here; i++)
+            for (int lane = 0; lane < left; lane++) {
+                if (lane < 8)
+                    low[i][lane] += d[i * PANEL + lane];
+                else
+                    high[i][lane - 8] += d[i * PANEL + lane];
+            }
+        transpose8(low);
+        transpose8(high);
+        V8 sum = low[0];
+        for (int i = 1; i < 8; i++)
+            sum += low[i];
+        for (int i = 0; i < 8; i++)
+            sum += high[i];
+        memcpy(db + o, &sum, (size_t)here * sizeof *db);
+    }
+}
+
+static void turn(int panels, int in, const float *x, size_t xs, float *xt)
+{
+    const size_t group = (size_t)panels * PANEL * PANEL;
+    for (int p = 0; p < panels; p++) {
+        const float *from = x + (size_t)p * xs;
+        for (int k = 0; k < in; k += 8) {
+            float *to = xt + (size_t)(k / PANEL) * group + (size_t)(p * PANEL * PANEL + k % PANEL);
+            for (int half = 0; half < PANEL; half += 8) {
+                V8 r[8];
+                UNROLL
+                for (int i = 0; i < 8; i++) /* past the last feature: any lane will do, unused */
+                    r[i] = *(const V8 *)(from + (k + i < in ? k + i : in - 1) * PANEL + half);
+                transpose8(r);
+                UNROLL
+                for (int i = 0; i < 8; i++)
+                    *(V8 *)(to + (half + i) * PANEL) = r[i];
+            }
+        }
+    }
+}
+
+static void gather(int rows, int dim, const float *table, size_t stride, const int *index, float *x,
+                   size_t xs)
+{
+    for (int first = 0; first < rows; first += PANEL, x += xs) {
+        const float *row[PANEL];
+        for (int i = 0; i < PANEL; i++) {
+            int at = first + (first + i < rows ? i : 0);
+            row[i] = table + (size_t)(index ? index[at] : at) * stride;
+        }
+        for (int i = first + PANEL; index && i < first + 2 * PANEL && i < rows; i++) {
+            const float *ahead = table + (size_t)index[i] * stride;
+            for (int k = 0; k < dim; k += PANEL)
+                __builtin_prefetch(ahead + k);
+        }
+        int k = 0;
+        for (; k + 8 <= dim; k += 8)
+            for (int half = 0; half < PANEL; half += 8) {
+                V8 r[8];
+                UNROLL
+                for (int i = 0; i < 8; i++)
+                    r[i] = *(const V8 *)(row[half + i] + k);
+                transpose8(r);
+                UNROLL
+                for (int i = 0; i < 8; i++)
+                    *(V8 *)(x + (k + i) * PANEL + half) = r[i];
+            }
+        for (; k < dim; k++)
+            for (int i = 0; i < PANEL; i++)
+                x[k * PANEL + i] = row[i][k];
+    }
+}
+
+static void scatter(int rows, int dim, const float *x, size_t xs, float *table, size_t stride)
+{
+    for (int first = 0; first < rows; first += PANEL, x += xs) {
+        float *row = table + (size_t)first * stride;
+        const int here = rows - first < PANEL ? rows - first : PANEL;
+        int k = 0;
+        for (; here == PANEL && k + 8 <= dim; k += 8)
+            for (int half = 0; half < PANEL; half += 8) {
+                V8 r[8];
+                UNROLL
+                for (int i = 0; i < 8; i++)
+                    r[i] = *(const V8 *)(x + (k + i) * PANEL + half);
+                transpose8(r);
+                UNROLL
+                for (int i = 0; i < 8; i++)
+                    *(V8 *)(row + (size_t)(half + i) * stride + k) = r[i];
+            }
+        for (; k < dim; k++)
+            for (int i = 0; i < here; i++)
+                row[(size_t)i * stride + (size_t)k] = x[k * PANEL + i];
+    }
+}
+
+/* ---- optimiser passes (plain IEEE operations: the compiler vectorises them, bits agree) -------
+ */
+
+static void adam(size_t n, const struct opc_adam_rates *rates, const float *restrict grad,
+                 float *restrict m, float *restrict v, float *restrict param)
+{
+    const struct opc_adam_rates a = *rates;
+    const float new1 = 1.0f - a.beta1, new2 = 1.0f - a.beta2;
+    for (size_t i = 0; i < n; i++) {
+        float g = grad[i] + a.decay * param[i];
+        m[i] = a.beta1 * m[i] + new1 * g;
+        v[i] = a.beta2 * v[i] + new2 * (g * g);
+        param[i] -= a.step * m[i] / (sqrtf(v[i]) + a.eps);
+    }
+}
+
+static void follow(size_t n, float rate, const float *restrict param, float *restrict target)
+{
+    for (size_t i = 0; i < n; i++)
+        target[i] += rate * (param[i] - target[i]);
+}
+
+/* ---- the machine's peak -----------------------------------------------------------------------
+ */
+
+static double burn(long rounds, float *sink)
+{
+    V sum[12], a = splat(0.999f), b = splat(1e-3f);
+    UNROLL
+    for (int i = 0; i < 12; i++)
+        sum[i] = splat((float)i + 0.5f); /* not 1, which stays 1: clang would see through it */
+    for (long k = 0; k < rounds; k++) {
+        UNROLL
+        for (int i = 0; i < 12; i++)
+            sum[i] = fma_(sum[i], a, b);
+    }
+    V all = sum[0];
+    for (int i = 1; i < 12; i++)
+        all += sum[i];
+    *sink = all[0];
+    return (double)rounds * 12 * VW * 2;
+}
+
+const struct opc_kernels PASTE(opc_kernels_, OPC_ISA) = {
+    .name = QUOTE(OPC_ISA),
+    .fused = FUSED,
+    .width = VW,
+    .forward = forward,
+    .back_input = back_input,
+    .turn = turn,
+    .back_weight = back_weight,
+    .back_bias = back_bias,
+    .gather = gather,
+    .scatter = scatter,
+    .vec = {vec_exp, vec_log, vec_tanh, vec_sigmoid, vec_softplus},
+    .normals = normals,
+    .adam = adam,
+    .follow = follow,
+    .burn = burn,
+};

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* num/kernel.h - the loops that carry the work, compiled once per instruction set.
+ *
+ * kernel.c is one source in vector extensions; each compilation of it fills one table of this
+ * type, and backend.c picks the best the processor has when the program starts.
+ *
+ * Batch panels. A batch of rows is stored 16 rows at a time, features outside, rows inside:
+ * x[panel][feature][16]. Any feature count costs nothing extra and every element-wise loop is unit
+ * stride. The rows that pad the last panel may hold anything finite; no result of a real row
+ * depends on them.
+ *
+ * Rounding. A product is the chain of fused multiply-adds along its inner dimension, in order,
+ * from 0; the bias is added last. Row i of a result depends on row i alone, so it has the same
+ * bits in any batch, at any place, on any number of threads. Backends with FMA agree with a plain
+ * fmaf loop bit for bit; backends without it (sse2, avx) agree with multiply-then-add. */
+#ifndef OPC_NUM_KERNEL_H
+#define OPC_NUM_KERNEL_H
+
+#include "opc/rng.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { OPC_PANEL = 16 };
+
+static inline int opc_panels(int rows)
+{
+    return (rows + OPC_PANEL - 1) / OPC_PANEL;
+}
+
+/* Floats of xt, below. */
+static inline size_t opc_turned(int panels, int in)
+{
+    return (size_t)panels * OPC_PANEL * (size_t)(opc_panels(in) * OPC_PANEL);
+}
+
+enum opc_act { OPC_LINEAR, OPC_RELU, OPC_TANH, OPC_SWISH };
+
+/* Element-wise functions of one vector argument. */
+enum opc_vec { OPC_EXP, OPC_LOG, OPC_TANH_OF, OPC_SIGMOID, OPC_SOFTPLUS, OPC_VEC_COUNT };
+
+struct opc_adam_rates {
+    float beta1, beta2;
+    float step;  /* lr * sqrt(1 - beta2^t) / (1 - beta1^t) */
+    float eps;   /* as it stands beside sqrt(v) */
+    float decay; /* L2: adds decay * param to the gradient */
+};
+
+struct opc_kernels {
+    const char *name;
+    bool fused; /* a * b + c with one rounding */
+    int width;  /* floats in a vector */
+
+    /* y = act(W x + b): w[out][ld], x[panels][xs], y[panels][ys]; xs and ys are the floats from one
+     * panel to the next. slope (swish only, may be NULL): act'(W x + b), laid out as y. */
+    void (*forward)(int panels, int in, int out, const float *w, int ld, const float *bias,
+                    const float *x, size_t xs, enum opc_act act, float *y, size_t ys, float *slope);
+    /* dx = (W^T dy) * act'(...) of the layer below, for inputs 0 .. in-1 of w. below: what the
+     * layer below left for its derivative, laid out as dx: its outputs (ReLU, tanh) or slopes
+     * (swish); unused for linear. */
+    void (*back_input)(int panels, int in, int out, const float *w, int ld, const float *dy,
+                       size_t dys, enum opc_act act, const float *below, float *dx, size_t dxs);
+    /* x[panels][xs] to xt[ceil(in / 16)][16 * panels][16]: features innermost, rows in order
+     * (opc_turned tells the size). */
+    void (*turn)(int panels, int in, const float *x, size_t xs, float *xt);
+    /* dw[o][k] = sum over rows of dy * x, for outputs o0 .. o1-1; xt from turn for `panels`. */
+    void (*back_weight)(int rows, int panels, int in, int o0, int o1, const float *xt,
+                        const float *dy, size_t dys, float *dw, int ld);
+    /* db[o] = sum over rows of dy: 16 sums, one for each row of a panel, then added in order. */
+    void (*back_bias)(int rows, int o0, int o1, const float *dy, size_t dys, float *db);
+
+    /* Rows index[i] of a table (index NULL: rows 0, 1, ...) into panels, columns from .. from+dim;
+     * a short last panel is filled with copies of its first row. */
+    void (*gather)(int rows, int dim, const float *table, size_t stride, const int *index, float *x,
+                   size_t xs);
+    /* The way back: panels to rows. */
+    void (*scatter)(int rows, int dim, const float *x, size_t xs, float *table, size_t stride);
+
+    void (*vec[OPC_VEC_COUNT])(size_t n, const float *x, float *y);
+    /* n / 2 pairs of standard normals from n words (n even), Box-Muller. */
+    void (*normals)(size_t n, const uint32_t *words, float *z);
+    void (*adam)(size_t n, const struct opc_adam_rates *, const float *grad, float *m, float *v,
+                 float *param);
+    /* target += rate * (param - target) */
+    void (*follow)(size_t n, float rate, const float *param, float *target);
+
+    /* For measuring the machine: `rounds` rounds of independent multiply-adds on registers; returns
+     * how many floating-point operations that was. */
+    double (*burn)(long rounds, float *sink);
+};
+
+/* The table in use. Chosen once; OPC_BACKEND=NAME in the environment overrides the choice. */
+const struct opc_kernels *opc_kernels(void);
+/* All tables this processor can run, best first. */
+int opc_kernels_list(const struct opc_kernels *out[8]);
+/* Makes `name` the table in use, for tests and benchmarks; not while other threads compute. */
+int opc_kernels_use(const char *name, struct opc_err *err);
+
+#endif

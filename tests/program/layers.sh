@@ -1,0 +1,189 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Reads every #include of src and include, and fails on one that points up or sideways between the
+# layers, or at a third party outside the one file that may know it.
+set -eu
+
+# The picture of docs/architecture.md: a file may include its own layer and those of lower rank.
+cat_rules() {
+    cat <<'END'
+rank base 0
+rank num 1
+rank env 2
+rank data 2
+rank model 2
+rank opc 3
+rank agent 4
+rank run 5
+rank study 6
+rank web 7
+rank cli 8
+public version base
+public err base
+public mem base
+public rng base
+public env env
+public episodes data
+public predictor model
+public transition opc
+public rollout opc
+public agent agent
+public config run
+public train run
+public plugin run
+public opc run
+only mujoco/ src/env/mujoco.c src/env/mujoco_render.c
+only EGL/ src/env/mujoco_render.c
+only GL/ src/env/mujoco_render.c
+only LinearMath/ src/env/bullet_shim.cpp
+only bt src/env/bullet_shim.cpp
+only Bullet src/env/bullet_shim.cpp
+only yaml.h src/run/yaml.c
+only jansson.h src/run/json.c
+only cairo src/study/draw.c
+only microhttpd.h src/web/http.c
+only dlfcn.h src/run/plugin.c src/env/mujoco_render.c
+word pthread_create src/base/pool.c
+END
+    # What C and POSIX bring, and glibc's few: everything else is a third party and needs a line.
+    for header in assert complex ctype errno fenv float inttypes limits locale math setjmp signal \
+        stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath \
+        time aio dirent fcntl fnmatch ftw getopt glob langinfo libgen netdb poll pthread pwd regex \
+        sched semaphore spawn strings syslog termios unistd wordexp immintrin emmintrin arm_neon \
+        features; do
+        echo "system $header.h"
+    done
+    for header in sys/ netinet/ arpa/ gnu/ sanitizer/; do
+        echo "system $header"
+    done
+}
+
+# Prints what is wrong in the tree at $1, one finding per line; nothing when all is well.
+findings() (
+    cd "$1"
+    cat_rules >"$work/rules"
+    # shellcheck disable=SC2016 # the dollars are awk's
+    find src include -type f \( -name '*.c' -o -name '*.h' -o -name '*.cpp' \) | sort |
+        xargs awk '
+        FILENAME == ARGV[1] {
+            if ($1 == "rank") rank[$2] = $3
+            if ($1 == "public") public[$2] = $3
+            if ($1 == "system") system_header[$2] = 1
+            if ($1 == "only" || $1 == "word") {
+                allowed = ""
+                for (i = 3; i <= NF; i++) allowed = allowed " " $i
+                if ($1 == "only") only[$2] = allowed " "
+                else word[$2] = allowed " "
+            }
+            next
+        }
+        function bad(text) { print FILENAME ":" FNR ": " text }
+        function starts(text, prefix) { return substr(text, 1, length(prefix)) == prefix }
+        FNR == 1 {
+            n = split(FILENAME, part, "/")
+            installed = part[1] == "include"
+            file = part[n]; sub(/\.[a-z]+$/, "", file)
+            layer = installed ? public[file] : part[2]
+            if (installed && layer == "")
+                bad("this public header has no layer: add it to tests/program/layers.sh")
+            else if (!(layer in rank)) bad("there is no layer " layer)
+        }
+        {
+            for (w in word)
+                if (index($0, w "(") && !index(word[w], " " FILENAME " "))
+                    bad(w " belongs in" word[w])
+        }
+        !/^[ \t]*#[ \t]*include/ { next }
+        /"/ { # ours
+            split($0, piece, "\""); name = piece[2]
+            slash = index(name, "/")
+            folder = substr(name, 1, slash - 1)
+            rest = substr(name, slash + 1); sub(/\.[a-z]+$/, "", rest)
+            if (!slash) { bad("write \"layer/" name "\""); next }
+            if (folder == "opc" && rest in public) target = public[rest]
+            else {
+                target = folder
+                if (installed) { bad("a public header includes " name ", not installed"); next }
+            }
+            if (!(target in rank)) { bad(name " is in no layer"); next }
+            if (target != layer && rank[target] >= rank[layer])
+                bad(layer " may not include " name ", which is " \
+                    (rank[target] == rank[layer] ? "beside" : "above") " it (" target ")")
+            next
+        }
+        { # the systems and third parties
+            name = $0; sub(/^[^<]*</, "", name); sub(/>.*/, "", name)
+            owner = ""
+            for (o in only) if (starts(name, o)) owner = o
+            if (owner != "") {
+                if (!index(only[owner], " " FILENAME " ")) bad("<" name "> belongs in" only[owner])
+                next
+            }
+            for (s in system_header) if (name == s || (s ~ /\/$/ && starts(name, s))) next
+            bad("<" name "> is unknown: a third party gets one file and a line in layers.sh")
+        }
+        ' "$work/rules"
+)
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# ---- the check checked: a tree with one fault of each kind -------------------------------------------
+plant() { # FILE TEXT
+    mkdir -p "$work/tree/$(dirname "$1")"
+    printf '%s\n' "$2" >"$work/tree/$1"
+}
+caught() { # PATTERN
+    printf '%s\n' "$found" | grep -q "$1" || {
+        echo "layers.sh did not catch: $1"
+        exit 1
+    }
+}
+plant src/num/good.c '#include "base/text.h"
+#include "opc/err.h"
+#include <math.h>
+#include <sys/stat.h>'
+plant src/opc/good.c '#include "opc/private.h"
+#include "opc/transition.h"
+#include "model/ensemble.h"'
+plant include/opc/err.h '#include <stdarg.h>'
+found=$(findings "$work/tree")
+[ -z "$found" ] || {
+    echo "layers.sh objects to a tree without faults: $found"
+    exit 1
+}
+plant src/base/up.c '#include "num/gemm.h"'
+plant src/data/side.c '  #  include "env/env.h"'
+plant src/model/public.c '#include "opc/episodes.h"'
+plant src/num/flat.c '#include "gemm.h"'
+plant src/num/where.c '#include "nowhere/gemm.h"'
+plant src/agent/engine.c '#include <mujoco/mujoco.h>'
+plant src/agent/other.c '#include <glib.h>'
+plant src/agent/thread.c 'int x = pthread_create(&t, 0, f, 0);'
+plant src/misc/file.c 'int x;'
+plant include/opc/rng.h '#include "base/text.h"'
+plant include/opc/stray.h 'int x;'
+found=$(findings "$work/tree")
+caught 'src/base/up.c:1: base may not include num/gemm.h, which is above'
+caught 'src/data/side.c:1: data may not include env/env.h, which is beside'
+caught 'src/model/public.c:1: model may not include opc/episodes.h, which is beside'
+caught 'src/num/flat.c:1: write "layer/gemm.h"'
+caught 'src/num/where.c:1: nowhere/gemm.h is in no layer'
+caught 'src/agent/engine.c:1: <mujoco/mujoco.h> belongs in src/env/mujoco.c'
+caught 'src/agent/other.c:1: <glib.h> is unknown'
+caught 'src/agent/thread.c:1: pthread_create belongs in src/base/pool.c'
+caught 'src/misc/file.c:1: there is no layer misc'
+caught 'include/opc/rng.h:1: a public header includes base/text.h'
+caught 'include/opc/stray.h:1: this public header has no layer'
+[ "$(printf '%s\n' "$found" | wc -l)" = 11 ] || {
+    echo "layers.sh found more than was planted: $found"
+    exit 1
+}
+
+# ---- our tree ----------------------------------------------------------------------------------------
+found=$(findings "$SRC")
+[ -z "$found" ] || {
+    printf '%s\n' "$found"
+    exit 1
+}
+echo "$(find "$SRC/src" "$SRC/include" -type f -name '*.[ch]' | wc -l) files, every include points down"
