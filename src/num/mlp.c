@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+#include "num/mlp.h"
+
+#include "base/pool.h"
+#include "num/normal.h"
+
+#include <math.h>
+
+static size_t whole_lines(size_t floats)
+{
+    return (floats + 15) / 16 * 16;
+}
+
+/* Rows of weights start on 32 bytes; a power of two would put them all into the same cache sets. */
+static int leading(int in)
+{
+    int ld = (in + 7) / 8 * 8;
+    return ld >= 64 && (ld & (ld - 1)) == 0 ? ld + 8 : ld;
+}
+
+struct opc_mlp_shape opc_mlp_shape_of(int members, int inputs, int hidden, int depth, int outputs,
+                                      enum opc_act act)
+{
+    struct opc_mlp_shape s = {.members = members, .layers = depth + 1, .hidden = act};
+    s.width[0] = inputs;
+    for (int i = 1; i <= depth && i < OPC_MLP_LAYERS; i++)
+        s.width[i] = hidden;
+    if (depth + 1 <= OPC_MLP_LAYERS)
+        s.width[depth + 1] = outputs;
+    return s;
+}
+
+int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, struct opc_err *err)
+{
+    if (shape->layers < 1 || shape->layers > OPC_MLP_LAYERS)
+        return opc_fail(err, OPC_EUSER, "a network of %d layers; 1 to %d are possible",
+                        shape->layers, OPC_MLP_LAYERS);
+    if (shape->members < 1)
+        return opc_fail(err, OPC_EUSER, "a network of %d members; at least 1", shape->members);
+    struct opc_mlp *net = opc_alloc(1, sizeof *net);
+    if (!net)
+        goto full;
+    net->shape = *shape;
+    for (int l = 0; l < shape->layers; l++) {
+        struct opc_layer *layer = &net->layer[l];
+        const int in = shape->width[l], wide = shape->width[l + 1];
+        if (in < 1 || wide < 1 || in > 65536 || wide > 65536) {
+            opc_mlp_destroy(net);
+            return opc_fail(err, OPC_EUSER, "layer %d has %d inputs and %d outputs; 1 to 65536",
+                            l + 1, in, wide);
+        }
+        *layer = (struct opc_layer){.in = in, .out = wide, .ld = leading(in), .weight = net->each};
+        layer->act = l + 1 < shape->layers ? shape->hidden : OPC_LINEAR;
+        layer->bias = layer->weight + whole_lines((size_t)wide * (size_t)layer->ld);
+        layer->end = layer->bias + whole_lines((size_t)wide);
+        net->each = layer->end;
+    }
+    net->param = opc_alloc((size_t)shape->members, net->each * sizeof *net->param);
+    if (!net->param)
+        goto full;
+    *out = net;
+    return OPC_OK;
+full:
+    opc_mlp_destroy(net);
+    return opc_fail(err, OPC_ENOMEM, "no room for a network of %d members and %d layers",
+                    shape->members, shape->layers);
+}
+
+void opc_mlp_destroy(struct opc_mlp *net)
+{
+    if (!net)
+        return;
+    opc_free(net->param);
+    opc_free(net);
+}
+
+static float truncated_normal(struct opc_rng *r)
+{
+    float z[2];
+    do
+        opc_rng_normals(r, 2, z);
+    while (fabsf(z[0]) > 2.0f);
+    return z[0];
+}
+
+void opc_mlp_init(struct opc_mlp *net, enum opc_init how, uint64_t seed, uint32_t which)
+{
+    for (int m = 0; m < net->shape.members; m++) {
+        struct opc_rng r = opc_rng_stream(seed, OPC_USE_INIT, which, (uint32_t)m);
+        for (int l = 0; l < net->shape.layers; l++) {
+            const struct opc_layer *layer = &net->layer[l];
+            const float std = 0.5f / sqrtf((float)layer->in);
+            const float limit = sqrtf(6.0f / (float)(layer->in + layer->out));
+            float *w = opc_mlp_member(net, m) + layer->weight;
+            for (int o = 0; o < layer->out; o++)
+                for (int i = 0; i < layer->in; i++)
+                    w[(size_t)o * (size_t)layer->ld + (size_t)i] =
+                        how == OPC_INIT_TRUNCATED ? std * truncated_normal(&r)
+                                                  : limit * (2.0f * opc_rng_unit(&r) - 1.0f);
+            float *b = opc_mlp_member(net, m) + layer->bias;
+            for (int o = 0; o < layer->out; o++)
+                b[o] = 0.0f;
+        }
+    }
+}
+
+/* ---- tape ---------------------------------------------------------------------------------------
+ */
+
+int opc_tape_create(const struct opc_mlp *net, int rows, struct opc_tape **out, struct opc_err *err)
+{
+    struct opc_tape *t = opc_alloc(1, sizeof *t);
+    if (!t)
+        goto full;
+    t->rows = rows;
+    t->panels = opc_panels(rows);
+    size_t turned = 0;
+    for (int l = 0; l < net->shape.layers; l++) {
+        const struct opc_layer *layer = &net->layer[l];
+        const size_t size = (size_t)t->panels * (size_t)layer->out * OPC_PANEL;
+        t->y[l] = opc_alloc(size, sizeof(float));
+        t->dy[l] = opc_alloc(size, sizeof(float));
+        if (!t->y[l] || !t->dy[l])
+            goto full;
+        /* A slope is used once, in the place where dy is written: they share their memory. */
+        if (layer->act == OPC_SWISH)
+            t->slope[l] = t->dy[l];
+        if (opc_turned(t->panels, layer->in) > turned)
+            turned = opc_turned(t->panels, layer->in);
+    }
+    t->turned = opc_alloc(turned, sizeof(float));
+    if (!t->turned)
+        goto full;
+    *out = t;
+    return OPC_OK;
+full:
+    opc_tape_destroy(t);
+    return opc_fail(err, OPC_ENOMEM, "no room to remember a batch of %d rows", rows);
+}
+
+void opc_tape_destroy(struct opc_tape *t)
+{
+    if (!t)
+        return;
+    for (int l = 0; l < OPC_MLP_LAYERS; l++) {
+        opc_free(t->y[l]);
+        opc_free(t->dy[l]);
+    }
+    opc_free(t->turned);
+    opc_free(t);
+}
+
+/* ---- slices -------------------------------------------------------------------------------------
+ */
+
+static size_t wide(const struct opc_layer *layer)
+{
+    return (size_t)layer->out * OPC_PANEL;
+}
+
+void opc_mlp_forward_part(const struct opc_mlp *net, int member, int p0, int p1, struct opc_tape *t)
+{
+    const struct opc_kernels *k = opc_kernels();
+    const float *param = opc_mlp_member(net, member);
+    const float *in = t->x + (size_t)p0 * t->xs;
+    size_t in_stride = t->xs;
+    for (int l = 0; l < net->shape.layers; l++) {
+        const struct opc_layer *layer = &net->layer[l];
+        const size_t ys = wide(layer), at = (size_t)p0 * ys;
+        k->forward(p1 - p0, layer->in, layer->out, param + layer->weight, layer->ld,
+                   param + layer->bias, in, in_stride, layer->act, t->y[l] + at, ys,
+                   t->slope[l] ? t->slope[l] + at : NULL);
+        in = t->y[l] + at;
+        in_stride = ys;
+    }
+}
+
+void opc_mlp_backward_layer(const struct opc_mlp *net, int member, int l, int p0, int p1,
+                            struct opc_tape *t)
+{
+    const struct opc_layer *layer = &net->layer[l], *below = &net->layer[l - 1];
+    const size_t dxs = wide(below), at = (size_t)p0 * dxs;
+    const float *left = below->act == OPC_SWISH ? t->slope[l - 1] : t->y[l - 1];
+    opc_kernels()->back_input(p1 - p0, layer->in, layer->out,
+                              opc_mlp_member(net, member) + layer->weight, layer->ld,
+                              t->dy[l] + (size_t)p0 * wide(layer), wide(layer), below->act,
+                              left + at, t->dy[l - 1] + at, dxs);
+}
+
+void opc_mlp_backward_part(const struct opc_mlp *net, int member, int p0, int p1,
+                           struct opc_tape *t)
+{
+    for (int l = net->shape.layers - 1; l > 0; l--)
+        opc_mlp_backward_layer(net, member, l, p0, p1, t);
+}
+
+void opc_mlp_inputs_part(const struct opc_mlp *net, int member, int p0, int p1, int from, int count,
+                         const struct opc_tape *t, float *dx, size_t dxs)
+{
+    const struct opc_layer *first = &net->layer[0];
+    opc_kernels()->back_input(p1 - p0, count, first->out,
+                              opc_mlp_member(net, member) + first->weight + from, first->ld,
+                              t->dy[0] + (size_t)p0 * wide(first), wide(first), OPC_LINEAR, NULL,
+                              dx + (size_t)p0 * dxs, dxs);
+}
+
+void opc_mlp_gradient_part(const struct opc_mlp *net, int l, int o0, int o1, int rows,
+                           const struct opc_tape *t, float *turned, float *grad)
+{
+    const struct opc_kernels *k = opc_kernels();
+    const struct opc_layer *layer = &net->layer[l];
+    const float *x = l ? t->y[l - 1] : t->x;
+    const size_t xs = l ? wide(&net->layer[l - 1]) : t->xs;
+    const int panels = opc_panels(rows);
+    k->turn(panels, layer->in, x, xs, turned);
+    k->back_weight(rows, panels, layer->in, o0, o1, turned, t->dy[l], wide(layer),
+                   grad + layer->weight, layer->ld);
+    k->back_bias(rows, o0, o1, t->dy[l], wide(layer), grad + layer->bias);
+}
+
+/* ---- all members --------------------------------------------------------------------------------
+ */
+
+struct pass {
+    const struct opc_mlp *net;
+    int rows, panels, parts; /* each member's panels are cut into this many parts */
+    struct opc_tape *const *tape;
+    float *grad, *dx;
+    size_t dxs;
+};
+
+static int cut(int panels, int parts, int part)
+{
+    return (int)((long)panels * part / parts);
+}
+
+static void forward_chunk(void *ctx, int first, int end, int worker)
+{
+    (void)worker;
+    const struct pass *s = ctx;
+    for (int i = first; i < end; i++) {
+        const int m = i / s->parts, part = i % s->parts;
+        opc_mlp_forward_part(s->net, m, cut(s->panels, s->parts, part),
+                             cut(s->panels, s->parts, part + 1), s->tape[m]);
+    }
+}
+
+static void backward_chunk(void *ctx, int first, int end, int worker)
+{
+    (void)worker;
+    const struct pass *s = ctx;
+    for (int i = first; i < end; i++) {
+        const int m = i / s->parts, part = i % s->parts;
+        const int p0 = cut(s->panels, s->parts, part), p1 = cut(s->panels, s->parts, part + 1);
+        opc_mlp_backward_part(s->net, m, p0, p1, s->tape[m]);
+        if (s->dx)
+            opc_mlp_inputs_part(s->net, m, p0, p1, 0, s->net->layer[0].in, s->tape[m],
+                                s->dx + (size_t)m * (size_t)s->panels * s->dxs, s->dxs);
+    }
+}
+
+static void gradient_chunk(void *ctx, int first, int end, int worker)
+{
+    (void)worker;
+    const struct pass *s = ctx;
+    for (int m = first; m < end; m++)
+        for (int l = 0; l < s->net->shape.layers; l++)
+            opc_mlp_gradient_part(s->net, l, 0, s->net->layer[l].out, s->rows, s->tape[m],
+                                  s->tape[m]->turned, s->grad + (size_t)m * s->net->each);
+}
+
+static struct pass pass_over(const struct opc_mlp *net, int rows, struct opc_tape *const tape[],
+                             const struct opc_pool *pool)
+{
+    const int members = net->shape.members, threads = opc_pool_threads(pool);
+    struct pass s = {.net = net, .rows = rows, .panels = opc_panels(rows), .tape = tape};
+    s.parts = members % threads == 0 ? 1 : threads;
+    if (s.parts > s.panels)
+        s.parts = s.panels;
+    return s;
+}
+
+void opc_mlp_forward(const struct opc_mlp *net, int rows, const float *x, size_t xs, size_t apart,
+                     struct opc_tape *const tape[], struct opc_pool *pool)
+{
+    if (rows <= 0)
+        return;
+    struct pass s = pass_over(net, rows, tape, pool);
+    for (int m = 0; m < net->shape.members; m++) {
+        tape[m]->x = x + (size_t)m * apart;
+        tape[m]->xs = xs;
+    }
+    opc_pool_each(pool, net->shape.members * s.parts, 1, forward_chunk, &s);
+}
+
+void opc_mlp_backward(const struct opc_mlp *net, int rows, struct opc_tape *const tape[],
+                      float *grad, float *dx, size_t dxs, struct opc_pool *pool)
+{
+    if (rows <= 0)
+        return;
+    struct pass s = pass_over(net, rows, tape, pool);
+    s.grad = grad;
+    s.dx = dx;
+    s.dxs = dxs;
+    opc_pool_each(pool, net->shape.members * s.parts, 1, backward_chunk, &s);
+    if (grad)
+        opc_pool_each(pool, net->shape.members, 1, gradient_chunk, &s);
+}
+
+/* ---- without a tape -----------------------------------------------------------------------------
+ */
+
+static size_t widest_hidden(const struct opc_mlp *net)
+{
+    size_t widest = 0;
+    for (int l = 0; l + 1 < net->shape.layers; l++)
+        if (wide(&net->layer[l]) > widest)
+            widest = wide(&net->layer[l]);
+    return widest;
+}
+
+size_t opc_mlp_infer_need(const struct opc_mlp *net, int panels)
+{
+    return 2 * opc_arena_need((size_t)panels * widest_hidden(net), sizeof(float));
+}
+
+void opc_mlp_infer(const struct opc_mlp *net, int member, int panels, const float *x, size_t xs,
+                   int outputs, float *y, size_t ys, struct opc_arena *scratch)
+{
+    const struct opc_kernels *k = opc_kernels();
+    const float *param = opc_mlp_member(net, member);
+    const size_t mark = scratch->used;
+    float *hidden[2];
+    for (int i = 0; i < 2; i++)
+        hidden[i] = opc_floats(scratch, (size_t)panels, widest_hidden(net));
+    for (int l = 0; l < net->shape.layers; l++) {
+        const struct opc_layer *layer = &net->layer[l];
+        const int last = l + 1 == net->shape.layers;
+        float *to = last ? y : hidden[l % 2];
+        const size_t stride = last ? ys : wide(layer);
+        k->forward(panels, layer->in, last ? outputs : layer->out, param + layer->weight, layer->ld,
+                   param + layer->bias, x, xs, layer->act, to, stride, NULL);
+        x = to;
+        xs = stride;
+    }
+    opc_arena_rewind(scratch, mark);
+}

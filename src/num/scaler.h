@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* num/scaler.h - input normalisation: (x - mean) / std, feature by feature.
+ *
+ * Statistics are summed in double in row order; std is the population's (or the sample's), and a
+ * feature that does not vary (std below 1e-12) is only shifted. */
+#ifndef OPC_NUM_SCALER_H
+#define OPC_NUM_SCALER_H
+
+#include "num/kernel.h"
+
+struct opc_scaler {
+    int dim;
+    float *mean, *inverse; /* [dim]; 1 / std */
+};
+
+int opc_scaler_create(int dim, struct opc_scaler **out, struct opc_err *err); /* identity */
+void opc_scaler_destroy(struct opc_scaler *);                                 /* NULL is fine */
+/* From rows index[0 .. n-1] (NULL: 0 .. n-1) of table[][stride]. */
+void opc_scaler_fit(struct opc_scaler *, int n, const float *table, size_t stride, const int *index,
+                    bool sample_std);
+/* Panels x[panels][xs] in place. */
+void opc_scaler_apply(const struct opc_scaler *, int panels, float *x, size_t xs);
+
+#endif
