@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct opc_command opc_cmd_help;
+extern const struct opc_command opc_cmd_env, opc_cmd_doctor, opc_cmd_help;
 
 /* clang-format off */
 const struct opc_command *const opc_commands[] = {
+    &opc_cmd_env,
+    &opc_cmd_doctor,
     &opc_cmd_help,
     NULL,
 };

@@ -70,8 +70,8 @@ struct opc_kernels {
     /* db[o] = sum over rows of dy: 16 sums, one for each row of a panel, then added in order. */
     void (*back_bias)(int rows, int o0, int o1, const float *dy, size_t dys, float *db);
 
-    /* Rows index[i] of a table (index NULL: rows 0, 1, ...) into panels, columns from .. from+dim;
-     * a short last panel is filled with copies of its first row. */
+    /* Rows index[i] of a table (index NULL: rows 0, 1, ...) into panels, their first dim columns; a
+     * short last panel is filled with copies of its first row. */
     void (*gather)(int rows, int dim, const float *table, size_t stride, const int *index, float *x,
                    size_t xs);
     /* The way back: panels to rows. */

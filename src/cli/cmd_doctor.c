@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* opc doctor - what this program is made of and what it found here, to paste into a report. */
+#include "base/pool.h"
+#include "cli/command.h"
+#include "env/assets.h"
+#include "env/bullet_shim.h"
+#include "env/mujoco.h"
+#include "num/kernel.h"
+#include "opc/version.h"
+#include "run/json.h"
+#include "run/yaml.h"
+#include "study/draw.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#if defined(__GLIBC__)
+#include <gnu/libc-version.h>
+#endif
+
+static void line(const char *name, const char *value)
+{
+    printf("  %-11s %s\n", name, value);
+}
+
+/* The rest of the first line of a file that starts with `key`, without what leads and quotes it:
+ * "model name : EPYC" and PRETTY_NAME="Debian" alike. `out` keeps its text if there is none. */
+static void look_up(const char *path, const char *key, size_t size, char *out)
+{
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return;
+    char text[512];
+    while (fgets(text, sizeof text, f)) {
+        if (strncmp(text, key, strlen(key)) == 0) {
+            const char *from = text + strlen(key);
+            from += strspn(from, " \t:=\"");
+            snprintf(out, size, "%.*s", (int)strcspn(from, "\"\n"), from);
+            break;
+        }
+    }
+    fclose(f);
+}
+
+static void build(void)
+{
+    char text[256], libc[64] = "unknown libc";
+#if defined(__GLIBC__)
+    snprintf(libc, sizeof libc, "glibc %s", gnu_get_libc_version());
+#endif
+    snprintf(text, sizeof text, "%s%s%s, %s, %s", OPC_BUILD_TYPE, *OPC_SANITIZE ? " with " : "",
+             OPC_SANITIZE,
+#if defined(__clang__)
+             __VERSION__,
+#else
+             "gcc " __VERSION__,
+#endif
+             libc);
+    line("build", text);
+}
+
+static void machine(void)
+{
+    struct utsname system;
+    char text[512], name[128] = "unknown";
+    look_up("/etc/os-release", "PRETTY_NAME", sizeof name, name);
+    if (uname(&system) == 0) {
+        snprintf(text, sizeof text, "%s, %s %s, %s", name, system.sysname, system.release,
+                 system.machine);
+        line("system", text);
+    }
+
+    snprintf(name, sizeof name, "unknown");
+    look_up("/proc/cpuinfo", "model name", sizeof name, name);
+    snprintf(text, sizeof text, "%s, %d of %ld usable", name, opc_processors(),
+             sysconf(_SC_NPROCESSORS_ONLN));
+    line("processors", text);
+
+    char features[128] = "";
+#if defined(__x86_64__)
+#define FEATURE(f) __builtin_cpu_supports(f) ? " " f : ""
+    snprintf(features, sizeof features, "%s%s%s%s%s%s%s%s%s", FEATURE("sse2"), FEATURE("sse4.2"),
+             FEATURE("avx"), FEATURE("avx2"), FEATURE("fma"), FEATURE("avx512f"),
+             FEATURE("avx512dq"), FEATURE("avx512bw"), FEATURE("avx512vl"));
+#elif defined(__aarch64__)
+    snprintf(features, sizeof features, " neon fma");
+#endif
+    line("features", *features ? features + 1 : "unknown");
+
+    char free_kib[64] = "";
+    look_up("/proc/meminfo", "MemAvailable", sizeof free_kib, free_kib);
+    const double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    double available = 0;
+    const bool known = sscanf(free_kib, "%lf kB", &available) == 1;
+    char a[OPC_PRINTED], b[OPC_PRINTED];
+    snprintf(text, sizeof text, "%s, %s available", opc_print_bytes(total, a),
+             known ? opc_print_bytes(available * 1024, b) : "unknown");
+    line("memory", text);
+}
+
+static void kernels(void)
+{
+    const struct opc_kernels *all[8], *used = opc_kernels();
+    struct opc_text text = {0};
+    const int n = opc_kernels_list(all);
+    opc_text_addf(&text, "%s (%d floats, %s)", used->name, used->width,
+                  used->fused ? "fused multiply-add" : "no fused multiply-add");
+    for (int i = 0, others = 0; i < n; i++)
+        if (all[i] != used)
+            opc_text_addf(&text, "%s%s", others++ ? ", " : "; also here: ", all[i]->name);
+    line("kernels", opc_text_get(&text));
+    opc_text_free(&text);
+}
+
+static void library(const char *name, const char *version, const char *package, const char *option)
+{
+    char text[128];
+    snprintf(text, sizeof text, "not in this build; install %s and configure with -D %s=ON",
+             package, option);
+    line(name, version ? version : text);
+}
+
+static int run(int argc, char **argv, struct opc_err *err)
+{
+    int first;
+    const int code = opc_options_read(NULL, argc, argv, NULL, &first, err);
+    if (code)
+        return code;
+    if (first < argc)
+        return opc_fail(err, OPC_EUSER, "takes no arguments, not '%s'", argv[first]);
+
+    int models = 0;
+    char text[64];
+    while (opc_assets[models].name)
+        models++;
+    snprintf(text, sizeof text, "%d files, compiled in", models);
+
+    printf("opc %s\n", OPC_VERSION);
+    build();
+    machine();
+    kernels();
+    library("mujoco", opc_mujoco_version(), "libmujoco-dev", "OPC_WITH_MUJOCO");
+    library("bullet", opc_bullet_version(), "libbullet-dev", "OPC_WITH_BULLET");
+    library("cairo", opc_draw_version(), "libcairo2-dev", "OPC_WITH_CAIRO");
+    line("libyaml", opc_yaml_version());
+    line("jansson", opc_json_version());
+    line("models", text);
+    return OPC_OK;
+}
+
+const struct opc_command opc_cmd_doctor = {
+    .name = "doctor",
+    .usage = "",
+    .summary = "show what this program is made of and what it found on this machine",
+    .detail = "Prints a block to paste into a report: version, compiler, operating system, "
+              "processor and its features, the compute kernels in use (OPC_BACKEND=NAME in the "
+              "environment chooses others), memory, and the versions of the libraries behind it.",
+    .run = run,
+};

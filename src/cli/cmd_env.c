@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* opc env - look at environments: what there is, whether it is sound, how fast, and what it does.
+ */
+#include "cli/command.h"
+#include "cli/env_bench.h"
+#include "cli/env_render.h"
+#include "cli/env_trace.h"
+#include "env/check.h"
+#include "opc/env.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+#define OPTIONS(X)                                                                                 \
+    X(TEXT, state,       "",        0, 255,  "trace: file with one line of numbers, the full state to start from; noise-free start if left out") \
+    X(TEXT, actions,     "",        0, 255,  "trace, render: file with one action per line, in the task's own units; render: also random or zero") \
+    X(TEXT, out,         "",        0, 255,  "trace: file to write, standard output if left out; render: film.mp4, film.gif or picture.png")     \
+    X(INT,  steps,       "200",     0, 1e6,  "render: how many steps to play with random or zero actions")                                       \
+    X(INT,  seed,        "1",       0, 2e9,  "check, render: seed of resets and random actions")                                                 \
+    X(TEXT, size,        "640x480", 3, 20,   "render: width and height of the picture")                                                          \
+    X(INT,  transitions, "10000",   1, 1e8,  "check: random steps to play")                                                                      \
+    X(REAL, seconds,     "1",       0, 3600, "bench: time for each task")                                                                        \
+    X(BOOL, json,        "false",   0, 1,    "bench: print one JSON object per line")
+/* clang-format on */
+struct given {
+    OPTIONS(OPC_MEMBER)
+};
+#define SELF struct given
+static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
+#undef SELF
+
+/* ---- list ------------------------------------------------------------------------------------ */
+
+static int list(const char *spec, const struct given *given, struct opc_err *error)
+{
+    (void)given;
+    if (spec)
+        return opc_fail(error, OPC_EUSER, "list takes no name; 'opc env show %s' explains one",
+                        spec);
+    const struct opc_env_type *type;
+    printf("%-33s %4s %4s %6s  %s\n", "name", "obs", "act", "steps", "task");
+    for (int i = 0; (type = opc_env_type_at(i)); i++) {
+        struct opc_env *env;
+        struct opc_err err = {0};
+        if (opc_env_open(type->name, &env, &err)) {
+            printf("%-33s %4s %4s %6s  cannot be opened: %s\n", type->name, "-", "-", "-",
+                   err.text);
+            continue;
+        }
+        printf("%-33s %4d %4d %6d  %s\n", type->name, env->obs, env->act, env->steps,
+               type->page->summary);
+        opc_env_close(env);
+    }
+    return OPC_OK;
+}
+
+/* ---- show ------------------------------------------------------------------------------------ */
+
+enum { LEFT = 15, WIDTH = 80 };
+
+/* "  name         text", the text broken into lines. */
+static void entry(const char *name, const char *text)
+{
+    int column = LEFT;
+    printf("  %-*s", LEFT - 2, name);
+    while (*text) {
+        const int n = (int)strcspn(text, " ");
+        if (column > LEFT && column + 1 + n > WIDTH) {
+            printf("\n%*s", LEFT, "");
+            column = LEFT;
+        }
+        column += printf("%s%.*s", column > LEFT ? " " : "", n, text);
+        text += n;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static void entry_numbers(const char *name, int n, const char *range, const char *text)
+{
+    char line[600];
+    snprintf(line, sizeof line, "%d%s: %s", n, range, text);
+    entry(name, line);
+}
+
+static void show_angles(const struct opc_env *env)
+{
+    struct opc_text line = {0};
+    for (int i = 0; i < env->n_angles; i++) {
+        const struct opc_env_angle *a = &env->angles[i];
+        opc_text_add(&line, i ? "; " : "");
+        if (a->sine < 0)
+            opc_text_addf(&line, "o%d", a->at);
+        else
+            opc_text_addf(&line, "cosine o%d, sine o%d", a->at, a->sine);
+    }
+    if (env->n_angles > 0)
+        entry("angles", opc_text_get(&line));
+    opc_text_free(&line);
+}
+
+static void show_action(const struct opc_env *env)
+{
+    char range[100];
+    bool same = true;
+    for (int i = 1; i < env->act; i++)
+        same = same && env->low[i] == env->low[0] && env->high[i] == env->high[0];
+    if (same)
+        snprintf(range, sizeof range, " in [%g, %g]", env->low[0], env->high[0]);
+    entry_numbers("action", env->act, same ? range : " in ranges of their own",
+                  env->type->page->action);
+}
+
+static void show_arguments(const struct opc_env *env)
+{
+    char line[400];
+    const char *name = "arguments";
+    for (const struct opc_env_arg *a = env->type->args; a && a->name; a++, name = "") {
+        if (a->words)
+            snprintf(line, sizeof line, "%s=%s (%s): %s", a->name, a->words, a->fallback, a->help);
+        else
+            snprintf(line, sizeof line, "%s=X in [%g, %g] (%s): %s", a->name, a->least, a->most,
+                     a->fallback, a->help);
+        entry(name, line);
+    }
+    if (env->n_angles > 0)
+        entry(name, "angle=sincos|raw: observe angles as cosine and sine, or as one number");
+}
+
+static void show_engine(const struct opc_env *env)
+{
+    char line[200];
+    entry("engine", env->engine ? env->engine : "none");
+    if (!env->model)
+        return;
+    snprintf(line, sizeof line, "%s, CRC-32C %08x", env->model, env->model_hash);
+    entry("model", line);
+}
+
+static int show(const char *spec, const struct given *given, struct opc_err *err)
+{
+    (void)given;
+    struct opc_env *env;
+    const int code = opc_env_open(spec, &env, err);
+    if (code)
+        return code;
+    const struct opc_env_page *page = env->type->page;
+    char line[100];
+    printf("%s - %s\n\n", spec, page->summary);
+    entry_numbers("observation", env->obs, "", page->observation);
+    show_angles(env);
+    show_action(env);
+    entry("reward", page->reward);
+    entry("termination", page->termination);
+    snprintf(line, sizeof line, "after %d steps (this truncates, it does not terminate)",
+             env->steps);
+    entry("time limit", line);
+    entry("reset", page->reset);
+    snprintf(line, sizeof line, "%d numbers%s", env->state,
+             env->engine ? ": all positions, then all velocities" : "");
+    entry("full state", line);
+    snprintf(line, sizeof line, "termination %s; reward %s",
+             env->type->terminal ? "computed from the observation" : "never",
+             env->type->reward ? "known" : "to be learned");
+    entry("imagined", line);
+    show_arguments(env);
+    show_engine(env);
+    opc_env_close(env);
+    return OPC_OK;
+}
+
+/* ---- check ----------------------------------------------------------------------------------- */
+
+static int check(const char *spec, const struct given *given, struct opc_err *err)
+{
+    struct opc_env_report r;
+    const int code = opc_env_check(spec, (uint64_t)given->seed, given->transitions, &r, err);
+    if (code)
+        return code;
+    char line[200];
+    printf("%s is sound\n\n", spec);
+    snprintf(line, sizeof line, "%d random steps in %d episodes, %d of them terminal",
+             r.transitions, r.episodes, r.terminated);
+    entry("played", line);
+    entry("finite", "every observation and reward");
+    entry("range", "both ends of every action are reached");
+    entry("repeatable", "a used environment equals a fresh one to the bit");
+    entry("time limit", "truncates, does not terminate, and only at the end");
+    snprintf(line, sizeof line,
+             "imagined agrees with step; exceptions: %d within rounding to float, %d because step "
+             "reads a lagging pose",
+             r.rounding, r.blurred);
+    entry("termination", line);
+    if (r.known_reward)
+        snprintf(line, sizeof line, "imagined agrees with step to %.1e", r.reward_gap);
+    entry("reward", r.known_reward ? line : "to be learned");
+    snprintf(line, sizeof line, "%.0f steps per second, with resets and these checks",
+             r.steps_per_second);
+    entry("speed", line);
+    return OPC_OK;
+}
+
+/* ---- bench ----------------------------------------------------------------------------------- */
+
+static int bench_one(const char *spec, const struct given *given, struct opc_err *err)
+{
+    struct opc_env_speed s;
+    const int code = opc_env_bench(spec, given->seconds, &s, err);
+    if (code)
+        return code;
+    char bare[80] = "\"bare_us\": null, \"ratio\": null";
+    if (s.bare_us > 0)
+        snprintf(bare, sizeof bare, "\"bare_us\": %.4g, \"ratio\": %.4f", s.bare_us, s.ratio);
+    if (given->json)
+        printf("{\"work\": \"env\", \"env\": \"%s\", \"threads\": 1, \"median_us\": %.4g, %s, "
+               "\"per_s\": %.6g}\n",
+               spec, s.us, bare, 1e6 / s.us);
+    else if (s.bare_us > 0)
+        printf("%-33s %10.0f %10.2f %10.2f %7.3f\n", spec, 1e6 / s.us, s.us, s.bare_us, s.ratio);
+    else
+        printf("%-33s %10.0f %10.3f %10s %7s\n", spec, 1e6 / s.us, s.us, "-", "-");
+    return OPC_OK;
+}
+
+/* Without a name: every task. */
+static int bench(const char *spec, const struct given *given, struct opc_err *err)
+{
+    if (!given->json)
+        printf("%-33s %10s %10s %10s %7s\n", "name", "steps/s", "us/step", "bare us", "ratio");
+    if (spec)
+        return bench_one(spec, given, err);
+    int code = OPC_OK;
+    const struct opc_env_type *type;
+    for (int i = 0; !code && (type = opc_env_type_at(i)); i++) {
+        code = bench_one(type->name, given, err);
+        fflush(stdout);
+    }
+    return code;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+static int trace(const char *spec, const struct given *given, struct opc_err *err)
+{
+    return opc_env_trace(spec, given->state, given->actions, given->out, err);
+}
+
+static int render(const char *spec, const struct given *given, struct opc_err *err)
+{
+    const struct opc_render_plan plan = {.spec = spec,
+                                         .state = given->state,
+                                         .actions = given->actions,
+                                         .out = given->out,
+                                         .size = given->size,
+                                         .steps = given->steps,
+                                         .seed = (uint64_t)given->seed};
+    return opc_env_render(&plan, err);
+}
+
+static const struct {
+    const char *word;
+    bool needs_name;
+    int (*run)(const char *spec, const struct given *, struct opc_err *err);
+} works[] = {
+    {"list", false, list},   {"show", true, show},   {"check", true, check},
+    {"bench", false, bench}, {"trace", true, trace}, {"render", true, render},
+};
+
+static int run(int argc, char **argv, struct opc_err *err)
+{
+    struct given given;
+    int first;
+    const int code = opc_options_read(&options, argc, argv, &given, &first, err);
+    if (code)
+        return code;
+    const char *word = first < argc ? argv[first] : "";
+    const char *spec = first + 1 < argc ? argv[first + 1] : NULL;
+    if (first + 2 < argc)
+        return opc_fail(err, OPC_EUSER, "'%s' is one word too many", argv[first + 2]);
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
+        if (strcmp(word, works[i].word) != 0)
+            continue;
+        if (works[i].needs_name && !spec)
+            return opc_fail(err, OPC_EUSER, "%s: name an environment; 'opc env list' shows them",
+                            word);
+        return works[i].run(spec, &given, err);
+    }
+    return opc_fail(err, OPC_EUSER, "say what to do: list, show, check, bench, trace or render");
+}
+
+const struct opc_command opc_cmd_env = {
+    .name = "env",
+    .usage = "list | show NAME | check NAME | bench [NAME] | trace NAME | render NAME [OPTION...]",
+    .summary = "list, explain, check, measure, play and film environments",
+    .detail =
+        "NAME is as in env.name of a configuration: a name, and behind a question mark its "
+        "arguments, joined by '&': 'mujoco:hopper?angle=sincos'.\n"
+        "list shows every environment, show explains one: observation, action, reward, "
+        "termination, reset, arguments, engine and model.\n"
+        "check plays random steps and tests what training relies on: finite numbers, repeatable "
+        "resets, time limit, and that termination computed from an imagined observation agrees "
+        "with step.\n"
+        "bench measures a step, and in turns with it the same step as the bare engine would do it "
+        "(all tasks if no NAME is given).\n"
+        "trace plays recorded actions from a given full state and prints CSV with the columns t, "
+        "reward, terminated, o0, o1, ... at 17 digits; row 0 is the start. It goes on past the end "
+        "of the task.\n"
+        "render plays an episode and films it without a screen, from the noise-free start or from "
+        "--state FILE.",
+    .words = "list show check bench trace render",
+    .options = &options,
+    .run = run,
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/env_render.h"
+
+#include "cli/env_trace.h"
+#include "cli/film.h"
+#include "env/view.h"
+#include "opc/env.h"
+#include "opc/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double PER_SECOND = 30; /* about, and at most: films run in real time */
+
+struct render {
+    const struct opc_render_plan *plan;
+    int width, height;
+    struct opc_env *env;
+    double *state, *actions, *obs;
+    int steps;
+    struct opc_view *view;
+    struct opc_film *film;
+    unsigned char *rgb;
+};
+
+static int read_size(struct render *r, struct opc_err *err)
+{
+    char more;
+    if (sscanf(r->plan->size, "%dx%d%c", &r->width, &r->height, &more) != 2)
+        return opc_fail(err, OPC_EUSER, "--size = %s is no size; write WIDTHxHEIGHT, as in 640x480",
+                        r->plan->size);
+    return OPC_OK;
+}
+
+static int alloc_actions(struct render *r, struct opc_err *err)
+{
+    const struct opc_env *env = r->env;
+    r->steps = r->plan->steps;
+    r->actions = opc_alloc((size_t)r->steps * (size_t)env->act, sizeof *r->actions);
+    if (!r->actions)
+        return opc_fail(err, OPC_ENOMEM, "no room for %d actions", r->steps);
+    return OPC_OK;
+}
+
+static int find_actions(struct render *r, struct opc_err *err)
+{
+    const struct opc_env *env = r->env;
+    const char *actions = r->plan->actions;
+    const bool random = !*actions || strcmp(actions, "random") == 0;
+    if (!random && strcmp(actions, "zero") != 0)
+        return opc_read_numbers(actions, env->act, "an action", &r->actions, &r->steps, err);
+    const int code = alloc_actions(r, err);
+    if (code || !random)
+        return code;
+    struct opc_rng rng = opc_rng_stream(r->plan->seed, OPC_USE_RANDOM, 0, 0);
+    for (int t = 0; t < r->steps; t++)
+        for (int i = 0; i < env->act; i++)
+            r->actions[t * env->act + i] =
+                env->low[i] + (env->high[i] - env->low[i]) * opc_rng_unit_double(&rng);
+    return OPC_OK;
+}
+
+static int add_frame(struct render *r, struct opc_err *err)
+{
+    const int code = opc_view_draw(r->view, r->rgb, err);
+    return code ? code : opc_film_add(r->film, r->rgb, err);
+}
+
+/* Goes on past the end of the task: that is what one wants to see. */
+static int play(struct render *r, int every, struct opc_err *err)
+{
+    struct opc_outcome out = {.obs = r->obs};
+    const bool film = !opc_film_is_picture(r->film);
+    int code = opc_env_start(r->env, r->state, r->obs, err);
+    if (!code && (film || r->steps == 0))
+        code = add_frame(r, err);
+    for (int t = 1; !code && t <= r->steps; t++) {
+        code = opc_env_step(r->env, r->actions + (size_t)(t - 1) * (size_t)r->env->act, &out, err);
+        if (!code && ((film && t % every == 0) || t == r->steps))
+            code = add_frame(r, err);
+    }
+    return code;
+}
+
+static int run(struct render *r, struct opc_err *err)
+{
+    const struct opc_render_plan *plan = r->plan;
+    int code = read_size(r, err);
+    if (!code)
+        code = opc_env_open(plan->spec, &r->env, err);
+    if (!code)
+        code = opc_read_state(plan->state, r->env->state, &r->state, err);
+    if (!code)
+        code = find_actions(r, err);
+    if (!code)
+        code = opc_view_open(r->env, r->width, r->height, &r->view, err);
+    if (code)
+        return code;
+    r->obs = opc_alloc((size_t)r->env->obs, sizeof *r->obs);
+    r->rgb = opc_alloc((size_t)r->width * (size_t)r->height, 3);
+    if (!r->obs || !r->rgb)
+        return opc_fail(err, OPC_ENOMEM, "no room for a picture");
+    const double dt = r->env->dt > 0 ? r->env->dt : 1 / PER_SECOND;
+    const int every = (int)fmax(1, ceil(1 / (PER_SECOND * dt) - 1e-9));
+    code = opc_film_open(plan->out, r->width, r->height, 1 / (every * dt), &r->film, err);
+    if (code)
+        return code;
+    code = play(r, every, err);
+    const int ended = opc_film_end(r->film, !code, code ? NULL : err);
+    return code ? code : ended;
+}
+
+int opc_env_render(const struct opc_render_plan *plan, struct opc_err *err)
+{
+    if (!*plan->out)
+        return opc_fail(err, OPC_EUSER, "name the film or picture: -o film.mp4 or -o picture.png");
+    struct render r = {.plan = plan};
+    const int code = run(&r, err);
+    opc_view_close(r.view);
+    opc_env_close(r.env);
+    opc_free(r.state);
+    opc_free(r.actions);
+    opc_free(r.obs);
+    opc_free(r.rgb);
+    return code;
+}

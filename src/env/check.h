@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* env/check.h - is this environment fit for training? For who adds one, and for our own. */
+#ifndef OPC_ENV_CHECK_H
+#define OPC_ENV_CHECK_H
+
+#include "opc/env.h"
+
+/* What was found while all was well. */
+struct opc_env_report {
+    int transitions, episodes; /* played with random actions */
+    int terminated;            /* of the transitions */
+    int rounding;              /* step and terminal disagree, within rounding to float */
+    int blurred;               /* they disagree, within the type's blur */
+    bool known_reward;         /* and then: */
+    double reward_gap;         /* largest difference, relative to 1 + |reward| */
+    double steps_per_second;   /* of these transitions, resets included */
+};
+
+/* Plays `transitions` random steps and compares. OPC_EENV, with a message that says what is wrong,
+ * when a promise of opc/env.h is not kept; the report holds what was counted until then. */
+int opc_env_check(const char *spec, uint64_t seed, int transitions, struct opc_env_report *,
+                  struct opc_err *err);
+int opc_env_check_open(struct opc_env *, uint64_t seed, int transitions, struct opc_env_report *,
+                       struct opc_err *err);
+
+#endif

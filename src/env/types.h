@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* env/types.h - the environments we ship, for the list in env.c. */
+#ifndef OPC_ENV_TYPES_H
+#define OPC_ENV_TYPES_H
+
+#include "opc/env.h"
+
+extern const struct opc_env_type opc_env_linear1d, opc_env_double_integrator, opc_env_pendulum,
+    opc_env_cartpole;
+extern const struct opc_env_type opc_mujoco_types[]; /* ends with a type without a name */
+
+/* The two ways to observe an angle, and neither: as the task has it. */
+enum opc_angle { OPC_ANGLE_AS_IS, OPC_ANGLE_SINCOS, OPC_ANGLE_RAW };
+/* Around `inner`, which it owns from then on; on failure inner stays the caller's. Where there is
+ * nothing to change, *out is inner itself. */
+int opc_wrap_angle(struct opc_env *inner, enum opc_angle how, struct opc_env **out,
+                   struct opc_err *err);
+
+/* Uniform on [-half, half). */
+double opc_env_uniform(struct opc_rng *, double half);
+/* The stream a stochastic task draws its process noise from, so that the steps of one episode
+ * share no number with the reset of the next. */
+struct opc_rng opc_env_noise_stream(struct opc_rng *reset);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* The angle wrapper: any task, with its angles observed in the other of the two ways.
+ *
+ * sincos puts cosine and sine in the angle's place, raw puts atan2(sine, cosine) where the first of
+ * the pair was. Both directions are a table with one line per number of the result, so that real
+ * observations go one way and imagined ones, on which the inner task is asked, come back the other.
+ * An imagined pair need not lie on the unit circle; atan2 does not mind. */
+#include "env/types.h"
+#include "opc/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 4096 }; /* floats of one block of imagined rows */
+
+struct entry {
+    enum { COPY, COSINE, SINE, ANGLE } how;
+    int from, sine; /* ANGLE: from is the cosine */
+};
+
+struct wrapped {
+    struct opc_env env;
+    struct opc_env_type type; /* the inner one's, with our functions */
+    struct entry *outwards;   /* [env.obs] from the inner observation */
+    struct entry *inwards;    /* [inner.obs] from the outer one */
+    struct opc_env_angle *angles;
+    double *inner_obs; /* [inner.obs] */
+};
+
+static double convert(const struct entry *e, double from, double sine)
+{
+    switch (e->how) {
+    case COSINE: return cos(from);
+    case SINE: return sin(from);
+    case ANGLE: return atan2(sine, from);
+    default: return from;
+    }
+}
+
+static void convert_row(const struct entry *map, int n, const double *from, double *to)
+{
+    for (int k = 0; k < n; k++)
+        to[k] = convert(&map[k], from[map[k].from], from[map[k].sine]);
+}
+
+static void convert_floats(const struct entry *map, int n, const float *from, float *to)
+{
+    for (int k = 0; k < n; k++)
+        to[k] = (float)convert(&map[k], (double)from[map[k].from], (double)from[map[k].sine]);
+}
+
+/* ---- playing --------------------------------------------------------------------------------- */
+
+static int wrapped_reset(struct opc_env *env, struct opc_rng *rng, double *obs, struct opc_err *err)
+{
+    struct wrapped *w = (struct wrapped *)env;
+    const int code = env->inner->type->reset(env->inner, rng, w->inner_obs, err);
+    if (!code)
+        convert_row(w->outwards, env->obs, w->inner_obs, obs);
+    return code;
+}
+
+static int wrapped_start(struct opc_env *env, const double *state, double *obs, struct opc_err *err)
+{
+    struct wrapped *w = (struct wrapped *)env;
+    const int code = env->inner->type->start(env->inner, state, w->inner_obs, err);
+    if (!code)
+        convert_row(w->outwards, env->obs, w->inner_obs, obs);
+    return code;
+}
+
+static void wrapped_state(const struct opc_env *env, double *state)
+{
+    env->inner->type->state(env->inner, state);
+}
+
+static int wrapped_step(struct opc_env *env, const double *action, struct opc_outcome *out,
+                        struct opc_err *err)
+{
+    struct wrapped *w = (struct wrapped *)env;
+    struct opc_outcome inner = {.obs = w->inner_obs};
+    const int code = env->inner->type->step(env->inner, action, &inner, err);
+    if (code)
+        return code;
+    convert_row(w->outwards, env->obs, w->inner_obs, out->obs);
+    out->reward = inner.reward;
+    out->terminated = inner.terminated;
+    return OPC_OK;
+}
+
+static void wrapped_bare(struct opc_env *env, const double *action, struct opc_outcome *out)
+{
+    struct wrapped *w = (struct wrapped *)env;
+    struct opc_outcome inner = {.obs = w->inner_obs};
+    env->inner->type->bare(env->inner, action, &inner);
+    convert_row(w->outwards, env->obs, w->inner_obs, out->obs);
+    out->reward = inner.reward;
+    out->terminated = inner.terminated;
+}
+
+static void wrapped_draw(const struct opc_env *env, struct opc_scene *scene)
+{
+    env->inner->type->draw(env->inner, scene);
+}
+
+/* ---- imagined transitions, a block of rows at a time ------------------------------------------
+ */
+
+struct block {
+    int rows;
+    float s[BLOCK], next[BLOCK];
+};
+
+static void restore(const struct wrapped *w, int rows, const float *s, const float *next,
+                    struct block *b)
+{
+    const int obs = w->env.obs, inner = w->env.inner->obs;
+    b->rows = BLOCK / inner < rows ? BLOCK / inner : rows;
+    for (int i = 0; i < b->rows; i++) {
+        convert_floats(w->inwards, inner, s + (size_t)i * (size_t)obs, b->s + i * inner);
+        convert_floats(w->inwards, inner, next + (size_t)i * (size_t)obs, b->next + i * inner);
+    }
+}
+
+static void wrapped_terminal(const struct opc_env *env, int n, const float *s, const float *a,
+                             const float *next, bool *out)
+{
+    const struct wrapped *w = (const struct wrapped *)env;
+    const size_t obs = (size_t)env->obs, act = (size_t)env->act;
+    struct block b;
+    for (int i = 0; i < n; i += b.rows) {
+        const size_t at = (size_t)i;
+        restore(w, n - i, s + at * obs, next + at * obs, &b);
+        env->inner->type->terminal(env->inner, b.rows, b.s, a + at * act, b.next, out + i);
+    }
+}
+
+static void wrapped_reward(const struct opc_env *env, int n, const float *s, const float *a,
+                           const float *next, float *out)
+{
+    const struct wrapped *w = (const struct wrapped *)env;
+    const size_t obs = (size_t)env->obs, act = (size_t)env->act;
+    struct block b;
+    for (int i = 0; i < n; i += b.rows) {
+        const size_t at = (size_t)i;
+        restore(w, n - i, s + at * obs, next + at * obs, &b);
+        env->inner->type->reward(env->inner, b.rows, b.s, a + at * act, b.next, out + i);
+    }
+}
+
+static double wrapped_distance(const struct opc_env *env, const float *next)
+{
+    const struct wrapped *w = (const struct wrapped *)env;
+    float row[BLOCK];
+    convert_floats(w->inwards, env->inner->obs, next, row);
+    return env->inner->type->distance(env->inner, row);
+}
+
+/* ---- open, copy, close ----------------------------------------------------------------------- */
+
+static void wrapped_close(struct opc_env *env)
+{
+    struct wrapped *w = (struct wrapped *)env;
+    opc_env_close(env->inner);
+    opc_free(w->outwards);
+    opc_free(w->inwards);
+    opc_free(w->angles);
+    opc_free(w->inner_obs);
+    opc_free(w);
+}
+
+static int wrap(struct opc_env *inner, enum opc_angle how, struct opc_env **out,
+                struct opc_err *err);
+
+static int wrapped_copy(const struct opc_env *like, struct opc_env **out, struct opc_err *err)
+{
+    const bool sincos = ((const struct wrapped *)like)->angles[0].sine >= 0;
+    struct opc_env *inner;
+    int code = opc_env_another(like->inner, &inner, err);
+    if (code)
+        return code;
+    code = wrap(inner, sincos ? OPC_ANGLE_SINCOS : OPC_ANGLE_RAW, out, err);
+    if (code)
+        opc_env_close(inner);
+    return code;
+}
+
+/* The inner task's table with our functions where it has any. Name and page stay. */
+static void borrow_type(struct wrapped *w, const struct opc_env_type *inner)
+{
+    struct opc_env_type *t = &w->type;
+    *t = *inner;
+    t->reset = wrapped_reset;
+    t->step = wrapped_step;
+    t->close = wrapped_close;
+    t->copy = wrapped_copy;
+    t->start = inner->start ? wrapped_start : NULL;
+    t->state = inner->state ? wrapped_state : NULL;
+    t->terminal = inner->terminal ? wrapped_terminal : NULL;
+    t->reward = inner->reward ? wrapped_reward : NULL;
+    t->distance = inner->distance ? wrapped_distance : NULL;
+    t->draw = inner->draw ? wrapped_draw : NULL;
+    t->bare = inner->bare ? wrapped_bare : NULL;
+    w->env.type = t;
+}
+
+/* The inner angle that entry i is the first part of (*first) or the second; NULL: entry i is none.
+ */
+static const struct opc_env_angle *angle_at(const struct opc_env *inner, int i, bool *first)
+{
+    for (int k = 0; k < inner->n_angles; k++) {
+        const struct opc_env_angle *a = &inner->angles[k];
+        if (a->at == i || a->sine == i) {
+            *first = a->sine < 0 || i == (a->at < a->sine ? a->at : a->sine);
+            return a;
+        }
+    }
+    return NULL;
+}
+
+/* Fills both tables, going through the inner observation in order; returns the outer dimension. */
+static int lay_out(struct wrapped *w, const struct opc_env *inner, enum opc_angle how)
+{
+    int k = 0, angles = 0; /* next entries of the outer observation and of w->angles */
+    for (int i = 0; i < inner->obs; i++) {
+        bool first;
+        const struct opc_env_angle *a = angle_at(inner, i, &first);
+        if (a && a->sine < 0 && how == OPC_ANGLE_SINCOS) {
+            w->inwards[i] = (struct entry){ANGLE, k, k + 1};
+            w->angles[angles++] = (struct opc_env_angle){k, k + 1};
+            w->outwards[k++] = (struct entry){COSINE, i, i};
+            w->outwards[k++] = (struct entry){SINE, i, i};
+        } else if (a && a->sine >= 0 && how == OPC_ANGLE_RAW) {
+            if (!first)
+                continue;
+            w->inwards[a->at] = (struct entry){COSINE, k, k};
+            w->inwards[a->sine] = (struct entry){SINE, k, k};
+            w->angles[angles++] = (struct opc_env_angle){k, -1};
+            w->outwards[k++] = (struct entry){ANGLE, a->at, a->sine};
+        } else {
+            w->inwards[i] = (struct entry){COPY, k, k};
+            w->outwards[k++] = (struct entry){COPY, i, i};
+        }
+    }
+    w->env.n_angles = angles;
+    return k;
+}
+
+static int wrap(struct opc_env *inner, enum opc_angle how, struct opc_env **out,
+                struct opc_err *err)
+{
+    const size_t obs = (size_t)inner->obs, angles = (size_t)inner->n_angles;
+    struct wrapped *w = opc_alloc(1, sizeof *w);
+    if (!w)
+        goto full;
+    w->outwards = opc_alloc(obs + angles, sizeof *w->outwards);
+    w->inwards = opc_alloc(obs, sizeof *w->inwards);
+    w->angles = opc_alloc(angles, sizeof *w->angles);
+    w->inner_obs = opc_alloc(obs, sizeof *w->inner_obs);
+    if (!w->outwards || !w->inwards || !w->angles || !w->inner_obs)
+        goto full;
+    w->env = (struct opc_env){.act = inner->act,
+                              .state = inner->state,
+                              .steps = inner->steps,
+                              .dt = inner->dt,
+                              .low = inner->low,
+                              .high = inner->high,
+                              .angles = w->angles,
+                              .engine = inner->engine,
+                              .model = inner->model,
+                              .model_hash = inner->model_hash,
+                              .inner = inner,
+                              .t = -1};
+    w->env.obs = lay_out(w, inner, how);
+    borrow_type(w, inner->type);
+    *out = &w->env;
+    return OPC_OK;
+full:
+    if (w) {
+        w->env.inner = NULL; /* not ours yet */
+        wrapped_close(&w->env);
+    }
+    return opc_fail(err, OPC_ENOMEM, "no room to convert angles");
+}
+
+int opc_wrap_angle(struct opc_env *inner, enum opc_angle how, struct opc_env **out,
+                   struct opc_err *err)
+{
+    bool change = false;
+    for (int i = 0; i < inner->n_angles; i++)
+        change |= (inner->angles[i].sine < 0) == (how == OPC_ANGLE_SINCOS);
+    if (how == OPC_ANGLE_AS_IS || (inner->n_angles > 0 && !change)) {
+        *out = inner;
+        return OPC_OK;
+    }
+    if (inner->n_angles == 0)
+        return opc_fail(err, OPC_EUSER, "there is no angle in its observation; leave 'angle' out");
+    if (inner->obs > BLOCK)
+        return opc_fail(err, OPC_EUSER,
+                        "an observation of %d numbers is too long for 'angle'; at "
+                        "most %d",
+                        inner->obs, BLOCK);
+    return wrap(inner, how, out, err);
+}

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The program from outside: what it says about itself, and what it answers to wrong input.
+# shellcheck source=tests/program/lib
+. "$SRC/tests/program/lib"
+
+version=$(sed -n 's/^project(opc VERSION \([0-9.]*\).*/\1/p' "$SRC/CMakeLists.txt")
+expect 0 "^opc $version\$" "$OPC" --version
+for way in '' --help -h help; do
+    # shellcheck disable=SC2086 # '' is no argument at all
+    expect 0 '^usage: opc SUBCOMMAND
+^  doctor  *[a-z]
+^  75  *stopped' "$OPC" $way
+done
+
+# Each subcommand explains itself, the same in both ways, within 80 columns and with its options.
+for command in $("$OPC" --help | sed -n '/^usage/,/^exit/s/^  \([a-z]*\)  .*/\1/p'); do
+    "$OPC" "$command" --help >"$work/one"
+    "$OPC" help "$command" >"$work/two"
+    cmp "$work/one" "$work/two"
+    expect 0 "^usage: opc $command
+^  --help" "$OPC" "$command" --help
+    awk 'length > 80 {print FILENAME ": too wide: " $0; bad = 1} END {exit bad}' "$work/one"
+done
+
+# Wrong input: a message that helps, exit status 2, nothing on standard output.
+expect 2 "^opc: unknown subcommand 'docter'; did you mean 'doctor'?\$" "$OPC" docter
+expect 2 "^opc: unknown subcommand 'xyzzy'; 'opc --help' lists them\$" "$OPC" xyzzy
+expect 2 "^opc: unknown subcommand ''" "$OPC" ''
+expect 2 '^opc: unknown option --nonsense' "$OPC" --nonsense
+expect 2 '^opc: doctor: unknown option --nonsense' "$OPC" doctor --nonsense
+expect 2 '^opc: doctor: unknown option -x' "$OPC" doctor -x
+expect 2 "^opc: doctor: takes no arguments, not 'now'\$" "$OPC" doctor now
+expect 2 '^opc: help: unknown option --mann; did you mean --man?$' "$OPC" help --mann
+expect 2 '^opc: help: --man = maybe is neither' "$OPC" help --man=maybe
+expect 2 '^opc: help: name one subcommand, not 2$' "$OPC" help doctor doctor
+expect 2 '^opc: bench: --threads = x is not a whole number (default 1: ' "$OPC" bench --threads x
+expect 2 '^opc: bench: --threads = 0 is outside \[1, ' "$OPC" bench --threads=0
+expect 2 '^opc: bench: --threads = 1e99 is outside' "$OPC" bench --threads 1e99
+expect 2 '^opc: bench: --seconds = soon is not a number' "$OPC" bench --seconds soon
+expect 2 '^opc: bench: --seconds needs a value: ' "$OPC" bench --seconds
+expect 2 '^opc: bench: unknown option --treads; did you mean --threads?$' "$OPC" bench --treads 2
+expect 2 "^opc: bench: cannot measure 'gem'; name one of: .*gemm" "$OPC" bench gem
+expect 2 '^opc: OPC_BACKEND: .*abacus' env OPC_BACKEND=abacus "$OPC" doctor
+[ -z "$("$OPC" docter 2>/dev/null)" ]
+
+# A block to paste: the version first, then one line per fact.
+expect 0 "^opc $version\$
+^  build  *[A-Z]
+^  processors  .* usable\$
+^  features  *[a-z0-9]
+^  kernels  *[a-z0-9]
+^  memory  .* available\$
+^  mujoco  *[0-9n]
+^  bullet  *[0-9n]
+^  cairo  *[0-9n]
+^  libyaml  *[0-9]
+^  jansson  *[0-9]
+^  models  *[0-9]* files" "$OPC" doctor
+if grep -q '^OPC_WITH_MUJOCO:BOOL=OFF' "$BUILD/CMakeCache.txt"; then
+    expect 0 '^  mujoco  *not in this build; install libmujoco-dev and configure with' "$OPC" doctor
+fi
+
+# Output that cannot be written is an error; a reader that leaves early is not our business.
+expect 1 '^opc: cannot write to standard output: No space left' sh -c "'$OPC' --help >/dev/full"
+expect 1 '^opc: cannot write to standard output' sh -c "'$OPC' --help >&-"
+expect 0 '' sh -c "'$OPC' --help | true"
+
+# The manual page and the completion come from the same tables.
+expect 0 '^\.TH OPC 1
+^\.SS opc doctor
+\\-\\-completion
+^\.SH EXIT STATUS' "$OPC" help --man
+"$OPC" help --completion >"$work/completion"
+expect 0 '^doctor$' bash -c ". '$work/completion'; COMP_WORDS=(opc doc); COMP_CWORD=1; _opc;
+    printf '%s\n' \"\${COMPREPLY[@]}\""
+expect 0 '^--man$
+^--completion$' bash -c ". '$work/completion'; COMP_WORDS=(opc help --); COMP_CWORD=2; _opc;
+    printf '%s\n' \"\${COMPREPLY[@]}\""

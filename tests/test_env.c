@@ -1,0 +1,721 @@
+/* SPDX-License-Identifier: MIT */
+#include "env/check.h"
+#include "env/many.h"
+#include "opc/env.h"
+#include "opc/mem.h"
+#include "test.h"
+
+/* Two numbers. */
+#define assert_number_near(a, b, tolerance)                                                        \
+    assert_doubles_near(&(const double){a}, &(const double){b}, 1, tolerance)
+
+static struct opc_env *open_env(const char *spec)
+{
+    struct opc_env *env = NULL;
+    struct opc_err err = {0};
+    assert_ok(opc_env_open(spec, &env, &err), &err);
+    return env;
+}
+
+static void start(struct opc_env *env, const double *state, double *obs)
+{
+    struct opc_err err = {0};
+    assert_ok(opc_env_start(env, state, obs, &err), &err);
+}
+
+static struct opc_outcome step(struct opc_env *env, double action, double *obs)
+{
+    struct opc_err err = {0};
+    struct opc_outcome out = {.obs = obs};
+    assert_ok(opc_env_step(env, &action, &out, &err), &err);
+    return out;
+}
+
+/* ---- the analytic tasks ---------------------------------------------------------------------- */
+
+/* J(theta) of a = theta s, the paper's example with A = B = 1, sigma = 0.05, T = 60. */
+static void return_of_linear1d_is_T_times_J(void **state)
+{
+    (void)state;
+    const double theta[] = {-1.9, -1.5, -1.3, -1.2, -1.0, -0.7, -0.5};
+    const double J[] = {0.472240, 0.912715, 0.945962, 0.958349, 0.983333, 0.945962, 0.912715};
+    struct opc_env *env = open_env("linear1d");
+    for (int k = 0; k < 7; k++) {
+        struct opc_outcome out = {0};
+        double s, sum = 0;
+        int steps = 0;
+        start(env, NULL, &s);
+        while (!out.truncated) {
+            out = step(env, theta[k] * s, &s);
+            sum += out.reward;
+            steps++;
+        }
+        assert_int_equal(steps, 60);
+        assert_number_near(sum / steps, J[k], 1e-6);
+    }
+    opc_env_close(env);
+}
+
+/* The model of Figure 7 is the same system with A = 1.5: its curve is shifted by -0.5. */
+static void linear1d_takes_A_and_B(void **state)
+{
+    (void)state;
+    struct opc_env *env = open_env("linear1d?A=1.5&B=-2");
+    double s;
+    start(env, NULL, &s);
+    step(env, 0.25, &s);
+    assert_number_near(s, 1.5 - 0.5, 0);
+    opc_env_close(env);
+}
+
+static double position_after(struct opc_env *env, const double gain[2], int steps)
+{
+    double s[2];
+    start(env, NULL, s);
+    for (int t = 0; t < steps; t++)
+        step(env, gain[0] * s[0] + gain[1] * s[1], s);
+    return s[0];
+}
+
+static void double_integrator_without_noise_follows_figure_1b(void **state)
+{
+    (void)state;
+    const double on[2] = {-1, -1.5}, off[2] = {-0.6, -1.4};
+    struct opc_env *env = open_env("double_integrator");
+    assert_number_near(position_after(env, on, 30), 0.0529, 5e-5);
+    assert_number_near(position_after(env, on, 60), -0.0138, 5e-5);
+    assert_number_near(position_after(env, off, 30), 0.2696, 5e-5);
+    assert_number_near(position_after(env, off, 60), 0.0218, 5e-5);
+    opc_env_close(env);
+}
+
+static void process_noise_has_the_stated_spread(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    struct opc_env *env = open_env("double_integrator?noise=2");
+    struct opc_err err = {0};
+    double sum[2] = {0}, squares[2] = {0}, s[2];
+    for (uint32_t i = 0; i < N; i++) {
+        struct opc_rng rng = opc_rng_stream(7, OPC_USE_RESET, 0, i);
+        assert_ok(opc_env_reset(env, &rng, s, &err), &err);
+        step(env, 0, s);
+        const double w[2] = {s[0] - 1, s[1]};
+        for (int k = 0; k < 2; k++) {
+            sum[k] += w[k];
+            squares[k] += w[k] * w[k];
+        }
+    }
+    const double spread[2] = {0.01, 0.1};
+    for (int k = 0; k < 2; k++) {
+        assert_number_near(sum[k] / N, 0, 4 * spread[k] / sqrt(N));
+        assert_number_near(sqrt(squares[k] / N), spread[k], 0.02 * spread[k]);
+    }
+    opc_env_close(env);
+}
+
+/* One stream for several episodes: no reset repeats what the steps before it drew. */
+static void episodes_of_one_stream_are_different(void **state)
+{
+    (void)state;
+    struct opc_env *env = open_env("double_integrator");
+    struct opc_err err = {0};
+    struct opc_rng rng = opc_rng_stream(7, OPC_USE_RESET, 0, 0), same = rng;
+    double first[2], second[2], again[2];
+    assert_ok(opc_env_reset(env, &rng, first, &err), &err);
+    step(env, 0, first);
+    assert_ok(opc_env_reset(env, &rng, second, &err), &err);
+    step(env, 0, second);
+    assert_ok(opc_env_reset(env, &same, again, &err), &err);
+    step(env, 0, again);
+    assert_true(first[0] != second[0] && first[1] != second[1]);
+    assert_same_bits(first, again, sizeof first);
+    opc_env_close(env);
+}
+
+static void pendulum_moves_by_its_equation(void **state)
+{
+    (void)state;
+    struct opc_env *env = open_env("pendulum");
+    double o[3], s[2];
+    start(env, (const double[]){0.1, 0.5}, o);
+    struct opc_outcome out = step(env, 1, o);
+    const double omega = 0.5 + (15 * sin(0.1) + 3) * 0.05, theta = 0.1 + omega * 0.05;
+    assert_number_near(o[0], cos(theta), 1e-15);
+    assert_number_near(o[1], sin(theta), 1e-15);
+    assert_number_near(o[2], omega, 1e-15);
+    assert_number_near(out.reward, -(0.01 + 0.025 + 0.001), 1e-12);
+    opc_env_state(env, s);
+    assert_number_near(s[0], theta, 1e-15);
+
+    /* Hanging it stays; more torque than there is counts as what there is. */
+    start(env, NULL, o);
+    out = step(env, 0, o);
+    assert_number_near(o[2], 0, 1e-12);
+    assert_number_near(out.reward, -9.8696044, 1e-6);
+    start(env, NULL, o);
+    step(env, 100, o);
+    assert_number_near(o[2], 3 * 2 * 0.05, 1e-12);
+    opc_env_close(env);
+}
+
+/* Both Lagrange equations of the undriven form hold for the accelerations of one step:
+ * M x'' + m l (theta'' cos - theta'^2 sin) = F and l (4/3 theta'' - ...) = g sin - x'' cos. */
+static void cartpole_obeys_its_equations_of_motion(void **state)
+{
+    (void)state;
+    const double m = 0.1, M = 1.1, l = 0.5, g = 9.8, dt = 0.02;
+    struct opc_env *env = open_env("cartpole");
+    struct opc_rng rng = opc_rng_stream(3, OPC_USE_TEST, 0, 0);
+    for (int i = 0; i < 100; i++) {
+        double s[4], o[4];
+        for (int k = 0; k < 4; k++)
+            s[k] = 4 * opc_rng_unit_double(&rng) - 2;
+        const double a = 2 * opc_rng_unit_double(&rng) - 1;
+        start(env, s, o);
+        step(env, a, o);
+        const double x2 = (o[2] - s[2]) / dt, theta2 = (o[3] - s[3]) / dt;
+        const double cosine = cos(s[1]), sine = sin(s[1]);
+        assert_number_near(M * x2 + m * l * (theta2 * cosine - s[3] * s[3] * sine), 10 * a, 1e-9);
+        assert_number_near(4.0 / 3 * l * theta2 + x2 * cosine, g * sine, 1e-9);
+        assert_number_near(o[0], s[0] + dt * s[2], 1e-15);
+        assert_number_near(o[1], s[1] + dt * s[3], 1e-15);
+    }
+    opc_env_close(env);
+}
+
+static void analytic_tasks_keep_every_promise(void **state)
+{
+    (void)state;
+    const char *specs[] = {"linear1d", "double_integrator",    "double_integrator?noise=0",
+                           "pendulum", "pendulum?angle=raw",   "pendulum?angle=sincos",
+                           "cartpole", "cartpole?angle=sincos"};
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        struct opc_env_report report;
+        struct opc_err err = {0};
+        assert_ok(opc_env_check(specs[i], 1, 3000, &report, &err), &err);
+        assert_int_equal(report.transitions, 3000);
+        assert_true(report.known_reward && report.reward_gap < 1e-6);
+    }
+}
+
+/* ---- the interface --------------------------------------------------------------------------- */
+
+static void scale_leads_from_one_range_to_the_other_and_clips(void **state)
+{
+    (void)state;
+    struct opc_env *env = open_env("pendulum");
+    const float a[] = {-1, -0.5f, 0, 0.25f, 1, 1.5f, -7};
+    const double want[] = {-2, -1, 0, 0.5, 2, 2, -2};
+    for (int i = 0; i < 7; i++) {
+        double got;
+        opc_env_scale(env, &a[i], &got);
+        assert_number_near(got, want[i], 0);
+    }
+    opc_env_close(env);
+}
+
+static void time_limit_truncates_and_does_not_terminate(void **state)
+{
+    (void)state;
+    struct opc_env *env = open_env("cartpole");
+    struct opc_outcome out = {0};
+    double o[4];
+    int ended = 0;
+    start(env, NULL, o); /* upright, at rest: with no force it stays, up to the limit */
+    for (int t = 1; t <= 1000; t++) {
+        out = step(env, 0, o);
+        assert_false(out.terminated);
+        ended += out.truncated;
+    }
+    assert_int_equal(ended, 1);
+    assert_true(out.truncated);
+    opc_env_close(env);
+}
+
+static void step_goes_on_past_the_end_of_the_task(void **state)
+{
+    (void)state;
+    struct opc_env *env = open_env("cartpole");
+    double o[4];
+    start(env, (const double[]){0, 0.19, 0, 2}, o);
+    for (int t = 0; t < 20; t++) {
+        const bool terminated = step(env, 0, o).terminated;
+        assert_int_equal(terminated, fabs(o[1]) > 0.2);
+    }
+    assert_true(o[1] > 0.2);
+    opc_env_close(env);
+}
+
+static void an_action_that_is_no_number_is_refused(void **state)
+{
+    (void)state;
+    struct opc_env *env = open_env("cartpole");
+    struct opc_err err = {0};
+    double o[4];
+    struct opc_outcome out = {.obs = o};
+    assert_fails(opc_env_step(env, (const double[]){0}, &out, &err), OPC_EUSER, &err,
+                 "cartpole: reset it before the first step");
+    start(env, NULL, o);
+    step(env, 0, o);
+    assert_fails(opc_env_step(env, (const double[]){NAN}, &out, &err), OPC_EDIVERGED, &err,
+                 "cartpole: step 2: entry 0 of the action is nan; actions must be finite numbers");
+    assert_fails(opc_env_step(env, (const double[]){0}, &out, &err), OPC_EUSER, &err,
+                 "cartpole: reset it before the first step");
+    start(env, NULL, o);
+    assert_int_equal(opc_env_step(env, (const double[]){INFINITY}, &out, &err), OPC_EDIVERGED);
+    opc_env_close(env);
+}
+
+static void a_state_that_is_no_number_is_no_start(void **state)
+{
+    (void)state;
+    struct opc_env *env = open_env("linear1d");
+    struct opc_err err = {0};
+    double o;
+    assert_fails(opc_env_start(env, (const double[]){NAN}, &o, &err), OPC_EENV, &err,
+                 "linear1d: start: the first observation is not finite");
+    opc_env_close(env);
+}
+
+static void wrong_specs_are_explained(void **state)
+{
+    (void)state;
+    const struct {
+        const char *spec, *message;
+    } wrong[] = {
+        {"cartpoel", "no environment is called 'cartpoel'; did you mean cartpole?"},
+        {"tetris", "no environment is called 'tetris'; 'opc env list' shows them"},
+        {"", "no environment is called ''; 'opc env list' shows them"},
+        {"cartpole?mass=1", "cartpole has no argument 'mass'; it knows angle"},
+        {"linear1d?C=1", "linear1d has no argument 'C'; it knows A, B, angle"},
+        {"linear1d?A=1&A=1", "linear1d: 'A' is given twice; once will do"},
+        {"linear1d?A", "linear1d: 'A' is no argument; write key=value and join several by '&'"},
+        {"linear1d?=1", "linear1d: '=1' is no argument; write key=value and join several by '&'"},
+        {"linear1d?A=11", "linear1d: A = 11 is outside [-10, 10] (default 1: factor of the state)"},
+        {"linear1d?angle=raw",
+         "linear1d?angle=raw: there is no angle in its observation; leave 'angle' out"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct opc_env *env;
+        struct opc_err err = {0};
+        assert_fails(opc_env_open(wrong[i].spec, &env, &err), OPC_EUSER, &err, wrong[i].message);
+    }
+    struct opc_env *env;
+    struct opc_err err = {0};
+    assert_int_equal(opc_env_open("linear1d?A=one", &env, &err), OPC_EUSER);
+    assert_int_equal(opc_env_open("cartpole?angle=degrees", &env, &err), OPC_EUSER);
+    char longest[400];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    assert_int_equal(opc_env_open(longest, &env, &err), OPC_EUSER);
+    memcpy(longest, "linear1d?", 9);
+    assert_int_equal(opc_env_open(longest, &env, &err), OPC_EUSER);
+}
+
+#if !OPC_WITH_MUJOCO
+static void a_build_without_an_engine_names_the_package(void **state)
+{
+    (void)state;
+    struct opc_env *env;
+    struct opc_err err = {0};
+    assert_fails(opc_env_open("mujoco:hopper", &env, &err), OPC_EABSENT, &err,
+                 "mujoco:hopper needs MuJoCo, which this build lacks; install libmujoco-dev and "
+                 "build again");
+}
+#endif
+
+static void every_type_is_listed_once_and_has_a_page(void **state)
+{
+    (void)state;
+    const struct opc_env_type *type;
+    int n = 0;
+    for (; (type = opc_env_type_at(n)); n++) {
+        const struct opc_env_page *p = type->page;
+        assert_true(p && p->summary && p->observation && p->action && p->reward && p->termination &&
+                    p->reset);
+        for (int i = 0; i < n; i++)
+            assert_string_not_equal(type->name, opc_env_type_at(i)->name);
+    }
+    assert_int_equal(n, OPC_WITH_MUJOCO ? 15 : 4);
+    assert_null(opc_env_type_at(-1));
+    assert_null(opc_env_type_at(n + 1));
+}
+
+/* ---- the angle wrapper ----------------------------------------------------------------------- */
+
+static void sincos_puts_cosine_and_sine_in_the_angles_place(void **state)
+{
+    (void)state;
+    struct opc_env *env = open_env("cartpole?angle=sincos");
+    double o[5];
+    assert_int_equal(env->obs, 5);
+    start(env, (const double[]){1, 0.1, 3, 4}, o);
+    assert_doubles_near(o, ((double[]){1, cos(0.1), sin(0.1), 3, 4}), 5, 0);
+    assert_int_equal(env->n_angles, 1);
+    assert_int_equal(env->angles[0].at, 1);
+    assert_int_equal(env->angles[0].sine, 2);
+    opc_env_close(env);
+}
+
+static void raw_puts_the_angle_in_the_pairs_place(void **state)
+{
+    (void)state;
+    struct opc_env *env = open_env("pendulum?angle=raw");
+    double o[2];
+    assert_int_equal(env->obs, 2);
+    start(env, (const double[]){2.5, -1}, o);
+    assert_doubles_near(o, ((double[]){2.5, -1}), 2, 1e-15);
+    start(env, (const double[]){2.5 + 2 * 3.14159265358979323846, -1}, o);
+    assert_doubles_near(o, ((double[]){2.5, -1}), 2, 1e-14);
+    opc_env_close(env);
+}
+
+static void asking_for_what_is_there_changes_nothing(void **state)
+{
+    (void)state;
+    struct opc_env *env = open_env("pendulum?angle=sincos");
+    assert_int_equal(env->obs, 3);
+    assert_null(env->inner);
+    opc_env_close(env);
+}
+
+/* Imagined pairs need not lie on the unit circle: only their direction counts. */
+static void termination_is_asked_on_the_restored_angle(void **state)
+{
+    (void)state;
+    enum { N = 5000 }; /* more than one block */
+    struct opc_env *env = open_env("cartpole?angle=sincos");
+    struct opc_rng rng = opc_rng_stream(1, OPC_USE_TEST, 0, 0);
+    float *next = opc_alloc(N * 5, sizeof *next);
+    bool *out = opc_alloc(N, sizeof *out), *want = opc_alloc(N, sizeof *want);
+    const float a[N] = {0};
+    for (int i = 0; i < N; i++) {
+        const double angle = 0.8 * opc_rng_unit_double(&rng) - 0.4;
+        const double length = 0.1 + 3 * opc_rng_unit_double(&rng);
+        const float x = 5 * opc_rng_unit(&rng) - 2.5f;
+        const float row[5] = {x, (float)(length * cos(angle)), (float)(length * sin(angle)), 9, -9};
+        memcpy(next + 5 * i, row, sizeof row);
+        want[i] = fabs(angle) > 0.2 || fabs((double)x) > 2.4;
+    }
+    opc_env_terminal(env, N, next, a, next, out);
+    assert_memory_equal(out, want, N * sizeof *out);
+    opc_free(next);
+    opc_free(out);
+    opc_free(want);
+    opc_env_close(env);
+}
+
+static void known_reward_is_asked_on_the_restored_angle(void **state)
+{
+    (void)state;
+    struct opc_env *raw = open_env("pendulum?angle=raw"), *pair = open_env("pendulum");
+    const float s[] = {1, 2}, a[] = {0.5f};
+    const float s_pair[] = {cosf(1), sinf(1), 2};
+    float r, r_pair;
+    assert_true(opc_env_reward(raw, 1, s, a, s, &r));
+    assert_true(opc_env_reward(pair, 1, s_pair, a, s_pair, &r_pair));
+    assert_number_near((double)r, -(1 + 0.4 + 0.001), 1e-6);
+    assert_number_near((double)r, (double)r_pair, 1e-6);
+    opc_env_close(raw);
+    opc_env_close(pair);
+}
+
+/* ---- a type of our own, with faults that opc_env_check must find ------------------------------
+ */
+
+struct strange {
+    struct opc_env env;
+    double x;
+    int resets;
+};
+
+enum fault { NONE, FORGETS, DISAGREES, NOT_FINITE, FAILS, PAYS_OTHERWISE, BAD_RANGE };
+
+static const double strange_low[] = {-1}, strange_high[] = {1}, strange_worse[] = {INFINITY};
+static const struct opc_env_arg strange_args[] = {
+    {"fault", "none|forgets|disagrees|not_finite|fails|pays|range", "none", 0, 0, "what is wrong"},
+    {"speed", NULL, "0.01", 0, 1, "of the walk"},
+    {0},
+};
+
+static int strange_open(const struct opc_env_type *type, const double *arg, struct opc_env **out,
+                        struct opc_err *err)
+{
+    (void)arg;
+    struct strange *e = opc_alloc(1, sizeof *e);
+    if (!e)
+        return opc_fail(err, OPC_ENOMEM, "no room for %s", type->name);
+    e->env = (struct opc_env){.obs = 1,
+                              .act = 1,
+                              .steps = 200,
+                              .low = strange_low,
+                              .high = arg[0] == BAD_RANGE ? strange_worse : strange_high};
+    *out = &e->env;
+    return OPC_OK;
+}
+
+static int strange_reset(struct opc_env *env, struct opc_rng *rng, double *obs, struct opc_err *err)
+{
+    (void)err, (void)rng;
+    struct strange *e = (struct strange *)env;
+    obs[0] = e->x = env->arg[0] == FORGETS ? 0.01 * e->resets++ : 0;
+    return OPC_OK;
+}
+
+static int strange_step(struct opc_env *env, const double *action, struct opc_outcome *out,
+                        struct opc_err *err)
+{
+    struct strange *e = (struct strange *)env;
+    e->x += env->arg[1] + 0 * action[0];
+    out->obs[0] = e->x;
+    out->reward = 1;
+    out->terminated = e->x > 1;
+    if (env->arg[0] == NOT_FINITE && e->x > 0.505)
+        out->reward = INFINITY;
+    if (env->arg[0] == FAILS && e->x > 0.505)
+        return opc_fail(err, OPC_EENV, "it fell apart");
+    return OPC_OK;
+}
+
+static void strange_terminal(const struct opc_env *env, int n, const float *s, const float *a,
+                             const float *next, bool *out)
+{
+    (void)s, (void)a;
+    for (int i = 0; i < n; i++)
+        out[i] = (double)next[i] > (env->arg[0] == DISAGREES ? 0.99 : 1);
+}
+
+static void strange_reward(const struct opc_env *env, int n, const float *s, const float *a,
+                           const float *next, float *out)
+{
+    (void)s, (void)a, (void)next;
+    for (int i = 0; i < n; i++)
+        out[i] = env->arg[0] == PAYS_OTHERWISE ? 2 : 1;
+}
+
+static void strange_close(struct opc_env *env)
+{
+    opc_free(env);
+}
+
+static const struct opc_env_type strange = {
+    .name = "strange",
+    .args = strange_args,
+    .open = strange_open,
+    .reset = strange_reset,
+    .step = strange_step,
+    .close = strange_close,
+    .terminal = strange_terminal,
+    .reward = strange_reward,
+};
+
+static void check_finds_what_is_wrong(void **state)
+{
+    (void)state;
+    const struct {
+        const char *args, *message;
+    } cases[] = {
+        {NULL, NULL},
+        {"fault=forgets", "strange?fault=forgets: a used environment differs from a fresh one 0 "
+                          "steps after the same reset"},
+        {"fault=disagrees&speed=0.007", "strange?fault=disagrees&speed=0.007: transition 142: step "
+                                        "says terminated = 0, but terminal says 1"},
+        {"fault=not_finite",
+         "strange?fault=not_finite: step 51: observation or reward is not finite"},
+        {"fault=fails", "strange?fault=fails: step 51: it fell apart"},
+        {"fault=pays", "strange?fault=pays: transition 1: step pays 1, but reward says 2"},
+        {"fault=range", "strange?fault=range: the range [-1, inf] of action 0 will not do"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct opc_env *env;
+        struct opc_env_report report;
+        struct opc_err err = {0};
+        assert_ok(opc_env_open_type(&strange, cases[i].args, &env, &err), &err);
+        const int code = opc_env_check_open(env, 1, 1000, &report, &err);
+        if (cases[i].message)
+            assert_fails(code, OPC_EENV, &err, cases[i].message);
+        else
+            assert_ok(code, &err);
+        opc_env_close(env);
+    }
+}
+
+static void a_type_without_a_settable_state_says_so(void **state)
+{
+    (void)state;
+    struct opc_env *env;
+    struct opc_err err = {0};
+    double o;
+    assert_ok(opc_env_open_type(&strange, "", &env, &err), &err);
+    assert_fails(opc_env_start(env, NULL, &o, &err), OPC_EUSER, &err,
+                 "strange cannot start at a given state");
+    opc_env_close(env);
+}
+
+/* ---- many ------------------------------------------------------------------------------------ */
+
+enum { MANY = 13, STEPS = 40 };
+
+/* Everything that comes out of MANY environments, played by `threads`. */
+static void play_many(const char *spec, int threads, double *all)
+{
+    struct opc_pool *pool;
+    struct opc_many *many;
+    struct opc_err err = {0};
+    struct opc_rng rng[MANY], noise = opc_rng_stream(5, OPC_USE_RANDOM, 0, 0);
+    struct opc_outcome out[MANY];
+    double action[MANY];
+    bool active[MANY];
+    assert_ok(opc_pool_create(threads, &pool, &err), &err);
+    assert_ok(opc_many_open(spec, MANY, pool, &many, &err), &err);
+    const int obs = opc_many_env(many, 0)->obs;
+    assert_int_equal(opc_many_count(many), MANY);
+    for (int i = 0; i < MANY; i++) {
+        rng[i] = opc_rng_stream(5, OPC_USE_RESET, 0, (uint32_t)i);
+        out[i].obs = all + i * obs;
+    }
+    assert_ok(opc_many_reset(many, NULL, rng, all, &err), &err);
+    for (int t = 1; t <= STEPS; t++) {
+        memcpy(all + t * MANY * obs, all + (t - 1) * MANY * obs,
+               (size_t)(MANY * obs) * sizeof *all);
+        for (int i = 0; i < MANY; i++) {
+            action[i] = 2 * opc_rng_unit_double(&noise) - 1;
+            active[i] = (i + t) % 3 > 0;
+            out[i].obs = all + (t * MANY + i) * obs;
+        }
+        assert_ok(opc_many_step(many, active, action, out, &err), &err);
+    }
+    opc_many_close(many);
+    opc_pool_destroy(pool);
+}
+
+static void many_give_the_same_bits_for_any_number_of_threads(void **state)
+{
+    (void)state;
+    static double one[(STEPS + 1) * MANY * 5], more[(STEPS + 1) * MANY * 5];
+    const char *specs[] = {"double_integrator", "cartpole?angle=sincos"};
+    for (int k = 0; k < 2; k++) {
+        play_many(specs[k], 1, one);
+        for (int i = 0; i < 3; i++) {
+            memset(more, 0, sizeof more);
+            play_many(specs[k], (const int[]){2, 3, 8}[i], more);
+            assert_same_bits(one, more, sizeof one);
+        }
+    }
+}
+
+static void many_report_the_first_that_failed(void **state)
+{
+    (void)state;
+    struct opc_many *many;
+    struct opc_err err = {0};
+    struct opc_rng rng[3] = {{0}};
+    double obs[3 * 4], action[3] = {0, NAN, NAN};
+    struct opc_outcome out[3] = {{.obs = obs}, {.obs = obs + 4}, {.obs = obs + 8}};
+    assert_ok(opc_many_open("cartpole", 3, NULL, &many, &err), &err);
+    assert_ok(opc_many_reset(many, NULL, rng, obs, &err), &err);
+    assert_fails(opc_many_step(many, NULL, action, out, &err), OPC_EDIVERGED, &err,
+                 "environment 1: cartpole: step 1: entry 0 of the action is nan; actions must be "
+                 "finite numbers");
+    opc_many_close(many);
+    assert_int_equal(opc_many_open("cartpole", 0, NULL, &many, &err), OPC_EUSER);
+    assert_int_equal(opc_many_open("cartpool", 2, NULL, &many, &err), OPC_EUSER);
+}
+
+/* ---- lack of memory -------------------------------------------------------------------------- */
+
+static int open_and_close(void *spec, struct opc_err *err)
+{
+    struct opc_env *env;
+    const int code = opc_env_open(spec, &env, err);
+    if (!code)
+        opc_env_close(env);
+    return code;
+}
+
+static int open_another(void *spec, struct opc_err *err)
+{
+    struct opc_env *env, *other;
+    int code = opc_env_open(spec, &env, err);
+    if (code)
+        return code;
+    code = opc_env_another(env, &other, err);
+    if (!code)
+        opc_env_close(other);
+    opc_env_close(env);
+    return code;
+}
+
+static int open_type(void *type, struct opc_err *err)
+{
+    struct opc_env *env;
+    const int code = opc_env_open_type(type, "fault=none", &env, err);
+    if (!code)
+        opc_env_close(env);
+    return code;
+}
+
+static int open_many(void *spec, struct opc_err *err)
+{
+    struct opc_many *many;
+    const int code = opc_many_open(spec, 3, NULL, &many, err);
+    if (!code)
+        opc_many_close(many);
+    return code;
+}
+
+static int check(void *spec, struct opc_err *err)
+{
+    struct opc_env_report report;
+    return opc_env_check(spec, 1, 10, &report, err);
+}
+
+static void lack_of_memory_is_an_error(void **state)
+{
+    (void)state;
+    char *specs[] = {"linear1d", "double_integrator",     "pendulum",
+                     "cartpole", "cartpole?angle=sincos", "pendulum?angle=raw"};
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        assert_survives_lack_of_memory(open_and_close, specs[i]);
+        assert_survives_lack_of_memory(open_another, specs[i]);
+        assert_survives_lack_of_memory(open_many, specs[i]);
+        assert_survives_lack_of_memory(check, specs[i]);
+    }
+    assert_survives_lack_of_memory(open_type, (void *)(uintptr_t)&strange);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(return_of_linear1d_is_T_times_J),
+        cmocka_unit_test(linear1d_takes_A_and_B),
+        cmocka_unit_test(double_integrator_without_noise_follows_figure_1b),
+        cmocka_unit_test(process_noise_has_the_stated_spread),
+        cmocka_unit_test(episodes_of_one_stream_are_different),
+        cmocka_unit_test(pendulum_moves_by_its_equation),
+        cmocka_unit_test(cartpole_obeys_its_equations_of_motion),
+        cmocka_unit_test(analytic_tasks_keep_every_promise),
+        cmocka_unit_test(scale_leads_from_one_range_to_the_other_and_clips),
+        cmocka_unit_test(time_limit_truncates_and_does_not_terminate),
+        cmocka_unit_test(step_goes_on_past_the_end_of_the_task),
+        cmocka_unit_test(an_action_that_is_no_number_is_refused),
+        cmocka_unit_test(a_state_that_is_no_number_is_no_start),
+        cmocka_unit_test(wrong_specs_are_explained),
+#if !OPC_WITH_MUJOCO
+        cmocka_unit_test(a_build_without_an_engine_names_the_package),
+#endif
+        cmocka_unit_test(every_type_is_listed_once_and_has_a_page),
+        cmocka_unit_test(sincos_puts_cosine_and_sine_in_the_angles_place),
+        cmocka_unit_test(raw_puts_the_angle_in_the_pairs_place),
+        cmocka_unit_test(asking_for_what_is_there_changes_nothing),
+        cmocka_unit_test(termination_is_asked_on_the_restored_angle),
+        cmocka_unit_test(known_reward_is_asked_on_the_restored_angle),
+        cmocka_unit_test(check_finds_what_is_wrong),
+        cmocka_unit_test(a_type_without_a_settable_state_says_so),
+        cmocka_unit_test(many_give_the_same_bits_for_any_number_of_threads),
+        cmocka_unit_test(many_report_the_first_that_failed),
+        cmocka_unit_test(lack_of_memory_is_an_error),
+    };
+    return cmocka_run_group_tests_name("env", tests, NULL, NULL);
+}
