@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* opc/predictor.h - a learned model of the dynamics: p~(s', r | s, a) and its mean f.
+ *
+ * A predictor has members, of which some are elites; whoever asks names an elite for each row.
+ * Equal rows get equal bits whatever stands beside them, which eq. 5 lives on. */
+#ifndef OPC_PREDICTOR_H
+#define OPC_PREDICTOR_H
+
+#include "opc/err.h"
+#include "opc/rng.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct opc_pool;
+struct opc_predictor;
+
+enum { OPC_MEMBERS = 32 };
+
+struct opc_fit_report {
+    int passes;                  /* over the training data until it stopped */
+    double holdout[OPC_MEMBERS]; /* mean squared error of each member after the fit */
+    double train_loss;           /* mean over members of the last pass's negative log-likelihood */
+    double log_std_min, log_std_max; /* mean of the bounds of the log deviation */
+};
+
+struct opc_fit_plan {
+    uint64_t seed;
+    uint32_t epoch, index; /* names this fit's random streams */
+    struct opc_pool *pool; /* may be NULL */
+    /* Asked between passes: true stops the fit early with OPC_ESTOPPED. May be NULL. */
+    bool (*stop)(void *);
+    void *stop_ctx;
+};
+
+struct opc_predictor_type {
+    const char *name;
+    int (*fit)(struct opc_predictor *, int n, const float *sa, const float *y,
+               const struct opc_fit_plan *, struct opc_fit_report *, struct opc_err *);
+    void (*predict)(const struct opc_predictor *, int n, const float *s, const float *a,
+                    const int *elite, struct opc_rng *rng, float *y, struct opc_pool *);
+    void (*destroy)(struct opc_predictor *);
+    /* Everything a later fit or prediction depends on, as named runs of bytes: `visit` is called
+     * for each, to save or to load. */
+    int (*state)(struct opc_predictor *,
+                 int (*visit)(void *ctx, const char *name, void *data, size_t bytes,
+                              struct opc_err *),
+                 void *ctx, struct opc_err *);
+};
+
+struct opc_predictor { /* first member of every predictor */
+    const struct opc_predictor_type *type;
+    int obs, act, members, elites;
+    int elite[OPC_MEMBERS]; /* which member elite e is */
+};
+
+/* n rows sa[n][obs + act] (actions in [-1, 1]), y[n][obs + 1] = [s' - s, reward]. */
+OPC_API int opc_predictor_fit(struct opc_predictor *, int n, const float *sa, const float *y,
+                              const struct opc_fit_plan *, struct opc_fit_report *,
+                              struct opc_err *err);
+/* y[n][obs + 1] = [s', reward]: the predictor adds s to its learned difference itself. Row i is
+ * answered by elite[i] (0 .. elites-1). */
+OPC_API void opc_predictor_mean(const struct opc_predictor *, int n, const float *s, const float *a,
+                                const int *elite, float *y, struct opc_pool *);
+/* The same, drawn from the member's Gaussian; rng[n], one stream per row. */
+OPC_API void opc_predictor_sample(const struct opc_predictor *, int n, const float *s,
+                                  const float *a, const int *elite, struct opc_rng *rng, float *y,
+                                  struct opc_pool *);
+OPC_API void opc_predictor_destroy(struct opc_predictor *); /* NULL is fine */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* opc/rollout.h - Algorithm 2: imagined rollouts from recorded states.
+ *
+ *     until the new data holds N transitions:
+ *         b ~ U{episodes}, t ~ U{its steps};  s = s_t of episode b
+ *         for h = 0 .. H-1:
+ *             a ~ pi(. | s);  s' by eq. 5 (or 2, or 3) beside step t + h of b;  d = terminal(s')
+ *             store (s, a, r, s', d)
+ *             break if s' is terminal, or if the recording ends in step t + h
+ *             s = s'
+ *
+ * Rollouts are numbered, and each draws from streams named by its number alone; N transitions are
+ * those of the first rollouts that have them. So what is made depends neither on the number of
+ * threads nor on how many rollouts advance together. */
+#ifndef OPC_ROLLOUT_H
+#define OPC_ROLLOUT_H
+
+#include "opc/transition.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct opc_imagined; /* data/imagined.h: D_sim */
+struct opc_rollout;  /* opaque: the memory rollouts are made in; used by one thread at a time */
+
+/* pi: state[n][obs] to action[n][act]; rng[n]. Called by the calling thread alone. */
+typedef void opc_act_fn(void *ctx, int n, const float *state, struct opc_rng *rng, float *action);
+/* Has the task ended in `next`? Many threads ask. */
+typedef void opc_terminal_fn(void *ctx, int n, const float *s, const float *a, const float *next,
+                             bool *out);
+enum opc_start {
+    OPC_START_UNIFORM, /* any recorded step, all alike */
+    OPC_START_PAPER,   /* an episode, then one of its t = 0 .. T-H; t = 0 when T < H */
+};
+
+struct opc_rollout_plan {
+    const struct opc_transition *transition;
+    opc_act_fn *act; /* replay does not ask it */
+    void *act_ctx;
+    opc_terminal_fn *terminal; /* NULL: never */
+    void *terminal_ctx;
+    int horizon;        /* H */
+    size_t transitions; /* N; the last rollout may go beyond */
+    int rollouts;       /* if not 0: this many, however many transitions they have */
+    enum opc_start start;
+    bool reference_terminal; /* d = 1 also where only the recording ended in a terminal state */
+    bool elite_per_rollout;  /* otherwise one is drawn for each step */
+    uint64_t seed;
+    uint32_t epoch, index; /* of the first rollout: OPC_USE_START and _ROLLOUT, from index on */
+    struct opc_pool *pool; /* may be NULL */
+    /* Asked now and then: true returns OPC_ESTOPPED. May be NULL. */
+    bool (*stop)(void *);
+    void *stop_ctx;
+};
+
+struct opc_rollout_report {
+    size_t rollouts, transitions;
+    size_t terminal; /* rollouts that ended in a terminal state, d = 1 */
+    double length;   /* mean */
+    uint32_t index;  /* of the next rollout: the next plan of this epoch starts there */
+};
+
+/* `rows` rollouts of up to `horizon` steps advance together; a few thousand make the best use of
+ * the caches, more cost memory only. */
+enum { OPC_ROLLOUT_ROWS = 16384 };
+OPC_API int opc_rollout_create(int obs, int act, int horizon, int rows, struct opc_rollout **out,
+                               struct opc_err *err);
+OPC_API void opc_rollout_destroy(struct opc_rollout *);                   /* NULL is fine */
+OPC_API size_t opc_rollout_need(int obs, int act, int horizon, int rows); /* bytes */
+
+/* Appends to the open epoch of `into`. OPC_EDIVERGED: a state or reward is not finite. */
+OPC_API int opc_rollout_run(struct opc_rollout *, const struct opc_rollout_plan *,
+                            struct opc_imagined *into, struct opc_rollout_report *,
+                            struct opc_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: MIT */
+/* Soft actor-critic. One update, with a' and a~ drawn from the policy:
+ *
+ *     y    = reward_scale r + gamma (1 - d) (min_i Q'_i(s', a') - alpha log pi(a'|s'))
+ *     J_Q  = 1/2 mean (Q_i(s, a) - y)^2                        for both critics
+ *     J_pi = mean (alpha log pi(a~|s) - min_i Q_i(s, a~))
+ *     J_al = -log alpha mean (log pi(a~|s) + H)
+ *     Q'   = tau Q + (1 - tau) Q'
+ *
+ * All four gradients are taken from the parameters as they were before the update (as the original
+ * code does in one graph call). Everything up to the gradients goes row by row, so the first call
+ * of the pool does it by panels; the second does the gradients, which sum over rows, by outputs,
+ * and moves the parameters it has just differentiated. */
+#include "agent/sac.h"
+
+#include "agent/policy.h"
+#include "base/pool.h"
+#include "base/text.h"
+#include "num/adam.h"
+#include "num/normal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SELF struct opc_sac_config
+const struct opc_section opc_sac_section =
+    OPC_SECTION("sac", "soft actor-critic, the agent that improves the policy", OPC_SAC_FIELDS);
+#undef SELF
+
+enum { P = OPC_PANEL, WHICH_POLICY = 1, WHICH_CRITICS = 2 };
+
+struct sums { /* of one panel */
+    double q, target, critic_loss, actor_loss, logp;
+};
+
+struct sac {
+    struct opc_agent base;
+    struct opc_sac_config config;
+    double target_entropy;
+    struct opc_pool *pool;
+    int threads, panels, columns; /* of a batch */
+
+    struct opc_policy *policy;
+    struct opc_mlp *critics, *targets; /* two members each */
+    struct opc_adam *policy_adam, *critic_adam, *alpha_adam;
+    float log_alpha;
+    long updates;
+
+    /* one batch */
+    float *batch;                     /* [panels][columns][16] s, a, r, mark, s' */
+    float *noise;                     /* [2][panels][act][16] for a', then for a~ */
+    float *joint;                     /* [panels][obs + act][16] s, a~ */
+    float *spread;                    /* [panels][act][16] deviations of a~ */
+    float *by_action;                 /* [2][panels][act][16] dQ_i / da~ */
+    struct opc_tape *actor;           /* policy at s */
+    struct opc_tape *critic[2];       /* Q_i at (s, a) */
+    struct opc_tape *judge[2];        /* Q_i at (s, a~) */
+    struct sums *sums;                /* [panels] */
+    float *policy_grad, *critic_grad; /* laid out as the parameters */
+    float **turned;                   /* [threads] scratch of the weight gradients */
+    struct opc_arena *scratch;        /* [threads] */
+    float alpha;                      /* of this update */
+};
+
+static float *panel(float *base, int p, int features)
+{
+    return base + (size_t)p * (size_t)features * P;
+}
+
+/* ---- row by row
+ * ------------------------------------------------------------------------------------ */
+
+/* y for panels p0 .. p1-1: both target critics at s' and a' ~ pi(s'). */
+static void targets_of(struct sac *c, int p0, int p1, float *y, struct opc_arena *scratch)
+{
+    const int obs = c->base.obs, act = c->base.act, in = obs + act, n = p1 - p0;
+    const size_t stride = (size_t)c->columns * P, mark = scratch->used;
+    const float *next = c->batch + (size_t)p0 * stride + (in + 2) * P;
+    float *x = opc_floats(scratch, (size_t)(n * in), P);
+    float *out = opc_floats(scratch, (size_t)(n * 2 * act), P);
+    float *q = opc_floats(scratch, (size_t)(2 * n), P), *logp = opc_floats(scratch, (size_t)n, P);
+    opc_mlp_infer(c->policy->net, 0, n, next, stride, 2 * act, out, (size_t)(2 * act) * P, scratch);
+    for (int i = 0; i < n; i++) {
+        float *xi = panel(x, i, in);
+        memcpy(xi, next + (size_t)i * stride, (size_t)obs * P * sizeof *xi);
+        opc_squash(act, panel(out, i, 2 * act), panel(c->noise, p0 + i, act), xi + obs * P,
+                   logp + i * P, NULL, scratch);
+    }
+    for (int k = 0; k < 2; k++)
+        opc_mlp_infer(c->targets, k, n, x, (size_t)in * P, 1, q + k * n * P, P, scratch);
+    const float gamma = (float)c->config.discount, scale = (float)c->config.reward_scale;
+    for (int i = 0; i < n; i++) {
+        const float *row = c->batch + (size_t)(p0 + i) * stride;
+        const float *r = row + in * P, *terminal = r + P;
+        for (int j = 0; j < P; j++) {
+            const float q0 = q[i * P + j], q1 = q[(n + i) * P + j];
+            const float soft = (q0 < q1 ? q0 : q1) - c->alpha * logp[i * P + j];
+            y[i * P + j] = scale * r[j] + gamma * (1.0f - terminal[j]) * soft;
+        }
+    }
+    opc_arena_rewind(scratch, mark);
+}
+
+static int real_rows(const struct sac *c, int p)
+{
+    const int left = c->config.batch - p * P;
+    return left < P ? left : P;
+}
+
+/* J_Q down to every layer's sums. */
+static void criticise(struct sac *c, int p0, int p1, const float *y)
+{
+    const int last = c->critics->shape.layers - 1;
+    const float each = 1.0f / (float)c->config.batch;
+    for (int p = p0; p < p1; p++)
+        c->sums[p] = (struct sums){0};
+    for (int k = 0; k < 2; k++) {
+        struct opc_tape *t = c->critic[k];
+        opc_mlp_forward_part(c->critics, k, p0, p1, t);
+        for (int p = p0; p < p1; p++)
+            for (int j = 0; j < P; j++) {
+                const float q = t->y[last][p * P + j], goal = y[(p - p0) * P + j], gap = q - goal;
+                const bool real = j < real_rows(c, p);
+                t->dy[last][p * P + j] = real ? gap * each : 0.0f;
+                if (real) {
+                    c->sums[p].critic_loss += 0.5 * (double)gap * (double)gap;
+                    c->sums[p].q += 0.5 * (double)q;
+                    c->sums[p].target += 0.5 * (double)goal;
+                }
+            }
+        opc_mlp_backward_part(c->critics, k, p0, p1, t);
+    }
+}
+
+/* J_pi down to every layer's sums of the policy. */
+static void act_better(struct sac *c, int p0, int p1, struct opc_arena *scratch)
+{
+    const int obs = c->base.obs, act = c->base.act, in = obs + act;
+    const int out = c->policy->net->shape.layers - 1, last = c->critics->shape.layers - 1;
+    const size_t mark = scratch->used;
+    float *logp = opc_floats(scratch, (size_t)(p1 - p0), P);
+    const float *eps = c->noise + (size_t)c->panels * (size_t)act * P;
+
+    opc_mlp_forward_part(c->policy->net, 0, p0, p1, c->actor);
+    for (int p = p0; p < p1; p++) {
+        float *x = panel(c->joint, p, in);
+        memcpy(x, c->batch + (size_t)p * (size_t)c->columns * P, (size_t)obs * P * sizeof *x);
+        opc_squash(act, panel(c->actor->y[out], p, 2 * act), eps + (size_t)(p * act) * P,
+                   x + obs * P, logp + (p - p0) * P, panel(c->spread, p, act), scratch);
+    }
+    for (int k = 0; k < 2; k++)
+        opc_mlp_forward_part(c->critics, k, p0, p1, c->judge[k]);
+    for (int p = p0; p < p1; p++)
+        for (int j = 0; j < P; j++) {
+            const float q0 = c->judge[0]->y[last][p * P + j], q1 = c->judge[1]->y[last][p * P + j];
+            c->judge[0]->dy[last][p * P + j] = q0 < q1 ? -1.0f : 0.0f; /* of -min Q */
+            c->judge[1]->dy[last][p * P + j] = q0 < q1 ? 0.0f : -1.0f;
+            if (j < real_rows(c, p)) {
+                const double l = (double)logp[(p - p0) * P + j], q = (double)(q0 < q1 ? q0 : q1);
+                c->sums[p].logp += l;
+                c->sums[p].actor_loss += (double)c->alpha * l - q;
+            }
+        }
+    float *by[2] = {c->by_action, c->by_action + (size_t)c->panels * (size_t)act * P};
+    for (int k = 0; k < 2; k++) {
+        opc_mlp_backward_part(c->critics, k, p0, p1, c->judge[k]);
+        opc_mlp_inputs_part(c->critics, k, p0, p1, obs, act, c->judge[k], by[k], (size_t)act * P);
+    }
+    for (int p = p0; p < p1; p++) {
+        float *dq = panel(by[0], p, act);
+        const float *other = panel(by[1], p, act);
+        for (int i = 0; i < act * P; i++)
+            dq[i] += other[i];
+        opc_squash_back(act, real_rows(c, p), 1.0f / (float)c->config.batch, c->alpha,
+                        panel(c->actor->y[out], p, 2 * act), eps + (size_t)(p * act) * P,
+                        panel(c->joint, p, in) + obs * P, panel(c->spread, p, act), dq,
+                        panel(c->actor->dy[out], p, 2 * act));
+    }
+    opc_mlp_backward_part(c->policy->net, 0, p0, p1, c->actor);
+    opc_arena_rewind(scratch, mark);
+}
+
+static int cut(int all, int parts, int part)
+{
+    return (int)((long)all * part / parts);
+}
+
+static void rows_part(void *ctx, int first, int end, int worker)
+{
+    struct sac *c = ctx;
+    struct opc_arena *scratch = &c->scratch[worker];
+    for (int i = first; i < end; i++) {
+        const int p0 = cut(c->panels, c->threads, i), p1 = cut(c->panels, c->threads, i + 1);
+        if (p0 == p1)
+            continue;
+        const size_t mark = scratch->used;
+        float *y = opc_floats(scratch, (size_t)(p1 - p0), P);
+        targets_of(c, p0, p1, y, scratch);
+        criticise(c, p0, p1, y);
+        act_better(c, p0, p1, scratch);
+        opc_arena_rewind(scratch, mark);
+    }
+}
+
+/* ---- sums over rows
+ * ---------------------------------------------------------------------------------- */
+
+static void learn(const struct sac *c, const struct opc_mlp *net, int member, int l, int part,
+                  const struct opc_tape *tape, float *turned, float *grad, struct opc_adam *adam,
+                  struct opc_mlp *target)
+{
+    const struct opc_layer *layer = &net->layer[l];
+    const int o0 = cut(layer->out, c->threads, part), o1 = cut(layer->out, c->threads, part + 1);
+    if (o0 == o1)
+        return;
+    const size_t base = (size_t)member * net->each, ld = (size_t)layer->ld;
+    const struct {
+        size_t first, count;
+    } range[2] = {{layer->weight + (size_t)o0 * ld, (size_t)(o1 - o0) * ld},
+                  {layer->bias + (size_t)o0, (size_t)(o1 - o0)}};
+    opc_mlp_gradient_part(net, l, o0, o1, c->config.batch, tape, turned, grad + base);
+    for (int i = 0; i < 2; i++) {
+        const size_t at = base + range[i].first;
+        opc_adam_range(adam, at, range[i].count, 0.0, grad + at, net->param + at);
+        if (target)
+            opc_kernels()->follow(range[i].count, (float)c->config.tau, net->param + at,
+                                  target->param + at);
+    }
+}
+
+static void sums_part(void *ctx, int first, int end, int worker)
+{
+    struct sac *c = ctx;
+    struct opc_mlp *follows = (c->updates + 1) % c->config.target_interval == 0 ? c->targets : NULL;
+    float *turned = c->turned[worker];
+    for (int part = first; part < end; part++) {
+        for (int k = 0; k < 2; k++)
+            for (int l = 0; l < c->critics->shape.layers; l++)
+                learn(c, c->critics, k, l, part, c->critic[k], turned, c->critic_grad,
+                      c->critic_adam, follows);
+        for (int l = 0; l < c->policy->net->shape.layers; l++)
+            learn(c, c->policy->net, 0, l, part, c->actor, turned, c->policy_grad, c->policy_adam,
+                  NULL);
+    }
+}
+
+/* ---- updates
+ * ------------------------------------------------------------------------------------------- */
+
+static struct sums total(const struct sac *c)
+{
+    struct sums all = {0};
+    for (int p = 0; p < c->panels; p++) {
+        all.q += c->sums[p].q;
+        all.target += c->sums[p].target;
+        all.critic_loss += c->sums[p].critic_loss;
+        all.actor_loss += c->sums[p].actor_loss;
+        all.logp += c->sums[p].logp;
+    }
+    const double n = c->config.batch;
+    return (struct sums){all.q / n, all.target / n, all.critic_loss / n, all.actor_loss / n,
+                         all.logp / n};
+}
+
+static struct sums update(struct sac *c, const struct opc_feed *feed, uint32_t index)
+{
+    struct opc_rng pick = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, index);
+    struct opc_rng noise = opc_rng_stream(feed->seed, OPC_USE_UPDATE, feed->epoch, index);
+    feed->draw(feed->ctx, c->config.batch, &pick, c->batch);
+    opc_rng_normals(&noise, 2 * c->panels * c->base.act * P, c->noise);
+    c->alpha = expf(c->log_alpha);
+
+    opc_pool_each(c->pool, c->threads, 1, rows_part, c);
+    const struct sums mean = total(c);
+    opc_adam_begin(c->critic_adam);
+    opc_adam_begin(c->policy_adam);
+    opc_pool_each(c->pool, c->threads, 1, sums_part, c);
+    if (c->config.tune_entropy) {
+        const float by_log_alpha = (float)-(mean.logp + c->target_entropy);
+        opc_adam_step(c->alpha_adam, 0.0, &by_log_alpha, &c->log_alpha);
+    }
+    c->updates++;
+    return mean;
+}
+
+static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates,
+                   struct opc_agent_report *report, struct opc_err *err)
+{
+    struct sac *c = (struct sac *)a;
+    *report = (struct opc_agent_report){0};
+    for (int i = 0; i < updates; i++) {
+        const struct sums m = update(c, feed, feed->first + (uint32_t)i);
+        if (!isfinite(m.critic_loss) || !isfinite(m.actor_loss))
+            return opc_fail(err, OPC_EDIVERGED,
+                            "the %s loss became %g in update %u of epoch %u (mean Q %g, "
+                            "temperature %g); lower sac.rate, or look for huge rewards",
+                            isfinite(m.critic_loss) ? "actor's" : "critics'",
+                            isfinite(m.critic_loss) ? m.actor_loss : m.critic_loss,
+                            feed->first + (uint32_t)i, feed->epoch, m.q, (double)c->alpha);
+        report->q += m.q / updates;
+        report->q_target += m.target / updates;
+        report->critic_loss += m.critic_loss / updates;
+        report->actor_loss += m.actor_loss / updates;
+        report->entropy -= m.logp / updates;
+        if (i % 64 == 63 && feed->stop && feed->stop(feed->stop_ctx))
+            return opc_fail(err, OPC_ESTOPPED, "stopped while improving the policy");
+    }
+    report->alpha = (double)expf(c->log_alpha);
+    return OPC_OK;
+}
+
+static void act(const struct opc_agent *a, int n, const float *state, bool explore,
+                struct opc_rng *rng, float *action)
+{
+    const struct sac *c = (const struct sac *)a;
+    opc_policy_act(c->policy, n, state, explore, rng, action, c->pool);
+}
+
+/* ---- life
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static void destroy(struct opc_agent *a)
+{
+    struct sac *c = (struct sac *)a;
+    opc_policy_destroy(c->policy);
+    opc_mlp_destroy(c->critics);
+    opc_mlp_destroy(c->targets);
+    opc_adam_destroy(c->policy_adam);
+    opc_adam_destroy(c->critic_adam);
+    opc_adam_destroy(c->alpha_adam);
+    opc_tape_destroy(c->actor);
+    for (int k = 0; k < 2; k++) {
+        opc_tape_destroy(c->critic[k]);
+        opc_tape_destroy(c->judge[k]);
+    }
+    for (int i = 0; i < c->threads; i++) {
+        if (c->turned)
+            opc_free(c->turned[i]);
+        if (c->scratch)
+            opc_arena_destroy(&c->scratch[i]);
+    }
+    opc_free(c->turned);
+    opc_free(c->scratch);
+    opc_free(c->batch);
+    opc_free(c->noise);
+    opc_free(c->joint);
+    opc_free(c->spread);
+    opc_free(c->by_action);
+    opc_free(c->sums);
+    opc_free(c->policy_grad);
+    opc_free(c->critic_grad);
+    opc_free(c);
+}
+
+static int state(struct opc_agent *a,
+                 int (*visit)(void *, const char *, void *, size_t, struct opc_err *), void *ctx,
+                 struct opc_err *err)
+{
+    struct sac *c = (struct sac *)a;
+    const size_t policy = c->policy_adam->count * sizeof(float);
+    const size_t critics = c->critic_adam->count * sizeof(float);
+    const struct {
+        const char *name;
+        void *data;
+        size_t bytes;
+    } part[] = {
+        {"sac.policy", c->policy->net->param, policy},
+        {"sac.policy.m", c->policy_adam->m, policy},
+        {"sac.policy.v", c->policy_adam->v, policy},
+        {"sac.policy.steps", &c->policy_adam->steps, sizeof(long)},
+        {"sac.critics", c->critics->param, critics},
+        {"sac.critics.m", c->critic_adam->m, critics},
+        {"sac.critics.v", c->critic_adam->v, critics},
+        {"sac.critics.steps", &c->critic_adam->steps, sizeof(long)},
+        {"sac.targets", c->targets->param, critics},
+        {"sac.alpha", &c->log_alpha, sizeof c->log_alpha},
+        {"sac.alpha.m", c->alpha_adam->m, sizeof(float)},
+        {"sac.alpha.v", c->alpha_adam->v, sizeof(float)},
+        {"sac.alpha.steps", &c->alpha_adam->steps, sizeof(long)},
+        {"sac.updates", &c->updates, sizeof c->updates},
+    };
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        const int code = visit(ctx, part[i].name, part[i].data, part[i].bytes, err);
+        if (code)
+            return code;
+    }
+    return OPC_OK;
+}
+
+/* "auto" or a number. */
+static int entropy_goal(const struct opc_agent_args *args, const struct opc_sac_config *config,
+                        double *out, struct opc_err *err)
+{
+    if (strcmp(config->target_entropy, "auto") == 0)
+        *out = isnan(args->target_entropy) ? -(double)args->act : args->target_entropy;
+    else if (!opc_parse_real(config->target_entropy, out) || !isfinite(*out))
+        return opc_fail(err, OPC_EUSER,
+                        "sac.target_entropy = %s is neither a number nor auto (nats; for this task "
+                        "auto is %g)",
+                        config->target_entropy,
+                        isnan(args->target_entropy) ? -(double)args->act : args->target_entropy);
+    return OPC_OK;
+}
+
+static int make_networks(struct sac *c, uint64_t seed, struct opc_err *err)
+{
+    const struct opc_sac_config *config = &c->config;
+    const int obs = c->base.obs, actions = c->base.act;
+    struct opc_mlp_shape shape;
+    struct opc_adam_config adam = opc_adam_usual(config->rate);
+    adam.torch = config->adam == 1;
+    int code = opc_policy_create(obs, actions, config->policy_hidden.at, config->policy_hidden.n,
+                                 c->threads, &c->policy, err);
+    if (!code)
+        code = opc_shape_from(2, obs + actions, config->critic_hidden.at, config->critic_hidden.n,
+                              1, OPC_RELU, &shape, err);
+    if (!code)
+        code = opc_mlp_create(&shape, &c->critics, err);
+    if (!code)
+        code = opc_mlp_create(&shape, &c->targets, err);
+    if (!code)
+        code = opc_adam_create(c->policy->net->each, adam, &c->policy_adam, err);
+    if (!code)
+        code = opc_adam_create(2 * c->critics->each, adam, &c->critic_adam, err);
+    if (!code)
+        code = opc_adam_create(1, adam, &c->alpha_adam, err);
+    if (code)
+        return code;
+    opc_mlp_init(c->policy->net, OPC_INIT_GLOROT, seed, WHICH_POLICY);
+    opc_mlp_init(c->critics, OPC_INIT_GLOROT, seed, WHICH_CRITICS);
+    memcpy(c->targets->param, c->critics->param, 2 * c->critics->each * sizeof(float));
+    c->log_alpha = logf((float)config->alpha);
+    return OPC_OK;
+}
+
+/* Scratch of one thread in rows_part. */
+static size_t rows_need(const struct sac *c)
+{
+    const int obs = c->base.obs, actions = c->base.act;
+    const size_t wide = (size_t)c->panels * P * sizeof(float);
+    const size_t a = opc_mlp_infer_need(c->policy->net, c->panels);
+    const size_t b = opc_mlp_infer_need(c->targets, c->panels);
+    return opc_arena_need((size_t)(obs + 3 * actions + 5), wide) + 8 * OPC_ALIGN + (a > b ? a : b) +
+           opc_squash_need(actions);
+}
+
+static int make_batch(struct sac *c, struct opc_err *err)
+{
+    const int obs = c->base.obs, actions = c->base.act, batch = c->config.batch;
+    const size_t wide = (size_t)c->panels * P, a = (size_t)actions;
+    int code = opc_tape_create(c->policy->net, batch, &c->actor, err);
+    for (int k = 0; !code && k < 2; k++) {
+        code = opc_tape_create(c->critics, batch, &c->critic[k], err);
+        if (!code)
+            code = opc_tape_create(c->critics, batch, &c->judge[k], err);
+    }
+    if (code)
+        return code;
+    c->batch = opc_alloc(wide * (size_t)c->columns, sizeof(float));
+    c->noise = opc_alloc(2 * wide * a, sizeof(float));
+    c->joint = opc_alloc(wide * (size_t)(obs + actions), sizeof(float));
+    c->spread = opc_alloc(wide * a, sizeof(float));
+    c->by_action = opc_alloc(2 * wide * a, sizeof(float));
+    c->sums = opc_alloc((size_t)c->panels, sizeof *c->sums);
+    c->policy_grad = opc_alloc(c->policy->net->each, sizeof(float));
+    c->critic_grad = opc_alloc(2 * c->critics->each, sizeof(float));
+    c->turned = opc_alloc((size_t)c->threads, sizeof *c->turned);
+    c->scratch = opc_alloc((size_t)c->threads, sizeof *c->scratch);
+    if (!c->batch || !c->noise || !c->joint || !c->spread || !c->by_action || !c->sums ||
+        !c->policy_grad || !c->critic_grad || !c->turned || !c->scratch)
+        goto full;
+    int widest = 1;
+    const struct opc_mlp *nets[] = {c->policy->net, c->critics};
+    for (int i = 0; i < 2; i++)
+        for (int l = 0; l < nets[i]->shape.layers; l++)
+            widest = nets[i]->layer[l].in > widest ? nets[i]->layer[l].in : widest;
+    for (int i = 0; i < c->threads; i++) {
+        c->turned[i] = opc_alloc(opc_turned(c->panels, widest), sizeof(float));
+        if (!c->turned[i])
+            goto full;
+        code = opc_arena_create(rows_need(c), &c->scratch[i], err);
+        if (code)
+            return code;
+    }
+    c->actor->x = c->batch;
+    c->actor->xs = (size_t)c->columns * P;
+    for (int k = 0; k < 2; k++) {
+        c->critic[k]->x = c->batch;
+        c->critic[k]->xs = (size_t)c->columns * P;
+        c->judge[k]->x = c->joint;
+        c->judge[k]->xs = (size_t)(obs + actions) * P;
+    }
+    return OPC_OK;
+full:
+    return opc_fail(err, OPC_ENOMEM, "no room for batches of %d steps; lower sac.batch", batch);
+}
+
+static int create(const struct opc_agent_args *args, struct opc_agent **out, struct opc_err *err)
+{
+    struct sac *c = opc_alloc(1, sizeof *c);
+    if (!c)
+        return opc_fail(err, OPC_ENOMEM, "no room for the agent");
+    c->base = (struct opc_agent){.type = &opc_sac_type, .obs = args->obs, .act = args->act};
+    c->config = *(const struct opc_sac_config *)args->config;
+    c->pool = args->pool;
+    c->threads = opc_pool_threads(args->pool);
+    c->panels = opc_panels(c->config.batch);
+    c->columns = 2 * args->obs + args->act + 2;
+    int code = entropy_goal(args, &c->config, &c->target_entropy, err);
+    if (!code)
+        code = make_networks(c, args->seed, err);
+    if (!code)
+        code = make_batch(c, err);
+    if (code) {
+        destroy(&c->base);
+        return code;
+    }
+    *out = &c->base;
+    return OPC_OK;
+}
+
+const struct opc_agent_type opc_sac_type = {
+    .name = "sac",
+    .create = create,
+    .act = act,
+    .improve = improve,
+    .destroy = destroy,
+    .state = state,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* agent/sac.h - soft actor-critic with automatic temperature (Haarnoja et al. 2018). */
+#ifndef OPC_AGENT_SAC_H
+#define OPC_AGENT_SAC_H
+
+#include "base/field.h"
+#include "opc/agent.h"
+
+/* clang-format off */
+#define OPC_SAC_FIELDS(X)                                                                            \
+    X(INTS,   policy_hidden,   "[64, 64]", 1, 8192, "widths of the policy's hidden layers")          \
+    X(INTS,   critic_hidden,   "[64, 64]", 1, 8192, "widths of the critics' hidden layers")          \
+    X(REAL,   discount,        "0.99",   0, 1,      "gamma, the discount of eq. 1")                  \
+    X(REAL,   rate,            "3e-4",   0, 1,      "Adam's step for policy, critics and temperature") \
+    X(INT,    batch,           "256",    1, 65536,  "steps in one gradient step")                    \
+    X(REAL,   tau,             "0.005",  0, 1,      "how far the target critics follow in one update") \
+    X(INT,    target_interval, "1",      1, 1e6,    "updates from one such move to the next")        \
+    X(BOOL,   tune_entropy,    "true",   0, 1,      "adapt the temperature to the entropy goal")     \
+    X(REAL,   alpha,           "1",      1e-8, 1e3, "the temperature, or where it starts")           \
+    X(TEXT,   target_entropy,  "auto",   1, 32,     "entropy goal in nats; auto: the task's, or minus the number of actions") \
+    X(REAL,   reward_scale,    "1",      0, 1e6,    "factor on rewards in the critics' targets")     \
+    X(CHOICE, adam,            "original", "original|torch", , "where eps stands: beside sqrt(v), or as PyTorch has it")
+/* clang-format on */
+struct opc_sac_config {
+    OPC_SAC_FIELDS(OPC_MEMBER)
+};
+extern const struct opc_section opc_sac_section; /* "sac" */
+extern const struct opc_agent_type opc_sac_type;
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* data/batch.h - batches for gradient steps, mixed from imagined and recorded steps. */
+#ifndef OPC_DATA_BATCH_H
+#define OPC_DATA_BATCH_H
+
+#include "data/imagined.h"
+#include "opc/episodes.h"
+#include "opc/rng.h"
+
+struct opc_mix {
+    const struct opc_imagined *imagined; /* NULL: none */
+    const struct opc_episodes *episodes; /* NULL: none */
+    double real_ratio;                   /* of a batch of n, floor(n real_ratio) are recorded */
+};
+
+/* n steps, the recorded ones first, each drawn uniformly with replacement; when one side is empty
+ * all come from the other, and both must not be. In panels: batch[panel][columns][16], columns as
+ * in records.h (opc_step_columns of them), a short last panel filled up with copies. This is an
+ * opc_draw_fn of opc/agent.h; mix is a struct opc_mix. */
+void opc_batch_draw(void *mix, int n, struct opc_rng *, float *batch);
+
+#endif

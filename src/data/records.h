@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* data/records.h - how experience lies in memory, recorded and imagined alike.
+ *
+ * A path of n steps (an episode, a rollout) is n + 1 records of `stride` floats:
+ *
+ *     [ s (obs) | a (act) | r | mark ]   [ s' ... ]  ...  [ s_n | 0 | 0 | END ]
+ *
+ * The next state of a step is the state of the record behind it, so each state is stored once and
+ * one step is one run of memory: s, a, r, mark, s' are obs + act + 2 + obs adjacent floats. */
+#ifndef OPC_DATA_RECORDS_H
+#define OPC_DATA_RECORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* mark, kept as a float: exact small whole numbers */
+enum opc_mark {
+    OPC_GOES_ON = 0,  /* a step starts here */
+    OPC_TERMINAL = 1, /* a step starts here, and the task ended in its next state */
+    OPC_END = 2,      /* the last state of its path, or nothing at all: no step starts here */
+};
+
+static inline size_t opc_record_stride(int obs, int act)
+{
+    return (size_t)(obs + act + 2);
+}
+
+/* Columns of one step as opc_batch_draw gathers it. */
+static inline int opc_step_columns(int obs, int act)
+{
+    return 2 * obs + act + 2;
+}
+
+/* The parts of a record. */
+static inline float *opc_record_action(float *record, int obs)
+{
+    return record + obs;
+}
+static inline float *opc_record_reward(float *record, int obs, int act)
+{
+    return record + obs + act;
+}
+static inline float *opc_record_mark(float *record, int obs, int act)
+{
+    return record + obs + act + 1;
+}
+/* No step starts in it. `stride` tells where the mark is: it is the last float. */
+static inline bool opc_record_ends(const float *record, size_t stride)
+{
+    return record[stride - 1] == (float)OPC_END;
+}
+
+#endif

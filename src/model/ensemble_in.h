@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* model/ensemble_in.h - what ensemble.c (prediction) and trainer.c (fitting) share. */
+#ifndef OPC_MODEL_ENSEMBLE_IN_H
+#define OPC_MODEL_ENSEMBLE_IN_H
+
+#include "model/ensemble.h"
+#include "num/adam.h"
+#include "num/gauss.h"
+#include "num/mlp.h"
+#include "num/scaler.h"
+
+enum {
+    OPC_CHUNK = 8,        /* panels that go through a network together */
+    OPC_AT_ONCE = 131072, /* rows sorted by elite together */
+};
+
+struct opc_ensemble {
+    struct opc_predictor base;
+    struct opc_ensemble_config config;
+    int in, dim;   /* inputs obs + act, outputs obs + 1 (twice: means, raw log-variances) */
+    uint64_t seed; /* of the first weights */
+    uint32_t which;
+    long fits; /* so far */
+    struct opc_mlp *net;
+    struct opc_adam *adam;
+    struct opc_scaler *scaler;
+    int sets;     /* of bounds: one, or one for each member */
+    float *bound; /* [sets][2][dim] upper, lower */
+    struct opc_adam *bound_adam;
+    int threads;
+    struct opc_arena *scratch; /* [threads] */
+    int *order;                /* [OPC_AT_ONCE] rows sorted by elite */
+};
+
+static inline struct opc_ensemble *opc_ensemble_of(struct opc_predictor *p)
+{
+    return (struct opc_ensemble *)p;
+}
+static inline const float *opc_ensemble_upper(const struct opc_ensemble *e, int member)
+{
+    return e->bound + (e->sets > 1 ? (size_t)member * 2 * (size_t)e->dim : 0);
+}
+static inline const float *opc_ensemble_lower(const struct opc_ensemble *e, int member)
+{
+    return opc_ensemble_upper(e, member) + e->dim;
+}
+
+/* Weights, moments and bounds as new. */
+void opc_ensemble_restart(struct opc_ensemble *);
+
+int opc_ensemble_fit(struct opc_predictor *, int n, const float *sa, const float *y,
+                     const struct opc_fit_plan *, struct opc_fit_report *, struct opc_err *err);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#include "opc/predictor.h"
+
+int opc_predictor_fit(struct opc_predictor *p, int n, const float *sa, const float *y,
+                      const struct opc_fit_plan *plan, struct opc_fit_report *report,
+                      struct opc_err *err)
+{
+    return p->type->fit(p, n, sa, y, plan, report, err);
+}
+
+void opc_predictor_mean(const struct opc_predictor *p, int n, const float *s, const float *a,
+                        const int *elite, float *y, struct opc_pool *pool)
+{
+    p->type->predict(p, n, s, a, elite, NULL, y, pool);
+}
+
+void opc_predictor_sample(const struct opc_predictor *p, int n, const float *s, const float *a,
+                          const int *elite, struct opc_rng *rng, float *y, struct opc_pool *pool)
+{
+    p->type->predict(p, n, s, a, elite, rng, y, pool);
+}
+
+void opc_predictor_destroy(struct opc_predictor *p)
+{
+    if (p)
+        p->type->destroy(p);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* The idea of the paper. A row of a walk is in state s, has chosen action a, and walks beside a
+ * recorded step: in s_ref the real environment was given a_ref and answered with s_ref'. Three
+ * answers to "where does the row go?":
+ *
+ *     replay      eq. 3    s' = s_ref'                        exact, but deaf to a
+ *     learned     eq. 2    s' ~ p~(. | s, a)                  hears a, but p~ is wrong
+ *     corrected   eq. 5    s' = s_ref' + [ f(s, a) - f(s_ref, a_ref) ],    f = E[p~]
+ *
+ * The third takes from the recording what happened, noise and all, and from the model only what
+ * changes when s and a are not the recorded ones. On-policy (s = s_ref, a = a_ref) the bracket is
+ * 0 and the row retraces the recording, however wrong the model is; off-policy a model error
+ * counts only as far as it differs between the two points.
+ *
+ * f stands for one elite of the ensemble, the same in both places: each sample is corrected by
+ * its own error, so that the members agree on-policy (section 3.4). The reward is column obs of
+ * f, and the equations treat it as one more state. */
+#include "opc/transition.h"
+
+#include "base/pool.h"
+#include "data/episodes_in.h"
+
+#include <string.h>
+
+enum {
+    ROWS = 512,   /* of a walk, done by one thread in one go */
+    AHEAD = 12,   /* rows from asking for a reference to using it */
+    PIECE = 8192, /* recorded steps predicted in one go by refresh */
+};
+
+/* What a chunk of rows is told: which model, which walk. */
+struct rows {
+    const struct opc_transition *tr;
+    struct opc_walk *w;
+};
+
+static struct opc_step reference(const struct rows *r, int i)
+{
+    return opc_episodes_at(r->tr->past, r->w->episode[i], r->w->time[i]);
+}
+
+/* eq. 3: the recorded step again, with the action that belongs to it. */
+static void replay(void *ctx, int first, int end, int worker)
+{
+    (void)worker;
+    const struct rows *r = ctx;
+    const size_t obs = (size_t)r->tr->obs, act = (size_t)r->tr->act;
+    for (int i = first; i < end; i++) {
+        const struct opc_step ref = reference(r, i);
+        memcpy(r->w->action + (size_t)i * act, ref.action, act * sizeof(float));
+        memcpy(r->w->next + (size_t)i * obs, ref.next, obs * sizeof(float));
+        r->w->reward[i] = ref.reward;
+    }
+}
+
+void opc_step_replay(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
+{
+    opc_pool_each(pool, w->n, ROWS, replay, &(struct rows){tr, w});
+}
+
+/* eq. 2: what the model says, drawn from its Gaussian or its mean. */
+static void take(void *ctx, int first, int end, int worker)
+{
+    (void)worker;
+    const struct rows *r = ctx;
+    const size_t obs = (size_t)r->tr->obs;
+    for (int i = first; i < end; i++) {
+        const float *y = r->w->work + (size_t)i * (obs + 1);
+        memcpy(r->w->next + (size_t)i * obs, y, obs * sizeof(float));
+        r->w->reward[i] = y[obs];
+    }
+}
+
+void opc_step_learned(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
+{
+    if (tr->sample)
+        opc_predictor_sample(tr->model, w->n, w->state, w->action, w->elite, w->rng, w->work, pool);
+    else
+        opc_predictor_mean(tr->model, w->n, w->state, w->action, w->elite, w->work, pool);
+    opc_pool_each(pool, w->n, ROWS, take, &(struct rows){tr, w});
+}
+
+/* f(s_ref, a_ref) by the row's elite, from the table. */
+static const float *f_reference(const struct rows *r, int i)
+{
+    const struct opc_transition *tr = r->tr;
+    const int step = opc_episodes_first(tr->past, r->w->episode[i]) + r->w->time[i];
+    const size_t row = (size_t)r->w->elite[i] * (size_t)tr->room + (size_t)step;
+    return tr->f_ref + row * ((size_t)tr->obs + 1);
+}
+
+/* References lie all over the past: asked for AHEAD of their use, they are there in time. */
+static void fetch(const struct rows *r, int i)
+{
+    const float *f_ref = f_reference(r, i);
+    opc_episodes_fetch(r->tr->past, r->w->episode[i], r->w->time[i]);
+    for (int k = 0; k <= r->tr->obs; k += 16)
+        __builtin_prefetch(f_ref + k);
+    __builtin_prefetch(f_ref + r->tr->obs);
+}
+
+/* eq. 5. Bracket first: on-policy it is 0 to the last bit, because equal rows have equal bits
+ * wherever they stand in a batch (num/kernel.h), and s_ref' + 0 is s_ref'. In any other order of
+ * the three terms it would be off by a rounding. */
+static void correct(void *ctx, int first, int end, int worker)
+{
+    (void)worker;
+    const struct rows *r = ctx;
+    const struct opc_transition *tr = r->tr;
+    const struct opc_walk *w = r->w;
+    const size_t obs = (size_t)tr->obs;
+    for (int i = first; i < end; i++) {
+        if (i + AHEAD < end)
+            fetch(r, i + AHEAD);
+        const struct opc_step ref = reference(r, i);
+        const float *f = w->work + (size_t)i * (obs + 1), *f_ref = f_reference(r, i);
+        float *next = w->next + (size_t)i * obs;
+        for (size_t k = 0; k < obs; k++)
+            next[k] = ref.next[k] + (f[k] - f_ref[k]);
+        w->reward[i] = tr->correct_reward ? ref.reward + (f[obs] - f_ref[obs]) : f[obs];
+    }
+}
+
+void opc_step_corrected(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
+{
+    opc_predictor_mean(tr->model, w->n, w->state, w->action, w->elite, w->work, pool);
+    opc_pool_each(pool, w->n, ROWS, correct, &(struct rows){tr, w});
+}
+
+/* ---- the table f_ref ---------------------------------------------------------------------------
+ * f(s_ref, a_ref) depends on the recorded step and the elite alone. Computed once after each fit,
+ * it leaves one pass through the network for a step of eq. 5, as for a step of eq. 2. */
+int opc_transition_refresh(struct opc_transition *tr, struct opc_pool *pool, struct opc_err *err)
+{
+    if (!tr->f_ref)
+        return OPC_OK;
+    const int steps = opc_episodes_steps(tr->past);
+    if (steps > tr->room)
+        return opc_fail(err, OPC_EBUG, "%d steps were recorded, but there is room to correct %d",
+                        steps, tr->room);
+    const size_t obs = (size_t)tr->obs, act = (size_t)tr->act;
+    int b = 0, t = 0;
+    for (int first = 0, n; first < steps; first += n) {
+        for (n = 0; n < PIECE && first + n < steps; n++) {
+            const struct opc_step ref = opc_episodes_at(tr->past, b, t);
+            memcpy(tr->s_ref + (size_t)n * obs, ref.state, obs * sizeof(float));
+            memcpy(tr->a_ref + (size_t)n * act, ref.action, act * sizeof(float));
+            if (++t == opc_episodes_length(tr->past, b)) {
+                b++;
+                t = 0;
+            }
+        }
+        for (int e = 0; e < tr->model->elites; e++) {
+            for (int i = 0; i < n; i++)
+                tr->elite[i] = e;
+            const size_t row = (size_t)e * (size_t)tr->room + (size_t)first;
+            opc_predictor_mean(tr->model, n, tr->s_ref, tr->a_ref, tr->elite,
+                               tr->f_ref + row * (obs + 1), pool);
+        }
+    }
+    tr->filled = steps;
+    return OPC_OK;
+}
+
+/* ---- by name -----------------------------------------------------------------------------------
+ */
+static const struct {
+    const char *name;
+    opc_step_fn *step;
+    bool beside;
+} MODELS[] = {
+    {"replay", opc_step_replay, true},
+    {"learned", opc_step_learned, false},
+    {"corrected", opc_step_corrected, true},
+};
+
+int opc_transition_make(const char *name, const struct opc_episodes *past,
+                        const struct opc_predictor *model, int steps, struct opc_transition *out,
+                        struct opc_err *err)
+{
+    struct opc_transition tr = {
+        .past = past,
+        .model = model,
+        .obs = opc_episodes_obs(past),
+        .act = opc_episodes_act(past),
+        .correct_reward = true,
+        .sample = true,
+        .room = steps,
+    };
+    for (size_t i = 0; i < sizeof MODELS / sizeof *MODELS; i++)
+        if (strcmp(name, MODELS[i].name) == 0) {
+            tr.step = MODELS[i].step;
+            tr.beside = MODELS[i].beside;
+        }
+    if (!tr.step)
+        return opc_fail(err, OPC_EUSER,
+                        "there is no transition model '%s'; it is replay, learned or corrected",
+                        name);
+    if (tr.step != opc_step_replay &&
+        (!model || model->obs != tr.obs || model->act != tr.act || steps < 1))
+        return opc_fail(err, OPC_EBUG, "the transition model '%s' has no dynamics model to match",
+                        name);
+    if (tr.step == opc_step_corrected) {
+        const size_t columns = (size_t)tr.obs + 1;
+        tr.f_ref = opc_alloc((size_t)model->elites * (size_t)steps, columns * sizeof *tr.f_ref);
+        tr.s_ref = opc_alloc(PIECE, (size_t)tr.obs * sizeof *tr.s_ref);
+        tr.a_ref = opc_alloc(PIECE, (size_t)tr.act * sizeof *tr.a_ref);
+        tr.elite = opc_alloc(PIECE, sizeof *tr.elite);
+        if (!tr.f_ref || !tr.s_ref || !tr.a_ref || !tr.elite) {
+            opc_transition_free(&tr);
+            return opc_fail(err, OPC_ENOMEM,
+                            "no room for the predictions of %d recorded steps by %d elites", steps,
+                            model->elites);
+        }
+    }
+    *out = tr;
+    return OPC_OK;
+}
+
+void opc_transition_free(struct opc_transition *tr)
+{
+    opc_free(tr->f_ref);
+    opc_free(tr->s_ref);
+    opc_free(tr->a_ref);
+    opc_free(tr->elite);
+    *tr = (struct opc_transition){0};
+}
