@@ -16,7 +16,7 @@
     X(TEXT, state,       "",        0, 255,  "trace: file with one line of numbers, the full state to start from; noise-free start if left out") \
     X(TEXT, actions,     "",        0, 255,  "trace, render: file with one action per line, in the task's own units; render: also random or zero") \
     X(TEXT, out,         "",        0, 255,  "trace: file to write, standard output if left out; render: film.mp4, film.gif or picture.png")     \
-    X(INT,  steps,       "200",     0, 1e6,  "render: how many steps to play with random or zero actions")                                       \
+    X(INT,  steps,       "200",     0, 1e6,  "render: how many steps to play without a file of actions")                                       \
     X(INT,  seed,        "1",       0, 2e9,  "check, render: seed of resets and random actions")                                                 \
     X(TEXT, size,        "640x480", 3, 20,   "render: width and height of the picture")                                                          \
     X(INT,  transitions, "10000",   1, 1e8,  "check: random steps to play")                                                                      \
@@ -307,7 +307,7 @@ const struct opc_command opc_cmd_env = {
         "reward, terminated, o0, o1, ... at 17 digits; row 0 is the start. It goes on past the end "
         "of the task.\n"
         "render plays an episode and films it without a screen, from the noise-free start or from "
-        "--state FILE.",
+        "--state FILE. If NAME is the directory of a run, its policy plays its own task.",
     .words = "list show check bench trace render",
     .options = &options,
     .run = run,

@@ -6,22 +6,26 @@
 #include "env/view.h"
 #include "opc/env.h"
 #include "opc/mem.h"
+#include "opc/train.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const double PER_SECOND = 30; /* about, and at most: films run in real time */
 
 struct render {
     const struct opc_render_plan *plan;
     int width, height;
+    struct opc_agent *agent; /* of a run: acts instead of `actions` */
     struct opc_env *env;
     double *state, *actions, *obs;
     int steps;
     struct opc_view *view;
     struct opc_film *film;
     unsigned char *rgb;
+    float *seen, *chosen; /* what the policy sees and does */
 };
 
 static int read_size(struct render *r, struct opc_err *err)
@@ -33,13 +37,11 @@ static int read_size(struct render *r, struct opc_err *err)
     return OPC_OK;
 }
 
-static int alloc_actions(struct render *r, struct opc_err *err)
+static int alloc_actions(struct render *r, int n, struct opc_err *err)
 {
-    const struct opc_env *env = r->env;
-    r->steps = r->plan->steps;
-    r->actions = opc_alloc((size_t)r->steps * (size_t)env->act, sizeof *r->actions);
+    r->actions = opc_alloc((size_t)n * (size_t)r->env->act, sizeof *r->actions);
     if (!r->actions)
-        return opc_fail(err, OPC_ENOMEM, "no room for %d actions", r->steps);
+        return opc_fail(err, OPC_ENOMEM, "no room for %d actions", n);
     return OPC_OK;
 }
 
@@ -47,10 +49,20 @@ static int find_actions(struct render *r, struct opc_err *err)
 {
     const struct opc_env *env = r->env;
     const char *actions = r->plan->actions;
+    if (r->agent) {
+        if (*actions || *r->plan->state)
+            return opc_fail(err, OPC_EUSER,
+                            "%s is a run, whose policy acts from a start of its own: leave out "
+                            "--actions and --state, or name an environment",
+                            r->plan->spec);
+        r->steps = r->plan->steps;
+        return alloc_actions(r, 1, err);
+    }
     const bool random = !*actions || strcmp(actions, "random") == 0;
     if (!random && strcmp(actions, "zero") != 0)
         return opc_read_numbers(actions, env->act, "an action", &r->actions, &r->steps, err);
-    const int code = alloc_actions(r, err);
+    r->steps = r->plan->steps;
+    const int code = alloc_actions(r, r->steps, err);
     if (code || !random)
         return code;
     struct opc_rng rng = opc_rng_stream(r->plan->seed, OPC_USE_RANDOM, 0, 0);
@@ -67,19 +79,62 @@ static int add_frame(struct render *r, struct opc_err *err)
     return code ? code : opc_film_add(r->film, r->rgb, err);
 }
 
-/* Goes on past the end of the task: that is what one wants to see. */
+/* The noise-free or given start; a run's policy begins where episodes do. */
+static int begin(struct render *r, struct opc_err *err)
+{
+    struct opc_rng rng = opc_rng_stream(r->plan->seed, OPC_USE_EVAL, 0, 0);
+    return r->agent ? opc_env_reset(r->env, &rng, r->obs, err)
+                    : opc_env_start(r->env, r->state, r->obs, err);
+}
+
+/* The next action: the policy's, without exploration, or the t-th of the list. */
+static const double *choose(struct render *r, int t)
+{
+    if (!r->agent)
+        return r->actions + (size_t)t * (size_t)r->env->act;
+    for (int i = 0; i < r->env->obs; i++)
+        r->seen[i] = (float)r->obs[i];
+    opc_agent_act(r->agent, 1, r->seen, false, NULL, r->chosen);
+    opc_env_scale(r->env, r->chosen, r->actions);
+    return r->actions;
+}
+
+/* A list of actions goes on past the end of the task: that is what one wants to see. */
 static int play(struct render *r, int every, struct opc_err *err)
 {
     struct opc_outcome out = {.obs = r->obs};
     const bool film = !opc_film_is_picture(r->film);
-    int code = opc_env_start(r->env, r->state, r->obs, err);
-    if (!code && (film || r->steps == 0))
+    bool last = r->steps == 0;
+    int code = begin(r, err);
+    if (!code && (film || last))
         code = add_frame(r, err);
-    for (int t = 1; !code && t <= r->steps; t++) {
-        code = opc_env_step(r->env, r->actions + (size_t)(t - 1) * (size_t)r->env->act, &out, err);
-        if (!code && ((film && t % every == 0) || t == r->steps))
+    for (int t = 1; !code && !last; t++) {
+        code = opc_env_step(r->env, choose(r, t - 1), &out, err);
+        last = t == r->steps || (r->agent && (out.terminated || out.truncated));
+        if (!code && ((film && t % every == 0) || last))
             code = add_frame(r, err);
     }
+    return code;
+}
+
+/* plan->spec is an environment, or the directory of a run, which names one and has a policy. */
+static int open_world(struct render *r, struct opc_err *err)
+{
+    const char *spec = r->plan->spec;
+    struct stat info;
+    if (stat(spec, &info) != 0 || !S_ISDIR(info.st_mode))
+        return opc_env_open(spec, &r->env, err);
+    struct opc_config *config = NULL;
+    char *name = NULL;
+    int code = opc_config_of_run(spec, &config, err);
+    if (!code)
+        code = opc_config_get(config, "env.name", &name, err);
+    if (!code)
+        code = opc_env_open(name, &r->env, err);
+    if (!code)
+        code = opc_policy_load(spec, &r->agent, err);
+    opc_free(name);
+    opc_config_destroy(config);
     return code;
 }
 
@@ -88,7 +143,7 @@ static int run(struct render *r, struct opc_err *err)
     const struct opc_render_plan *plan = r->plan;
     int code = read_size(r, err);
     if (!code)
-        code = opc_env_open(plan->spec, &r->env, err);
+        code = open_world(r, err);
     if (!code)
         code = opc_read_state(plan->state, r->env->state, &r->state, err);
     if (!code)
@@ -99,7 +154,9 @@ static int run(struct render *r, struct opc_err *err)
         return code;
     r->obs = opc_alloc((size_t)r->env->obs, sizeof *r->obs);
     r->rgb = opc_alloc((size_t)r->width * (size_t)r->height, 3);
-    if (!r->obs || !r->rgb)
+    r->seen = opc_alloc((size_t)r->env->obs, sizeof *r->seen);
+    r->chosen = opc_alloc((size_t)r->env->act, sizeof *r->chosen);
+    if (!r->obs || !r->rgb || !r->seen || !r->chosen)
         return opc_fail(err, OPC_ENOMEM, "no room for a picture");
     const double dt = r->env->dt > 0 ? r->env->dt : 1 / PER_SECOND;
     const int every = (int)fmax(1, ceil(1 / (PER_SECOND * dt) - 1e-9));
@@ -119,6 +176,9 @@ int opc_env_render(const struct opc_render_plan *plan, struct opc_err *err)
     const int code = run(&r, err);
     opc_view_close(r.view);
     opc_env_close(r.env);
+    opc_agent_destroy(r.agent);
+    opc_free(r.seen);
+    opc_free(r.chosen);
     opc_free(r.state);
     opc_free(r.actions);
     opc_free(r.obs);

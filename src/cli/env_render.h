@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct opc_render_plan {
-    const char *spec;
+    const char *spec;    /* an environment, or the directory of a run, whose policy then acts */
     const char *state;   /* file, or "": the noise-free start */
     const char *actions; /* file, "random" (also "") or "zero" */
     const char *out;     /* film or picture */

@@ -8,11 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct opc_command opc_cmd_env, opc_cmd_doctor, opc_cmd_help;
+extern const struct opc_command opc_cmd_train, opc_cmd_resume, opc_cmd_evaluate, opc_cmd_plot,
+    opc_cmd_config, opc_cmd_env, opc_cmd_bench, opc_cmd_doctor, opc_cmd_help;
 
 /* clang-format off */
 const struct opc_command *const opc_commands[] = {
+    &opc_cmd_train,
+    &opc_cmd_resume,
+    &opc_cmd_evaluate,
+    &opc_cmd_plot,
+    &opc_cmd_config,
     &opc_cmd_env,
+    &opc_cmd_bench,
     &opc_cmd_doctor,
     &opc_cmd_help,
     NULL,

@@ -8,8 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_BYTES = 1000000 };
-
 struct opc_json {
     json_t *object;
     bool failed;
@@ -25,7 +23,7 @@ struct opc_json *opc_json_begin(void)
     return j;
 }
 
-void opc_json_free(struct opc_json *j)
+static void release(struct opc_json *j)
 {
     if (!j)
         return;
@@ -67,7 +65,7 @@ int opc_json_write(struct opc_json *j, const char *path, struct opc_err *err)
 {
     char *text =
         j && !j->failed ? json_dumps(j->object, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
-    opc_json_free(j);
+    release(j);
     if (!text)
         return opc_fail(err, OPC_ENOMEM, "no room to write %s", path);
     struct opc_text all = {0};
@@ -78,42 +76,6 @@ int opc_json_write(struct opc_json *j, const char *path, struct opc_err *err)
         code = opc_file_write(path, opc_text_get(&all), all.used, err);
     opc_text_free(&all);
     return code;
-}
-
-int opc_json_read(const char *path, struct opc_json **out, struct opc_err *err)
-{
-    char *text;
-    size_t n;
-    json_error_t fault;
-    const int code = opc_file_read(path, MOST_BYTES, &text, &n, err);
-    if (code)
-        return code;
-    json_t *object = json_loadb(text, n, JSON_REJECT_DUPLICATES, &fault);
-    opc_free(text);
-    if (!object)
-        return opc_fail(err, OPC_EDAMAGED, "%s:%d: %s (column %d)", path, fault.line, fault.text,
-                        fault.column);
-    struct opc_json *j = json_is_object(object) ? opc_alloc(1, sizeof *j) : NULL;
-    if (!j) {
-        const bool other = !json_is_object(object);
-        json_decref(object);
-        return other ? opc_fail(err, OPC_EDAMAGED, "%s: not an object", path)
-                     : opc_fail(err, OPC_ENOMEM, "no room to read %s", path);
-    }
-    j->object = object;
-    *out = j;
-    return OPC_OK;
-}
-
-const char *opc_json_get_text(const struct opc_json *j, const char *key)
-{
-    return json_string_value(json_object_get(j->object, key));
-}
-
-double opc_json_get_real(const struct opc_json *j, const char *key)
-{
-    const json_t *value = json_object_get(j->object, key);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
 const char *opc_json_version(void)

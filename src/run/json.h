@@ -23,13 +23,6 @@ void opc_json_bool(struct opc_json *, const char *key, bool value);
 /* The file appears whole (base/file.h). */
 int opc_json_write(struct opc_json *, const char *path, struct opc_err *err);
 
-/* A file of at most 1 MB that holds one object. */
-int opc_json_read(const char *path, struct opc_json **out, struct opc_err *err);
-void opc_json_free(struct opc_json *);
-/* NULL, or NaN, where there is no such key or it holds something else. */
-const char *opc_json_get_text(const struct opc_json *, const char *key);
-double opc_json_get_real(const struct opc_json *, const char *key);
-
 const char *opc_json_version(void); /* of the jansson that was loaded */
 
 #endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* opc/train.h - one training run, from settings to a directory, and the policy that comes of it.
+ *
+ *     struct opc_train_plan plan = {.dir = "runs/1", .progress = show};
+ *     opc_train(config, &plan, &err);
+ *     opc_policy_load("runs/1", &agent, &err);
+ *     opc_agent_act(agent, 1, state, false, NULL, action);
+ *
+ * examples/embed.c is the whole of it. The directory is described in docs/run-directory.md. */
+#ifndef OPC_TRAIN_H
+#define OPC_TRAIN_H
+
+#include "opc/agent.h"
+#include "opc/config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What an epoch consists of, in the order of Algorithm 1; `random` is before the first. */
+enum opc_phase {
+    OPC_RANDOM,
+    OPC_ACT,      /* on the real environment */
+    OPC_FIT,      /* the model to all that was recorded */
+    OPC_SIMULATE, /* imagined rollouts */
+    OPC_IMPROVE,  /* the policy */
+    OPC_EVALUATE,
+    OPC_SAVE,
+    OPC_PHASES
+};
+OPC_API const char *opc_phase_name(enum opc_phase);
+
+struct opc_progress {
+    enum opc_phase phase;
+    double share;        /* of the phase that is done, 0 .. 1 */
+    bool epoch_done;     /* all of an epoch is, and its row is on disk */
+    int epoch, epochs;   /* the current one, from 1; 0 in the random phase */
+    int steps_per_epoch; /* and how far it is: */
+    int step;
+    long env_steps, total_steps; /* on the real environment, without and with the random phase */
+    double eval_return, eval_length; /* of the last evaluation; NaN before the first */
+    double model_error; /* of one step on the newest episodes, relative to their spread; NaN */
+    double seconds[OPC_PHASES]; /* spent in this epoch so far */
+    double elapsed;             /* seconds since this process began to train */
+    int first_epoch;            /* the one this process began with */
+};
+
+struct opc_train_plan {
+    const char *dir; /* is made; must hold no run yet. NULL: nothing is written */
+    bool resume;     /* dir holds a run: go on from its last checkpoint */
+    int threads;     /* 0: one per processor; changes no result */
+    /* Called by the thread that called opc_train, a few times a second; may be NULL. */
+    void (*progress)(void *ctx, const struct opc_progress *);
+    /* True stops the run with OPC_ESTOPPED: it can be resumed from the end of the last epoch, and
+     * what was begun since is done again. May be NULL; asked often, by that same thread. */
+    bool (*stop)(void *ctx);
+    void *ctx;
+};
+
+/* OPC_EDIVERGED and OPC_EENV leave the directory as it was at the last checkpoint. */
+OPC_API int opc_train(const struct opc_config *, const struct opc_train_plan *,
+                      struct opc_err *err);
+
+/* The policy of a run: the final one, or that of the last checkpoint. For opc_agent_destroy. */
+OPC_API int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err);
+
+/* The settings a run was started with. */
+OPC_API int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *err);
+
+struct opc_evaluation {
+    int episodes;
+    double mean, deviation, least, most; /* of their returns */
+    double length;                       /* mean */
+};
+/* Plays episodes with the policy of a run on its own environment. explore: draw actions from the
+ * policy instead of taking its mode. returns[episodes] may be NULL. */
+OPC_API int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore,
+                             int threads, struct opc_evaluation *out, double *returns,
+                             struct opc_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* opc bench - how fast this machine does what training is made of, against what it could do.
+ *
+ * Every measurement runs in short blocks that alternate with blocks of pure multiply-adds on the
+ * same threads, so that work and peak see the same weather. The best block counts; the median
+ * tells how steady the machine was. Only useful arithmetic is counted: no padding, no bookkeeping,
+ * no activation. */
+#include "base/pool.h"
+#include "cli/bench.h"
+#include "cli/command.h"
+#include "num/kernel.h"
+#include "opc/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define OPTIONS(X)                                                                                 \
+    X(INT, obs, "17", 1, 4096, "numbers in an observation")                                        \
+    X(INT, act, "6", 1, 1024, "numbers in an action")                                              \
+    X(INT, hidden, "0", 0, 8192, "width of the hidden layers; 0: what the work usually has")       \
+    X(INT, batch, "256", 1, 65536, "rows in a batch (gemm, sac, fit)")                             \
+    X(INT, states, "100000", 1, 1e7, "states in a rollout step (rollout)")                         \
+    X(INT, threads, "1", 1, 1024, "threads to compute with")                                       \
+    X(REAL, seconds, "1", 0.01, 3600, "time for each measurement")                                 \
+    X(BOOL, json, "false", 0, 1, "print one JSON object per line")
+struct given {
+    OPTIONS(OPC_MEMBER)
+};
+#define SELF struct given
+static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
+#undef SELF
+
+/* ---- measuring
+ * ----------------------------------------------------------------------------------- */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void burn_one(void *ctx, int first, int end, int worker)
+{
+    (void)worker;
+    double *done = ctx;
+    float sink;
+    for (int i = first; i < end; i++)
+        done[i * 8] = opc_kernels()->burn(200000, &sink); /* own cache lines */
+}
+
+/* Floating-point operations per second of all threads at once, one short block. */
+static double burn_block(struct opc_pool *pool, double *done)
+{
+    const int threads = opc_pool_threads(pool);
+    const double start = now();
+    opc_pool_each(pool, threads, 1, burn_one, done);
+    const double took = now() - start;
+    double sum = 0.0;
+    for (int i = 0; i < threads; i++)
+        sum += done[i * 8];
+    return sum / took;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+enum { MOST_BLOCKS = 4096 };
+
+static void print(const struct opc_bench *b, const struct opc_bench_work *w, double best,
+                  double median, double peak)
+{
+    const double gflops = w->flops / best * 1e-9, fraction = w->flops / best / peak;
+    if (b->json)
+        printf("{\"work\": \"%s\", \"obs\": %d, \"act\": %d, \"hidden\": %d, \"batch\": %d, "
+               "\"threads\": %d, \"best_ms\": %.6g, \"median_ms\": %.6g, \"per_s\": %.6g, "
+               "\"gflops\": %.6g, \"roofline_fraction\": %.4g, \"peak_gflops\": %.6g, "
+               "\"backend\": \"%s\"}\n",
+               w->name, b->obs, b->act, w->hidden, w->batch, b->threads, best * 1e3, median * 1e3,
+               1.0 / best, gflops, fraction, peak * 1e-9, opc_kernels()->name);
+    else if (w->flops > 0.0)
+        printf("%-28s %8d %10.4g %10.4g %11.5g %9.1f %7.1f %%\n", w->name, w->batch, best * 1e3,
+               median * 1e3, 1.0 / best, gflops, 100.0 * fraction);
+    else
+        printf("%-28s %8d %10.4g %10.4g %11.5g\n", w->name, w->batch, best * 1e3, median * 1e3,
+               1.0 / best);
+    fflush(stdout);
+}
+
+int opc_bench_measure(struct opc_bench *b, const struct opc_bench_work *w, struct opc_err *err)
+{
+    double *block = opc_alloc(MOST_BLOCKS, sizeof *block);
+    double *done = opc_alloc((size_t)b->threads * 8, sizeof *done);
+    if (!block || !done) {
+        opc_free(block);
+        opc_free(done);
+        return opc_fail(err, OPC_ENOMEM, "no room for the measurements");
+    }
+    /* A block is long enough for the clock, and short enough to fall between disturbances. */
+    int code = w->run(w->ctx, err);
+    double start = now();
+    code = code ? code : w->run(w->ctx, err);
+    const double once = now() - start;
+    const int repeat = once < 2e-3 ? (int)(2e-3 / (once + 1e-9)) + 1 : 1;
+    int n = 0;
+    double peak = 0.0;
+    const double end = now() + b->seconds;
+    while (!code && (n < 3 || (now() < end && n < MOST_BLOCKS))) {
+        const double rate = burn_block(b->pool, done);
+        peak = rate > peak ? rate : peak;
+        start = now();
+        for (int i = 0; i < repeat && !code; i++)
+            code = w->run(w->ctx, err);
+        block[n++] = (now() - start) / repeat;
+    }
+    if (!code) {
+        qsort(block, (size_t)n, sizeof *block, ascending);
+        print(b, w, block[0], block[n / 2], peak);
+    }
+    opc_free(block);
+    opc_free(done);
+    return code;
+}
+
+int opc_bench_once(struct opc_bench *b, const struct opc_bench_work *w, struct opc_err *err)
+{
+    double *done = opc_alloc((size_t)b->threads * 8, sizeof *done);
+    if (!done)
+        return opc_fail(err, OPC_ENOMEM, "no room for the measurements");
+    double peak = 0.0, took = 0.0;
+    int code = OPC_OK;
+    for (int after = 0; after < 2; after++) {
+        for (int i = 0; i < 20; i++) {
+            const double rate = burn_block(b->pool, done);
+            peak = rate > peak ? rate : peak;
+        }
+        if (!after) {
+            const double start = now();
+            code = w->run(w->ctx, err);
+            took = now() - start;
+        }
+    }
+    if (!code)
+        print(b, w, took, took, peak);
+    opc_free(done);
+    return code;
+}
+
+/* ---- the machine
+ * --------------------------------------------------------------------------------- */
+
+struct copy {
+    struct opc_pool *pool;
+    char *from, *to;
+    size_t each;
+};
+
+static void copy_one(void *ctx, int first, int end, int worker)
+{
+    (void)worker;
+    const struct copy *c = ctx;
+    for (int i = first; i < end; i++)
+        memcpy(c->to + (size_t)i * c->each, c->from + (size_t)i * c->each, c->each);
+}
+
+/* Peak multiply-add rate and memory bandwidth: the roof the rest is measured against. */
+static int machine(struct opc_bench *b, struct opc_err *err)
+{
+    const size_t each = (size_t)32 << 20;
+    struct copy c = {b->pool, opc_alloc((size_t)b->threads, each),
+                     opc_alloc((size_t)b->threads, each), each};
+    double *done = opc_alloc((size_t)b->threads * 8, sizeof *done);
+    int code = OPC_OK;
+    if (!c.from || !c.to || !done) {
+        code = opc_fail(err, OPC_ENOMEM, "no room for 64 MB per thread to measure bandwidth");
+    } else {
+        memset(c.from, 1, (size_t)b->threads * each);
+        double peak = 0.0, bytes = 0.0;
+        const double end = now() + (b->seconds < 0.3 ? b->seconds : 0.3);
+        do {
+            const double rate = burn_block(b->pool, done);
+            const double start = now();
+            opc_pool_each(b->pool, b->threads, 1, copy_one, &c);
+            const double moved = 2.0 * (double)each * b->threads / (now() - start);
+            peak = rate > peak ? rate : peak;
+            bytes = moved > bytes ? moved : bytes;
+        } while (now() < end);
+        if (b->json)
+            printf("{\"work\": \"machine\", \"threads\": %d, \"gflops\": %.6g, "
+                   "\"copy_gb_per_s\": %.4g, \"backend\": \"%s\"}\n",
+                   b->threads, peak * 1e-9, bytes * 1e-9, opc_kernels()->name);
+        else
+            printf("%d thread%s, backend %s: peak %.1f GFLOP/s of multiply-adds, %.1f GB/s "
+                   "copying memory\n\n%-28s %8s %10s %10s %11s %9s %9s\n",
+                   b->threads, b->threads > 1 ? "s" : "", opc_kernels()->name, peak * 1e-9,
+                   bytes * 1e-9, "work", "rows", "best ms", "median ms", "per second", "GFLOP/s",
+                   "of peak");
+    }
+    opc_free(c.from);
+    opc_free(c.to);
+    opc_free(done);
+    return code;
+}
+
+/* ---- the command
+ * ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    int (*run)(struct opc_bench *, struct opc_err *);
+} works[] = {
+    {"gemm", opc_bench_gemm},       {"sac", opc_bench_sac},     {"fit", opc_bench_fit},
+    {"rollout", opc_bench_rollout}, {"epoch", opc_bench_epoch}, {"env", opc_bench_env},
+};
+
+static int run(int argc, char **argv, struct opc_err *err)
+{
+    struct given given;
+    int first;
+    int code = opc_options_read(&options, argc, argv, &given, &first, err);
+    if (code)
+        return code;
+    const char *want = first < argc ? argv[first] : "all";
+    bool known = strcmp(want, "all") == 0;
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++)
+        known = known || strcmp(want, works[i].name) == 0;
+    if (!known || argc - first > 1)
+        return opc_fail(err, OPC_EUSER, "cannot measure '%s'; name one of: %s",
+                        known ? argv[first + 1] : want, opc_cmd_bench.words);
+
+    struct opc_bench b = {.obs = given.obs,
+                          .act = given.act,
+                          .hidden = given.hidden,
+                          .batch = given.batch,
+                          .states = given.states,
+                          .threads = given.threads,
+                          .seconds = given.seconds,
+                          .json = given.json};
+    code = opc_pool_create(given.threads, &b.pool, err);
+    code = code ? code : machine(&b, err);
+    for (size_t i = 0; !code && i < sizeof works / sizeof *works; i++)
+        if (strcmp(want, "all") == 0 || strcmp(want, works[i].name) == 0)
+            code = works[i].run(&b, err);
+    opc_pool_destroy(b.pool);
+    return code;
+}
+
+const struct opc_command opc_cmd_bench = {
+    .name = "bench",
+    .usage = "[WORK] [OPTION...]",
+    .summary = "measure the speed of training's parts against this machine's peak",
+    .detail = "gemm: the three products of a layer. sac: one update. fit: one minibatch of the "
+              "whole ensemble. rollout: one step of many "
+              "imagined rollouts. epoch: a whole epoch of HalfCheetah as in the paper, once. env: "
+              "a step of "
+              "each environment.\n"
+              "Each line gives the best and the median time, useful arithmetic per second, and "
+              "its share of the peak measured in between on the same threads.",
+    .words = "gemm sac fit rollout epoch env all",
+    .options = &options,
+    .run = run,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* opc config - what can be set, and what a file sets. */
+#include "cli/command.h"
+#include "opc/mem.h"
+#include "run/config.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+#define OPTIONS(X)                                                                                 \
+    X(BOOL, list,     "false", 0, 1, "name the sections, one line each")                           \
+    X(BOOL, markdown, "false", 0, 1, "print the page, or all of them, as Markdown")
+/* clang-format on */
+struct given {
+    OPTIONS(OPC_MEMBER)
+};
+#define SELF struct given
+static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
+#undef SELF
+
+static int print(struct opc_text *text, struct opc_err *err)
+{
+    const int code = opc_text_check(text, err);
+    if (!code)
+        fputs(opc_text_get(text), stdout);
+    opc_text_free(text);
+    return code;
+}
+
+/* One section, or all of them when name is NULL. */
+static int explain(const char *name, const struct given *given, struct opc_err *err)
+{
+    struct opc_values none;
+    struct opc_part part[OPC_PARTS];
+    struct opc_text text = {0};
+    const char *meant = NULL;
+    int nearest = INT_MAX, shown = 0;
+    opc_config_parts(&none, part);
+    for (int i = 0; i < OPC_PARTS; i++) {
+        const struct opc_section *s = part[i].section;
+        if (name && strcmp(name, s->name) != 0) {
+            if (opc_nearer(name, s->name, &nearest))
+                meant = s->name;
+            continue;
+        }
+        if (given->list)
+            opc_text_addf(&text, "%-8s %s\n", s->name, s->help);
+        else if (given->markdown) {
+            opc_text_addf(&text, "%s## %s\n\n%s.\n\n", shown ? "\n" : "", s->name, s->help);
+            opc_section_markdown(s, &text);
+        } else {
+            opc_text_add(&text, shown ? "\n" : "");
+            opc_section_describe(s, &text);
+        }
+        shown++;
+    }
+    if (shown)
+        return print(&text, err);
+    if (meant)
+        return opc_fail(err, OPC_EUSER, "there is no section '%s'; did you mean '%s'?", name,
+                        meant);
+    return opc_fail(err, OPC_EUSER, "there is no section '%s'; 'opc config --list' shows them",
+                    name);
+}
+
+/* A file with what it includes and assignments behind it, as the run would save it. */
+static int resolve(int n, char **word, struct opc_err *err)
+{
+    struct opc_config *config;
+    char *text;
+    int code = opc_config_load(word[0], &config, err);
+    if (code)
+        return code;
+    for (int i = 1; i < n && !code; i++)
+        code = opc_config_set(config, word[i], err);
+    if (!code)
+        code = opc_config_check(config, err);
+    if (!code)
+        code = opc_config_print(config, &text, err);
+    if (!code) {
+        fputs(text, stdout);
+        opc_free(text);
+    }
+    opc_config_destroy(config);
+    return code;
+}
+
+static int run(int argc, char **argv, struct opc_err *err)
+{
+    struct given given;
+    int first;
+    const int code = opc_options_read(&options, argc, argv, &given, &first, err);
+    if (code)
+        return code;
+    const char *word = first < argc ? argv[first] : NULL;
+    if (word && (strchr(word, '/') || strstr(word, ".yaml") || strstr(word, ".yml")))
+        return resolve(argc - first, argv + first, err);
+    if (argc - first > 1)
+        return opc_fail(err, OPC_EUSER, "name one section, or one FILE.yaml; not '%s' as well",
+                        argv[first + 1]);
+    return explain(word, &given, err);
+}
+
+const struct opc_command opc_cmd_config = {
+    .name = "config",
+    .usage = "[SECTION | FILE.yaml [KEY=VALUE...]] [OPTION...]",
+    .summary = "explain the settings, or show what a file sets them to",
+    .detail = "Without arguments: every setting with its type, default, range and meaning.\n"
+              "With a file: all settings as a run with that file would have them, which is the "
+              "config.yaml it would save.",
+    .words = "train env opc data model sac eval record",
+    .options = &options,
+    .run = run,
+};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* opc plot - learning curves of one or many runs. */
+#include "cli/command.h"
+#include "study/figure.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+#define OPTIONS(X)                                                                                 \
+    X(TEXT, out,    "curves.svg",  1, 255, "file to draw: .svg, .pdf or .png")                     \
+    X(TEXT, of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                        \
+    X(TEXT, over,   "env_steps",   1, 64,  "column of metrics.csv to draw it over")                \
+    X(INT,  smooth, "1",           1, 999, "average over so many values around each (the paper's figures: 5)") \
+    X(TEXT, title,  "",            0, 255, "heading of the figure")
+/* clang-format on */
+struct given {
+    OPTIONS(OPC_MEMBER)
+};
+#define SELF struct given
+static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
+#undef SELF
+
+/* "eval_return" is read as "evaluation return". */
+static const char *label_of(const char *column)
+{
+    static const char *const LABEL[][2] = {
+        {"eval_return", "return"},
+        {"eval_length", "episode length"},
+        {"env_steps", "environment steps"},
+        {"total_steps", "environment steps, random ones included"}};
+    for (size_t i = 0; i < sizeof LABEL / sizeof *LABEL; i++)
+        if (strcmp(column, LABEL[i][0]) == 0)
+            return LABEL[i][1];
+    return column;
+}
+
+static void print_ends(const struct opc_curves *c, const struct given *given)
+{
+    printf("%-28s %-28s %5s %10s %10s %10s\n", "task", "kind", "runs", "median", "25 %", "75 %");
+    for (int g = 0; g < c->groups; g++) {
+        const struct opc_curve_group *group = &c->group[g];
+        printf("%-28s %-28s %5d %10.4g %10.4g %10.4g\n", c->panel[group->panel], group->label,
+               group->runs, group->end_middle, group->end_low, group->end_high);
+    }
+    printf("(mean of the last 5 values of %s in each run, over runs) -> %s\n", given->of,
+           given->out);
+}
+
+static int run(int argc, char **argv, struct opc_err *err)
+{
+    struct given given;
+    struct opc_curves *curves;
+    int first;
+    int code = opc_options_read(&options, argc, argv, &given, &first, err);
+    if (code)
+        return code;
+    if (first == argc)
+        return opc_fail(err, OPC_EUSER, "name run directories, or directories of runs");
+    code = opc_curves_read(argc - first, argv + first, given.of, given.over, given.smooth, &curves,
+                           err);
+    if (code)
+        return code;
+    char note[200];
+    snprintf(note, sizeof note, "line: median over runs; band: quartiles%s",
+             given.smooth > 1 ? "; smoothed by a moving average" : "");
+    const struct opc_figure figure = {
+        .title = *given.title ? given.title : NULL,
+        .x_label = label_of(given.over),
+        .y_label = label_of(given.of),
+        .note = note,
+    };
+    code = opc_figure_draw(&figure, curves, given.out, err);
+    if (!code)
+        print_ends(curves, &given);
+    opc_curves_free(curves);
+    return code;
+}
+
+const struct opc_command opc_cmd_plot = {
+    .name = "plot",
+    .usage = "DIR... [-o FILE] [OPTION...]",
+    .summary = "draw learning curves of runs, and print where they end",
+    .detail = "DIR is a run directory, finished or not, or a directory of them. Runs that differ "
+              "only in their seed become one line, their median with quartiles around it; each "
+              "task has its own panel.",
+    .options = &options,
+    .run = run,
+};

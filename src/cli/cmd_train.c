@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* opc train - start a run. */
+#include "cli/command.h"
+#include "cli/training.h"
+
+#include <string.h>
+
+/* clang-format off */
+#define OPTIONS(X)                                                                                 \
+    X(TEXT, out,     "",      0, 255,  "the run directory, which is made; needed")                 \
+    X(INT,  threads, "0",     0, 1024, "threads to compute with; 0: one per processor; results do not depend on it") \
+    X(BOOL, quiet,   "false", 0, 1,    "print nothing but warnings and errors")
+/* clang-format on */
+struct given {
+    OPTIONS(OPC_MEMBER)
+};
+#define SELF struct given
+static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
+#undef SELF
+
+static int run(int argc, char **argv, struct opc_err *err)
+{
+    struct given given;
+    struct opc_config *config;
+    int first;
+    int code = opc_options_read(&options, argc, argv, &given, &first, err);
+    if (code)
+        return code;
+    if (first == argc || strchr(argv[first], '='))
+        return opc_fail(err, OPC_EUSER,
+                        "name a configuration file first: opc train FILE.yaml [KEY=VALUE...] --out "
+                        "DIR; experiments/examples/ has some");
+    if (!*given.out)
+        return opc_fail(err, OPC_EUSER, "say where to: --out DIR");
+    code = opc_config_load(argv[first], &config, err);
+    if (code)
+        return code;
+    for (int i = first + 1; i < argc && !code; i++)
+        code = opc_config_set(config, argv[i], err);
+    if (!code)
+        code = opc_training(config, given.out, false, given.threads, given.quiet, err);
+    opc_config_destroy(config);
+    return code;
+}
+
+const struct opc_command opc_cmd_train = {
+    .name = "train",
+    .usage = "FILE.yaml [KEY=VALUE...] --out DIR [OPTION...]",
+    .summary = "train a policy",
+    .detail =
+        "FILE.yaml sets what is to be done (opc config explains the settings, experiments/ has "
+        "files to start from), KEY=VALUE changes single settings: train.seed=2.\n"
+        "DIR gets everything the run leaves: settings, a table of results, checkpoints, the "
+        "policy. Ctrl-C (or SIGTERM) stops the run, which then can be resumed from the end of its "
+        "last epoch; a second one stops it at once, which loses nothing either.",
+    .options = &options,
+    .run = run,
+};

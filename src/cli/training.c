@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/training.h"
+
+#include "base/log.h"
+#include "base/text.h"
+#include "opc/train.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* ---- Ctrl-C ---------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t stop_wanted; /* a handler can reach nothing else */
+
+static void on_signal(int number)
+{
+    static const char SAID[] = "\nstopping; once more stops at once\n";
+    (void)number;
+    stop_wanted = 1;
+    if (isatty(STDERR_FILENO) && write(STDERR_FILENO, SAID, sizeof SAID - 1) < 0)
+        return;
+}
+
+/* The first signal asks, the second one does what it always does. */
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    stop_wanted = 0;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static bool stop(void *ctx)
+{
+    (void)ctx;
+    return stop_wanted;
+}
+
+/* ---- display --------------------------------------------------------------------------------- */
+
+struct display {
+    bool quiet, bar; /* bar: standard output is a terminal */
+    bool drawn;      /* a bar is on the current line */
+    int lines;       /* of the table, so far */
+    double last;     /* seconds the last epoch took; 0: none yet */
+};
+
+static void wipe(struct display *d)
+{
+    if (d->drawn)
+        fputs("\r\033[K", stdout);
+    d->drawn = false;
+}
+
+static double sum_of(const double seconds[OPC_PHASES])
+{
+    double sum = 0;
+    for (int p = 0; p < OPC_PHASES; p++)
+        sum += seconds[p];
+    return sum;
+}
+
+/* A number in few characters; "-" for none. */
+static const char *brief(double v, char out[32])
+{
+    if (isnan(v))
+        snprintf(out, 32, "-");
+    else if (fabs(v) >= 0.1 || v == 0)
+        snprintf(out, 32, "%.1f", v);
+    else
+        snprintf(out, 32, "%.4f", v);
+    return out;
+}
+
+static void table_line(struct display *d, const struct opc_progress *p)
+{
+    char a[32], b[32], c[32];
+    wipe(d);
+    if (d->lines++ % 40 == 0)
+        printf("%5s %8s %9s %6s %7s | seconds:\n%5s %8s %9s %6s %7s | %5s %5s %5s %5s %5s %5s\n",
+               "", "real", "", "", "model", "epoch", "steps", "return", "length", "error", "act",
+               "fit", "sim", "impr", "eval", "save");
+    printf("%5d %8ld %9s %6s %7s |", p->epoch, p->env_steps, brief(p->eval_return, a),
+           brief(p->eval_length, b), brief(p->model_error, c));
+    for (int k = OPC_ACT; k < OPC_PHASES; k++)
+        printf(" %5.*f", p->seconds[k] < 100 ? 1 : 0, p->seconds[k]);
+    putchar('\n');
+}
+
+/* Share of all work that is done; the current epoch is expected to take as long as the last. */
+static double share_done(const struct display *d, const struct opc_progress *p)
+{
+    double part = 0;
+    if (p->epoch == 0)
+        return 0;
+    if (d->last > 0)
+        part = fmin(sum_of(p->seconds) / d->last, 0.99);
+    return (p->epoch - 1 + (p->epoch_done ? 1 : part)) / p->epochs;
+}
+
+static void draw_bar(struct display *d, const struct opc_progress *p)
+{
+    enum { WIDE = 16 };
+    char bar[WIDE + 1], line[256], left[OPC_PRINTED] = "?", value[32];
+    struct winsize size = {0};
+    const double done = share_done(d, p), before = (double)(p->first_epoch - 1) / p->epochs;
+    const int full = (int)(done * WIDE);
+    memset(bar, '.', WIDE);
+    memset(bar, '#', (size_t)full);
+    bar[WIDE] = '\0';
+    if (done > before && d->last > 0)
+        opc_print_duration(p->elapsed * (1 - done) / (done - before), left);
+    snprintf(line, sizeof line,
+             "[%s] %3.0f %%, %s left, epoch %d/%d: %s %.0f %%, %ld steps, return %s", bar,
+             100 * done, left, p->epoch, p->epochs, opc_phase_name(p->phase), 100 * p->share,
+             p->env_steps, brief(p->eval_return, value));
+    int columns = 80;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        columns = size.ws_col;
+    printf("\r%.*s\033[K", columns - 1, line);
+    d->drawn = true;
+}
+
+static void show(void *ctx, const struct opc_progress *p)
+{
+    struct display *d = ctx;
+    if (d->quiet)
+        return;
+    if (p->epoch_done) {
+        d->last = sum_of(p->seconds);
+        table_line(d, p);
+    }
+    if (d->bar && !(p->epoch_done && p->epoch == p->epochs))
+        draw_bar(d, p);
+    fflush(stdout);
+}
+
+static void hear(void *ctx, enum opc_level level, const char *line)
+{
+    struct display *d = ctx;
+    if (level == OPC_DEBUG || (d->quiet && level != OPC_WARN))
+        return;
+    wipe(d);
+    fflush(stdout);
+    fprintf(level == OPC_WARN ? stderr : stdout, "%s%s\n",
+            level == OPC_WARN ? "opc: warning: " : "", line);
+    fflush(stdout);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+int opc_training(const struct opc_config *config, const char *dir, bool resume, int threads,
+                 bool quiet, struct opc_err *err)
+{
+    struct display display = {.quiet = quiet, .bar = isatty(STDOUT_FILENO)};
+    const struct opc_train_plan plan = {
+        .dir = dir,
+        .resume = resume,
+        .threads = threads,
+        .progress = show,
+        .stop = stop,
+        .ctx = &display,
+    };
+    catch_signals();
+    opc_log_to(hear, &display);
+    int code = opc_train(config, &plan, err);
+    opc_log_to(NULL, NULL);
+    wipe(&display);
+    if (code == OPC_ESTOPPED)
+        return opc_fail(err, OPC_ESTOPPED, "stopped by request; 'opc resume %s' goes on", dir);
+    if (code == OPC_EDIVERGED)
+        return opc_within(err, "training diverged (the last checkpoint is kept)");
+    if (!code && !quiet)
+        printf("done; 'opc plot %s' draws the learning curve, 'opc evaluate %s' plays the policy\n",
+               dir, dir);
+    return code;
+}

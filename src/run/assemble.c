@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes the parts of a run and says what they need. */
+#include "run/run.h"
+
+#include "opc/mem.h"
+#include "run/evaluate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WHICH_MODEL = 3 }; /* names its first weights; policy and critics are 1 and 2 */
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static int simulations_per_epoch(const struct opc_values *v)
+{
+    return v->train.steps_per_epoch / opc_every(v, v->train.simulate_every);
+}
+
+/* Most transitions of one simulation at horizon h. */
+static double transitions_at(const struct opc_values *v, int h)
+{
+    return v->opc.rollouts ? (double)v->opc.rollouts * h : (double)v->opc.transitions + h - 1;
+}
+
+static struct opc_imagined_shape imagined_shape(const struct opc_run *run)
+{
+    const struct opc_values *v = run->set;
+    const int h = opc_horizon_most(v);
+    double n = transitions_at(v, h) * simulations_per_epoch(v);
+    if (v->data.forget == OPC_FORGET_STEPS)
+        n *= v->data.retain;
+    return (struct opc_imagined_shape){
+        .obs = run->obs,
+        .act = run->act,
+        .longest = h,
+        .forget = (enum opc_forget)v->data.forget,
+        .retain = v->data.retain,
+        .transitions = n < 4e9 ? (size_t)n : (size_t)4e9, /* create refuses what is too much */
+    };
+}
+
+size_t opc_run_limit(const struct opc_values *v, int horizon)
+{
+    return (size_t)(transitions_at(v, horizon) * simulations_per_epoch(v) * v->data.retain);
+}
+
+static int rows_at_once(const struct opc_values *v)
+{
+    const double starts =
+        v->opc.rollouts ? v->opc.rollouts : (double)v->opc.transitions; /* at the least horizon */
+    return starts < OPC_ROLLOUT_ROWS ? (int)starts : OPC_ROLLOUT_ROWS;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+struct need {
+    double recorded, reference, imagined, fit, rest;
+};
+
+static double all_of(const struct need *n)
+{
+    return n->recorded + n->reference + n->imagined + n->fit + n->rest;
+}
+
+static struct need need_of(const struct opc_run *run)
+{
+    const struct opc_values *v = run->set;
+    const double room = run->room, f = sizeof(float);
+    struct need n = {.rest = 64e6}; /* networks, environments, the program itself */
+    n.recorded = room * ((double)opc_record_stride(run->obs, run->act) * f + 16);
+    if (v->opc.transition == OPC_REPLAY)
+        return n;
+    const struct opc_imagined_shape shape = imagined_shape(run);
+    n.imagined = (double)opc_imagined_need(&shape);
+    n.rest += (double)opc_rollout_need(run->obs, run->act, shape.longest, rows_at_once(v));
+    /* The table of inputs and targets twice (ours and the trainer's), and each member's rows. */
+    n.fit = room * (2 * (2 * run->obs + run->act + 1) * f + 4 * (v->model.members + 1));
+    if (v->opc.transition == OPC_CORRECTED)
+        n.reference = room * v->model.elites * (run->obs + 1) * f;
+    return n;
+}
+
+/* A number that follows `key` in a file of the kernel; a negative one if there is none. */
+static double look_up(const char *path, const char *key)
+{
+    char line[256];
+    double v = -1;
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return v;
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%lf", &v) == 1)
+            break;
+    fclose(f);
+    return v;
+}
+
+/* Bytes this process may still take: what the machine has, or the group it is confined to. */
+static double available(void)
+{
+    double free = look_up("/proc/meminfo", "MemAvailable:") * 1024;
+    const double most = look_up("/sys/fs/cgroup/memory.max", "");
+    const double used = look_up("/sys/fs/cgroup/memory.current", "");
+    if (most > 0 && used >= 0 && (free < 0 || most - used < free))
+        free = most - used;
+    return free;
+}
+
+static int check_memory(struct opc_run *run, struct opc_err *err)
+{
+    char all[OPC_PRINTED], im[OPC_PRINTED], rec[OPC_PRINTED], here[OPC_PRINTED];
+    const struct need n = need_of(run);
+    const double free = available();
+    opc_print_bytes(all_of(&n), all);
+    opc_print_bytes(n.imagined, im);
+    opc_print_bytes(n.recorded + n.reference + n.fit, rec);
+    opc_print_bytes(free, here);
+    snprintf(run->memory, sizeof run->memory,
+             "memory: up to %s (imagined steps %s, recorded steps and fits %s), %s available", all,
+             im, rec, free > 0 ? here : "unknown");
+    if (free < 0 || all_of(&n) <= free)
+        return OPC_OK;
+    return opc_fail(err, OPC_ENOMEM,
+                    "this run needs up to %s of memory (imagined steps %s, recorded steps and fits "
+                    "%s) and %s are available; lower %s",
+                    all, im, rec, here,
+                    n.imagined > n.recorded + n.reference + n.fit ? "opc.transitions or data.retain"
+                                                                  : "train.epochs");
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_pool *pool,
+                  struct opc_agent **out, struct opc_err *err)
+{
+    const struct opc_agent_args args = {
+        .obs = obs,
+        .act = act,
+        .seed = (uint64_t)v->train.seed,
+        .config = &v->sac,
+        .target_entropy = opc_target_entropy(v->env.name),
+        .pool = pool,
+    };
+    return opc_agent_create("sac", &args, out, err);
+}
+
+static int make_model(struct opc_run *run, struct opc_err *err)
+{
+    static const char *const NAME[] = {"replay", "learned", "corrected"};
+    const struct opc_values *v = run->set;
+    const struct opc_imagined_shape shape = imagined_shape(run);
+    int code = opc_ensemble_create(&v->model, run->obs, run->act, opc_pool_threads(run->pool),
+                                   run->seed, WHICH_MODEL, &run->model, err);
+    if (!code)
+        code = opc_transition_make(NAME[v->opc.transition], run->past, run->model, run->room,
+                                   &run->transition, err);
+    if (code)
+        return code;
+    run->transition.correct_reward = v->opc.correct_reward;
+    run->transition.sample = v->opc.sample;
+    code =
+        opc_rollout_create(run->obs, run->act, shape.longest, rows_at_once(v), &run->rollout, err);
+    if (!code)
+        code = opc_imagined_create(&shape, &run->imagined, err);
+    const size_t room = (size_t)run->room, obs = (size_t)run->obs, act = (size_t)run->act;
+    if (!code && (!(run->sa = opc_alloc(room, (obs + act) * sizeof(float))) ||
+                  !(run->y = opc_alloc(room, (obs + 1) * sizeof(float)))))
+        code = opc_fail(err, OPC_ENOMEM, "no room to fit a model to %d steps; lower train.epochs",
+                        run->room);
+    return code;
+}
+
+int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct opc_train_plan *plan,
+                 struct opc_err *err)
+{
+    run->set = v;
+    run->plan = plan;
+    run->hash = opc_config_hash(v);
+    run->seed = (uint64_t)v->train.seed;
+    int code = opc_pool_create(plan->threads, &run->pool, err);
+    if (!code)
+        code = opc_play_create(v->env.name, run->seed, v->train.steps_per_epoch, &run->play, err);
+    if (code)
+        return code;
+    run->obs = run->play->env->obs;
+    run->act = run->play->env->act;
+    run->room =
+        v->train.random_steps + run->play->limit + v->train.epochs * v->train.steps_per_epoch;
+    code = check_memory(run, err);
+    const int worlds = v->eval.episodes < OPC_EVAL_AT_ONCE ? v->eval.episodes : OPC_EVAL_AT_ONCE;
+    if (!code)
+        code = opc_many_open(v->env.name, worlds, run->pool, &run->worlds, err);
+    if (!code)
+        code = opc_episodes_create(run->obs, run->act, run->room, run->room, &run->past, err);
+    if (!code)
+        code = opc_run_agent(v, run->obs, run->act, run->pool, &run->agent, err);
+    if (!code && !(run->a = opc_alloc((size_t)run->act, sizeof *run->a)))
+        code = opc_fail(err, OPC_ENOMEM, "no room for an action");
+    if (!code && v->opc.transition != OPC_REPLAY)
+        code = make_model(run, err);
+    if (code)
+        return code;
+    run->play->past = run->past;
+    run->mix = (struct opc_mix){
+        .imagined = run->imagined,
+        .episodes = run->imagined && v->data.real_ratio == 0 ? NULL : run->past,
+        .real_ratio = run->imagined ? v->data.real_ratio : 1,
+    };
+    return OPC_OK;
+}
+
+void opc_run_free(struct opc_run *run)
+{
+    opc_agent_destroy(run->agent);
+    opc_imagined_destroy(run->imagined);
+    opc_rollout_destroy(run->rollout);
+    opc_transition_free(&run->transition);
+    opc_predictor_destroy(run->model);
+    opc_free(run->sa);
+    opc_free(run->y);
+    opc_free(run->a);
+    opc_many_close(run->worlds);
+    opc_play_destroy(run->play);
+    opc_episodes_destroy(run->past);
+    opc_pool_destroy(run->pool);
+    opc_free(run->past_segments.at);
+    opc_free(run->imagined_segments.at);
+}
+
+int opc_run_remake(struct opc_run *run, struct opc_err *err)
+{
+    const struct opc_run old = *run;
+    opc_run_free(run);
+    *run = (struct opc_run){.record = old.record, .began = old.began, .entered = old.entered};
+    return opc_run_make(run, old.set, old.plan, err);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* run/checkpoint.h - named runs of bytes in one file that is whole or refused.
+ *
+ * Checkpoints, policies, snapshots and segments of recorded and imagined data are all such files
+ * (docs/checkpoint-format.md). Every byte is covered by a CRC-32C; a file appears by rename. */
+#ifndef OPC_RUN_CHECKPOINT_H
+#define OPC_RUN_CHECKPOINT_H
+
+#include "base/text.h"
+
+enum opc_pack_kind { OPC_PACK_RUN = 1, OPC_PACK_POLICY, OPC_PACK_SNAPSHOT, OPC_PACK_SEGMENT };
+
+enum { OPC_PACK_NAME = 48, OPC_PACK_MOST = 512 }; /* bytes of a name with its NUL; sections */
+
+struct opc_named {
+    char name[OPC_PACK_NAME]; /* "": goes on with the section before, which thereby is longer */
+    const void *data;
+    size_t bytes;
+};
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* hash: of the settings; epoch: what orders two files of one kind. */
+int opc_checkpoint_save(const char *path, enum opc_pack_kind kind, uint32_t hash, uint64_t epoch,
+                        const struct opc_named *part, int parts, struct opc_err *err);
+
+/* Collects what is to be saved, without copying it. */
+struct opc_gather {
+    struct opc_named part[OPC_PACK_MOST];
+    int parts;
+};
+/* Fits the `state` functions of agents and predictors; ctx is the struct opc_gather. The data must
+ * be there, and stay as it is, until it is saved. */
+int opc_gather_visit(void *ctx, const char *name, void *data, size_t bytes, struct opc_err *err);
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+struct opc_pack {
+    enum opc_pack_kind kind;
+    uint32_t hash;
+    uint64_t epoch;
+    int parts;
+    struct opc_named part[OPC_PACK_MOST];
+    char *bytes; /* the whole file, or NULL if it is the caller's */
+};
+
+/* Checks all of it. OPC_EDAMAGED when a check fails, OPC_EUSER when it is something else: no file
+ * of ours, another version, another kind. */
+int opc_checkpoint_load(const char *path, enum opc_pack_kind kind, struct opc_pack **out,
+                        struct opc_err *err);
+/* The same from memory, which stays the caller's and must outlive the pack; `name` is for
+ * messages. */
+int opc_pack_parse(const char *name, const char *bytes, size_t n, struct opc_pack **out,
+                   struct opc_err *err);
+void opc_pack_free(struct opc_pack *);                                            /* NULL is fine */
+const struct opc_named *opc_pack_find(const struct opc_pack *, const char *name); /* or NULL */
+/* Copies a section of exactly that size. */
+int opc_pack_get(const struct opc_pack *, const char *name, void *data, size_t bytes,
+                 struct opc_err *err);
+/* Fits the `state` functions; ctx is the struct opc_pack. */
+int opc_pack_visit(void *ctx, const char *name, void *data, size_t bytes, struct opc_err *err);
+
+#endif

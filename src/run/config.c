@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/config.h"
+
+#include "base/crc.h"
+#include "opc/mem.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SELF struct opc_train_config
+static const struct opc_section train_section =
+    OPC_SECTION("train", "Algorithm 1: how much of what, and when", OPC_TRAIN_FIELDS);
+#undef SELF
+#define SELF struct opc_env_config
+static const struct opc_section env_section =
+    OPC_SECTION("env", "the real environment", OPC_ENV_FIELDS);
+#undef SELF
+#define SELF struct opc_opc_config
+static const struct opc_section opc_section =
+    OPC_SECTION("opc", "Algorithm 2: imagined rollouts", OPC_OPC_FIELDS);
+#undef SELF
+#define SELF struct opc_data_config
+static const struct opc_section data_section =
+    OPC_SECTION("data", "what the agent learns from", OPC_DATA_FIELDS);
+#undef SELF
+#define SELF struct opc_eval_config
+static const struct opc_section eval_section =
+    OPC_SECTION("eval", "how good the policy is", OPC_EVAL_FIELDS);
+#undef SELF
+#define SELF struct opc_record_config
+static const struct opc_section record_section =
+    OPC_SECTION("record", "what is kept besides the results", OPC_RECORD_FIELDS);
+#undef SELF
+
+void opc_config_parts(struct opc_values *v, struct opc_part out[OPC_PARTS])
+{
+    const struct opc_part parts[OPC_PARTS] = {
+        {&train_section, &v->train},
+        {&env_section, &v->env},
+        {&opc_section, &v->opc},
+        {&data_section, &v->data},
+        {&opc_ensemble_section, &v->model},
+        {&opc_sac_section, &v->sac},
+        {&eval_section, &v->eval},
+        {&record_section, &v->record},
+    };
+    memcpy(out, parts, sizeof parts);
+}
+
+const struct opc_field *opc_config_field(struct opc_values *v, const char *key, void **section,
+                                         struct opc_err *err)
+{
+    struct opc_part part[OPC_PARTS];
+    opc_config_parts(v, part);
+    for (int i = 0; i < OPC_PARTS; i++) {
+        const size_t n = strlen(part[i].section->name);
+        if (strncmp(key, part[i].section->name, n) != 0 || key[n] != '.')
+            continue;
+        const struct opc_field *f = opc_section_find(part[i].section, key + n + 1);
+        if (f && section)
+            *section = part[i].values;
+        if (f)
+            return f;
+    }
+    /* Setting it says what is wrong with the name. */
+    struct opc_values scratch = *v;
+    opc_config_parts(&scratch, part);
+    opc_parts_set(part, OPC_PARTS, key, "", err);
+    return NULL;
+}
+
+/* ---- the object ------------------------------------------------------------------------------ */
+
+/* path NULL: defaults only. */
+static int create(const char *path, struct opc_config **out, struct opc_err *err)
+{
+    struct opc_config *c = opc_alloc(1, sizeof *c);
+    if (!c)
+        return opc_fail(err, OPC_ENOMEM, "no room for the settings");
+    int code = opc_sources_create(&c->from, err);
+    if (!code && path)
+        code = opc_sources_read(c->from, path, err);
+    if (!code)
+        code = opc_sources_resolve(c->from, &c->set, err);
+    if (code) {
+        opc_config_destroy(c);
+        return code;
+    }
+    *out = c;
+    return OPC_OK;
+}
+
+int opc_config_create(struct opc_config **out, struct opc_err *err)
+{
+    return create(NULL, out, err);
+}
+
+int opc_config_load(const char *path, struct opc_config **out, struct opc_err *err)
+{
+    return create(path, out, err);
+}
+
+void opc_config_destroy(struct opc_config *c)
+{
+    if (!c)
+        return;
+    opc_sources_destroy(c->from);
+    opc_free(c);
+}
+
+int opc_config_set(struct opc_config *c, const char *assignment, struct opc_err *err)
+{
+    char key[128];
+    const char *is = strchr(assignment, '=');
+    if (!is || is == assignment)
+        return opc_fail(err, OPC_EUSER, "'%s' is no setting; write section.name=value", assignment);
+    snprintf(key, sizeof key, "%.*s", (int)(is - assignment), assignment);
+    int code = opc_sources_add(c->from, key, is + 1, err);
+    if (code)
+        return code;
+    struct opc_values values;
+    code = opc_sources_resolve(c->from, &values, err);
+    if (code)
+        opc_sources_drop_last(c->from);
+    else
+        c->set = values;
+    return code;
+}
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+static void print_value(const struct opc_field *f, const void *values, struct opc_text *t)
+{
+    if (f->kind == OPC_TEXT)
+        opc_yaml_add_word(t, (const char *)values + f->offset);
+    else
+        opc_field_print(f, values, t);
+}
+
+void opc_values_print(const struct opc_values *v, struct opc_text *t)
+{
+    struct opc_values copy = *v; /* parts are not const */
+    struct opc_part part[OPC_PARTS];
+    opc_config_parts(&copy, part);
+    for (int i = 0; i < OPC_PARTS; i++) {
+        opc_text_addf(t, "%s:\n", part[i].section->name);
+        for (int k = 0; k < part[i].section->n; k++) {
+            const struct opc_field *f = &part[i].section->fields[k];
+            opc_text_addf(t, "  %s: ", f->name);
+            print_value(f, part[i].values, t);
+            opc_text_add(t, "\n");
+        }
+    }
+}
+
+/* Bytes of a value, which are the same for equal values: parsing clears what it does not set. */
+static size_t size_of(enum opc_kind kind)
+{
+    switch (kind) {
+    case OPC_INT:
+    case OPC_CHOICE: return sizeof(int);
+    case OPC_REAL: return sizeof(double);
+    case OPC_BOOL: return sizeof(bool);
+    case OPC_TEXT: return OPC_TEXT_SIZE;
+    case OPC_INTS: return sizeof(struct opc_ints);
+    case OPC_REALS: return sizeof(struct opc_reals);
+    }
+    return 0;
+}
+
+uint32_t opc_config_hash(const struct opc_values *v)
+{
+    struct opc_values copy = *v;
+    struct opc_part part[OPC_PARTS];
+    uint32_t crc = 0;
+    copy.train.epochs = 0;
+    opc_config_parts(&copy, part);
+    for (int i = 0; i < OPC_PARTS; i++)
+        for (int k = 0; k < part[i].section->n; k++) {
+            const struct opc_field *f = &part[i].section->fields[k];
+            crc = opc_crc32c(crc, f->name, strlen(f->name) + 1);
+            crc = opc_crc32c(crc, (const char *)part[i].values + f->offset, size_of(f->kind));
+        }
+    return crc;
+}
+
+/* Hands a text to the caller, or frees it. */
+static int give(struct opc_text *t, char **out, struct opc_err *err)
+{
+    opc_text_add(t, ""); /* there is a block even if nothing was printed */
+    const int code = opc_text_check(t, err);
+    if (code)
+        opc_text_free(t);
+    else
+        *out = t->at;
+    return code;
+}
+
+int opc_config_print(const struct opc_config *c, char **out, struct opc_err *err)
+{
+    struct opc_text t = {0};
+    opc_values_print(&c->set, &t);
+    return give(&t, out, err);
+}
+
+int opc_config_get(const struct opc_config *c, const char *name, char **out, struct opc_err *err)
+{
+    struct opc_values copy = c->set;
+    struct opc_text t = {0};
+    void *section;
+    const struct opc_field *f = opc_config_field(&copy, name, &section, err);
+    if (!f)
+        return OPC_EUSER;
+    opc_field_print(f, section, &t);
+    return give(&t, out, err);
+}
+
+/* ---- what follows ---------------------------------------------------------------------------- */
+
+int opc_updates(const struct opc_values *v)
+{
+    return (int)lround(v->train.updates_per_step * opc_every(v, v->train.improve_every));
+}
+
+/* MBPO's rollout schedule: epochs up to e0 have h0, later ones int(h0 + share * (h1 - h0)). */
+int opc_horizon(const struct opc_values *v, int epoch)
+{
+    const int *h = v->opc.horizon.at;
+    if (v->opc.horizon.n == 1)
+        return h[0];
+    if (epoch <= h[0])
+        return h[2];
+    const double share = epoch >= h[1] ? 1 : (double)(epoch - h[0]) / (h[1] - h[0]);
+    return (int)(h[2] + share * (h[3] - h[2]));
+}
+
+int opc_horizon_most(const struct opc_values *v)
+{
+    const int *h = v->opc.horizon.at;
+    return v->opc.horizon.n == 1 || h[2] > h[3] ? h[v->opc.horizon.n == 1 ? 0 : 2] : h[3];
+}
+
+double opc_target_entropy(const char *env_name)
+{
+    /* Janner et al. set it by task, in nats, and not to minus the number of actions. The same task
+     * of another engine gets the same. */
+    static const struct {
+        const char *task;
+        double entropy;
+    } TABLE[] = {
+        {"cartpole", -0.05},
+        {"*inverted_pendulum*", -0.05},
+        {"*inverted_double_pendulum", -0.5},
+        {"*hopper", -1},
+        {"*walker2d", -3},
+        {"*half_cheetah", -3},
+        {"*ant_truncated_obs", -4},
+        {"*humanoid_truncated_obs", -2},
+    };
+    char task[OPC_TEXT_SIZE];
+    snprintf(task, sizeof task, "%.*s", (int)strcspn(env_name, "?"), env_name);
+    for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++)
+        if (fnmatch(TABLE[i].task, task, 0) == 0)
+            return TABLE[i].entropy;
+    return (double)NAN;
+}
+
+/* ---- do they fit each other? ----------------------------------------------------------------- */
+
+static int check_every(const struct opc_values *v, const char *name, int every, struct opc_err *err)
+{
+    const int steps = v->train.steps_per_epoch;
+    if (steps % opc_every(v, every) == 0)
+        return OPC_OK;
+    return opc_fail(err, OPC_EUSER,
+                    "train.%s = %d does not divide train.steps_per_epoch = %d; 0 means once an "
+                    "epoch",
+                    name, every, steps);
+}
+
+static int check_horizon(const struct opc_values *v, struct opc_err *err)
+{
+    const struct opc_ints *h = &v->opc.horizon;
+    if (h->n == 1 && h->at[0] >= 1)
+        return OPC_OK;
+    if (h->n == 4 && h->at[0] < h->at[1] && h->at[2] >= 1 && h->at[3] >= 1)
+        return OPC_OK;
+    return opc_fail(err, OPC_EUSER,
+                    "opc.horizon is either one number of at least 1, or [e0, e1, h0, h1] with "
+                    "epochs e0 < e1 and horizons of at least 1");
+}
+
+static int check_model(const struct opc_values *v, struct opc_err *err)
+{
+    const struct opc_train_config *t = &v->train;
+    if (v->model.elites > v->model.members)
+        return opc_fail(err, OPC_EUSER, "model.elites = %d is more than model.members = %d",
+                        v->model.elites, v->model.members);
+    if (v->data.real_ratio == 1)
+        return opc_fail(err, OPC_EUSER,
+                        "data.real_ratio = 1 leaves no room for imagined steps; for training "
+                        "without a model set opc.transition=replay");
+    if (t->fit_first && t->random_steps == 0)
+        return opc_fail(err, OPC_EUSER,
+                        "train.fit_first = true needs recorded steps before the first epoch; raise "
+                        "train.random_steps");
+    if (opc_every(v, t->simulate_every) % opc_every(v, t->fit_every) != 0 &&
+        opc_every(v, t->fit_every) % opc_every(v, t->simulate_every) != 0)
+        return opc_fail(err, OPC_EUSER,
+                        "train.fit_every = %d and train.simulate_every = %d: one must be a "
+                        "multiple of the other",
+                        t->fit_every, t->simulate_every);
+    return check_horizon(v, err);
+}
+
+int opc_config_check(const struct opc_config *c, struct opc_err *err)
+{
+    const struct opc_values *v = &c->set;
+    const struct opc_train_config *t = &v->train;
+    int code = opc_sources_settled(c->from, err);
+    if (!code)
+        code = check_every(v, "fit_every", t->fit_every, err);
+    if (!code)
+        code = check_every(v, "simulate_every", t->simulate_every, err);
+    if (!code)
+        code = check_every(v, "improve_every", t->improve_every, err);
+    if (!code && v->opc.transition != OPC_REPLAY)
+        code = check_model(v, err);
+    if (code)
+        return code;
+    const double steps = (double)t->random_steps + (double)t->epochs * t->steps_per_epoch;
+    if (steps > 1e9)
+        return opc_fail(err, OPC_EUSER,
+                        "train.epochs x train.steps_per_epoch = %.0f real steps are more than a "
+                        "run can record (1e9)",
+                        steps);
+    if (opc_updates(v) < 1)
+        return opc_fail(err, OPC_EUSER,
+                        "train.updates_per_step x train.improve_every is below one gradient step; "
+                        "raise either");
+    return OPC_OK;
+}

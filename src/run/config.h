@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* run/config.h - all settings of a run, and where they came from.
+ *
+ * Each section is one table (base/field.h). Those of `model` and `sac` are in their modules; the
+ * ones here belong to the loop itself. */
+#ifndef OPC_RUN_CONFIG_H
+#define OPC_RUN_CONFIG_H
+
+#include "agent/sac.h"
+#include "base/field.h"
+#include "model/ensemble.h"
+#include "opc/config.h"
+#include "run/yaml.h"
+
+/* clang-format off */
+#define OPC_TRAIN_FIELDS(X)                                                                        \
+    X(INT,    seed,             "1",     0, 2e9, "of every random number in the run")              \
+    X(INT,    epochs,           "100",   1, 1e6, "how many epochs to train")                       \
+    X(INT,    steps_per_epoch,  "1000",  1, 1e7, "E, steps on the real environment in an epoch")   \
+    X(INT,    random_steps,     "5000",  0, 1e8, "steps with uniformly random actions before the first epoch; the last episode is finished") \
+    X(INT,    fit_every,        "0",     0, 1e7, "real steps from one fit of the model to the next; 0: once an epoch") \
+    X(INT,    simulate_every,   "0",     0, 1e7, "real steps from one simulation of imagined rollouts to the next; 0: once an epoch") \
+    X(INT,    improve_every,    "0",     0, 1e7, "real steps from one improvement of the policy to the next; 0: once an epoch") \
+    X(REAL,   updates_per_step, "20",    0, 1e4, "gradient steps of the agent for each real step; an improvement makes this times improve_every") \
+    X(INT,    least_steps,      "0",     0, 1e8, "no gradient step of the agent before this many real steps are recorded") \
+    X(BOOL,   fit_first,        "false", 0, 1,   "fit and simulate before the steps they are due with (original MBPO), not after them (the paper)") \
+    X(BOOL,   reset_each_epoch, "true",  0, 1,   "cut the running episode at the end of an epoch (the paper); otherwise it runs on (original MBPO)")
+
+#define OPC_ENV_FIELDS(X)                                                                          \
+    X(TEXT,   name,             "cartpole", 1, 255, "the task, with its arguments behind a '?'; 'opc env list' shows them")
+
+#define OPC_OPC_FIELDS(X)                                                                          \
+    X(CHOICE, transition,       "corrected", "replay|learned|corrected", , "what moves an imagined state: eq. 3 (SAC), eq. 2 (MBPO), eq. 5 (OPC)") \
+    X(INTS,   horizon,          "[10]",   0, 1e6, "H, steps of an imagined rollout; [e0, e1, h0, h1] grows linearly from h0 to h1 between epochs e0 and e1") \
+    X(INT,    transitions,      "100000", 1, 1e9, "N, imagined steps of one simulation, if opc.rollouts is 0") \
+    X(INT,    rollouts,         "0",      0, 1e8, "imagined rollouts of one simulation; 0: until there are opc.transitions steps") \
+    X(CHOICE, start,            "uniform", "uniform|paper", , "where rollouts start: at any recorded step, or in any episode at most T - H after its start (Algorithm 2 as printed)") \
+    X(BOOL,   correct_reward,   "true",   0, 1,   "eq. 5 for the reward, too; otherwise the model's prediction")  \
+    X(BOOL,   sample,           "true",   0, 1,   "learned: draw from the model's Gaussian; otherwise its mean")  \
+    X(CHOICE, elite,            "step",   "step|rollout", , "a member of the ensemble is drawn for each step, or for each rollout") \
+    X(CHOICE, reference_terminal, "continue", "continue|terminal", , "the last step of a rollout whose reference ended in a terminal state: goes on (d = 0), or is terminal (d = 1)")
+
+#define OPC_DATA_FIELDS(X)                                                                         \
+    X(INT,    retain,           "50",     1, 1024, "imagined rollouts of this many epochs are kept") \
+    X(CHOICE, forget,           "epochs", "epochs|steps", , "the oldest go by whole epochs (the paper), or step by step once there are as many as rollouts that never end early would make (original MBPO)") \
+    X(REAL,   real_ratio,       "0",      0, 1,   "share of recorded steps in a batch")             \
+    X(BOOL,   reset,            "false",  0, 1,   "empty the imagined data before each simulation")
+
+#define OPC_EVAL_FIELDS(X)                                                                         \
+    X(INT,    episodes,         "5",      1, 1e4, "episodes of an evaluation, without exploration") \
+    X(INT,    every,            "1",      1, 1e6, "epochs from one evaluation to the next")
+
+#define OPC_RECORD_FIELDS(X)                                                                       \
+    X(INT,    snapshots,        "0",      0, 1e6, "keep policy and model of every so manyth epoch in snapshots/; 0: none")
+/* clang-format on */
+
+struct opc_train_config {
+    OPC_TRAIN_FIELDS(OPC_MEMBER)
+};
+struct opc_env_config {
+    OPC_ENV_FIELDS(OPC_MEMBER)
+};
+struct opc_opc_config {
+    OPC_OPC_FIELDS(OPC_MEMBER)
+};
+struct opc_data_config {
+    OPC_DATA_FIELDS(OPC_MEMBER)
+};
+struct opc_eval_config {
+    OPC_EVAL_FIELDS(OPC_MEMBER)
+};
+struct opc_record_config {
+    OPC_RECORD_FIELDS(OPC_MEMBER)
+};
+
+enum { OPC_REPLAY, OPC_LEARNED, OPC_CORRECTED }; /* opc.transition */
+
+struct opc_values {
+    struct opc_train_config train;
+    struct opc_env_config env;
+    struct opc_opc_config opc;
+    struct opc_data_config data;
+    struct opc_ensemble_config model;
+    struct opc_sac_config sac;
+    struct opc_eval_config eval;
+    struct opc_record_config record;
+};
+
+struct opc_sources; /* config_file.c */
+
+struct opc_config {
+    struct opc_values set; /* as they are in the end */
+    struct opc_sources *from;
+};
+
+enum { OPC_PARTS = 8 };
+/* The sections with their place in `values`, in the order of files and pages. */
+void opc_config_parts(struct opc_values *values, struct opc_part out[OPC_PARTS]);
+/* The field called "section.name" and the struct it is in; NULL, with the reason in err, if there
+ * is none. section may be NULL. */
+const struct opc_field *opc_config_field(struct opc_values *, const char *key, void **section,
+                                         struct opc_err *err);
+
+/* ---- sources: config_file.c ------------------------------------------------------------------ */
+
+int opc_sources_create(struct opc_sources **out, struct opc_err *err);
+void opc_sources_destroy(struct opc_sources *);
+/* A file with what it includes; a failure leaves the sources unusable. */
+int opc_sources_read(struct opc_sources *, const char *path, struct opc_err *err);
+/* The same from memory; name is for messages, and what it includes is looked for beside it. */
+int opc_sources_parse(struct opc_sources *, const char *name, const char *text, size_t n,
+                      struct opc_err *err);
+/* One more setting, after all others. */
+int opc_sources_add(struct opc_sources *, const char *key, const char *text, struct opc_err *err);
+void opc_sources_drop_last(struct opc_sources *);
+/* Defaults, then everything in order, with the `when` cells that apply. */
+int opc_sources_resolve(const struct opc_sources *, struct opc_values *, struct opc_err *err);
+/* OPC_EUSER if the file leaves a choice: `vary` names a setting that no opc_sources_add settled. */
+int opc_sources_settled(const struct opc_sources *, struct opc_err *err);
+/* What the last file has under vary, figure, probe or tiers, for who knows them; NULL: nothing. */
+const struct opc_yaml *opc_sources_extra(const struct opc_sources *, const char *key);
+
+/* ---- what follows from the settings ---------------------------------------------------------- */
+
+/* fit_every and its like, with 0 resolved. */
+static inline int opc_every(const struct opc_values *v, int every)
+{
+    return every ? every : v->train.steps_per_epoch;
+}
+/* Gradient steps of one improvement. */
+int opc_updates(const struct opc_values *);
+/* H in an epoch, counted from 0. */
+int opc_horizon(const struct opc_values *, int epoch);
+int opc_horizon_most(const struct opc_values *);
+/* What sac.target_entropy = auto stands for on this task; NaN where the agent decides. */
+double opc_target_entropy(const char *env_name);
+/* Of all settings but train.epochs, which may be raised to train on. */
+uint32_t opc_config_hash(const struct opc_values *);
+void opc_values_print(const struct opc_values *, struct opc_text *);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* run/evaluate.h - how good a policy is: whole episodes on environments of their own. */
+#ifndef OPC_RUN_EVALUATE_H
+#define OPC_RUN_EVALUATE_H
+
+#include "env/many.h"
+#include "opc/train.h"
+
+enum { OPC_EVAL_AT_ONCE = 64 }; /* environments it is worth to have */
+
+struct opc_eval_plan {
+    const struct opc_agent *agent;
+    struct opc_many *worlds; /* any number of them */
+    int episodes;
+    int limit; /* an episode is cut after so many steps */
+    bool explore;
+    uint64_t seed;
+    uint32_t epoch; /* episode i starts from stream (seed, OPC_USE_EVAL, epoch, i) */
+};
+
+/* The result does not depend on how many worlds or threads there are. returns[episodes] may be
+ * NULL. */
+int opc_evaluate(const struct opc_eval_plan *, struct opc_evaluation *, double *returns,
+                 struct opc_err *err);
+
+#endif

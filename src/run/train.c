@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: MIT */
+/* Algorithm 1, top to bottom:
+ *
+ *     play at random, and record it
+ *     for each epoch:
+ *         act        E steps with the policy on the real environment      -> past
+ *         fit        p~ to all of the past                                -> model
+ *         simulate   rollouts through eq. 5 (or 2) beside the past        -> imagined
+ *         improve    the policy on what was imagined                      -> agent
+ *         evaluate   it, without exploration, on other environments
+ *         save       a row of metrics.csv and a checkpoint
+ *
+ * That is the paper's order, once an epoch. With train.fit_first and improvements every step it is
+ * the loop of the original MBPO: fit and simulate come before the steps they are due with, the
+ * first time right after the random phase; the policy improves between any two steps; an episode
+ * runs on across epochs, and counts as recorded only when it has ended. With opc.transition =
+ * replay nothing is fitted or simulated and the policy learns from the past: that is SAC.
+ *
+ * Whatever is random draws from a stream named by what it is for, so the loop keeps no generator,
+ * and a run that was stopped anywhere can be brought back to the end of its last epoch. */
+#include "base/clock.h"
+#include "run/evaluate.h"
+#include "run/json.h"
+#include "run/onpolicy.h"
+#include "run/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+    LEAST_STEPS = 16, /* a model is not fitted to fewer */
+    UPDATES = 256,    /* between two looks at the clock */
+};
+
+const char *opc_phase_name(enum opc_phase phase)
+{
+    static const char *const NAME[OPC_PHASES] = {
+        "random", "act", "fit", "simulate", "improve", "evaluate", "save",
+    };
+    return NAME[phase];
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+static void show(struct opc_run *run, double now)
+{
+    struct opc_progress *p = &run->progress;
+    p->env_steps = (long)run->now.env_steps;
+    p->total_steps = (long)run->now.total_steps;
+    p->eval_return = run->now.eval_return;
+    p->eval_length = run->now.eval_length;
+    p->model_error = run->now.model_error;
+    p->elapsed = now - run->began;
+    run->shown = now;
+    if (run->plan->progress)
+        run->plan->progress(run->plan->ctx, p);
+}
+
+/* Books the time since the last call. */
+static double book(struct opc_run *run)
+{
+    const double now = opc_now();
+    run->progress.seconds[run->progress.phase] += now - run->entered;
+    run->entered = now;
+    return now;
+}
+
+static void enter(struct opc_run *run, enum opc_phase phase)
+{
+    const double now = book(run);
+    run->progress.phase = phase;
+    run->progress.share = 0;
+    if (now - run->shown > 0.05)
+        show(run, now);
+}
+
+static void advance(struct opc_run *run, double share)
+{
+    run->progress.share = share;
+    if (opc_now() - run->shown > 0.2)
+        show(run, book(run));
+}
+
+/* Asked by fit, rollouts and agent in the middle of their work. */
+static bool stop(void *ctx)
+{
+    struct opc_run *run = ctx;
+    advance(run, run->progress.share);
+    return run->plan->stop && run->plan->stop(run->plan->ctx);
+}
+
+static int stopped(struct opc_run *run, struct opc_err *err)
+{
+    return stop(run) ? opc_fail(err, OPC_ESTOPPED, "stopped") : OPC_OK;
+}
+
+/* Of the epoch that is under way; the random phase is number 0. */
+static uint32_t number(const struct opc_run *run)
+{
+    return (uint32_t)run->now.epoch + 1;
+}
+
+/* ---- play at random, and record it ----------------------------------------------------------- */
+
+static int play_randomly(struct opc_run *run, struct opc_err *err)
+{
+    const int wanted = run->set->train.random_steps;
+    int code = OPC_OK;
+    enter(run, OPC_RANDOM);
+    while (!code && opc_episodes_steps(run->past) < wanted) {
+        struct opc_rng rng =
+            opc_rng_stream(run->seed, OPC_USE_RANDOM, 0, (uint32_t)run->play->number);
+        code = opc_play_start(run->play, err);
+        while (!code && opc_play_running(run->play)) {
+            for (int k = 0; k < run->act; k++)
+                run->a[k] = 2 * opc_rng_unit(&rng) - 1;
+            code = opc_play_step(run->play, run->a, err);
+            run->now.total_steps++;
+        }
+        advance(run, (double)opc_episodes_steps(run->past) / wanted);
+        if (!code)
+            code = stopped(run, err);
+    }
+    return code;
+}
+
+/* ---- act ------------------------------------------------------------------------------------- */
+
+static int act(struct opc_run *run, int t, struct opc_err *err)
+{
+    const struct opc_train_config *train = &run->set->train;
+    if (run->progress.phase != OPC_ACT)
+        enter(run, OPC_ACT);
+    int code = opc_play_running(run->play) ? OPC_OK : opc_play_start(run->play, err);
+    if (code)
+        return code;
+    struct opc_rng rng =
+        opc_rng_stream(run->seed, OPC_USE_EXPLORE, 0, (uint32_t)run->now.total_steps);
+    opc_agent_act(run->agent, 1, run->play->s, true, &rng, run->a);
+    code = opc_play_step(run->play, run->a, err);
+    if (code)
+        return code;
+    run->now.env_steps++;
+    run->now.total_steps++;
+    run->progress.step = t + 1;
+    if (t + 1 == train->steps_per_epoch && train->reset_each_epoch)
+        opc_play_cut(run->play);
+    advance(run, (double)(t + 1) / train->steps_per_epoch);
+    return stopped(run, err);
+}
+
+/* ---- fit ------------------------------------------------------------------------------------- */
+
+static int measure_errors(struct opc_run *run, struct opc_err *err)
+{
+    const struct opc_onpolicy_plan plan = {
+        .past = run->past,
+        .newest = run->episodes_before,
+        .model = run->model,
+        .agent = run->agent,
+        .sample = run->set->opc.sample,
+        .seed = run->seed,
+        .epoch = number(run),
+        .pool = run->pool,
+    };
+    struct opc_epoch_row *row = &run->row;
+    const int code = opc_onpolicy_errors(&plan, row->learned, row->corrected, err);
+    run->now.model_error =
+        run->set->opc.transition == OPC_CORRECTED ? row->corrected[0] : row->learned[0];
+    return code;
+}
+
+static int fit(struct opc_run *run, struct opc_err *err)
+{
+    const int steps = opc_episodes_steps(run->past);
+    if (steps < LEAST_STEPS)
+        return OPC_OK;
+    enter(run, OPC_FIT);
+    const struct opc_fit_plan plan = {
+        .seed = run->seed,
+        .epoch = number(run),
+        .index = (uint32_t)run->row.fits,
+        .pool = run->pool,
+        .stop = stop,
+        .stop_ctx = run,
+    };
+    opc_episodes_flatten(run->past, run->sa, run->y);
+    int code = opc_predictor_fit(run->model, steps, run->sa, run->y, &plan, &run->row.fit, err);
+    if (code)
+        return opc_within(err, "model fit");
+    run->row.fits++;
+    run->now.fits++;
+    run->stale = true;
+    return measure_errors(run, err);
+}
+
+/* ---- simulate -------------------------------------------------------------------------------- */
+
+static void policy(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
+{
+    opc_agent_act(ctx, n, state, true, rng, action);
+}
+
+static void has_ended(void *ctx, int n, const float *s, const float *a, const float *next,
+                      bool *out)
+{
+    opc_env_terminal(ctx, n, s, a, next, out);
+}
+
+static int simulate(struct opc_run *run, struct opc_err *err)
+{
+    const struct opc_values *v = run->set;
+    const int horizon = opc_horizon(v, (int)run->now.epoch);
+    if (run->now.fits == 0)
+        return OPC_OK;
+    enter(run, OPC_SIMULATE);
+    if (run->stale || run->transition.filled != opc_episodes_steps(run->past)) {
+        const int code = opc_transition_refresh(&run->transition, run->pool, err);
+        if (code)
+            return code;
+        run->stale = false;
+    }
+    if (v->data.reset)
+        opc_imagined_clear(run->imagined);
+    if (v->data.forget == OPC_FORGET_STEPS)
+        opc_imagined_limit(run->imagined, opc_run_limit(v, horizon));
+    opc_imagined_open_epoch(run->imagined, (int)number(run));
+
+    const struct opc_rollout_plan plan = {
+        .transition = &run->transition,
+        .act = policy,
+        .act_ctx = run->agent,
+        .terminal = has_ended,
+        .terminal_ctx = run->play->env,
+        .horizon = horizon,
+        .transitions = (size_t)v->opc.transitions,
+        .rollouts = v->opc.rollouts,
+        .start = (enum opc_start)v->opc.start,
+        .reference_terminal = v->opc.reference_terminal,
+        .elite_per_rollout = v->opc.elite,
+        .seed = run->seed,
+        .epoch = number(run),
+        .index = run->rollouts,
+        .pool = run->pool,
+        .stop = stop,
+        .stop_ctx = run,
+    };
+    struct opc_rollout_report report;
+    const int code = opc_rollout_run(run->rollout, &plan, run->imagined, &report, err);
+    if (code)
+        return code;
+    run->rollouts = report.index;
+    run->row.horizon = horizon;
+    run->row.rollouts += (long)report.rollouts;
+    run->row.imagined += (long)report.transitions;
+    return OPC_OK;
+}
+
+/* Fit and simulate when they are due at step t of the epoch. */
+static int model(struct opc_run *run, int t, struct opc_err *err)
+{
+    const struct opc_values *v = run->set;
+    int code = OPC_OK;
+    if (v->opc.transition == OPC_REPLAY)
+        return code;
+    if (t % opc_every(v, v->train.fit_every) == 0)
+        code = fit(run, err);
+    if (!code && t % opc_every(v, v->train.simulate_every) == 0)
+        code = simulate(run, err);
+    return code;
+}
+
+/* ---- improve --------------------------------------------------------------------------------- */
+
+/* The row holds means over all updates of the epoch. */
+static void note_updates(struct opc_epoch_row *row, int n, const struct opc_agent_report *r)
+{
+    struct opc_agent_report *all = &row->agent;
+    row->updates += n;
+    const double share = (double)n / (double)row->updates;
+    all->q += share * (r->q - all->q);
+    all->q_target += share * (r->q_target - all->q_target);
+    all->critic_loss += share * (r->critic_loss - all->critic_loss);
+    all->actor_loss += share * (r->actor_loss - all->actor_loss);
+    all->alpha += share * (r->alpha - all->alpha);
+    all->entropy += share * (r->entropy - all->entropy);
+}
+
+static bool can_improve(const struct opc_run *run)
+{
+    const int steps = opc_episodes_steps(run->past);
+    if (run->imagined && opc_imagined_transitions(run->imagined) == 0)
+        return false;
+    return steps > 0 && steps >= run->set->train.least_steps;
+}
+
+static int improve(struct opc_run *run, struct opc_err *err)
+{
+    const int wanted = opc_updates(run->set);
+    if (!can_improve(run))
+        return OPC_OK;
+    enter(run, OPC_IMPROVE);
+    int code = OPC_OK;
+    for (int done = 0, n; done < wanted && !code; done += n) {
+        struct opc_agent_report report = {0};
+        const struct opc_feed feed = {
+            .draw = opc_batch_draw,
+            .ctx = &run->mix,
+            .seed = run->seed,
+            .epoch = number(run),
+            .first = (uint32_t)run->row.updates,
+            .stop = stop,
+            .stop_ctx = run,
+        };
+        n = wanted - done < UPDATES ? wanted - done : UPDATES;
+        code = opc_agent_improve(run->agent, &feed, n, &report, err);
+        if (!code) {
+            note_updates(&run->row, n, &report);
+            run->now.updates += n;
+            advance(run, (double)(done + n) / wanted);
+            code = stopped(run, err);
+        }
+    }
+    return code;
+}
+
+/* ---- evaluate -------------------------------------------------------------------------------- */
+
+static int evaluate(struct opc_run *run, struct opc_err *err)
+{
+    const struct opc_values *v = run->set;
+    const int epoch = (int)run->now.epoch + 1;
+    if (epoch % v->eval.every != 0 && epoch != v->train.epochs)
+        return OPC_OK;
+    enter(run, OPC_EVALUATE);
+    const struct opc_eval_plan plan = {
+        .agent = run->agent,
+        .worlds = run->worlds,
+        .episodes = v->eval.episodes,
+        .limit = run->play->limit,
+        .seed = run->seed,
+        .epoch = number(run),
+    };
+    const int code = opc_evaluate(&plan, &run->row.eval, NULL, err);
+    if (code)
+        return code;
+    run->row.evaluated = true;
+    run->now.eval_return = run->row.eval.mean;
+    run->now.eval_length = run->row.eval.length;
+    if (!(run->now.best_return >= run->now.eval_return))
+        run->now.best_return = run->now.eval_return;
+    return OPC_OK;
+}
+
+/* ---- save ------------------------------------------------------------------------------------ */
+
+static void log_epoch(struct opc_run *run)
+{
+    const struct opc_epoch_row *row = &run->row;
+    char evaluated[96] = "not evaluated", spent[OPC_PRINTED];
+    double sum = 0;
+    for (int p = 0; p < OPC_PHASES; p++)
+        sum += run->progress.seconds[p];
+    if (row->evaluated)
+        snprintf(evaluated, sizeof evaluated, "return %.1f (%.1f to %.1f)", row->eval.mean,
+                 row->eval.least, row->eval.most);
+    opc_record_log(run->record, OPC_DEBUG, "epoch %d of %d: %ld steps, %s, model error %.3g, %s",
+                   row->epoch, run->set->train.epochs, row->env_steps, evaluated,
+                   run->now.model_error, opc_print_duration(sum, spent));
+}
+
+static int save(struct opc_run *run, struct opc_err *err)
+{
+    struct opc_epoch_row *row = &run->row;
+    enter(run, OPC_SAVE);
+    run->now.epoch++;
+    row->epoch = (int)run->now.epoch;
+    row->env_steps = (long)run->now.env_steps;
+    row->total_steps = (long)run->now.total_steps;
+    row->episodes = run->play->ended;
+    row->train_return = run->play->ended ? run->play->returns / run->play->ended : 0;
+    row->train_length = run->play->ended ? run->play->lengths / run->play->ended : 0;
+    row->recorded_kept = opc_episodes_steps(run->past);
+    row->imagined_kept = run->imagined ? (long)opc_imagined_transitions(run->imagined) : 0;
+
+    int code = opc_record_epoch(run->record, row, err);
+    if (!code) {
+        const double now = book(run);
+        code = opc_record_timing(run->record, row->epoch, run->progress.seconds, now - run->began,
+                                 err);
+        log_epoch(run);
+        run->progress.seconds[OPC_SAVE] = 0; /* from here on it is told with the next row */
+    }
+    const int every = run->set->record.snapshots;
+    if (!code && every && row->epoch % every == 0)
+        code = opc_run_save_snapshot(run, err);
+    if (!code)
+        code = opc_run_save(run, err);
+    if (!code)
+        code = opc_record_status(run->record, "running", NULL, &run->progress, err);
+    if (code)
+        return code;
+    run->progress.epoch_done = true;
+    run->progress.share = 1;
+    show(run, book(run));
+    run->progress.epoch_done = false;
+    return OPC_OK;
+}
+
+/* ---- Algorithm 1 ----------------------------------------------------------------------------- */
+
+static void begin_epoch(struct opc_run *run)
+{
+    struct opc_progress *p = &run->progress;
+    run->row = (struct opc_epoch_row){0};
+    for (int k = 0; k < OPC_ERRORS; k++)
+        run->row.learned[k] = run->row.corrected[k] = (double)NAN;
+    run->rollouts = 0;
+    run->episodes_before = opc_episodes_count(run->past);
+    opc_play_count_anew(run->play);
+    p->epoch = (int)run->now.epoch + 1;
+    p->step = 0;
+    if (p->first_epoch == 0)
+        p->first_epoch = p->epoch;
+    /* Of the epoch before only its saving is left to be told, which came behind its row. */
+    for (int k = OPC_ACT; k < OPC_SAVE; k++)
+        p->seconds[k] = 0;
+    if (p->epoch > p->first_epoch)
+        p->seconds[OPC_RANDOM] = 0;
+}
+
+static int epoch(struct opc_run *run, struct opc_err *err)
+{
+    const struct opc_values *v = run->set;
+    const int steps = v->train.steps_per_epoch, every = opc_every(v, v->train.improve_every);
+    int code = OPC_OK;
+    begin_epoch(run);
+    for (int t = 0; t < steps && !code; t++) {
+        if (v->train.fit_first)
+            code = model(run, t, err);
+        if (!code)
+            code = act(run, t, err);
+        if (!code && !v->train.fit_first)
+            code = model(run, t + 1, err);
+        if (!code && (t + 1) % every == 0)
+            code = improve(run, err);
+    }
+    if (!code)
+        code = evaluate(run, err);
+    if (!code)
+        code = save(run, err);
+    return code == OPC_EDIVERGED || code == OPC_EENV
+               ? opc_within(err, "epoch %lld, real step %lld", (long long)run->now.epoch + 1,
+                            (long long)run->now.total_steps)
+               : code;
+}
+
+static int algorithm_1(struct opc_run *run, struct opc_err *err)
+{
+    int code = OPC_OK;
+    if (run->now.total_steps == 0)
+        code = play_randomly(run, err);
+    while (!code && run->now.epoch < run->set->train.epochs)
+        code = epoch(run, err);
+    return code;
+}
+
+/* ---- around it ------------------------------------------------------------------------------- */
+
+static int write_result(struct opc_run *run, struct opc_err *err)
+{
+    char path[OPC_PATH];
+    if (!run->record)
+        return OPC_OK;
+    int code = opc_run_save_policy(run, err);
+    if (!code)
+        code = opc_record_status(run->record, "done", NULL, &run->progress, err);
+    if (!code)
+        code = opc_record_path(run->record, "result.json", path, err);
+    if (code)
+        return code;
+    struct opc_json *j = opc_json_begin();
+    opc_json_text(j, "env", run->set->env.name);
+    opc_json_whole(j, "seed", run->set->train.seed);
+    opc_json_whole(j, "epochs", run->now.epoch);
+    opc_json_whole(j, "env_steps", run->now.env_steps);
+    opc_json_whole(j, "total_steps", run->now.total_steps);
+    opc_json_whole(j, "updates", run->now.updates);
+    opc_json_real(j, "eval_return", run->now.eval_return);
+    opc_json_real(j, "best_return", run->now.best_return);
+    return opc_json_write(j, path, err);
+}
+
+/* Makes the run and brings it to where it is to go on. */
+static int set_up(struct opc_run *run, const struct opc_values *v,
+                  const struct opc_train_plan *plan, struct opc_err *err)
+{
+    char path[OPC_PATH];
+    run->began = run->entered = opc_now();
+    run->now = (struct opc_whereabouts){.eval_return = (double)NAN,
+                                        .eval_length = (double)NAN,
+                                        .best_return = (double)NAN,
+                                        .model_error = (double)NAN};
+    /* A new directory is made only for a run that can begin. */
+    int code = plan->resume ? opc_record_open(plan->dir, NULL, &run->record, err) : OPC_OK;
+    if (!code)
+        code = opc_run_make(run, v, plan, err);
+    if (!code && plan->dir && !plan->resume)
+        code = opc_record_open(plan->dir, v, &run->record, err);
+    if (!code && run->record)
+        code = opc_run_open_directory(run, err);
+    if (!code && run->record)
+        code = opc_run_restore(run, err);
+    if (code)
+        return code;
+    run->progress.epochs = v->train.epochs;
+    run->progress.steps_per_epoch = v->train.steps_per_epoch;
+    run->progress.epoch = (int)run->now.epoch;
+    if (run->now.epoch < v->train.epochs && run->record &&
+        !opc_record_path(run->record, "result.json", path, err))
+        unlink(path); /* it was raised train.epochs that made the run incomplete again */
+    opc_record_log(run->record, OPC_INFO, "%s: %d observations, %d actions, seed %d, %d threads",
+                   v->env.name, run->obs, run->act, v->train.seed, opc_pool_threads(run->pool));
+    opc_record_log(run->record, OPC_INFO, "%s", run->memory);
+    if (run->now.epoch > 0)
+        opc_record_log(run->record, OPC_INFO, "going on after epoch %lld of %d",
+                       (long long)run->now.epoch, v->train.epochs);
+    return opc_record_status(run->record, "running", NULL, &run->progress, err);
+}
+
+/* The reason of a failure goes into the directory, too; that this works is not taken for granted.
+ */
+static void note_failure(struct opc_run *run, int code, const struct opc_err *err)
+{
+    struct opc_err ignored;
+    const char *state = code == OPC_ESTOPPED    ? "stopped"
+                        : code == OPC_EDIVERGED ? "diverged"
+                                                : "failed";
+    opc_record_log(run->record, OPC_DEBUG, "%s: %s", state, err->text);
+    opc_record_status(run->record, state, err->text, &run->progress, &ignored);
+}
+
+int opc_train(const struct opc_config *config, const struct opc_train_plan *plan,
+              struct opc_err *err)
+{
+    struct opc_run run = {0};
+    struct opc_err own = {0};
+    err = err ? err : &own;
+    int code = opc_config_check(config, err);
+    if (!code && plan->resume && !plan->dir)
+        code = opc_fail(err, OPC_EUSER, "there is no directory to resume a run from");
+    if (!code)
+        code = set_up(&run, &config->set, plan, err);
+    const bool began = code == OPC_OK;
+    if (!code)
+        code = algorithm_1(&run, err);
+    if (!code)
+        code = write_result(&run, err);
+    if (code && began)
+        note_failure(&run, code, err);
+    opc_run_free(&run);
+    opc_record_close(run.record);
+    return code;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* What can be done with a run directory afterwards. */
+#include "opc/mem.h"
+#include "run/evaluate.h"
+#include "run/run.h"
+
+int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *err)
+{
+    char path[OPC_PATH];
+    int code = opc_path_join(path, dir, "config.yaml", err);
+    if (!code && !opc_file_exists(path))
+        code =
+            opc_fail(err, OPC_EUSER,
+                     "there is no run in %s: it has no config.yaml; 'opc train' starts one", dir);
+    return code ? code : opc_config_load(path, out, err);
+}
+
+/* The dimensions are those of its environment. */
+static int load(const char *dir, const struct opc_config *config, const struct opc_env *env,
+                struct opc_pool *pool, struct opc_agent **out, struct opc_err *err)
+{
+    struct opc_agent *agent;
+    int code = opc_run_agent(&config->set, env->obs, env->act, pool, &agent, err);
+    if (code)
+        return code;
+    code = opc_run_load_policy(dir, opc_config_hash(&config->set), agent, err);
+    if (code)
+        opc_agent_destroy(agent);
+    else
+        *out = agent;
+    return code;
+}
+
+int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err)
+{
+    struct opc_config *config;
+    struct opc_env *env = NULL;
+    int code = opc_config_of_run(dir, &config, err);
+    if (code)
+        return code;
+    code = opc_env_open(config->set.env.name, &env, err);
+    if (!code)
+        code = load(dir, config, env, NULL, out, err);
+    opc_env_close(env);
+    opc_config_destroy(config);
+    return code;
+}
+
+int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore, int threads,
+                     struct opc_evaluation *out, double *returns, struct opc_err *err)
+{
+    struct opc_config *config = NULL;
+    struct opc_pool *pool = NULL;
+    struct opc_many *worlds = NULL;
+    struct opc_agent *agent = NULL;
+    const int at_once = episodes < OPC_EVAL_AT_ONCE ? episodes : OPC_EVAL_AT_ONCE;
+    int code = opc_config_of_run(dir, &config, err);
+    if (!code)
+        code = opc_pool_create(threads, &pool, err);
+    if (!code)
+        code = opc_many_open(config->set.env.name, at_once, pool, &worlds, err);
+    if (!code)
+        code = load(dir, config, opc_many_env(worlds, 0), pool, &agent, err);
+    if (!code) {
+        const int steps = opc_many_env(worlds, 0)->steps;
+        const struct opc_eval_plan plan = {
+            .agent = agent,
+            .worlds = worlds,
+            .episodes = episodes,
+            .limit = steps > 0 ? steps : config->set.train.steps_per_epoch,
+            .explore = explore,
+            .seed = seed,
+        };
+        code = opc_evaluate(&plan, out, returns, err);
+    }
+    opc_agent_destroy(agent);
+    opc_many_close(worlds);
+    opc_pool_destroy(pool);
+    opc_config_destroy(config);
+    return code;
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+#include "study/curves.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "opc/mem.h"
+#include "opc/train.h"
+#include "study/stats.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_RUNS = 4096, MOST_BYTES = 200000000, LAST = 5 };
+
+static int no_room(struct opc_err *err)
+{
+    return opc_fail(err, OPC_ENOMEM, "no room for the curves");
+}
+
+/* ---- one run --------------------------------------------------------------------------------- */
+
+/* The number of the column called `name` in the head of a table. */
+static int find_column(const char *path, const char *head, const char *name, int *out,
+                       struct opc_err *err)
+{
+    char cell[64], meant[64] = "";
+    int nearest = INT_MAX;
+    for (int column = 0;; column++) {
+        const size_t n = strcspn(head, ",\n");
+        snprintf(cell, sizeof cell, "%.*s", (int)n, head);
+        if (strcmp(cell, name) == 0) {
+            *out = column;
+            return OPC_OK;
+        }
+        if (opc_nearer(name, cell, &nearest))
+            strcpy(meant, cell);
+        if (head[n] != ',')
+            break;
+        head += n + 1;
+    }
+    if (*meant)
+        return opc_fail(err, OPC_EUSER, "%s has no column '%s'; did you mean '%s'?", path, name,
+                        meant);
+    return opc_fail(err, OPC_EUSER, "%s has no column '%s'; its first line names them", path, name);
+}
+
+/* A cell of a line; false when it is empty. */
+static bool read_cell(const char *line, int column, double *out)
+{
+    char cell[64];
+    for (; column > 0; column--) {
+        line += strcspn(line, ",\n");
+        if (*line != ',')
+            return false;
+        line++;
+    }
+    snprintf(cell, sizeof cell, "%.*s", (int)strcspn(line, ",\n"), line);
+    return opc_parse_real(cell, out) && isfinite(*out);
+}
+
+static int read_table(struct opc_curve_run *r, const char *of, const char *over, int smooth,
+                      struct opc_err *err)
+{
+    char path[OPC_PATH], *text;
+    int x, y, lines = 0;
+    int code = opc_path_join(path, r->dir, "metrics.csv", err);
+    if (!code)
+        code = opc_file_read(path, MOST_BYTES, &text, NULL, err);
+    if (code)
+        return code;
+    code = find_column(path, text, over, &x, err);
+    if (!code)
+        code = find_column(path, text, of, &y, err);
+    for (const char *c = text; *c; c++)
+        lines += *c == '\n';
+    double *raw = opc_alloc((size_t)lines + 1, sizeof *raw);
+    r->x = opc_alloc((size_t)lines + 1, sizeof *r->x);
+    r->y = opc_alloc((size_t)lines + 1, sizeof *r->y);
+    if (!code && (!raw || !r->x || !r->y))
+        code = no_room(err);
+    /* Only whole lines: the last one may be being written. */
+    for (const char *line = strchr(text, '\n'); line && strchr(line + 1, '\n') && !code;
+         line = strchr(line + 1, '\n'))
+        if (read_cell(line + 1, x, &r->x[r->n]) && read_cell(line + 1, y, &raw[r->n]))
+            r->n++;
+    if (!code)
+        opc_smooth(r->n, raw, smooth, r->y);
+    opc_free(raw);
+    opc_free(text);
+    return code;
+}
+
+/* The settings as lines, without those that do not tell groups apart. */
+static int read_settings(struct opc_curve_run *r, struct opc_err *err)
+{
+    struct opc_config *config;
+    struct opc_text rest = {0};
+    char *text, *seed, section[64] = "";
+    int code = opc_config_of_run(r->dir, &config, err);
+    if (code)
+        return code;
+    code = opc_config_print(config, &text, err);
+    if (!code) {
+        for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+            const int n = (int)strcspn(line, "\n");
+            if (*line != ' ') {
+                snprintf(section, sizeof section, "%.*s", (int)strcspn(line, ":"), line);
+                continue;
+            }
+            if (strncmp(line, "  seed:", 7) && strncmp(line, "  epochs:", 9) &&
+                strcmp(section, "env") != 0)
+                opc_text_addf(&rest, "%s.%.*s\n", section, n - 2, line + 2);
+        }
+        opc_free(text);
+        code = opc_text_check(&rest, err);
+    }
+    if (!code)
+        code = opc_config_get(config, "env.name", &r->env, err);
+    if (!code && !(code = opc_config_get(config, "train.seed", &seed, err))) {
+        r->seed = atoi(seed);
+        opc_free(seed);
+    }
+    r->rest = rest.at;
+    opc_config_destroy(config);
+    return code;
+}
+
+/* ---- which runs ------------------------------------------------------------------------------ */
+
+static bool is_run(const char *dir)
+{
+    char path[OPC_PATH];
+    return !opc_path_join(path, dir, "config.yaml", NULL) && opc_file_exists(path);
+}
+
+static int add_run(struct opc_curves *c, const char *dir, const char *of, const char *over,
+                   int smooth, struct opc_err *err)
+{
+    if (c->runs == MOST_RUNS)
+        return opc_fail(err, OPC_EUSER, "more than %d runs", MOST_RUNS);
+    struct opc_curve_run *r = &c->run[c->runs++];
+    r->dir = opc_strdup(dir);
+    if (!r->dir)
+        return no_room(err);
+    const int code = read_settings(r, err);
+    return code ? code : read_table(r, of, over, smooth, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* The runs in a directory, in the order of their names. */
+static int add_inner(struct opc_curves *c, const char *dir, const char *of, const char *over,
+                     int smooth, struct opc_err *err)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return opc_fail(err, OPC_EUSER, "%s is neither a run nor a directory of runs", dir);
+    char(*inner)[OPC_PATH] = opc_alloc(MOST_RUNS, sizeof *inner);
+    int n = 0, code = inner ? OPC_OK : no_room(err);
+    for (struct dirent *e; !code && n < MOST_RUNS && (e = readdir(d));)
+        if (e->d_name[0] != '.' && !opc_path_join(inner[n], dir, e->d_name, NULL) &&
+            is_run(inner[n]))
+            n++;
+    closedir(d);
+    if (inner)
+        qsort(inner, (size_t)n, sizeof *inner, by_name);
+    for (int i = 0; i < n && !code; i++)
+        code = add_run(c, inner[i], of, over, smooth, err);
+    opc_free(inner);
+    if (!code && n == 0)
+        code = opc_fail(err, OPC_EUSER,
+                        "%s holds no run: neither it nor what is in it has a "
+                        "config.yaml",
+                        dir);
+    return code;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+static int panel_of(struct opc_curves *c, const char *env)
+{
+    int i = 0;
+    while (i < c->panels && strcmp(c->panel[i], env) != 0)
+        i++;
+    if (i == c->panels)
+        snprintf(c->panel[c->panels++], sizeof *c->panel, "%s", env);
+    return i;
+}
+
+static void form_groups(struct opc_curves *c)
+{
+    for (int i = 0; i < c->runs; i++) {
+        struct opc_curve_run *r = &c->run[i];
+        r->group = -1;
+        for (int k = 0; k < i && r->group < 0; k++)
+            if (strcmp(r->env, c->run[k].env) == 0 && strcmp(r->rest, c->run[k].rest) == 0)
+                r->group = c->run[k].group;
+        if (r->group < 0) {
+            r->group = c->groups++;
+            c->group[r->group].panel = panel_of(c, r->env);
+        }
+        c->group[r->group].runs++;
+    }
+}
+
+/* The first run of a group speaks for all. */
+static const struct opc_curve_run *speaker(const struct opc_curves *c, int group)
+{
+    int i = 0;
+    while (c->run[i].group != group)
+        i++;
+    return &c->run[i];
+}
+
+/* Line number `line` of some settings. */
+static const char *line_at(const char *rest, int line)
+{
+    for (; line > 0 && *rest; line--)
+        rest += strcspn(rest, "\n") + 1;
+    return rest;
+}
+
+static bool same_line(const char *a, const char *b)
+{
+    const size_t n = strcspn(a, "\n");
+    return n == strcspn(b, "\n") && strncmp(a, b, n) == 0;
+}
+
+static const char *known_as(const char *setting)
+{
+    static const char *const NAME[][2] = {{"opc.transition: corrected", "OPC"},
+                                          {"opc.transition: learned", "MBPO"},
+                                          {"opc.transition: replay", "SAC"}};
+    for (int i = 0; i < 3; i++)
+        if (same_line(setting, NAME[i][0]))
+            return NAME[i][1];
+    return NULL;
+}
+
+/* Groups a and b have the same label so far, and line `line` would tell them apart. */
+static bool helps(const struct opc_curves *c, int line, int *a)
+{
+    for (int i = 0; i < c->groups; i++)
+        for (int k = 0; k < i; k++)
+            if (c->group[i].panel == c->group[k].panel &&
+                strcmp(c->group[i].label, c->group[k].label) == 0 &&
+                !same_line(line_at(speaker(c, i)->rest, line),
+                           line_at(speaker(c, k)->rest, line))) {
+                *a = i;
+                return true;
+            }
+    return false;
+}
+
+static void append_setting(struct opc_curves *c, int line)
+{
+    for (int i = 0; i < c->groups; i++) {
+        const char *setting = line_at(speaker(c, i)->rest, line), *name = known_as(setting);
+        char *label = c->group[i].label;
+        const size_t used = strlen(label), room = sizeof c->group[i].label - used;
+        if (name)
+            snprintf(label + used, room, "%s%s", used ? ", " : "", name);
+        else
+            snprintf(label + used, room, "%s%.*s", used ? ", " : "", (int)strcspn(setting, "\n"),
+                     setting);
+    }
+}
+
+/* As few settings as tell the groups of each panel apart, the transition model first. */
+static void label_groups(struct opc_curves *c)
+{
+    int lines = 0, first = 0, any;
+    const char *rest = speaker(c, 0)->rest;
+    for (; *line_at(rest, lines); lines++)
+        if (strncmp(line_at(rest, lines), "opc.transition:", 15) == 0)
+            first = lines;
+    append_setting(c, first);
+    for (int line = 0; line < lines; line++)
+        if (line != first && helps(c, line, &any))
+            append_setting(c, line);
+}
+
+/* ---- bands ----------------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double value_at(const struct opc_curve_run *r, double x)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->x[i] == x)
+            return r->y[i];
+    return (double)NAN;
+}
+
+static void end_of(struct opc_curves *c, int g, double *scratch)
+{
+    int n = 0;
+    for (int i = 0; i < c->runs; i++) {
+        const struct opc_curve_run *r = &c->run[i];
+        if (r->group != g || r->n == 0)
+            continue;
+        const int from = r->n > LAST ? r->n - LAST : 0;
+        scratch[n] = 0;
+        for (int k = from; k < r->n; k++)
+            scratch[n] += r->y[k] / (r->n - from);
+        n++;
+    }
+    struct opc_curve_group *group = &c->group[g];
+    group->end_low = n ? opc_quantile(n, scratch, 0.25) : (double)NAN;
+    group->end_middle = n ? opc_quantile(n, scratch, 0.5) : (double)NAN;
+    group->end_high = n ? opc_quantile(n, scratch, 0.75) : (double)NAN;
+}
+
+static int make_band(struct opc_curves *c, int g, double *scratch, struct opc_err *err)
+{
+    struct opc_curve_group *group = &c->group[g];
+    size_t all = 0;
+    for (int i = 0; i < c->runs; i++)
+        all += c->run[i].group == g ? (size_t)c->run[i].n : 0;
+    double *x = opc_alloc(all + 1, sizeof *x);
+    group->x = opc_alloc(all + 1, sizeof *x);
+    group->low = opc_alloc(all + 1, sizeof *x);
+    group->middle = opc_alloc(all + 1, sizeof *x);
+    group->high = opc_alloc(all + 1, sizeof *x);
+    if (!x || !group->x || !group->low || !group->middle || !group->high) {
+        opc_free(x);
+        return no_room(err);
+    }
+    all = 0;
+    for (int i = 0; i < c->runs; i++)
+        for (int k = 0; c->run[i].group == g && k < c->run[i].n; k++)
+            x[all++] = c->run[i].x[k];
+    qsort(x, all, sizeof *x, by_size);
+    for (size_t at = 0; at < all; at++) {
+        if (at > 0 && x[at] == x[at - 1])
+            continue;
+        int n = 0;
+        for (int i = 0; i < c->runs; i++) {
+            const double v = c->run[i].group == g ? value_at(&c->run[i], x[at]) : (double)NAN;
+            if (!isnan(v))
+                scratch[n++] = v;
+        }
+        if (2 * n < group->runs)
+            continue;
+        group->x[group->n] = x[at];
+        group->low[group->n] = opc_quantile(n, scratch, 0.25);
+        group->middle[group->n] = opc_quantile(n, scratch, 0.5);
+        group->high[group->n] = opc_quantile(n, scratch, 0.75);
+        group->n++;
+    }
+    opc_free(x);
+    end_of(c, g, scratch);
+    return OPC_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+int opc_curves_read(int n, char *const dir[], const char *of, const char *over, int smooth,
+                    struct opc_curves **out, struct opc_err *err)
+{
+    struct opc_curves *c = opc_alloc(1, sizeof *c);
+    if (!c)
+        return no_room(err);
+    double *scratch = opc_alloc(MOST_RUNS, sizeof *scratch);
+    c->run = opc_alloc(MOST_RUNS, sizeof *c->run);
+    c->group = opc_alloc(MOST_RUNS, sizeof *c->group);
+    c->panel = opc_alloc(MOST_RUNS, sizeof *c->panel);
+    int code = scratch && c->run && c->group && c->panel ? OPC_OK : no_room(err);
+    for (int i = 0; i < n && !code; i++)
+        code = is_run(dir[i]) ? add_run(c, dir[i], of, over, smooth, err)
+                              : add_inner(c, dir[i], of, over, smooth, err);
+    if (!code) {
+        form_groups(c);
+        label_groups(c);
+    }
+    for (int g = 0; g < c->groups && !code; g++)
+        code = make_band(c, g, scratch, err);
+    opc_free(scratch);
+    if (code)
+        opc_curves_free(c);
+    else
+        *out = c;
+    return code;
+}
+
+void opc_curves_free(struct opc_curves *c)
+{
+    if (!c)
+        return;
+    for (int i = 0; i < c->runs; i++) {
+        opc_free(c->run[i].dir);
+        opc_free(c->run[i].env);
+        opc_free(c->run[i].rest);
+        opc_free(c->run[i].x);
+        opc_free(c->run[i].y);
+    }
+    for (int g = 0; g < c->groups; g++) {
+        opc_free(c->group[g].x);
+        opc_free(c->group[g].low);
+        opc_free(c->group[g].middle);
+        opc_free(c->group[g].high);
+    }
+    opc_free(c->run);
+    opc_free(c->group);
+    opc_free(c->panel);
+    opc_free(c);
+}

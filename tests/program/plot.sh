@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# opc plot: groups of runs, the three formats, the same bytes each time, and wrong input.
+# shellcheck source=tests/program/lib
+. "$SRC/tests/program/lib"
+cd "$work"
+smoke=$SRC/experiments/examples/smoke.yaml
+for seed in 1 2; do
+    for transition in corrected learned; do
+        "$OPC" train "$smoke" train.seed=$seed opc.transition=$transition train.epochs=2 --quiet \
+            --out runs/$transition-$seed
+    done
+done
+"$OPC" train "$smoke" env.name=pendulum train.epochs=1 --quiet --out runs/other
+
+if grep -q '^OPC_WITH_CAIRO:BOOL=OFF' "$BUILD/CMakeCache.txt"; then
+    expect 1 'cannot draw curves.svg: this build lacks cairo; install libcairo2-dev' "$OPC" plot runs
+    exit 0
+fi
+
+for format in svg pdf png; do
+    expect 0 '^cartpole  *OPC  *2 
+^cartpole  *MBPO  *2 
+^pendulum  *OPC  *1 ' "$OPC" plot runs -o one.$format
+    "$OPC" plot runs -o two.$format >/dev/null
+    cmp one.$format two.$format
+done
+head -c 200 one.svg | grep -q '<svg'
+head -c 4 one.pdf | grep -q '%PDF'
+head -c 8 one.png | od -An -tx1 | grep -q '89 50 4e 47'
+
+# A run that goes on is drawn as far as it is; a line that is being written is left out.
+cp -r runs/corrected-1 half
+printf '3,300,' >>half/metrics.csv
+expect 0 '^cartpole  *OPC  *1 ' "$OPC" plot half --of train_return --over total_steps --smooth 3 \
+    --title 'half a run'
+
+expect 2 'name run directories, or directories of runs' "$OPC" plot
+expect 2 'nowhere is neither a run nor a directory of runs' "$OPC" plot nowhere
+mkdir empty
+expect 2 'empty holds no run' "$OPC" plot empty
+expect 2 "no column 'eval_retrn'; did you mean 'eval_return'?" "$OPC" plot runs --of eval_retrn
+expect 2 "cannot draw x.gif: its name must end with .svg, .pdf or .png" "$OPC" plot runs -o x.gif
+expect 1 'cannot write nowhere/x.svg' "$OPC" plot runs -o nowhere/x.svg

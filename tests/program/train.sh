@@ -1,0 +1,209 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Training from outside: one thread against two, killed and resumed against uninterrupted, two
+# processes in one directory, damaged checkpoints, and wrong input of all kinds.
+# shellcheck source=tests/program/lib
+. "$SRC/tests/program/lib"
+cd "$work"
+smoke=$SRC/experiments/examples/smoke.yaml
+
+same() { # DIR DIR: the results, and nothing but the results, are equal
+    for file in metrics.csv policy.opc result.json; do
+        cmp "$1/$file" "$2/$file" || wrong "$file differs" same "$1" "$2"
+    done
+}
+
+# ---- the three loops: the paper's, the original MBPO's, SAC's ------------------------------------
+cat >paper.yaml <<END
+include: $smoke
+train: {epochs: 6, random_steps: 100}
+record.snapshots: 3
+END
+cat >original.yaml <<END
+include: $smoke
+train: {epochs: 6, random_steps: 60, fit_every: 25, simulate_every: 25, improve_every: 1,
+        fit_first: true, reset_each_epoch: false, least_steps: 80}
+opc: {transition: learned, rollouts: 300, horizon: [1, 4, 1, 5]}
+data: {forget: steps, retain: 1, real_ratio: 0.05}
+END
+cat >sac.yaml <<END
+include: $smoke
+train: {epochs: 6, improve_every: 1, reset_each_epoch: false}
+opc.transition: replay
+END
+
+for loop in paper original sac; do
+    expect 0 '^ *6  *600 
+^done; ' "$OPC" train $loop.yaml --out $loop --threads 1
+    for file in config.yaml meta.json metrics.csv timing.csv status.json log.txt policy.opc \
+        result.json checkpoints/a.opc checkpoints/b.opc; do
+        [ -s "$loop/$file" ] || wrong "$loop/$file is missing" "$OPC" train
+    done
+    head -n 1 $loop/metrics.csv |
+        grep -q '^epoch,env_steps,total_steps,eval_return,eval_min,eval_max,eval_length,'
+    [ "$(wc -l <$loop/metrics.csv)" = 7 ]
+    expect 0 '' "$OPC" train $loop.yaml --out $loop-2 --threads 2 --quiet
+    [ ! -s "$work/said" ] || wrong "--quiet says something" "$OPC" train
+    same $loop $loop-2
+    # The saved settings are the whole story.
+    expect 0 '' "$OPC" train $loop/config.yaml --out $loop-3 --threads 1 --quiet
+    same $loop $loop-3
+done
+[ -s paper/snapshots/000003.opc ] && [ -s paper/snapshots/000006.opc ]
+
+# What is forgotten is removed: three epochs of imagined data at most, of two that are kept.
+[ "$(find paper/checkpoints -name 'imagined-*' | wc -l)" -le 3 ]
+
+# ---- kill -9 at any instant ----------------------------------------------------------------------
+# The instants are spread over the time the whole run takes, and differ from one to the next.
+for loop in paper original sac; do
+    for wait in 0.02 0.07 0.13 0.19 0.27 0.38; do
+        rm -rf killed
+        "$OPC" train $loop.yaml --out killed --threads 1 --quiet &
+        pid=$!
+        sleep $wait
+        kill -9 $pid 2>/dev/null || :
+        wait $pid 2>/dev/null || :
+        if [ ! -e killed/config.yaml ]; then
+            # Nothing had begun: the same command is not in its own way.
+            "$OPC" train $loop.yaml --out killed --threads 2 --quiet
+        elif [ ! -e killed/result.json ]; then
+            "$OPC" resume killed --threads 2 --quiet &
+            pid=$!
+            sleep 0.05
+            kill -9 $pid 2>/dev/null || :
+            wait $pid 2>/dev/null || :
+            expect 0 '' "$OPC" resume killed --threads 1
+        fi
+        same $loop killed
+        [ -z "$(find killed -name '*.tmp')" ] || wrong "left temporary files" "$OPC" resume
+    done
+done
+# A complete run stays as it is.
+cp -r paper again
+expect 0 '^going on after epoch 6 of 6$' "$OPC" resume again
+same paper again
+# Trained on, it is what it would have been.
+sed -i 's/epochs: 6/epochs: 8/' again/config.yaml
+expect 0 '' "$OPC" resume again
+expect 0 '' "$OPC" train paper.yaml train.epochs=8 --out longer
+same longer again
+
+# ---- Ctrl-C, and a second process ----------------------------------------------------------------
+"$OPC" train paper.yaml train.epochs=100000 --out long --threads 1 >long.said 2>&1 &
+pid=$!
+until [ -e long/checkpoints/b.opc ]; do sleep 0.05; done
+expect 2 "long is in use by another process ($pid); wait for its end or choose another directory" \
+    "$OPC" resume long
+expect 2 'long is in use by another process' "$OPC" train paper.yaml --out long
+kill -INT $pid
+status=0
+wait $pid || status=$?
+[ $status = 75 ] || wrong "exit status $status instead of 75" kill -INT
+grep -q "stopped by request; 'opc resume long' goes on" long.said
+grep -q '"state": "stopped"' long/status.json
+epochs=$(($(sed -n '$s/,.*//p' long/metrics.csv) + 2))
+sed -i "s/epochs: 100000/epochs: $epochs/" long/config.yaml
+expect 0 '' "$OPC" resume long
+expect 0 '' "$OPC" train paper.yaml train.epochs=$epochs --out short --quiet
+same short long
+
+# ---- damage --------------------------------------------------------------------------------------
+flip() { # FILE OFFSET
+    byte=$(od -An -tu1 -j "$2" -N 1 "$1" | tr -d ' ')
+    # shellcheck disable=SC2059 # the format is the byte
+    printf "\\$(printf %o $((byte ^ 16)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+# Epoch 6 is in slot b, epoch 5 in slot a.
+damaged() { # NAME COMMAND...: the newest checkpoint is, the one before is used
+    rm -rf hurt
+    cp -r paper hurt
+    rm hurt/result.json
+    name=$1
+    shift
+    "$@"
+    expect 0 "warning: .*hurt/checkpoints/.* is \\(damaged\\|missing\\)
+^going on after epoch 5 of 6\$" "$OPC" resume hurt
+    same paper hurt || wrong "$name" "$@"
+}
+size=$(wc -c <paper/checkpoints/b.opc)
+for at in 0 9 17 25 33 44 50 100 $((size / 2)) $((size - 1)); do
+    damaged "bit $at" flip hurt/checkpoints/b.opc "$at"
+done
+damaged "cut short" truncate -s $((size - 1)) hurt/checkpoints/b.opc
+damaged "empty" truncate -s 0 hurt/checkpoints/b.opc
+damaged "segment" flip hurt/checkpoints/imagined-000006.opc 5000
+damaged "segment" rm hurt/checkpoints/past-000006.opc
+flip hurt/checkpoints/a.opc 60
+flip hurt/checkpoints/b.opc 60
+cp hurt/metrics.csv before.csv
+expect 3 'warning: .*a.opc is damaged
+warning: .*b.opc is damaged
+^opc: resume: no checkpoint of hurt can be used' "$OPC" resume hurt
+cmp before.csv hurt/metrics.csv
+sed -i 's/discount: 0.99/discount: 0.98/' again/config.yaml
+expect 2 'again/config.yaml was changed since the run began' "$OPC" resume again
+
+# ---- a disk that fills up ------------------------------------------------------------------------
+expect 1 'cannot write full/checkpoints/.*: File too large; raise the limit' \
+    sh -c "trap '' XFSZ; ulimit -f 40; exec '$OPC' train paper.yaml --out full"
+expect 0 '' "$OPC" resume full
+same paper full
+
+# ---- divergence ----------------------------------------------------------------------------------
+expect 4 '^opc: train: training diverged .* epoch [0-9]*, real step [0-9]*: ' \
+    "$OPC" train sac.yaml sac.rate=1 sac.reward_scale=1e6 sac.tau=1 train.updates_per_step=50 \
+    train.epochs=40 --out diverged
+grep -q '"state": "diverged"' diverged/status.json
+
+# ---- evaluate ------------------------------------------------------------------------------------
+expect 0 '^3 episodes: mean return [0-9.]*, deviation' "$OPC" evaluate paper --episodes 3 --seed 5
+cp "$work/said" first
+expect 0 '' "$OPC" evaluate paper --episodes 3 --seed 5 --threads 1
+cmp "$work/said" first
+rm again/policy.opc
+cp paper/config.yaml again/config.yaml
+expect 0 '^{"episodes": 2, "mean": ' "$OPC" evaluate again --episodes 2 --json --explore
+mkdir empty
+expect 2 'there is no run in empty: it has no config.yaml' "$OPC" evaluate empty
+expect 2 'there is no run in empty' "$OPC" resume empty
+cp paper/config.yaml empty
+expect 2 'empty has no policy yet' "$OPC" evaluate empty
+
+# ---- wrong input ---------------------------------------------------------------------------------
+expect 2 'name a configuration file first' "$OPC" train
+expect 2 'name a configuration file first' "$OPC" train train.seed=1
+expect 2 'say where to: --out DIR' "$OPC" train paper.yaml
+expect 1 'cannot read nowhere.yaml: No such file' "$OPC" train nowhere.yaml --out x
+expect 2 'paper holds a run already; .opc resume paper. goes on' "$OPC" train paper.yaml --out paper
+mkdir other
+: >other/thesis.tex
+expect 2 'other is not empty (it has thesis.tex) and holds no run' "$OPC" train paper.yaml --out other
+expect 1 'cannot make directory paper/config.yaml' "$OPC" train paper.yaml --out paper/config.yaml/x
+expect 2 "train has no setting 'epoch'; did you mean 'epochs'?" \
+    "$OPC" train paper.yaml train.epoch=3 --out x
+expect 2 "there is no setting 'trian.epochs'; did you mean 'train.epochs'?" \
+    "$OPC" train paper.yaml trian.epochs=3 --out x
+expect 2 "'epochs' is no setting; write section.name=value" "$OPC" train paper.yaml epochs --out x
+expect 2 'sac.discount = 1.5 is outside \[0, 1\]' "$OPC" train paper.yaml sac.discount=1.5 --out x
+expect 2 'train.fit_every = 30 does not divide train.steps_per_epoch = 100' \
+    "$OPC" train paper.yaml train.fit_every=30 --out x
+expect 2 "no environment is called 'cartpol'; did you mean cartpole?" \
+    "$OPC" train paper.yaml env.name=cartpol --out x
+expect 1 'this run needs up to .* of memory .* lower opc.transitions or data.retain' \
+    "$OPC" train paper.yaml opc.transitions=10000000 data.retain=200 --out x
+[ ! -e x ] || wrong "a run that cannot begin leaves a directory" "$OPC" train
+bad() { # LINES PATTERN
+    printf '%b\n' "$1" >bad.yaml
+    expect 2 "$2" "$OPC" train bad.yaml --out x
+}
+bad 'train:\n  epochs: many' '^opc: train: bad.yaml:2: train.epochs = many is not a whole number'
+bad 'train: {epochs: 1}\ntrain.epochs: 2' 'bad.yaml:2: train.epochs is set a second time; bad.yaml:1'
+bad 'train:\n  epochs: 1\n  epochs: 2' "bad.yaml:3: 'epochs' is here a second time; line 2 has it"
+bad 'train: [1, 2' 'bad.yaml:2: .*sequence'
+bad 'sac: &a {batch: 3}' 'bad.yaml:1: anchors (&a) and aliases'
+bad 'sac: {batch: !!int 3}' 'bad.yaml:1: the tag .* is not allowed'
+bad 'include: bad.yaml' 'bad.yaml:1: bad.yaml includes itself'
+bad 'vary: {train.seed: 1..3}' 'varies train.seed; add train.seed=VALUE to choose one'
+printf 'vary: {train.seed: 1..3}\ninclude: %s\nfigure: {panel: env.name}\n' "$smoke" >vary.yaml
+expect 0 '' "$OPC" train vary.yaml train.seed=2 train.epochs=1 --out varied --quiet

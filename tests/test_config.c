@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/config.h"
+
+#include "base/file.h"
+#include "opc/mem.h"
+#include "test.h"
+
+/* Writes a file into the test's directory and returns its path. */
+static const char *file(void **state, const char *name, const char *text)
+{
+    static char path[2][OPC_PATH];
+    static int turn;
+    struct opc_err err;
+    turn = !turn;
+    snprintf(path[turn], OPC_PATH, "%s/%s", (const char *)*state, name);
+    assert_ok(opc_file_write(path[turn], text, strlen(text), &err), &err);
+    return path[turn];
+}
+
+static struct opc_config *load(const char *path)
+{
+    struct opc_config *config;
+    struct opc_err err;
+    assert_ok(opc_config_load(path, &config, &err), &err);
+    return config;
+}
+
+static void set(struct opc_config *config, const char *assignment)
+{
+    struct opc_err err;
+    assert_ok(opc_config_set(config, assignment, &err), &err);
+}
+
+static void refused(void **state, const char *text, const char *message)
+{
+    struct opc_config *config;
+    struct opc_err err = {0};
+    const char *path = file(state, "bad.yaml", text);
+    char full[sizeof err.text];
+    assert_int_equal(opc_config_load(path, &config, &err), OPC_EUSER);
+    snprintf(full, sizeof full, "%s:%s", path, message);
+    assert_string_equal(err.text, full);
+}
+
+static void the_defaults_are_the_papers_loop(void **state)
+{
+    (void)state;
+    struct opc_config *config;
+    struct opc_err err;
+    assert_ok(opc_config_create(&config, &err), &err);
+    assert_ok(opc_config_check(config, &err), &err);
+    const struct opc_values *v = &config->set;
+    assert_int_equal(v->opc.transition, OPC_CORRECTED);
+    assert_true(v->train.reset_each_epoch && !v->train.fit_first);
+    assert_int_equal(opc_every(v, v->train.fit_every), 1000);
+    assert_int_equal(opc_updates(v), 20000);
+    assert_int_equal(opc_horizon(v, 0), 10);
+    assert_true(v->data.real_ratio == 0);
+    opc_config_destroy(config);
+}
+
+static void both_ways_to_write_a_setting_mean_the_same(void **state)
+{
+    const char *path = file(state, "a.yaml",
+                            "train: {epochs: 7}\nsac.discount: 0.9\n"
+                            "model:\n  hidden: [10, 20]\n");
+    struct opc_config *config = load(path);
+    assert_int_equal(config->set.train.epochs, 7);
+    assert_true(config->set.sac.discount == 0.9);
+    assert_int_equal(config->set.model.hidden.n, 2);
+    assert_int_equal(config->set.model.hidden.at[1], 20);
+    set(config, "model.hidden=[30]");
+    assert_int_equal(config->set.model.hidden.at[0], 30);
+    opc_config_destroy(config);
+}
+
+static void the_later_of_two_places_wins(void **state)
+{
+    file(state, "inner.yaml",
+         "train: {epochs: 1, seed: 1, random_steps: 1}\n"
+         "when:\n"
+         "  - match: {env.name: '*:hopper'}\n"
+         "    set: {train.seed: 2, train.random_steps: 2}\n");
+    const char *path = file(state, "outer.yaml",
+                            "train: {random_steps: 3}\n"
+                            "include: inner.yaml\n" /* wherever it stands */
+                            "when:\n"
+                            "  - match: {env.name: '*:hopper'}\n"
+                            "    set: {train.fit_every: 4}\n");
+    struct opc_config *config = load(path);
+    const struct opc_train_config *t = &config->set.train;
+    assert_int_equal(t->epochs, 1);
+    assert_int_equal(t->seed, 1); /* the cell does not apply */
+    assert_int_equal(t->random_steps, 3);
+    assert_int_equal(t->fit_every, 0);
+    /* A cell looks at the values as they are in the end. */
+    set(config, "env.name=mujoco:hopper?angle=raw");
+    assert_int_equal(t->seed, 2);
+    assert_int_equal(t->random_steps, 3); /* the including file is later than the cell */
+    assert_int_equal(t->fit_every, 4);
+    set(config, "train.fit_every=5");
+    assert_int_equal(t->fit_every, 5);
+    set(config, "env.name=cartpole");
+    assert_int_equal(t->seed, 1);
+    assert_int_equal(t->fit_every, 5);
+    opc_config_destroy(config);
+}
+
+static void a_cell_applies_when_all_its_conditions_hold(void **state)
+{
+    const char *path =
+        file(state, "a.yaml",
+             "when:\n"
+             "  - match: {env.name: ['*:hopper', '*:ant*'], opc.transition: learned}\n"
+             "    set: {data.retain: 5}\n");
+    struct opc_config *config = load(path);
+    assert_int_equal(config->set.data.retain, 50);
+    set(config, "env.name=bullet:ant_truncated_obs");
+    assert_int_equal(config->set.data.retain, 50);
+    set(config, "opc.transition=learned");
+    assert_int_equal(config->set.data.retain, 5);
+    set(config, "env.name=bullet:walker2d");
+    assert_int_equal(config->set.data.retain, 50);
+    opc_config_destroy(config);
+}
+
+static void mistakes_are_refused_with_file_line_and_the_nearest_name(void **state)
+{
+    refused(state, "train:\n  epoch: 1\n",
+            "2: train has no setting 'epoch'; did you mean 'epochs'?");
+    refused(state, "\ntrian.epochs: 1\n",
+            "2: there is no setting 'trian.epochs'; did you mean 'train.epochs'?");
+    refused(state, "epochs: 1\n", "1: there is no setting 'epochs'; did you mean 'train.epochs'?");
+    refused(state, "include: {}\n", "1: include: a file, or a list of files");
+    refused(state, "train: {epochs: {a: 1}}\n", "1: epochs: a value or a list of values is wanted");
+    refused(state, "model.hidden: [[1]]\n", "1: model.hidden: lists of lists mean nothing here");
+}
+
+static void mistakes_in_cells_are_found_whether_or_not_they_apply(void **state)
+{
+    static const char SHAPE[] =
+        "2: a cell is {match: {section.name: pattern}, set: {section.name: value}}";
+    refused(state, "when:\n  - {match: {env.name: nothing}, set: {train.epochs: x}}\n",
+            "2: train.epochs = x is not a whole number (default 100: how many epochs to train)");
+    refused(state, "when:\n  - {match: {env.nam: x}, set: {}}\n",
+            "2: env has no setting 'nam'; did you mean 'name'?");
+    refused(state, "when:\n  - {match: {train.seed: x}, set: {}}\n",
+            "2: train.seed = x is not a whole number (default 1: of every random number in the "
+            "run)");
+    refused(state, "when:\n  - {match: {}}\n", SHAPE);
+    refused(state, "when:\n  - {match: {}, set: {}, or: {}}\n", SHAPE);
+    refused(state, "when:\n  - 3\n", SHAPE);
+    refused(state, "when: 3\n",
+            "1: 'when' is a list of cells; a cell is {match: {section.name: "
+            "pattern}, set: {section.name: value}}");
+}
+
+/* Otherwise the order of cells would decide, and there might be no answer at all. */
+static void a_cell_cannot_set_what_decides_about_cells(void **state)
+{
+    struct opc_config *config;
+    struct opc_err err = {0};
+    const char *path = file(state, "a.yaml",
+                            "when:\n"
+                            "  - {match: {train.seed: 1}, set: {train.epochs: 2}}\n"
+                            "  - {match: {train.epochs: 2}, set: {train.seed: 3}}\n");
+    assert_int_equal(opc_config_load(path, &config, &err), OPC_EUSER);
+    assert_non_null(strstr(err.text, "a.yaml:2: a cell cannot set train.epochs, because "));
+    assert_non_null(strstr(err.text, "a.yaml:3 decides by it which cells apply"));
+}
+
+static void a_file_that_includes_itself_is_refused(void **state)
+{
+    struct opc_config *config;
+    struct opc_err err = {0};
+    file(state, "b.yaml", "include: [c.yaml]\n");
+    const char *path = file(state, "c.yaml", "include: b.yaml\n");
+    assert_int_equal(opc_config_load(path, &config, &err), OPC_EUSER);
+    assert_non_null(strstr(err.text, "c.yaml includes itself"));
+    path = file(state, "d.yaml", "\ninclude: nowhere.yaml\n");
+    assert_int_equal(opc_config_load(path, &config, &err), OPC_EIO);
+    assert_non_null(strstr(err.text, "d.yaml:2: cannot read "));
+}
+
+static void a_refused_setting_changes_nothing(void **state)
+{
+    (void)state;
+    struct opc_config *config;
+    struct opc_err err;
+    char *before, *after;
+    static const char *const BAD[] = {"train.epochs=0", "train.epochs",  "=3",
+                                      "x.y=3",          "env.name=a\nb", "env.name=\xff"};
+    assert_ok(opc_config_create(&config, &err), &err);
+    assert_ok(opc_config_print(config, &before, &err), &err);
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++)
+        assert_int_equal(opc_config_set(config, BAD[i], &err), OPC_EUSER);
+    assert_ok(opc_config_print(config, &after, &err), &err);
+    assert_string_equal(before, after);
+    opc_free(before);
+    opc_free(after);
+    opc_config_destroy(config);
+}
+
+static void what_is_printed_is_read_back_to_the_same(void **state)
+{
+    static const char *const SET[] = {
+        "env.name=process:./my env \"x\" \xc3\xa4?a=1&b=2",
+        "opc.horizon=[20, 150, 1, 15]",
+        "sac.rate=0.1234567890123456789",
+        "model.decay=1e-5,3.3333333333333333e-5",
+        "opc.transition=replay",
+        "sac.target_entropy=-3.5",
+        "train.reset_each_epoch=no",
+    };
+    struct opc_config *config;
+    struct opc_err err;
+    char *first, *second, *value;
+    assert_ok(opc_config_create(&config, &err), &err);
+    for (size_t i = 0; i < sizeof SET / sizeof *SET; i++)
+        set(config, SET[i]);
+    assert_ok(opc_config_print(config, &first, &err), &err);
+    struct opc_config *again = load(file(state, "printed.yaml", first));
+    assert_ok(opc_config_print(again, &second, &err), &err);
+    assert_string_equal(first, second);
+    assert_same_bits(&config->set, &again->set, sizeof config->set);
+    assert_int_equal(opc_config_hash(&config->set), opc_config_hash(&again->set));
+    assert_ok(opc_config_get(again, "env.name", &value, &err), &err);
+    assert_string_equal(value, SET[0] + strlen("env.name="));
+    assert_int_equal(opc_config_get(again, "env.nome", &value, &err), OPC_EUSER);
+    opc_free(first);
+    opc_free(second);
+    opc_free(value);
+    opc_config_destroy(config);
+    opc_config_destroy(again);
+}
+
+static void the_hash_tells_settings_apart_but_not_epochs(void **state)
+{
+    (void)state;
+    struct opc_config *config;
+    struct opc_err err;
+    assert_ok(opc_config_create(&config, &err), &err);
+    const uint32_t hash = opc_config_hash(&config->set);
+    set(config, "train.epochs=12345");
+    assert_int_equal(opc_config_hash(&config->set), hash);
+    set(config, "sac.rate=3.0000001e-4");
+    assert_int_not_equal(opc_config_hash(&config->set), hash);
+    opc_config_destroy(config);
+}
+
+static void settings_that_do_not_fit_each_other_are_refused(void **state)
+{
+    (void)state;
+    static const char *const BAD[][3] = {
+        {"train.fit_every=300", "", "train.fit_every = 300 does not divide"},
+        {"train.improve_every=7", "", "train.improve_every = 7 does not divide"},
+        {"train.fit_every=200", "train.simulate_every=500", "one must be a multiple of the other"},
+        {"model.members=3", "model.elites=5", "model.elites = 5 is more than model.members = 3"},
+        {"opc.horizon=[1, 2, 3]", "", "opc.horizon is either one number"},
+        {"opc.horizon=[20, 10, 1, 5]", "", "opc.horizon is either one number"},
+        {"opc.horizon=0", "", "opc.horizon is either one number"},
+        {"data.real_ratio=1", "", "data.real_ratio = 1 leaves no room"},
+        {"train.fit_first=true", "train.random_steps=0", "raise train.random_steps"},
+        {"train.updates_per_step=0", "", "below one gradient step"},
+        {"train.epochs=1000000", "train.steps_per_epoch=10000000", "more than a run can record"},
+    };
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        struct opc_config *config;
+        struct opc_err err;
+        assert_ok(opc_config_create(&config, &err), &err);
+        set(config, BAD[i][0]);
+        if (*BAD[i][1])
+            set(config, BAD[i][1]);
+        assert_int_equal(opc_config_check(config, &err), OPC_EUSER);
+        if (!strstr(err.text, BAD[i][2]))
+            fail_msg("'%s' does not say '%s'", err.text, BAD[i][2]);
+        opc_config_destroy(config);
+    }
+}
+
+/* algorithms.md 3.1: e <= e0 has k0; else int(k0 + min((e - e0) / (e1 - e0), 1) (k1 - k0)). */
+static void the_horizon_grows_as_in_mbpo(void **state)
+{
+    (void)state;
+    static const int WANT[][2] = {{0, 1},  {20, 1},   {21, 1},   {29, 1},   {30, 2},
+                                  {85, 8}, {149, 14}, {150, 15}, {1000, 15}};
+    struct opc_config *config;
+    struct opc_err err;
+    assert_ok(opc_config_create(&config, &err), &err);
+    set(config, "opc.horizon=[20, 150, 1, 15]");
+    for (size_t i = 0; i < sizeof WANT / sizeof *WANT; i++)
+        assert_int_equal(opc_horizon(&config->set, WANT[i][0]), WANT[i][1]);
+    assert_int_equal(opc_horizon_most(&config->set), 15);
+    opc_config_destroy(config);
+}
+
+static void the_entropy_goal_is_the_tasks(void **state)
+{
+    (void)state;
+    assert_true(opc_target_entropy("mujoco:hopper") == -1);
+    assert_true(opc_target_entropy("bullet:hopper?angle=sincos") == -1);
+    assert_true(opc_target_entropy("mujoco:half_cheetah") == -3);
+    assert_true(opc_target_entropy("mujoco:walker2d") == -3);
+    assert_true(opc_target_entropy("mujoco:ant_truncated_obs") == -4);
+    assert_true(opc_target_entropy("mujoco:humanoid_truncated_obs") == -2);
+    assert_true(opc_target_entropy("mujoco:inverted_pendulum") == -0.05);
+    assert_true(opc_target_entropy("mujoco:inverted_double_pendulum") == -0.5);
+    assert_true(opc_target_entropy("bullet:roboschool_inverted_pendulum?angle=raw") == -0.05);
+    assert_true(isnan(opc_target_entropy("mujoco:ant")));
+    assert_true(isnan(opc_target_entropy("pendulum")));
+}
+
+static void what_a_sweep_varies_must_be_settled_before_a_run(void **state)
+{
+    const char *path = file(state, "a.yaml",
+                            "vary: {train.seed: 1..3, opc.transition: [learned]}\n"
+                            "figure: {panel: env.name, curve: {of: eval_return}}\n"
+                            "probe: x\ntiers: {smoke: {train.epochs: 1}}\n");
+    struct opc_config *config = load(path);
+    struct opc_err err = {0};
+    assert_fails(opc_config_check(config, &err), OPC_EUSER, &err,
+                 "the file describes several runs: line 1 varies train.seed; add train.seed=VALUE "
+                 "to choose one");
+    set(config, "train.seed=2");
+    assert_int_equal(opc_config_check(config, &err), OPC_EUSER);
+    set(config, "opc.transition=learned");
+    assert_ok(opc_config_check(config, &err), &err);
+    assert_string_equal(opc_sources_extra(config->from, "probe")->text, "x");
+    opc_config_destroy(config);
+    refused(state, "vary: {train.sed: [1]}\n",
+            "1: train has no setting 'sed'; did you mean 'seed'?");
+}
+
+static void table1_has_the_papers_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *env, *transition;
+        int epochs, retain, updates, transitions;
+    } TABLE[] = {
+        {"mujoco:half_cheetah", "corrected", 200, 50, 40000, 1000000},
+        {"bullet:half_cheetah", "learned", 200, 5, 40000, 1000000},
+        {"mujoco:hopper", "corrected", 150, 50, 20000, 1000000},
+        {"bullet:hopper", "learned", 150, 50, 20000, 1000000},
+        {"mujoco:walker2d", "learned", 300, 50, 20000, 1000000},
+        {"bullet:ant_truncated_obs", "corrected", 300, 5, 20000, 1000000},
+        {"mujoco:inverted_pendulum", "corrected", 30, 50, 2500, 100000},
+    };
+    for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++) {
+        struct opc_config *config = load(OPC_TEST_DIR "/../experiments/paper/table1.yaml");
+        struct opc_err err;
+        char text[100];
+        snprintf(text, sizeof text, "env.name=%s", TABLE[i].env);
+        set(config, text);
+        snprintf(text, sizeof text, "opc.transition=%s", TABLE[i].transition);
+        set(config, text);
+        assert_ok(opc_config_check(config, &err), &err);
+        const struct opc_values *v = &config->set;
+        assert_int_equal(v->train.epochs, TABLE[i].epochs);
+        assert_int_equal(v->data.retain, TABLE[i].retain);
+        assert_int_equal(opc_updates(v), TABLE[i].updates);
+        assert_int_equal(v->opc.transitions, TABLE[i].transitions);
+        assert_int_equal(opc_horizon(v, 3), 10);
+        assert_int_equal(v->sac.critic_hidden.at[0], 64);
+        opc_config_destroy(config);
+    }
+}
+
+struct loading {
+    const char *path;
+};
+
+static int create(void *ctx, struct opc_err *err)
+{
+    const struct loading *l = ctx;
+    struct opc_config *config;
+    char *text;
+    int code = opc_config_load(l->path, &config, err);
+    if (code)
+        return code;
+    code = opc_config_set(config, "train.seed=2", err);
+    if (!code)
+        code = opc_config_print(config, &text, err);
+    if (!code)
+        opc_free(text);
+    opc_config_destroy(config);
+    return code;
+}
+
+static void loading_survives_lack_of_memory(void **state)
+{
+    file(state, "inner.yaml", "train.epochs: 3\n");
+    const char *path = file(state, "a.yaml",
+                            "include: inner.yaml\nmodel.hidden: [1, 2]\nwhen:\n"
+                            "- {match: {env.name: '*'}, set: {train.epochs: 2}}\n");
+    struct loading l = {path};
+    assert_survives_lack_of_memory(create, &l);
+}
+
+#define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_defaults_are_the_papers_loop),
+        WITH_DIR(both_ways_to_write_a_setting_mean_the_same),
+        WITH_DIR(the_later_of_two_places_wins),
+        WITH_DIR(a_cell_applies_when_all_its_conditions_hold),
+        WITH_DIR(mistakes_are_refused_with_file_line_and_the_nearest_name),
+        WITH_DIR(mistakes_in_cells_are_found_whether_or_not_they_apply),
+        WITH_DIR(a_cell_cannot_set_what_decides_about_cells),
+        WITH_DIR(a_file_that_includes_itself_is_refused),
+        cmocka_unit_test(a_refused_setting_changes_nothing),
+        WITH_DIR(what_is_printed_is_read_back_to_the_same),
+        cmocka_unit_test(the_hash_tells_settings_apart_but_not_epochs),
+        cmocka_unit_test(settings_that_do_not_fit_each_other_are_refused),
+        cmocka_unit_test(the_horizon_grows_as_in_mbpo),
+        cmocka_unit_test(the_entropy_goal_is_the_tasks),
+        WITH_DIR(what_a_sweep_varies_must_be_settled_before_a_run),
+        cmocka_unit_test(table1_has_the_papers_numbers),
+        WITH_DIR(loading_survives_lack_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* The loop through the library: what it does when, and that it survives what a machine may do to
+ * it. Kills, damage and the two threads are tests/program/train.sh's. */
+#include "run/run.h"
+
+#include "base/file.h"
+#include "opc/mem.h"
+#include "opc/train.h"
+#include "test.h"
+
+static const char *const TINY[] = {
+    "train.epochs=2",        "train.steps_per_epoch=20",
+    "train.random_steps=30", "train.updates_per_step=1",
+    "opc.transitions=100",   "opc.horizon=3",
+    "model.members=2",       "model.elites=1",
+    "model.hidden=[8]",      "model.decay=1e-5",
+    "model.most_passes=2",   "sac.policy_hidden=[8]",
+    "sac.critic_hidden=[8]", "sac.batch=16",
+    "eval.episodes=1",       "data.retain=1",
+};
+
+static int tiny(const char *more, struct opc_config **out, struct opc_err *err)
+{
+    struct opc_config *config = NULL;
+    int code = opc_config_create(&config, err);
+    for (size_t i = 0; i < sizeof TINY / sizeof *TINY && !code; i++)
+        code = opc_config_set(config, TINY[i], err);
+    if (!code && more)
+        code = opc_config_set(config, more, err);
+    if (code)
+        opc_config_destroy(config);
+    else
+        *out = config;
+    return code;
+}
+
+/* ---- what happens when ----------------------------------------------------------------------- */
+
+static void keep(void *ctx, const struct opc_progress *p)
+{
+    if (p->epoch_done)
+        *(struct opc_progress *)ctx = *p;
+}
+
+static void a_run_without_a_directory_trains_and_tells(void **state)
+{
+    (void)state;
+    struct opc_progress end = {0};
+    struct opc_config *config = NULL;
+    struct opc_err err;
+    const struct opc_train_plan plan = {.threads = 1, .progress = keep, .ctx = &end};
+    assert_ok(tiny(NULL, &config, &err), &err);
+    assert_ok(opc_train(config, &plan, &err), &err);
+    assert_int_equal(end.epoch, 2);
+    assert_int_equal(end.env_steps, 40);
+    assert_true(end.total_steps >= 70);
+    assert_true(end.eval_return >= 1);
+    assert_true(end.model_error > 0);
+    opc_config_destroy(config);
+}
+
+/* Reads a column of the last line of metrics.csv. */
+static double metric(const char *dir, const char *name)
+{
+    char path[OPC_PATH], *text;
+    struct opc_err err;
+    snprintf(path, sizeof path, "%s/metrics.csv", dir);
+    assert_ok(opc_file_read(path, 1000000, &text, NULL, &err), &err);
+    int column = 0;
+    char *last = text, *cell = text;
+    for (char *c = text; *c; c++)
+        if (*c == '\n' && c[1])
+            last = c + 1;
+    while (strncmp(cell, name, strlen(name)) != 0 || !strchr(",\n", cell[strlen(name)])) {
+        cell = strchr(cell, ',');
+        assert_non_null(cell);
+        cell++;
+        column++;
+    }
+    for (; column > 0; column--)
+        last = strchr(last, ',') + 1;
+    const double value = *last == ',' || *last == '\n' ? (double)NAN : strtod(last, NULL);
+    opc_free(text);
+    return value;
+}
+
+static void train_in(const char *dir, const char *const set[])
+{
+    struct opc_config *config = NULL;
+    struct opc_err err;
+    assert_ok(tiny(NULL, &config, &err), &err);
+    for (int i = 0; set[i]; i++)
+        assert_ok(opc_config_set(config, set[i], &err), &err);
+    const struct opc_train_plan plan = {.dir = dir, .threads = 1};
+    assert_ok(opc_train(config, &plan, &err), &err);
+    opc_config_destroy(config);
+}
+
+static void the_papers_loop_does_everything_once_an_epoch(void **state)
+{
+    char dir[OPC_PATH];
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    train_in(dir, (const char *const[]){NULL});
+    assert_true(metric(dir, "epoch") == 2);
+    assert_true(metric(dir, "fits") == 1);
+    assert_true(metric(dir, "updates") == 20);
+    /* The episode was cut: all steps are recorded, and each epoch has exactly its steps. */
+    assert_true(metric(dir, "recorded") == metric(dir, "total_steps"));
+    assert_true(metric(dir, "env_steps") == 40);
+    assert_true(metric(dir, "rollout_length") <= 3);
+    assert_true(metric(dir, "imagined") >= 100 && metric(dir, "imagined") < 103);
+    assert_true(metric(dir, "learned_1") > 0 && metric(dir, "corrected_1") > 0);
+}
+
+static void the_original_loop_fits_before_and_improves_after_each_step(void **state)
+{
+    char dir[OPC_PATH];
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    train_in(dir, (const char *const[]){"train.fit_every=5", "train.simulate_every=5",
+                                        "train.improve_every=1", "train.fit_first=true",
+                                        "train.reset_each_epoch=false", "opc.transition=learned",
+                                        "opc.rollouts=10", "opc.horizon=[0, 2, 1, 3]",
+                                        "data.forget=steps", "data.real_ratio=0.05", NULL});
+    assert_true(metric(dir, "fits") == 4);
+    assert_true(metric(dir, "rollouts") == 40);
+    assert_true(metric(dir, "updates") == 20);
+    assert_true(metric(dir, "horizon") == 2); /* in epoch 1, counted from 0 */
+    /* First in, first out: as many as full rollouts of this horizon would make, at most. */
+    assert_true(metric(dir, "imagined") <= 2 * 10 * 4);
+    /* What runs on is not recorded yet. */
+    assert_true(metric(dir, "recorded") <= metric(dir, "total_steps"));
+}
+
+static void replay_is_sac_without_a_model(void **state)
+{
+    char dir[OPC_PATH];
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    train_in(dir, (const char *const[]){"opc.transition=replay", "train.improve_every=1",
+                                        "train.least_steps=50", NULL});
+    assert_true(metric(dir, "fits") == 0);
+    assert_true(metric(dir, "rollouts") == 0);
+    assert_true(metric(dir, "imagined") == 0);
+    assert_true(isnan(metric(dir, "learned_1")));
+    assert_true(metric(dir, "updates") > 0);
+}
+
+static void no_update_comes_before_enough_is_recorded(void **state)
+{
+    char dir[OPC_PATH];
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    train_in(dir, (const char *const[]){"train.least_steps=1000", NULL});
+    assert_true(metric(dir, "updates") == 0);
+    assert_true(isnan(metric(dir, "q")));
+}
+
+static void imagined_data_can_be_emptied_before_each_simulation(void **state)
+{
+    char dir[OPC_PATH];
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    train_in(dir, (const char *const[]){"data.reset=true", "data.retain=50",
+                                        "train.simulate_every=10", "train.fit_every=10", NULL});
+    assert_true(metric(dir, "imagined") < 103);
+    assert_true(metric(dir, "rollouts") * 3 >= 200);
+}
+
+static void an_evaluation_need_not_come_every_epoch(void **state)
+{
+    char dir[OPC_PATH];
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    train_in(dir, (const char *const[]){"eval.every=2", "train.epochs=3", NULL});
+    assert_true(metric(dir, "eval_return") >= 1); /* the last is always evaluated */
+}
+
+/* ---- the policy afterwards ------------------------------------------------------------------- */
+
+static void the_policy_of_a_run_can_be_loaded_and_evaluated(void **state)
+{
+    char dir[OPC_PATH];
+    struct opc_agent *agent;
+    struct opc_evaluation e, again;
+    struct opc_err err;
+    float s[4] = {0.01f, -0.02f, 0, 0.1f}, a;
+    double returns[3];
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    train_in(dir, (const char *const[]){NULL});
+    assert_ok(opc_policy_load(dir, &agent, &err), &err);
+    opc_agent_act(agent, 1, s, false, NULL, &a);
+    assert_true(a >= -1 && a <= 1);
+    opc_agent_destroy(agent);
+    assert_ok(opc_evaluate_run(dir, 3, 9, false, 1, &e, returns, &err), &err);
+    assert_ok(opc_evaluate_run(dir, 3, 9, false, 2, &again, NULL, &err), &err);
+    assert_same_bits(&e, &again, sizeof e);
+    assert_int_equal(e.episodes, 3);
+    assert_true(fabs(e.mean - (returns[0] + returns[1] + returns[2]) / 3) < 1e-9);
+    assert_true(e.least <= e.mean && e.mean <= e.most);
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+struct place {
+    const char *dir;
+    struct opc_config *config;
+};
+
+static int whole_run(void *ctx, struct opc_err *err)
+{
+    const struct place *p = ctx;
+    const struct opc_train_plan plan = {.dir = p->dir, .threads = 1};
+    test_remove(p->dir);
+    return opc_train(p->config, &plan, err);
+}
+
+static void a_run_survives_lack_of_memory(void **state)
+{
+    char dir[OPC_PATH];
+    struct opc_err err;
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    struct place p = {.dir = dir};
+    assert_ok(tiny("train.epochs=1", &p.config, &err), &err);
+    assert_survives_lack_of_memory(whole_run, &p);
+    opc_config_destroy(p.config);
+}
+
+/* A failure is reported, except where the log cannot be written: that does not end a run. */
+static void a_run_survives_files_that_fail(void **state)
+{
+    char dir[OPC_PATH];
+    struct opc_err err = {0};
+    int failures = 0;
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    struct place p = {.dir = dir};
+    assert_ok(tiny("train.epochs=1", &p.config, &err), &err);
+    for (long k = 1;; k++) {
+        err = (struct opc_err){0};
+        opc_fault_system(k);
+        const int code = whole_run(&p, &err);
+        const bool all_tried = opc_fault_pending();
+        opc_fault_system(0);
+        failures += code != OPC_OK;
+        assert_true(code == OPC_OK || (err.code == (enum opc_code)code && *err.text));
+        if (all_tried)
+            break;
+    }
+    assert_true(failures > 20);
+    opc_config_destroy(p.config);
+}
+
+static int resume(void *ctx, struct opc_err *err)
+{
+    const struct place *p = ctx;
+    const struct opc_train_plan plan = {.dir = p->dir, .resume = true, .threads = 1};
+    return opc_train(p->config, &plan, err);
+}
+
+/* Whatever fails while a run is brought back, the checkpoint is still there for the next try. */
+static void a_resumed_run_survives_lack_of_memory(void **state)
+{
+    char dir[OPC_PATH];
+    struct opc_err err;
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    struct place p = {.dir = dir};
+    assert_ok(tiny("train.reset_each_epoch=false", &p.config, &err), &err);
+    assert_ok(whole_run(&p, &err), &err);
+    assert_survives_lack_of_memory(resume, &p);
+    opc_config_destroy(p.config);
+}
+
+static bool at_once(void *ctx)
+{
+    return ++*(int *)ctx > 5;
+}
+
+static void a_stopped_run_says_so(void **state)
+{
+    (void)state;
+    struct opc_config *config = NULL;
+    struct opc_err err;
+    int asked = 0;
+    assert_ok(tiny(NULL, &config, &err), &err);
+    const struct opc_train_plan plan = {.threads = 1, .stop = at_once, .ctx = &asked};
+    assert_int_equal(opc_train(config, &plan, &err), OPC_ESTOPPED);
+    opc_config_destroy(config);
+}
+
+#define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
+
+int main(void)
+{
+    /* Thousands of files that are synced: memory is the better place for them. */
+    if (!getenv("TMPDIR") && access("/dev/shm", W_OK) == 0)
+        setenv("TMPDIR", "/dev/shm", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_without_a_directory_trains_and_tells),
+        WITH_DIR(the_papers_loop_does_everything_once_an_epoch),
+        WITH_DIR(the_original_loop_fits_before_and_improves_after_each_step),
+        WITH_DIR(replay_is_sac_without_a_model),
+        WITH_DIR(no_update_comes_before_enough_is_recorded),
+        WITH_DIR(imagined_data_can_be_emptied_before_each_simulation),
+        WITH_DIR(an_evaluation_need_not_come_every_epoch),
+        WITH_DIR(the_policy_of_a_run_can_be_loaded_and_evaluated),
+        WITH_DIR(a_run_survives_lack_of_memory),
+        WITH_DIR(a_run_survives_files_that_fail),
+        WITH_DIR(a_resumed_run_survives_lack_of_memory),
+        cmocka_unit_test(a_stopped_run_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
