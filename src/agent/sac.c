@@ -180,17 +180,13 @@ static void act_better(struct sac *c, int p0, int p1, struct opc_arena *scratch)
     opc_arena_rewind(scratch, mark);
 }
 
-static int cut(int all, int parts, int part)
-{
-    return (int)((long)all * part / parts);
-}
-
 static void rows_part(void *ctx, int first, int end, int worker)
 {
     struct sac *c = ctx;
     struct opc_arena *scratch = &c->scratch[worker];
     for (int i = first; i < end; i++) {
-        const int p0 = cut(c->panels, c->threads, i), p1 = cut(c->panels, c->threads, i + 1);
+        const int p0 = opc_cut(c->panels, c->threads, i),
+                  p1 = opc_cut(c->panels, c->threads, i + 1);
         if (p0 == p1)
             continue;
         const size_t mark = scratch->used;
@@ -210,7 +206,8 @@ static void learn(const struct sac *c, const struct opc_mlp *net, int member, in
                   struct opc_mlp *target)
 {
     const struct opc_layer *layer = &net->layer[l];
-    const int o0 = cut(layer->out, c->threads, part), o1 = cut(layer->out, c->threads, part + 1);
+    const int o0 = opc_cut(layer->out, c->threads, part),
+              o1 = opc_cut(layer->out, c->threads, part + 1);
     if (o0 == o1)
         return;
     const size_t base = (size_t)member * net->each, ld = (size_t)layer->ld;

@@ -23,6 +23,12 @@ int opc_pool_threads(const struct opc_pool *); /* a NULL pool is the calling thr
  * within a chunk. Nothing is allocated. */
 void opc_pool_each(struct opc_pool *, int items, int per_chunk, opc_chunk_fn *fn, void *ctx);
 
+/* Where part `part` begins when `all` things are cut into `parts` runs of nearly equal length. */
+static inline int opc_cut(int all, int parts, int part)
+{
+    return (int)((long)all * part / parts);
+}
+
 int opc_processors(void); /* this process may run on */
 
 #endif

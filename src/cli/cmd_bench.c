@@ -5,6 +5,7 @@
  * same threads, so that work and peak see the same weather. The best block counts; the median
  * tells how steady the machine was. Only useful arithmetic is counted: no padding, no bookkeeping,
  * no activation. */
+#include "base/clock.h"
 #include "base/pool.h"
 #include "cli/bench.h"
 #include "cli/command.h"
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define OPTIONS(X)                                                                                 \
     X(INT, obs, "17", 1, 4096, "numbers in an observation")                                        \
@@ -35,13 +35,6 @@ static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 /* ---- measuring
  * ----------------------------------------------------------------------------------- */
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void burn_one(void *ctx, int first, int end, int worker)
 {
     (void)worker;
@@ -55,9 +48,9 @@ static void burn_one(void *ctx, int first, int end, int worker)
 static double burn_block(struct opc_pool *pool, double *done)
 {
     const int threads = opc_pool_threads(pool);
-    const double start = now();
+    const double start = opc_now();
     opc_pool_each(pool, threads, 1, burn_one, done);
-    const double took = now() - start;
+    const double took = opc_now() - start;
     double sum = 0.0;
     for (int i = 0; i < threads; i++)
         sum += done[i * 8];
@@ -103,20 +96,20 @@ int opc_bench_measure(struct opc_bench *b, const struct opc_bench_work *w, struc
     }
     /* A block is long enough for the clock, and short enough to fall between disturbances. */
     int code = w->run(w->ctx, err);
-    double start = now();
+    double start = opc_now();
     code = code ? code : w->run(w->ctx, err);
-    const double once = now() - start;
+    const double once = opc_now() - start;
     const int repeat = once < 2e-3 ? (int)(2e-3 / (once + 1e-9)) + 1 : 1;
     int n = 0;
     double peak = 0.0;
-    const double end = now() + b->seconds;
-    while (!code && (n < 3 || (now() < end && n < MOST_BLOCKS))) {
+    const double end = opc_now() + b->seconds;
+    while (!code && (n < 3 || (opc_now() < end && n < MOST_BLOCKS))) {
         const double rate = burn_block(b->pool, done);
         peak = rate > peak ? rate : peak;
-        start = now();
+        start = opc_now();
         for (int i = 0; i < repeat && !code; i++)
             code = w->run(w->ctx, err);
-        block[n++] = (now() - start) / repeat;
+        block[n++] = (opc_now() - start) / repeat;
     }
     if (!code) {
         qsort(block, (size_t)n, sizeof *block, ascending);
@@ -140,9 +133,9 @@ int opc_bench_once(struct opc_bench *b, const struct opc_bench_work *w, struct o
             peak = rate > peak ? rate : peak;
         }
         if (!after) {
-            const double start = now();
+            const double start = opc_now();
             code = w->run(w->ctx, err);
-            took = now() - start;
+            took = opc_now() - start;
         }
     }
     if (!code)
@@ -181,15 +174,15 @@ static int machine(struct opc_bench *b, struct opc_err *err)
     } else {
         memset(c.from, 1, (size_t)b->threads * each);
         double peak = 0.0, bytes = 0.0;
-        const double end = now() + (b->seconds < 0.3 ? b->seconds : 0.3);
+        const double end = opc_now() + (b->seconds < 0.3 ? b->seconds : 0.3);
         do {
             const double rate = burn_block(b->pool, done);
-            const double start = now();
+            const double start = opc_now();
             opc_pool_each(b->pool, b->threads, 1, copy_one, &c);
-            const double moved = 2.0 * (double)each * b->threads / (now() - start);
+            const double moved = 2.0 * (double)each * b->threads / (opc_now() - start);
             peak = rate > peak ? rate : peak;
             bytes = moved > bytes ? moved : bytes;
-        } while (now() < end);
+        } while (opc_now() < end);
         if (b->json)
             printf("{\"work\": \"machine\", \"threads\": %d, \"gflops\": %.6g, "
                    "\"copy_gb_per_s\": %.4g, \"backend\": \"%s\"}\n",

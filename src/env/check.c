@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "env/check.h"
 
+#include "base/clock.h"
 #include "opc/mem.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     REPEATED = 100, /* steps played twice to compare bits */
@@ -226,13 +226,6 @@ static int play(struct check *c, int most, struct opc_err *err)
     return code;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int opc_env_check_open(struct opc_env *env, uint64_t seed, int transitions,
                        struct opc_env_report *report, struct opc_err *err)
 {
@@ -250,10 +243,10 @@ int opc_env_check_open(struct opc_env *env, uint64_t seed, int transitions,
         code = check_repeats(&c, other, err);
     if (!code)
         code = check_time(&c, err);
-    const double start = now();
+    const double start = opc_now();
     while (!code && report->transitions < transitions)
         code = play(&c, transitions, err);
-    report->steps_per_second = (double)report->transitions / (now() - start);
+    report->steps_per_second = (double)report->transitions / (opc_now() - start);
     opc_env_close(other);
     free_check(&c);
     return code;

@@ -96,11 +96,6 @@ static void train_whole(struct opc_trainer *t, int member, int worker)
     }
 }
 
-static int cut(int all, int parts, int part)
-{
-    return (int)((long)all * part / parts);
-}
-
 static void first_call(void *ctx, int first, int end, int worker)
 {
     struct opc_trainer *t = ctx;
@@ -110,8 +105,8 @@ static void first_call(void *ctx, int first, int end, int worker)
             continue;
         }
         const int s = (i - t->whole) / t->threads, part = (i - t->whole) % t->threads;
-        const int p0 = cut(t->panels, t->threads, part);
-        const int p1 = cut(t->panels, t->threads, part + 1);
+        const int p0 = opc_cut(t->panels, t->threads, part);
+        const int p1 = opc_cut(t->panels, t->threads, part + 1);
         struct opc_tape *tape = t->tape[t->threads + s];
         if (p0 == p1)
             continue;
@@ -128,8 +123,8 @@ static void second_call(void *ctx, int first, int end, int worker)
     for (int i = first; i < end; i++) {
         const int s = i / t->threads, part = i % t->threads;
         for (int l = 0; l < e->net->shape.layers; l++) {
-            const int o0 = cut(e->net->layer[l].out, t->threads, part);
-            const int o1 = cut(e->net->layer[l].out, t->threads, part + 1);
+            const int o0 = opc_cut(e->net->layer[l].out, t->threads, part);
+            const int o1 = opc_cut(e->net->layer[l].out, t->threads, part + 1);
             if (o0 == o1)
                 continue;
             opc_mlp_gradient_part(e->net, l, o0, o1, t->rows, t->tape[t->threads + s],

@@ -229,19 +229,14 @@ struct pass {
     size_t dxs;
 };
 
-static int cut(int panels, int parts, int part)
-{
-    return (int)((long)panels * part / parts);
-}
-
 static void forward_chunk(void *ctx, int first, int end, int worker)
 {
     (void)worker;
     const struct pass *s = ctx;
     for (int i = first; i < end; i++) {
         const int m = i / s->parts, part = i % s->parts;
-        opc_mlp_forward_part(s->net, m, cut(s->panels, s->parts, part),
-                             cut(s->panels, s->parts, part + 1), s->tape[m]);
+        opc_mlp_forward_part(s->net, m, opc_cut(s->panels, s->parts, part),
+                             opc_cut(s->panels, s->parts, part + 1), s->tape[m]);
     }
 }
 
@@ -251,7 +246,8 @@ static void backward_chunk(void *ctx, int first, int end, int worker)
     const struct pass *s = ctx;
     for (int i = first; i < end; i++) {
         const int m = i / s->parts, part = i % s->parts;
-        const int p0 = cut(s->panels, s->parts, part), p1 = cut(s->panels, s->parts, part + 1);
+        const int p0 = opc_cut(s->panels, s->parts, part),
+                  p1 = opc_cut(s->panels, s->parts, part + 1);
         opc_mlp_backward_part(s->net, m, p0, p1, s->tape[m]);
         if (s->dx)
             opc_mlp_inputs_part(s->net, m, p0, p1, 0, s->net->layer[0].in, s->tape[m],
