@@ -337,7 +337,7 @@ static void every_type_is_listed_once_and_has_a_page(void **state)
         for (int i = 0; i < n; i++)
             assert_string_not_equal(type->name, opc_env_type_at(i)->name);
     }
-    assert_int_equal(n, OPC_WITH_MUJOCO ? 15 : 4);
+    assert_int_equal(n, 4 + (OPC_WITH_MUJOCO ? 11 : 0) + (OPC_WITH_BULLET ? 11 : 0));
     assert_null(opc_env_type_at(-1));
     assert_null(opc_env_type_at(n + 1));
 }

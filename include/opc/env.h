@@ -166,7 +166,8 @@ struct opc_env_type {
     double blur;
     /* NULL: nothing to see. */
     void (*draw)(const struct opc_env *, struct opc_scene *);
-    /* NULL: there is no engine. Step without any check, for measuring what the checks cost. */
+    /* NULL: there is no engine. The engine's part of a step without any check, for measuring what
+     * we add; it need not fill `out`. */
     void (*bare)(struct opc_env *, const double *action, struct opc_outcome *);
 };
 

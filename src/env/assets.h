@@ -6,6 +6,8 @@
 #ifndef OPC_ENV_ASSETS_H
 #define OPC_ENV_ASSETS_H
 
+#include "opc/err.h"
+
 #include <stddef.h>
 
 struct opc_asset {
@@ -17,5 +19,16 @@ struct opc_asset {
 extern const struct opc_asset opc_assets[];
 
 const struct opc_asset *opc_asset_find(const char *name); /* NULL: there is none of that name */
+
+/* A model for reading: the file of that name in the folder $OPC_MODELS, if that is set, or else the
+ * one compiled in. close returns `code`, and puts the folder in front of a failure's message. */
+struct opc_model_text {
+    const char *text; /* a zero byte follows the last */
+    size_t size;
+    char *own;          /* what must be freed */
+    const char *folder; /* NULL: compiled in */
+};
+int opc_model_open(const char *name, struct opc_model_text *out, struct opc_err *err);
+int opc_model_close(struct opc_model_text *, int code, struct opc_err *err);
 
 #endif

@@ -23,6 +23,9 @@ enum { ANALYTIC = sizeof analytic / sizeof *analytic };
 #if !OPC_WITH_MUJOCO
 const struct opc_env_type opc_mujoco_types[] = {{0}};
 #endif
+#if !OPC_WITH_BULLET
+const struct opc_env_type opc_bullet_types[] = {{0}};
+#endif
 
 /* Engines by the prefix of their tasks, and what to install when a build lacks one. */
 static const struct {
@@ -30,16 +33,20 @@ static const struct {
     bool here;
 } engines[] = {
     {"mujoco:", "MuJoCo", "libmujoco-dev", OPC_WITH_MUJOCO},
+    {"bullet:", "Bullet", "libbullet-dev", OPC_WITH_BULLET},
     {NULL, NULL, NULL, false},
 };
 
 const struct opc_env_type *opc_env_type_at(int i)
 {
+    static const struct opc_env_type *const lists[] = {opc_mujoco_types, opc_bullet_types};
     if (i < ANALYTIC)
         return i < 0 ? NULL : analytic[i];
-    for (int k = ANALYTIC; opc_mujoco_types[k - ANALYTIC].name; k++)
-        if (k == i)
-            return &opc_mujoco_types[k - ANALYTIC];
+    i -= ANALYTIC;
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+        for (const struct opc_env_type *type = lists[k]; type->name; type++)
+            if (i-- == 0)
+                return type;
     return NULL;
 }
 

@@ -15,8 +15,6 @@
 #include "env/mujoco.h"
 
 #include "base/crc.h"
-#include "base/file.h"
-#include "base/text.h"
 #include "env/assets.h"
 #include "env/mujoco_tasks.h"
 #include "env/types.h"
@@ -89,29 +87,7 @@ int opc_mujoco_guarded(void (*work)(void *), void *ctx, struct opc_err *err)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-enum { LARGEST_FILE = 1 << 24 };
 enum { LARGEST = 32 }; /* degrees of freedom and actuators of any task */
-
-/* The text of a model file: from a folder, or compiled in. *own is set when it must be freed. */
-static int find_text(const char *folder, const char *file, const char **text, size_t *size,
-                     char **own, struct opc_err *err)
-{
-    *own = NULL;
-    if (folder) {
-        char path[OPC_PATH];
-        int code = opc_path_join(path, folder, file, err);
-        if (!code)
-            code = opc_file_read(path, LARGEST_FILE, own, size, err);
-        *text = *own;
-        return code;
-    }
-    const struct opc_asset *asset = opc_asset_find(file);
-    if (!asset)
-        return opc_fail(err, OPC_EBUG, "no model %s was compiled in", file);
-    *text = (const char *)asset->data;
-    *size = asset->size;
-    return OPC_OK;
-}
 
 struct loading {
     const char *file, *text;
@@ -174,18 +150,16 @@ int opc_mujoco_load(const char *file, mjModel **out, uint32_t *hash, struct opc_
         return opc_fail(err, OPC_EABSENT,
                         "built for MuJoCo version number %d, but %d was loaded; build again",
                         mjVERSION_HEADER, mj_version());
-    const char *folder = getenv("OPC_MODELS");
-    folder = folder && *folder ? folder : NULL;
+    struct opc_model_text source;
     struct loading l = {.file = file};
-    char *own;
-    int code = find_text(folder, file, &l.text, &l.size, &own, err);
+    int code = opc_model_open(file, &source, err);
+    l.text = source.text;
+    l.size = source.size;
     if (!code)
         code = compile(&l, err);
-    if (code && folder)
-        opc_within(err, "OPC_MODELS=%s (unset it to use the models compiled in)", folder);
     if (!code && hash)
         *hash = opc_crc32c(0, l.text, l.size);
-    opc_free(own);
+    code = opc_model_close(&source, code, err);
     if (!code)
         *out = l.model;
     return code;

@@ -7,7 +7,8 @@
 
 extern const struct opc_env_type opc_env_linear1d, opc_env_double_integrator, opc_env_pendulum,
     opc_env_cartpole;
-extern const struct opc_env_type opc_mujoco_types[]; /* ends with a type without a name */
+/* Each ends with a type without a name, which is all there is in a build without the engine. */
+extern const struct opc_env_type opc_mujoco_types[], opc_bullet_types[];
 
 /* The two ways to observe an angle, and neither: as the task has it. */
 enum opc_angle { OPC_ANGLE_AS_IS, OPC_ANGLE_SINCOS, OPC_ANGLE_RAW };

@@ -99,11 +99,74 @@ expect 1 '^opc: env: cannot write nowhere/x.csv: No such file' \
     "$OPC" env trace linear1d --actions two --out nowhere/x.csv
 expect 1 'No space left' sh -c "'$OPC' env trace linear1d --actions two >/dev/full"
 
-if grep -q '^OPC_WITH_MUJOCO:BOOL=OFF' "$BUILD/CMakeCache.txt"; then
+without() { # PART
+    grep -q "^OPC_WITH_$1:BOOL=OFF" "$BUILD/CMakeCache.txt"
+}
+
+# ---- Bullet ------------------------------------------------------------------------------------------
+golden=$SRC/tests/golden/bullet
+bullet() {
+    for task in hopper walker2d_rs; do
+        columns=$([ $task = hopper ] && echo 1-3 || echo 1-6)
+        cut -d, -f"$columns" "$golden/actions.csv" >actions
+        "$OPC" env trace bullet:$task --actions actions --state "$golden/$task/state.csv" >got.csv
+        same_trace "$golden/$task/trace.csv" got.csv
+    done
+    cut -d, -f1 "$golden/actions.csv" >actions
+    "$OPC" env trace 'bullet:inverted_pendulum_rs?constants=roboschool' --actions actions \
+        --state "$golden/inverted_pendulum_roboschool/state.csv" >got.csv
+    same_trace "$golden/inverted_pendulum_roboschool/trace.csv" got.csv
+
+    expect 0 '^bullet:ant_truncated_obs  *27  *8  *1000
+^bullet:half_cheetah_rs  *26  *6  *1000
+^bullet:inverted_pendulum  *4  *1  *1000' "$OPC" env list
+    expect 0 '^  full state   12 numbers: all positions, then all velocities
+^  engine       Bullet [0-9]
+^  model        bullet/hopper.robot, CRC-32C [0-9a-f]\{8\}$' "$OPC" env show bullet:hopper
+    expect 0 '^  angles       cosine o2, sine o3
+^  arguments    constants=pybullet|roboschool (pybullet): numbers of' \
+        "$OPC" env show bullet:inverted_pendulum_rs
+    for task in inverted_pendulum 'inverted_pendulum?angle=sincos' inverted_pendulum_rs \
+        'inverted_pendulum_rs?angle=raw' hopper; do
+        expect 0 "^bullet:$task is sound
+^  termination  imagined agrees with step" "$OPC" env check "bullet:$task" --transitions 500
+    done
+    expect 0 '^bullet:walker2d  *[0-9.]*  *[0-9.]*  *[0-9.]*  *[0-9.]*$' \
+        "$OPC" env bench bullet:walker2d --seconds 0.05
+    expect 2 "^opc: env: no environment is called 'bullet:hoper'; did you mean bullet:hopper?\$" \
+        "$OPC" env show bullet:hoper
+    expect 2 '^opc: env: bullet:ant?angle=raw: there is no angle in its observation' \
+        "$OPC" env show 'bullet:ant?angle=raw'
+    expect 2 '^opc: env: two:1: 1 numbers, but an action has 3$' \
+        "$OPC" env trace bullet:hopper --actions two
+
+    printf '0,0,0,1e7,0,0,0,0,0,0,0,0\n' >wild
+    cut -d, -f1-3 "$golden/actions.csv" >actions
+    expect 5 '^opc: env: bullet:hopper: start: number 3 of the state is 1e+07; below 1e6 would do$' \
+        "$OPC" env trace bullet:hopper --state wild --actions actions --out no.csv
+    [ ! -e no.csv ]
+
+    mkdir -p robots/bullet
+    expect 1 '^opc: env: bullet:hopper: OPC_MODELS=robots (unset it to use the models compiled in): cannot' \
+        env OPC_MODELS=robots "$OPC" env show bullet:hopper
+    sed 's/^    com 0 0 1.25$/    com 0 0 high/' "$SRC/models/bullet/hopper.robot" >robots/bullet/hopper.robot
+    expect 2 "bullet/hopper.robot:27: 'high' is not a number; com takes 3\$" \
+        env OPC_MODELS=robots "$OPC" env show bullet:hopper
+}
+if without BULLET; then
+    expect 1 '^opc: env: bullet:hopper needs Bullet, which this build lacks; install libbullet-dev' \
+        "$OPC" env show bullet:hopper
+else
+    bullet
+fi
+
+if without MUJOCO; then
     expect 1 '^opc: env: mujoco:hopper needs MuJoCo, which this build lacks; install libmujoco-dev' \
         "$OPC" env show mujoco:hopper
     expect 1 '^opc: env: pictures need MuJoCo, which this build lacks' \
         "$OPC" env render pendulum -o x.png
+    without BULLET || expect 1 '^opc: env: pictures need MuJoCo, which this build lacks' \
+        "$OPC" env render bullet:hopper -o x.png
     exit 0
 fi
 
@@ -168,6 +231,13 @@ expect 0 '^wrote reach.mp4: 6 pictures$' "$OPC" env render mujoco:reacher -o rea
 looks_like reach.mp4 h264,64,48
 expect 0 '^wrote swing.gif: ' "$OPC" env render pendulum --out swing.gif --steps 6 --size 64x48
 looks_like swing.gif gif,64,48
+if ! without BULLET; then
+    expect 0 '^wrote ant.png$' "$OPC" env render bullet:ant -o ant.png --steps 5 --size 96x64
+    looks_like ant.png png,96,64
+    expect 0 '^wrote pole.png$' "$OPC" env render 'bullet:inverted_pendulum?angle=sincos' \
+        -o pole.png --steps 5 --size 96x64
+    [ "$(wc -c <pole.png)" -gt 1000 ]
+fi
 expect 0 '^wrote recorded.png$' "$OPC" env render mujoco:half_cheetah -o recorded.png --size 64x48 \
     --actions "$golden/half_cheetah/actions.csv" \
     --state "$golden/half_cheetah/perturbed_state.csv"

@@ -44,6 +44,7 @@ only cairo src/study/draw.c
 only microhttpd.h src/web/http.c
 only dlfcn.h src/run/plugin.c src/env/mujoco_render.c
 word pthread_create src/base/pool.c
+cpp src/env/bullet_shim.cpp
 END
     # What C and POSIX bring, and glibc's few: everything else is a third party and needs a line.
     for header in assert complex ctype errno fenv float inttypes limits locale math setjmp signal \
@@ -69,6 +70,7 @@ findings() (
             if ($1 == "rank") rank[$2] = $3
             if ($1 == "public") public[$2] = $3
             if ($1 == "system") system_header[$2] = 1
+            if ($1 == "cpp") cpp = $2
             if ($1 == "only" || $1 == "word") {
                 allowed = ""
                 for (i = 3; i <= NF; i++) allowed = allowed " " $i
@@ -87,6 +89,7 @@ findings() (
             if (installed && layer == "")
                 bad("this public header has no layer: add it to tests/program/layers.sh")
             else if (!(layer in rank)) bad("there is no layer " layer)
+            if (FILENAME ~ /\.cpp$/ && FILENAME != cpp) bad("C++ belongs in " cpp)
         }
         {
             for (w in word)
@@ -119,6 +122,7 @@ findings() (
                 if (!index(only[owner], " " FILENAME " ")) bad("<" name "> belongs in" only[owner])
                 next
             }
+            if (FILENAME == cpp && name !~ /\./) next # the library of C++
             for (s in system_header) if (name == s || (s ~ /\/$/ && starts(name, s))) next
             bad("<" name "> is unknown: a third party gets one file and a line in layers.sh")
         }
@@ -143,6 +147,7 @@ plant src/num/good.c '#include "base/text.h"
 #include "opc/err.h"
 #include <math.h>
 #include <sys/stat.h>'
+plant src/env/bullet_shim.cpp '#include <vector>'
 plant src/opc/good.c '#include "opc/private.h"
 #include "opc/transition.h"
 #include "model/ensemble.h"'
@@ -160,6 +165,7 @@ plant src/num/where.c '#include "nowhere/gemm.h"'
 plant src/agent/engine.c '#include <mujoco/mujoco.h>'
 plant src/agent/other.c '#include <glib.h>'
 plant src/agent/thread.c 'int x = pthread_create(&t, 0, f, 0);'
+plant src/agent/other.cpp '#include <math.h>'
 plant src/misc/file.c 'int x;'
 plant include/opc/rng.h '#include "base/text.h"'
 plant include/opc/stray.h 'int x;'
@@ -172,10 +178,11 @@ caught 'src/num/where.c:1: nowhere/gemm.h is in no layer'
 caught 'src/agent/engine.c:1: <mujoco/mujoco.h> belongs in src/env/mujoco.c'
 caught 'src/agent/other.c:1: <glib.h> is unknown'
 caught 'src/agent/thread.c:1: pthread_create belongs in src/base/pool.c'
+caught 'src/agent/other.cpp:1: C++ belongs in src/env/bullet_shim.cpp'
 caught 'src/misc/file.c:1: there is no layer misc'
 caught 'include/opc/rng.h:1: a public header includes base/text.h'
 caught 'include/opc/stray.h:1: this public header has no layer'
-[ "$(printf '%s\n' "$found" | wc -l)" = 11 ] || {
+[ "$(printf '%s\n' "$found" | wc -l)" = 12 ] || {
     echo "layers.sh found more than was planted: $found"
     exit 1
 }
