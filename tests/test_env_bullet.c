@@ -40,7 +40,9 @@ enum { MOST_OBS = 111, MOST_ACT = 8, MOST_STATE = 18, STEPS = 200 };
 const char *__lsan_default_suppressions(void); /* NOLINT(bugprone-reserved-identifier) */
 const char *__lsan_default_suppressions(void)  /* NOLINT(bugprone-reserved-identifier) */
 {
-    return "leak:opc_bullet_create\nleak:namespace)::take(\n";
+    return "leak:opc_bullet_create\n"
+           "leak:namespace)::take(\n" /* the name with llvm-symbolizer, and without */
+           "leak:^take$\n";
 }
 
 static struct opc_env *open_env(const char *spec)

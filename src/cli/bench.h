@@ -24,6 +24,7 @@ struct opc_bench_work {
     double flops;      /* useful ones of one run; 0: not counted */
     int (*run)(void *ctx, struct opc_err *err);
     void *ctx;
+    double bytes; /* moved by one run; 0: not counted */
 };
 
 /* Measures for b->seconds and prints the line. */

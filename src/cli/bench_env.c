@@ -17,9 +17,10 @@ int opc_bench_env(struct opc_bench *b, struct opc_err *err)
         if (code)
             return code;
         if (b->json)
-            printf("{\"work\": \"env %s\", \"threads\": 1, \"median_ms\": %.6g, \"per_s\": %.6g, "
-                   "\"of_bare_engine\": %.4g}\n",
-                   type->name, speed.us * 1e-3, 1e6 / speed.us, speed.ratio);
+            printf("{\"work\": \"env %s\", \"obs\": 0, \"act\": 0, \"hidden\": 0, \"batch\": 1, "
+                   "\"threads\": 1, \"best_ms\": %.6g, \"median_ms\": %.6g, \"per_s\": %.6g, "
+                   "\"gflops\": 0, \"roofline_fraction\": 0, \"of_bare_engine\": %.4g}\n",
+                   type->name, speed.us * 1e-3, speed.us * 1e-3, 1e6 / speed.us, speed.ratio);
         else if (speed.bare_us > 0)
             printf("%-38s %21.4g %11.5g   %.3f of the bare engine\n", type->name, speed.us * 1e-3,
                    1e6 / speed.us, speed.ratio);

@@ -127,7 +127,12 @@ static int one_layer(struct opc_bench *b, int in, int out, struct opc_err *err)
     for (size_t i = 0; !code && i < sizeof products / sizeof *products; i++) {
         char name[64];
         snprintf(name, sizeof name, "gemm %d->%d %s", in, out, products[i].name);
-        struct opc_bench_work w = {name, out, b->batch, products[i].flops, products[i].run, &l};
+        struct opc_bench_work w = {.name = name,
+                                   .hidden = out,
+                                   .batch = b->batch,
+                                   .flops = products[i].flops,
+                                   .run = products[i].run,
+                                   .ctx = &l};
         code = opc_bench_measure(b, &w, err);
     }
     opc_arena_destroy(&a);
@@ -212,13 +217,13 @@ int opc_bench_fit(struct opc_bench *b, struct opc_err *err)
         const int h = config.hidden.at[0];
         char name[64];
         snprintf(name, sizeof name, "fit %d x %dx%d", config.members, config.hidden.n, h);
-        struct opc_bench_work w = {
-            name,
-            h,
-            m.batch,
-            config.members * (double)m.batch * opc_bench_fit_flops(in, h, config.hidden.n, 2 * dim),
-            run_fit,
-            &m};
+        struct opc_bench_work w = {.name = name,
+                                   .hidden = h,
+                                   .batch = m.batch,
+                                   .flops = config.members * (double)m.batch *
+                                            opc_bench_fit_flops(in, h, config.hidden.n, 2 * dim),
+                                   .run = run_fit,
+                                   .ctx = &m};
         code = opc_bench_measure(b, &w, err);
     }
     opc_trainer_destroy(m.trainer);

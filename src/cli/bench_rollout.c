@@ -156,8 +156,12 @@ int opc_bench_rollout(struct opc_bench *b, struct opc_err *err)
         if (!code) {
             char name[64];
             snprintf(name, sizeof name, "rollout %s", names[i]);
-            const struct opc_bench_work work = {
-                name, h, b->states, 2.0 * b->states * (policy + model), run_step, &w};
+            const struct opc_bench_work work = {.name = name,
+                                                .hidden = h,
+                                                .batch = b->states,
+                                                .flops = 2.0 * b->states * (policy + model),
+                                                .run = run_step,
+                                                .ctx = &w};
             code = opc_bench_measure(b, &work, err);
         }
         opc_transition_free(&w.transition);
@@ -265,14 +269,26 @@ int opc_bench_epoch(struct opc_bench *b, struct opc_err *err)
             PASSES * 7.0 * ((STEPS - hold) * opc_bench_fit_flops(in, 200, 4, out) + hold * model);
         const double simulate = STEPS * 5.0 * model + TRANSITIONS * (model + policy);
         const double improve = UPDATES * opc_bench_sac_flops(17, 6, HIDDEN, 256);
-        const struct opc_bench_work works[] = {
-            {"epoch fit (10 passes)", 200, STEPS, fit, run_fit, &e},
-            {"epoch simulate", 200, TRANSITIONS, simulate, run_simulate, &e},
-            {"epoch improve (updates)", HIDDEN, UPDATES, improve, run_improve, &e},
-            {"epoch whole", HIDDEN, STEPS, fit + simulate + improve, run_epoch, &e},
+        const struct {
+            const char *name;
+            int hidden, rows;
+            double flops;
+            int (*run)(void *, struct opc_err *);
+        } works[] = {
+            {"epoch fit (10 passes)", 200, STEPS, fit, run_fit},
+            {"epoch simulate", 200, TRANSITIONS, simulate, run_simulate},
+            {"epoch improve (updates)", HIDDEN, UPDATES, improve, run_improve},
+            {"epoch whole", HIDDEN, STEPS, fit + simulate + improve, run_epoch},
         };
-        for (size_t i = 0; !code && i < sizeof works / sizeof *works; i++)
-            code = opc_bench_once(&table1, &works[i], err);
+        for (size_t i = 0; !code && i < sizeof works / sizeof *works; i++) {
+            const struct opc_bench_work work = {.name = works[i].name,
+                                                .hidden = works[i].hidden,
+                                                .batch = works[i].rows,
+                                                .flops = works[i].flops,
+                                                .run = works[i].run,
+                                                .ctx = &e};
+            code = opc_bench_once(&table1, &work, err);
+        }
     }
     opc_imagined_destroy(e.imagined);
     opc_rollout_destroy(e.rollout);

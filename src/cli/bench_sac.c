@@ -74,8 +74,12 @@ static int one_width(struct opc_bench *b, struct store *s, int h, struct opc_err
     if (!code) {
         char name[64];
         snprintf(name, sizeof name, "sac 2x%d", h);
-        const struct opc_bench_work w = {
-            name, h, b->batch, opc_bench_sac_flops(b->obs, b->act, h, b->batch), run_update, s};
+        const struct opc_bench_work w = {.name = name,
+                                         .hidden = h,
+                                         .batch = b->batch,
+                                         .flops = opc_bench_sac_flops(b->obs, b->act, h, b->batch),
+                                         .run = run_update,
+                                         .ctx = s};
         code = opc_bench_measure(b, &w, err);
     }
     opc_agent_destroy(s->agent);

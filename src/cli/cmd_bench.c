@@ -73,12 +73,16 @@ static void print(const struct opc_bench *b, const struct opc_bench_work *w, dou
         printf("{\"work\": \"%s\", \"obs\": %d, \"act\": %d, \"hidden\": %d, \"batch\": %d, "
                "\"threads\": %d, \"best_ms\": %.6g, \"median_ms\": %.6g, \"per_s\": %.6g, "
                "\"gflops\": %.6g, \"roofline_fraction\": %.4g, \"peak_gflops\": %.6g, "
-               "\"backend\": \"%s\"}\n",
+               "\"gb_per_s\": %.4g, \"backend\": \"%s\"}\n",
                w->name, b->obs, b->act, w->hidden, w->batch, b->threads, best * 1e3, median * 1e3,
-               1.0 / best, gflops, fraction, peak * 1e-9, opc_kernels()->name);
+               1.0 / best, gflops, fraction, peak * 1e-9, w->bytes / best * 1e-9,
+               opc_kernels()->name);
     else if (w->flops > 0.0)
         printf("%-28s %8d %10.4g %10.4g %11.5g %9.1f %7.1f %%\n", w->name, w->batch, best * 1e3,
                median * 1e3, 1.0 / best, gflops, 100.0 * fraction);
+    else if (w->bytes > 0.0)
+        printf("%-28s %8d %10.4g %10.4g %11.5g %9.1f GB/s\n", w->name, w->batch, best * 1e3,
+               median * 1e3, 1.0 / best, w->bytes / best * 1e-9);
     else
         printf("%-28s %8d %10.4g %10.4g %11.5g\n", w->name, w->batch, best * 1e3, median * 1e3,
                1.0 / best);
@@ -161,42 +165,60 @@ static void copy_one(void *ctx, int first, int end, int worker)
         memcpy(c->to + (size_t)i * c->each, c->from + (size_t)i * c->each, c->each);
 }
 
+static int run_copy(void *ctx, struct opc_err *err)
+{
+    (void)err;
+    struct copy *c = ctx;
+    opc_pool_each(c->pool, opc_pool_threads(c->pool), 1, copy_one, c);
+    return OPC_OK;
+}
+
+struct burn {
+    struct opc_pool *pool;
+    double *done;
+};
+
+static int run_burn(void *ctx, struct opc_err *err)
+{
+    (void)err;
+    const struct burn *burn = ctx;
+    burn_block(burn->pool, burn->done);
+    return OPC_OK;
+}
+
 /* Peak multiply-add rate and memory bandwidth: the roof the rest is measured against. */
 static int machine(struct opc_bench *b, struct opc_err *err)
 {
-    const size_t each = (size_t)32 << 20;
-    struct copy c = {b->pool, opc_alloc((size_t)b->threads, each),
-                     opc_alloc((size_t)b->threads, each), each};
-    double *done = opc_alloc((size_t)b->threads * 8, sizeof *done);
+    const size_t each = (size_t)32 << 20, threads = (size_t)b->threads;
+    struct opc_bench brief = *b;
+    brief.seconds = b->seconds < 0.3 ? b->seconds : 0.3;
+    struct copy c = {b->pool, opc_alloc(threads, each), opc_alloc(threads, each), each};
+    struct burn burn = {b->pool, opc_alloc(threads * 8, sizeof *burn.done)};
     int code = OPC_OK;
-    if (!c.from || !c.to || !done) {
+    if (!c.from || !c.to || !burn.done) {
         code = opc_fail(err, OPC_ENOMEM, "no room for 64 MB per thread to measure bandwidth");
     } else {
-        memset(c.from, 1, (size_t)b->threads * each);
-        double peak = 0.0, bytes = 0.0;
-        const double end = opc_now() + (b->seconds < 0.3 ? b->seconds : 0.3);
-        do {
-            const double rate = burn_block(b->pool, done);
-            const double start = opc_now();
-            opc_pool_each(b->pool, b->threads, 1, copy_one, &c);
-            const double moved = 2.0 * (double)each * b->threads / (opc_now() - start);
-            peak = rate > peak ? rate : peak;
-            bytes = moved > bytes ? moved : bytes;
-        } while (opc_now() < end);
-        if (b->json)
-            printf("{\"work\": \"machine\", \"threads\": %d, \"gflops\": %.6g, "
-                   "\"copy_gb_per_s\": %.4g, \"backend\": \"%s\"}\n",
-                   b->threads, peak * 1e-9, bytes * 1e-9, opc_kernels()->name);
-        else
-            printf("%d thread%s, backend %s: peak %.1f GFLOP/s of multiply-adds, %.1f GB/s "
-                   "copying memory\n\n%-28s %8s %10s %10s %11s %9s %9s\n",
-                   b->threads, b->threads > 1 ? "s" : "", opc_kernels()->name, peak * 1e-9,
-                   bytes * 1e-9, "work", "rows", "best ms", "median ms", "per second", "GFLOP/s",
-                   "of peak");
+        memset(c.from, 1, threads * each);
+        if (!b->json)
+            printf("%d thread%s, backend %s\n\n%-28s %8s %10s %10s %11s %9s %9s\n", b->threads,
+                   b->threads > 1 ? "s" : "", opc_kernels()->name, "work", "rows", "best ms",
+                   "median ms", "per second", "GFLOP/s", "of peak");
+        burn_block(b->pool, burn.done);
+        double flops = 0.0;
+        for (int i = 0; i < b->threads; i++)
+            flops += burn.done[i * 8];
+        const struct opc_bench_work peak = {
+            .name = "machine multiply-adds", .flops = flops, .run = run_burn, .ctx = &burn};
+        const struct opc_bench_work copy = {.name = "machine copies memory",
+                                            .bytes = 2.0 * (double)each * b->threads,
+                                            .run = run_copy,
+                                            .ctx = &c};
+        code = opc_bench_measure(&brief, &peak, err);
+        code = code ? code : opc_bench_measure(&brief, &copy, err);
     }
     opc_free(c.from);
     opc_free(c.to);
-    opc_free(done);
+    opc_free(burn.done);
     return code;
 }
 

@@ -357,9 +357,11 @@ static void choose_elites(struct opc_predictor *p, const double *error)
 {
     bool taken[OPC_MEMBERS] = {false};
     for (int i = 0; i < p->elites; i++) {
-        int best = -1;
-        for (int m = 0; m < p->members; m++)
-            if (!taken[m] && (best < 0 || error[m] < error[best]))
+        int best = 0;
+        while (taken[best])
+            best++;
+        for (int m = best + 1; m < p->members; m++)
+            if (!taken[m] && error[m] < error[best])
                 best = m;
         taken[best] = true;
         p->elite[i] = best;
