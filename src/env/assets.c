@@ -41,11 +41,10 @@ int opc_model_open(const char *name, struct opc_model_text *out, struct opc_err 
     return OPC_OK;
 }
 
-int opc_model_close(struct opc_model_text *m, int code, struct opc_err *err)
+void opc_model_close(struct opc_model_text *m, int code, struct opc_err *err)
 {
     if (code && m->folder)
         opc_within(err, "OPC_MODELS=%s (unset it to use the models compiled in)", m->folder);
     opc_free(m->own);
     *m = (struct opc_model_text){0};
-    return code;
 }

@@ -21,7 +21,7 @@ extern const struct opc_asset opc_assets[];
 const struct opc_asset *opc_asset_find(const char *name); /* NULL: there is none of that name */
 
 /* A model for reading: the file of that name in the folder $OPC_MODELS, if that is set, or else the
- * one compiled in. close returns `code`, and puts the folder in front of a failure's message. */
+ * one compiled in. close puts the folder in front of the message if `code` is a failure. */
 struct opc_model_text {
     const char *text; /* a zero byte follows the last */
     size_t size;
@@ -29,6 +29,6 @@ struct opc_model_text {
     const char *folder; /* NULL: compiled in */
 };
 int opc_model_open(const char *name, struct opc_model_text *out, struct opc_err *err);
-int opc_model_close(struct opc_model_text *, int code, struct opc_err *err);
+void opc_model_close(struct opc_model_text *, int code, struct opc_err *err);
 
 #endif

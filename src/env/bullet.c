@@ -94,7 +94,8 @@ static int load(struct bullet *e, struct opc_err *err)
         code = find_parts(e, err);
     if (!code)
         e->env.model_hash = opc_crc32c(0, m.text, m.size);
-    return opc_model_close(&m, code, err);
+    opc_model_close(&m, code, err);
+    return code;
 }
 
 static void bullet_close(struct opc_env *env)

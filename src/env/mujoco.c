@@ -159,7 +159,7 @@ int opc_mujoco_load(const char *file, mjModel **out, uint32_t *hash, struct opc_
         code = compile(&l, err);
     if (!code && hash)
         *hash = opc_crc32c(0, l.text, l.size);
-    code = opc_model_close(&source, code, err);
+    opc_model_close(&source, code, err);
     if (!code)
         *out = l.model;
     return code;

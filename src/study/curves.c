@@ -66,7 +66,7 @@ static int read_table(struct opc_curve_run *r, const char *of, const char *over,
                       struct opc_err *err)
 {
     char path[OPC_PATH], *text;
-    int x, y, lines = 0;
+    int x = 0, y = 0, lines = 0;
     int code = opc_path_join(path, r->dir, "metrics.csv", err);
     if (!code)
         code = opc_file_read(path, MOST_BYTES, &text, NULL, err);
