@@ -17,6 +17,48 @@ static float *draws(void)
 
 /* normal.h's formula in double. The radius is known as well as u is: to half an ULP below 1, which
  * is 2^-25 / r in r; all else is worth a few ULP. */
+/* Counters whose low word overflows, and every lane another stream. */
+static void sixteen_blocks_at_once_are_the_blocks_one_by_one(void **state)
+{
+    (void)state;
+    struct opc_rng r = test_stream(1);
+    for (int trial = 0; trial < 200; trial++) {
+        uint32_t counter[4][OPC_PANEL], key[2], out[4][OPC_PANEL];
+        opc_rng_fill(&r, 4 * OPC_PANEL, &counter[0][0]);
+        opc_rng_fill(&r, 2, key);
+        opc_kernels()->philox((const uint32_t(*)[OPC_PANEL])counter, key, out);
+        for (int lane = 0; lane < OPC_PANEL; lane++) {
+            const uint32_t one[4] = {counter[0][lane], counter[1][lane], counter[2][lane],
+                                     counter[3][lane]};
+            uint32_t want[4];
+            opc_philox(one, key, want);
+            for (int i = 0; i < 4; i++)
+                assert_int_equal(out[i][lane], want[i]);
+        }
+    }
+}
+
+/* Long runs, from a fresh stream and from one with words left over, across the carry. */
+static void long_runs_take_the_words_in_order(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    for (int used = 0; used < 5; used++) {
+        struct opc_rng a = test_stream(3);
+        a.block = 0xfffffff8u;
+        for (int i = 0; i < used; i++)
+            opc_rng_bits(&a);
+        struct opc_rng b = a;
+        uint32_t words[N];
+        float got[N], want[N];
+        opc_rng_normals(&a, N, got);
+        opc_rng_fill(&b, N, words);
+        opc_kernels()->normals(N, words, want);
+        assert_same_bits(got, want, sizeof got);
+        assert_int_equal(opc_rng_bits(&a), opc_rng_bits(&b));
+    }
+}
+
 static void a_pair_is_box_muller_of_its_two_words(void **state)
 {
     (void)state;
@@ -253,6 +295,8 @@ static void backends_of_one_rounding_agree_to_the_bit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        each_backend(sixteen_blocks_at_once_are_the_blocks_one_by_one),
+        each_backend(long_runs_take_the_words_in_order),
         each_backend(a_pair_is_box_muller_of_its_two_words),
         each_backend(every_quarter_of_the_circle_is_visited_in_all_signs),
         each_backend(moments_are_those_of_the_normal),

@@ -60,6 +60,7 @@ struct sac {
     float **turned;                   /* [threads] scratch of the weight gradients */
     struct opc_arena *scratch;        /* [threads] */
     float alpha;                      /* of this update */
+    struct opc_rng stream;            /* of its noise */
 };
 
 static float *panel(float *base, int p, int features)
@@ -180,6 +181,18 @@ static void act_better(struct sac *c, int p0, int p1, struct opc_arena *scratch)
     opc_arena_rewind(scratch, mark);
 }
 
+/* The noise of a' and a~ is one run of the update's stream; these panels' share of it. */
+static void draw_noise(struct sac *c, int p0, int p1)
+{
+    const int each = c->base.act * P; /* words of a panel: whole blocks of four */
+    for (int half = 0; half < 2; half++) {
+        const int at = (half * c->panels + p0) * each;
+        struct opc_rng r = c->stream;
+        r.block += (uint64_t)at / 4;
+        opc_rng_normals(&r, (p1 - p0) * each, c->noise + at);
+    }
+}
+
 static void rows_part(void *ctx, int first, int end, int worker)
 {
     struct sac *c = ctx;
@@ -191,6 +204,7 @@ static void rows_part(void *ctx, int first, int end, int worker)
             continue;
         const size_t mark = scratch->used;
         float *y = opc_floats(scratch, (size_t)(p1 - p0), P);
+        draw_noise(c, p0, p1);
         targets_of(c, p0, p1, y, scratch);
         criticise(c, p0, p1, y);
         act_better(c, p0, p1, scratch);
@@ -262,9 +276,8 @@ static struct sums total(const struct sac *c)
 static struct sums update(struct sac *c, const struct opc_feed *feed, uint32_t index)
 {
     struct opc_rng pick = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, index);
-    struct opc_rng noise = opc_rng_stream(feed->seed, OPC_USE_UPDATE, feed->epoch, index);
     feed->draw(feed->ctx, c->config.batch, &pick, c->batch);
-    opc_rng_normals(&noise, 2 * c->panels * c->base.act * P, c->noise);
+    c->stream = opc_rng_stream(feed->seed, OPC_USE_UPDATE, feed->epoch, index);
     c->alpha = expf(c->log_alpha);
 
     opc_pool_each(c->pool, c->threads, 1, rows_part, c);

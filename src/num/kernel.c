@@ -247,6 +247,53 @@ ELEMENTWISE(vec_tanh, tanh_)
 ELEMENTWISE(vec_sigmoid, sigmoid_)
 ELEMENTWISE(vec_softplus, softplus_)
 
+/* ---- random words ----------------------------------------------------------------------------
+ * Philox4x32-10 as in base/rng.c, VW counters at a time. */
+
+/* The high and the low half of a * m. */
+INLINE void multiply(VU a, uint32_t m, VU *high, VU *low)
+{
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    const __m256i f = _mm256_set1_epi32((int)m), x = (__m256i)a;
+    const __m256i even = _mm256_mul_epu32(x, f);
+    const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), f);
+    *high = (VU)_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+    *low = (VU)_mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
+#else
+    UNROLL
+    for (int i = 0; i < VW; i++) {
+        const uint64_t product = (uint64_t)a[i] * m;
+        (*high)[i] = (uint32_t)(product >> 32);
+        (*low)[i] = (uint32_t)product;
+    }
+#endif
+}
+
+static void philox(const uint32_t counter[4][PANEL], const uint32_t key[2], uint32_t out[4][PANEL])
+{
+    for (int at = 0; at < PANEL; at += VW) {
+        VU c[4];
+        UNROLL
+        for (int i = 0; i < 4; i++)
+            c[i] = *(const VU *)(counter[i] + at);
+        uint32_t k0 = key[0], k1 = key[1];
+        for (int round = 0; round < 10; round++) {
+            VU high0 = {0}, low0 = {0}, high1 = {0}, low1 = {0};
+            multiply(c[0], 0xD2511F53u, &high0, &low0);
+            multiply(c[2], 0xCD9E8D57u, &high1, &low1);
+            c[0] = high1 ^ c[1] ^ k0;
+            c[1] = low1;
+            c[2] = high0 ^ c[3] ^ k1;
+            c[3] = low0;
+            k0 += 0x9E3779B9u;
+            k1 += 0xBB67AE85u;
+        }
+        UNROLL
+        for (int i = 0; i < 4; i++)
+            *(VU *)(out[i] + at) = c[i];
+    }
+}
+
 /* ---- normal variates -------------------------------------------------------------------------
  * Box-Muller on pairs of words. The first word makes the radius: u = (2 (w >> 1) + 1) / 2^32, never
  * 0, r = sqrt(-2 log u) up to 6.66. The second makes the angle: its two top bits choose the
@@ -763,6 +810,7 @@ const struct opc_kernels PASTE(opc_kernels_, OPC_ISA) = {
     .gather = gather,
     .scatter = scatter,
     .vec = {vec_exp, vec_log, vec_tanh, vec_sigmoid, vec_softplus},
+    .philox = philox,
     .normals = normals,
     .adam = adam,
     .follow = follow,

@@ -78,6 +78,9 @@ struct opc_kernels {
     void (*scatter)(int rows, int dim, const float *x, size_t xs, float *table, size_t stride);
 
     void (*vec[OPC_VEC_COUNT])(size_t n, const float *x, float *y);
+    /* opc_philox for 16 counters at once: counter[i][lane] to out[i][lane]. */
+    void (*philox)(const uint32_t counter[4][OPC_PANEL], const uint32_t key[2],
+                   uint32_t out[4][OPC_PANEL]);
     /* n / 2 pairs of standard normals from n words (n even), Box-Muller. */
     void (*normals)(size_t n, const uint32_t *words, float *z);
     void (*adam)(size_t n, const struct opc_adam_rates *, const float *grad, float *m, float *v,

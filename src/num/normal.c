@@ -3,14 +3,38 @@
 
 #include "num/kernel.h"
 
-enum { AT_ONCE = 256 };
+#include <string.h>
+
+enum { P = OPC_PANEL, AT_ONCE = 4 * P };
+
+/* What opc_rng_fill does, for AT_ONCE words of a stream that has no word left over. */
+static void fill(const struct opc_kernels *k, struct opc_rng *r, uint32_t words[AT_ONCE])
+{
+    const uint32_t key[2] = {(uint32_t)r->seed, (uint32_t)(r->seed >> 32)};
+    uint32_t counter[4][P], out[4][P];
+    for (int lane = 0; lane < P; lane++) {
+        const uint64_t block = r->block + (uint64_t)lane;
+        counter[0][lane] = (uint32_t)block;
+        counter[1][lane] = (uint32_t)(block >> 32);
+        counter[2][lane] = (uint32_t)r->stream;
+        counter[3][lane] = (uint32_t)(r->stream >> 32);
+    }
+    k->philox(counter, key, out);
+    for (int lane = 0; lane < P; lane++)
+        for (int i = 0; i < 4; i++)
+            words[4 * lane + i] = out[i][lane];
+    r->block += P;
+}
 
 void opc_rng_normals(struct opc_rng *r, int n, float *out)
 {
     const struct opc_kernels *k = opc_kernels();
     uint32_t words[AT_ONCE];
     for (; n >= AT_ONCE; n -= AT_ONCE, out += AT_ONCE) {
-        opc_rng_fill(r, AT_ONCE, words);
+        if (r->left == 0)
+            fill(k, r, words);
+        else
+            opc_rng_fill(r, AT_ONCE, words);
         k->normals(AT_ONCE, words, out);
     }
     if (n > 0) {
@@ -18,31 +42,73 @@ void opc_rng_normals(struct opc_rng *r, int n, float *out)
         const int even = n + n % 2;
         opc_rng_fill(r, even, words);
         k->normals((size_t)even, words, last);
-        for (int i = 0; i < n; i++)
-            out[i] = last[i];
+        memcpy(out, last, (size_t)n * sizeof *out);
     }
+}
+
+/* The next block of each of `rows` streams of one seed. */
+static void next_blocks(const struct opc_kernels *k, int rows, struct opc_rng *rng,
+                        uint32_t out[4][P])
+{
+    const uint32_t key[2] = {(uint32_t)rng->seed, (uint32_t)(rng->seed >> 32)};
+    uint32_t counter[4][P] = {{0}};
+    for (int i = 0; i < rows; i++) {
+        counter[0][i] = (uint32_t)rng[i].block;
+        counter[1][i] = (uint32_t)(rng[i].block >> 32);
+        counter[2][i] = (uint32_t)rng[i].stream;
+        counter[3][i] = (uint32_t)(rng[i].stream >> 32);
+    }
+    k->philox(counter, key, out);
+}
+
+static bool one_seed(int rows, const struct opc_rng *rng)
+{
+    for (int i = 1; i < rows; i++)
+        if (rng[i].seed != rng[0].seed)
+            return false;
+    return true;
+}
+
+/* Tops up every row's stream that has run out, all at once where they have one seed. */
+static void top_up(const struct opc_kernels *k, int rows, struct opc_rng *rng, bool together)
+{
+    uint32_t block[4][P];
+    bool any = false;
+    for (int i = 0; i < rows; i++)
+        any = any || rng[i].left == 0;
+    if (!any || !together)
+        return; /* opc_rng_bits makes its own */
+    next_blocks(k, rows, rng, block);
+    for (int i = 0; i < rows; i++)
+        if (rng[i].left == 0) {
+            for (int w = 0; w < 4; w++)
+                rng[i].word[w] = block[w][i];
+            rng[i].left = 4;
+            rng[i].block++;
+        }
 }
 
 void opc_rng_normals_rows(struct opc_rng *rng, int rows, int dim, float *z)
 {
     const struct opc_kernels *k = opc_kernels();
     /* A panel's words pair by pair, row by row, so that one call turns all of them. */
-    uint32_t words[OPC_PANEL * 2];
-    float pair[OPC_PANEL * 2];
-    for (int first = 0; first < rows; first += OPC_PANEL, z += dim * OPC_PANEL) {
-        const int here = rows - first < OPC_PANEL ? rows - first : OPC_PANEL;
+    uint32_t words[P * 2] = {0};
+    float pair[P * 2];
+    for (int first = 0; first < rows; first += P, z += dim * P) {
+        const int here = rows - first < P ? rows - first : P;
+        struct opc_rng *r = rng + first;
+        const bool together = one_seed(here, r);
         for (int d = 0; d < dim; d += 2) {
-            for (int i = 0; i < OPC_PANEL; i++) {
-                if (i < here)
-                    opc_rng_fill(&rng[first + i], 2, words + 2 * i);
-                else
-                    words[2 * i] = words[2 * i + 1] = 0;
+            for (int w = 0; w < 2; w++) {
+                top_up(k, here, r, together);
+                for (int i = 0; i < here; i++)
+                    words[2 * i + w] = opc_rng_bits(&r[i]);
             }
-            k->normals(OPC_PANEL * 2, words, pair);
-            for (int i = 0; i < OPC_PANEL; i++) {
-                z[d * OPC_PANEL + i] = pair[2 * i];
+            k->normals(P * 2, words, pair);
+            for (int i = 0; i < P; i++) {
+                z[d * P + i] = pair[2 * i];
                 if (d + 1 < dim)
-                    z[(d + 1) * OPC_PANEL + i] = pair[2 * i + 1];
+                    z[(d + 1) * P + i] = pair[2 * i + 1];
             }
         }
     }
