@@ -189,8 +189,9 @@ static void the_policy_of_a_run_can_be_loaded_and_evaluated(void **state)
     opc_agent_destroy(agent);
     assert_ok(opc_evaluate_run(dir, 3, 9, false, 1, &e, returns, &err), &err);
     assert_ok(opc_evaluate_run(dir, 3, 9, false, 2, &again, NULL, &err), &err);
-    assert_same_bits(&e, &again, sizeof e);
     assert_int_equal(e.episodes, 3);
+    assert_int_equal(again.episodes, 3);
+    assert_same_bits(&e.mean, &again.mean, sizeof e - offsetof(struct opc_evaluation, mean));
     assert_true(fabs(e.mean - (returns[0] + returns[1] + returns[2]) / 3) < 1e-9);
     assert_true(e.least <= e.mean && e.mean <= e.most);
 }
