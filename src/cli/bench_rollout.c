@@ -181,6 +181,7 @@ struct epoch {
     struct opc_rollout *rollout;
     struct opc_imagined *imagined;
     struct opc_mix mix;
+    int number; /* of the epoch; the one before is forgotten */
 };
 
 static int run_fit(void *ctx, struct opc_err *err)
@@ -208,7 +209,7 @@ static int run_simulate(void *ctx, struct opc_err *err)
                                           .seed = 1,
                                           .pool = e->w.b->pool};
     struct opc_rollout_report report;
-    opc_imagined_open_epoch(e->imagined, 1);
+    opc_imagined_open_epoch(e->imagined, ++e->number);
     const int code = opc_transition_refresh(&e->w.transition, e->w.b->pool, err);
     return code ? code : opc_rollout_run(e->rollout, &plan, e->imagined, &report, err);
 }
