@@ -299,13 +299,14 @@ static void the_entropy_goal_is_the_tasks(void **state)
     (void)state;
     assert_true(opc_target_entropy("mujoco:hopper") == -1);
     assert_true(opc_target_entropy("bullet:hopper?angle=sincos") == -1);
+    assert_true(opc_target_entropy("bullet:hopper_rs") == -1);
     assert_true(opc_target_entropy("mujoco:half_cheetah") == -3);
     assert_true(opc_target_entropy("mujoco:walker2d") == -3);
     assert_true(opc_target_entropy("mujoco:ant_truncated_obs") == -4);
     assert_true(opc_target_entropy("mujoco:humanoid_truncated_obs") == -2);
     assert_true(opc_target_entropy("mujoco:inverted_pendulum") == -0.05);
     assert_true(opc_target_entropy("mujoco:inverted_double_pendulum") == -0.5);
-    assert_true(opc_target_entropy("bullet:roboschool_inverted_pendulum?angle=raw") == -0.05);
+    assert_true(opc_target_entropy("bullet:inverted_pendulum_rs?angle=raw") == -0.05);
     assert_true(isnan(opc_target_entropy("mujoco:ant")));
     assert_true(isnan(opc_target_entropy("pendulum")));
 }

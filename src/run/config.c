@@ -253,10 +253,10 @@ double opc_target_entropy(const char *env_name)
         {"cartpole", -0.05},
         {"*inverted_pendulum*", -0.05},
         {"*inverted_double_pendulum", -0.5},
-        {"*hopper", -1},
-        {"*walker2d", -3},
-        {"*half_cheetah", -3},
-        {"*ant_truncated_obs", -4},
+        {"*hopper*", -1},
+        {"*walker2d*", -3},
+        {"*half_cheetah*", -3},
+        {"*ant_truncated_obs*", -4},
         {"*humanoid_truncated_obs", -2},
     };
     char task[OPC_TEXT_SIZE];
