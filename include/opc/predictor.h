@@ -51,6 +51,9 @@ struct opc_predictor_type {
                  int (*visit)(void *ctx, const char *name, void *data, size_t bytes,
                               struct opc_err *),
                  void *ctx, struct opc_err *);
+    /* Optional. NULL: it does not know its derivatives. */
+    int (*jacobian)(const struct opc_predictor *, int n, const float *s, const float *a,
+                    const int *elite, float *J, struct opc_pool *, struct opc_err *);
 };
 
 struct opc_predictor { /* first member of every predictor */
@@ -71,6 +74,11 @@ OPC_API void opc_predictor_mean(const struct opc_predictor *, int n, const float
 OPC_API void opc_predictor_sample(const struct opc_predictor *, int n, const float *s,
                                   const float *a, const int *elite, struct opc_rng *rng, float *y,
                                   struct opc_pool *);
+/* J[n][obs + 1][obs + act]: the derivatives of opc_predictor_mean's [s', reward] by [s, a].
+ * OPC_EABSENT: this type of predictor does not know them. */
+OPC_API int opc_predictor_jacobian(const struct opc_predictor *, int n, const float *s,
+                                   const float *a, const int *elite, float *J, struct opc_pool *,
+                                   struct opc_err *err);
 OPC_API void opc_predictor_destroy(struct opc_predictor *); /* NULL is fine */
 
 #ifdef __cplusplus

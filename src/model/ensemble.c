@@ -224,6 +224,7 @@ static const struct opc_predictor_type ensemble_type = {
     .predict = predict,
     .destroy = destroy,
     .state = state,
+    .jacobian = opc_ensemble_jacobian,
 };
 
 static int check(const struct opc_ensemble_config *c, struct opc_err *err)

@@ -51,4 +51,7 @@ void opc_ensemble_restart(struct opc_ensemble *);
 int opc_ensemble_fit(struct opc_predictor *, int n, const float *sa, const float *y,
                      const struct opc_fit_plan *, struct opc_fit_report *, struct opc_err *err);
 
+int opc_ensemble_jacobian(const struct opc_predictor *, int n, const float *s, const float *a,
+                          const int *elite, float *J, struct opc_pool *, struct opc_err *err);
+
 #endif

@@ -4,12 +4,13 @@
 #include "opc/mem.h"
 
 #include <math.h>
+#include <string.h>
 
 static const double SIGMA = 0.05;
 
 struct linear {
     struct opc_predictor base;
-    double A, B;
+    double *A, *B; /* [obs][obs] [obs][act] */
 };
 
 static int linear_fit(struct opc_predictor *p, int n, const float *sa, const float *y,
@@ -21,21 +22,62 @@ static int linear_fit(struct opc_predictor *p, int n, const float *sa, const flo
     return OPC_OK;
 }
 
+static double dot(int n, const double *row, const float *v)
+{
+    double sum = 0;
+    for (int k = 0; k < n; k++)
+        sum += row[k] * (double)v[k];
+    return sum;
+}
+
 static void linear_predict(const struct opc_predictor *p, int n, const float *s, const float *a,
                            const int *elite, struct opc_rng *rng, float *y, struct opc_pool *pool)
 {
     (void)elite, (void)rng, (void)pool;
     const struct linear *m = (const struct linear *)p;
-    for (int i = 0; i < n; i++) {
-        const double z = (double)s[i] / SIGMA;
-        y[2 * i] = (float)(m->A * (double)s[i] + m->B * (double)a[i]);
-        y[2 * i + 1] = (float)exp(-z * z);
+    const int obs = p->obs, act = p->act;
+    for (int i = 0; i < n; i++, s += obs, a += act, y += obs + 1) {
+        double square = 0;
+        for (int k = 0; k < obs; k++) {
+            const double z = (double)s[k] / SIGMA;
+            square += z * z;
+            y[k] = (float)(dot(obs, m->A + (size_t)(k * obs), s) +
+                           dot(act, m->B + (size_t)(k * act), a));
+        }
+        y[obs] = (float)exp(-square);
     }
+}
+
+static int linear_jacobian(const struct opc_predictor *p, int n, const float *s, const float *a,
+                           const int *elite, float *J, struct opc_pool *pool, struct opc_err *err)
+{
+    (void)a, (void)elite, (void)pool, (void)err;
+    const struct linear *m = (const struct linear *)p;
+    const int obs = p->obs, act = p->act;
+    for (int i = 0; i < n; i++, s += obs) {
+        double square = 0;
+        for (int k = 0; k < obs; k++) {
+            for (int c = 0; c < obs; c++)
+                *J++ = (float)m->A[k * obs + c];
+            for (int c = 0; c < act; c++)
+                *J++ = (float)m->B[k * act + c];
+            const double z = (double)s[k] / SIGMA;
+            square += z * z;
+        }
+        for (int c = 0; c < obs; c++)
+            *J++ = (float)(-2 * (double)s[c] / (SIGMA * SIGMA) * exp(-square));
+        for (int c = 0; c < act; c++)
+            *J++ = 0.0f;
+    }
+    return OPC_OK;
 }
 
 static void linear_destroy(struct opc_predictor *p)
 {
-    opc_free(p);
+    struct linear *m = (struct linear *)p;
+    opc_free(m->A);
+    opc_free(m->B);
+    opc_free(m);
 }
 
 static int linear_state(struct opc_predictor *p,
@@ -44,8 +86,9 @@ static int linear_state(struct opc_predictor *p,
                         void *ctx, struct opc_err *err)
 {
     struct linear *m = (struct linear *)p;
-    const int code = visit(ctx, "A", &m->A, sizeof m->A, err);
-    return code ? code : visit(ctx, "B", &m->B, sizeof m->B, err);
+    const size_t obs = (size_t)p->obs, act = (size_t)p->act;
+    const int code = visit(ctx, "A", m->A, obs * obs * sizeof *m->A, err);
+    return code ? code : visit(ctx, "B", m->B, obs * act * sizeof *m->B, err);
 }
 
 static const struct opc_predictor_type linear_type = {
@@ -54,18 +97,33 @@ static const struct opc_predictor_type linear_type = {
     .predict = linear_predict,
     .destroy = linear_destroy,
     .state = linear_state,
+    .jacobian = linear_jacobian,
 };
 
 int opc_linear_create(double A, double B, struct opc_predictor **out, struct opc_err *err)
 {
+    return opc_linear_create_matrix(1, 1, &A, &B, out, err);
+}
+
+int opc_linear_create_matrix(int obs, int act, const double *A, const double *B,
+                             struct opc_predictor **out, struct opc_err *err)
+{
+    const size_t a = (size_t)obs * (size_t)obs, b = (size_t)obs * (size_t)act;
     struct linear *m = opc_alloc(1, sizeof *m);
     if (!m)
-        return opc_fail(err, OPC_ENOMEM, "no room for a linear model");
-    *m = (struct linear){
-        .base = {.type = &linear_type, .obs = 1, .act = 1, .members = 1, .elites = 1},
-        .A = A,
-        .B = B,
-    };
+        goto full;
+    m->base = (struct opc_predictor){
+        .type = &linear_type, .obs = obs, .act = act, .members = 1, .elites = 1};
+    m->A = opc_alloc(a, sizeof *m->A);
+    m->B = opc_alloc(b, sizeof *m->B);
+    if (!m->A || !m->B)
+        goto full;
+    memcpy(m->A, A, a * sizeof *A);
+    memcpy(m->B, B, b * sizeof *B);
     *out = &m->base;
     return OPC_OK;
+full:
+    if (m)
+        linear_destroy(&m->base);
+    return opc_fail(err, OPC_ENOMEM, "no room for a linear model of %d states", obs);
 }

@@ -20,6 +20,15 @@ void opc_predictor_sample(const struct opc_predictor *p, int n, const float *s, 
     p->type->predict(p, n, s, a, elite, rng, y, pool);
 }
 
+int opc_predictor_jacobian(const struct opc_predictor *p, int n, const float *s, const float *a,
+                           const int *elite, float *J, struct opc_pool *pool, struct opc_err *err)
+{
+    if (!p->type->jacobian)
+        return opc_fail(err, OPC_EABSENT, "a model of type %s does not know its derivatives",
+                        p->type->name);
+    return p->type->jacobian(p, n, s, a, elite, J, pool, err);
+}
+
 void opc_predictor_destroy(struct opc_predictor *p)
 {
     if (p)
