@@ -216,6 +216,32 @@ static int open_files(void)
     return n;
 }
 
+/* The program can have another name than its file, and a group that our terminal does not signal.
+ */
+static void a_child_can_stand_apart_under_another_name(void **state)
+{
+    (void)state;
+    struct opc_child c;
+    struct opc_err err;
+    char said[5] = {0};
+    const struct opc_child_plan plan = {
+        .pipe_in = true, .pipe_out = true, .program = "sh", .apart = true};
+    assert_ok(opc_child_start(ARGV("x", "-c", "printf \"$0\" && cat", "name"), &plan, &c, &err),
+              &err);
+    assert_ok(opc_child_read(&c, said, 4, 10, &err), &err);
+    assert_string_equal(said, "name");
+    assert_int_equal(getpgid(c.pid), c.pid);
+    assert_int_not_equal(getpgrp(), c.pid);
+    assert_string_equal(c.name, "x");
+    opc_child_end(&c, 10);
+    assert_int_equal(c.status, 0);
+
+    struct opc_child_plan none = {.program = "opc-no-such-program"};
+    assert_fails(opc_child_start(ARGV("sh"), &none, &c, &err), OPC_EIO, &err,
+                 "cannot start opc-no-such-program: there is no such program; install it or give "
+                 "its path");
+}
+
 /* A second child that inherited our end of the first one's pipe would keep it from seeing the end
  * of its input. */
 static void no_file_leaks_into_children_or_stays_with_us(void **state)
@@ -335,6 +361,7 @@ int main(void)
         cmocka_unit_test(without_a_pipe_the_input_is_empty),
         cmocka_unit_test(run_collects_what_is_printed),
         IN_DIR(output_can_go_to_a_file),
+        cmocka_unit_test(a_child_can_stand_apart_under_another_name),
         cmocka_unit_test(no_file_leaks_into_children_or_stays_with_us),
         cmocka_unit_test(closed_standard_input_is_no_trap),
         cmocka_unit_test(children_of_any_thread_can_be_stopped),

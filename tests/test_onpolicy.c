@@ -6,81 +6,179 @@
 #include "run/play.h"
 #include "test.h"
 
-/* A model that is wrong everywhere, f(s, a) = 3 s - 2 a + 1, and a policy that always does the
- * same. The recording says s' = s + a. */
+/* linear1d with A = 0.9 and B = 0.5 moves to s' = 0.9 s + 0.5 u, where the action a in [-1, 1]
+ * stands for u = REACH a. Models of it: wrong everywhere, right, and right but for a constant. */
+static const char TASK[] = "linear1d?A=0.9&B=0.5";
+enum { WRONG, RIGHT, SHIFTED };
+
+struct model {
+    struct opc_predictor base;
+    int kind;
+    double reach;
+};
+
 static void predict(const struct opc_predictor *p, int n, const float *s, const float *a,
                     const int *elite, struct opc_rng *rng, float *y, struct opc_pool *pool)
 {
-    (void)p, (void)elite, (void)rng, (void)pool;
+    (void)elite, (void)rng, (void)pool;
+    const struct model *m = (const struct model *)p;
     for (int i = 0; i < n; i++) {
-        y[2 * i] = 3 * s[i] - 2 * a[i] + 1;
-        y[2 * i + 1] = 0;
+        float *to = y + i * (p->obs + 1);
+        for (int k = 0; k < p->obs; k++) {
+            const float sk = s[i * p->obs + k];
+            const double right = 0.9 * (double)sk + 0.5 * m->reach * (double)a[i];
+            to[k] = m->kind == WRONG ? 3 * sk - 2 * a[i] + 1
+                                     : (float)(right + (m->kind == SHIFTED ? 0.25 : 0));
+        }
+        to[p->obs] = 0;
     }
 }
 
-static void act(const struct opc_agent *agent, int n, const float *s, bool explore,
-                struct opc_rng *rng, float *a)
+/* A policy that always does the same, and one that never does. */
+static void act_steadily(const struct opc_agent *agent, int n, const float *s, bool explore,
+                         struct opc_rng *rng, float *a)
 {
     (void)agent, (void)s, (void)explore, (void)rng;
     for (int i = 0; i < n; i++)
         a[i] = 0.25f;
 }
 
-static const struct opc_predictor_type wrong_type = {.name = "wrong", .predict = predict};
-static const struct opc_agent_type steady_type = {.name = "steady", .act = act};
-
-static struct opc_episodes *record(int episodes, int length)
+static void act_at_random(const struct opc_agent *agent, int n, const float *s, bool explore,
+                          struct opc_rng *rng, float *a)
 {
-    struct opc_episodes *past;
+    (void)agent, (void)s, (void)explore;
+    for (int i = 0; i < n; i++)
+        a[i] = 2 * opc_rng_unit(&rng[i]) - 1;
+}
+
+static const struct opc_predictor_type model_type = {.name = "model", .predict = predict};
+static const struct opc_agent_type steady_type = {.name = "steady", .act = act_steadily};
+static const struct opc_agent_type random_type = {.name = "random", .act = act_at_random};
+static const struct opc_agent steady = {.type = &steady_type, .obs = 1, .act = 1};
+static const struct opc_agent erratic = {.type = &random_type, .obs = 1, .act = 1};
+
+/* Episodes of a task, each cut after `length` steps. */
+static struct opc_episodes *record(const char *task, const struct opc_agent *agent, uint64_t seed,
+                                   int episodes, int length)
+{
+    struct opc_play *p;
     struct opc_err err;
-    const float a = 0.25f;
-    assert_ok(opc_episodes_create(1, 1, episodes * length, episodes, &past, &err), &err);
+    assert_ok(opc_play_create(task, seed, length, &p, &err), &err);
+    assert_ok(
+        opc_episodes_create(p->env->obs, p->env->act, episodes * length, episodes, &p->past, &err),
+        &err);
     for (int b = 0; b < episodes; b++) {
-        double s = b, next;
-        assert_ok(opc_episodes_begin(past, &s, &err), &err);
-        for (int t = 0; t < length; t++, s = next) {
-            next = s + 0.25;
-            assert_ok(opc_episodes_append(past, &a, 0, &next, false, &err), &err);
+        assert_ok(opc_play_start(p, &err), &err);
+        for (int t = 0; t < length && opc_play_running(p); t++) {
+            struct opc_rng rng = opc_rng_stream(seed, OPC_USE_TEST, (uint32_t)b, (uint32_t)t);
+            float a;
+            opc_agent_act(agent, 1, p->s, true, &rng, &a);
+            assert_ok(opc_play_step(p, &a, &err), &err);
         }
-        opc_episodes_close(past);
+        opc_play_cut(p);
     }
+    struct opc_episodes *past = p->past;
+    opc_play_destroy(p);
     return past;
+}
+
+static struct opc_onpolicy errors(const char *task, int kind, const struct opc_agent *agent,
+                                  const struct opc_episodes *past, int newest, int worlds)
+{
+    struct opc_many *many;
+    struct opc_pool *pool;
+    struct opc_onpolicy got;
+    struct opc_err err;
+    const int obs = opc_episodes_obs(past);
+    assert_ok(opc_pool_create(worlds, &pool, &err), &err);
+    assert_ok(opc_many_open(task, worlds, pool, &many, &err), &err);
+    const struct model model = {
+        {.type = &model_type, .obs = obs, .act = 1, .members = 3, .elites = 2},
+        kind,
+        opc_many_env(many, 0)->high[0],
+    };
+    const struct opc_onpolicy_plan plan = {.past = past,
+                                           .newest = newest,
+                                           .model = &model.base,
+                                           .agent = agent,
+                                           .worlds = many,
+                                           .sample = true,
+                                           .seed = 1,
+                                           .pool = pool};
+    assert_ok(opc_onpolicy_errors(&plan, &got, &err), &err);
+    opc_many_close(many);
+    opc_pool_destroy(pool);
+    return got;
 }
 
 static void on_policy_the_corrected_model_has_no_error_however_wrong_it_is(void **state)
 {
     (void)state;
-    const struct opc_predictor model = {
-        .type = &wrong_type, .obs = 1, .act = 1, .members = 3, .elites = 2};
-    const struct opc_agent agent = {.type = &steady_type, .obs = 1, .act = 1};
-    struct opc_episodes *past = record(3, 20);
-    const struct opc_onpolicy_plan plan = {
-        .past = past, .newest = 1, .model = &model, .agent = &agent, .sample = true, .seed = 1};
-    double learned[OPC_ERRORS], corrected[OPC_ERRORS];
-    struct opc_err err;
-    assert_ok(opc_onpolicy_errors(&plan, learned, corrected, &err), &err);
+    struct opc_episodes *past = record(TASK, &steady, 1, 3, 20);
+    const struct opc_onpolicy got = errors(TASK, WRONG, &steady, past, 1, 2);
     for (int k = 0; k < OPC_ERRORS; k++) {
-        assert_true(corrected[k] == 0);
-        assert_true(learned[k] > (k ? learned[k - 1] : 0)); /* and it grows with the horizon */
+        assert_true(got.corrected[k] == 0);
+        /* and that of the learned one grows with the horizon */
+        assert_true(got.learned[k] > (k ? got.learned[k - 1] : 0));
     }
+    opc_episodes_destroy(past);
+}
+
+/* Other actions than the recorded ones are not the model's fault. */
+static void a_right_model_has_no_error_whatever_the_policy_does(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = record(TASK, &erratic, 1, 3, 40);
+    const struct opc_onpolicy right = errors(TASK, RIGHT, &erratic, past, 0, 2);
+    const struct opc_onpolicy shifted = errors(TASK, SHIFTED, &erratic, past, 0, 2);
+    for (int k = 0; k < OPC_ERRORS; k++) {
+        assert_true(right.learned[k] < 1e-6 && right.corrected[k] < 1e-6);
+        /* eq. 5 knows nothing of a constant */
+        assert_true(shifted.learned[k] > 0.05 && shifted.corrected[k] < 1e-6);
+    }
+    opc_episodes_destroy(past);
+}
+
+static void worlds_and_threads_do_not_matter(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = record(TASK, &erratic, 1, 2, 40);
+    const struct opc_onpolicy one = errors(TASK, WRONG, &erratic, past, 0, 1);
+    const struct opc_onpolicy five = errors(TASK, WRONG, &erratic, past, 0, 5);
+    assert_true(one.learned[2] > 0 && one.corrected[2] > 0);
+    assert_same_bits(&one, &five, sizeof one);
+    opc_episodes_destroy(past);
+}
+
+static void the_environment_is_not_asked_for_more_than_a_few_thousand_steps(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = record("pendulum", &erratic, 1, 5, 200);
+    const struct opc_onpolicy got = errors("pendulum", WRONG, &erratic, past, 0, 3);
+    assert_true(got.steps > OPC_ONPOLICY_STEPS / 2 && got.steps <= OPC_ONPOLICY_STEPS);
+    assert_true(got.corrected[2] > 0);
     opc_episodes_destroy(past);
 }
 
 static void episodes_that_are_too_short_leave_a_gap(void **state)
 {
     (void)state;
-    const struct opc_predictor model = {
-        .type = &wrong_type, .obs = 1, .act = 1, .members = 1, .elites = 1};
-    const struct opc_agent agent = {.type = &steady_type, .obs = 1, .act = 1};
-    struct opc_episodes *past = record(2, 3);
+    struct opc_episodes *past = record(TASK, &steady, 1, 2, 3);
     /* newest behind the last episode: the last one is taken */
-    const struct opc_onpolicy_plan plan = {
-        .past = past, .newest = 2, .model = &model, .agent = &agent, .seed = 1};
-    double learned[OPC_ERRORS], corrected[OPC_ERRORS];
-    struct opc_err err;
-    assert_ok(opc_onpolicy_errors(&plan, learned, corrected, &err), &err);
-    assert_true(learned[0] > 0 && corrected[0] == 0);
-    assert_true(isnan(learned[1]) && isnan(corrected[2]));
+    const struct opc_onpolicy got = errors(TASK, WRONG, &steady, past, 2, 1);
+    assert_true(got.learned[0] > 0 && got.corrected[0] == 0);
+    assert_true(isnan(got.learned[1]) && isnan(got.corrected[2]));
+    opc_episodes_destroy(past);
+}
+
+static void an_environment_that_does_not_repeat_itself_leaves_a_gap(void **state)
+{
+    (void)state;
+    struct opc_episodes *past =
+        record("double_integrator", &steady, 2, 2, 20); /* of another seed */
+    const struct opc_onpolicy got = errors("double_integrator", WRONG, &steady, past, 0, 2);
+    for (int k = 0; k < OPC_ERRORS; k++)
+        assert_true(isnan(got.learned[k]) && isnan(got.corrected[k]));
     opc_episodes_destroy(past);
 }
 
@@ -123,7 +221,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_policy_the_corrected_model_has_no_error_however_wrong_it_is),
+        cmocka_unit_test(a_right_model_has_no_error_whatever_the_policy_does),
+        cmocka_unit_test(worlds_and_threads_do_not_matter),
+        cmocka_unit_test(the_environment_is_not_asked_for_more_than_a_few_thousand_steps),
         cmocka_unit_test(episodes_that_are_too_short_leave_a_gap),
+        cmocka_unit_test(an_environment_that_does_not_repeat_itself_leaves_a_gap),
         cmocka_unit_test(an_interrupted_episode_is_brought_back_by_its_actions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

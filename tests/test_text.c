@@ -152,6 +152,21 @@ static void printed_reals_are_as_short_as_people_write_them(void **state)
     assert_string_equal(opc_print_real(-(double)NAN, printed), "nan");
 }
 
+static void fixed_digits_are_counted_behind_the_point(void **state)
+{
+    (void)state;
+    static const struct {
+        double v;
+        int digits;
+        const char *text;
+    } CASE[] = {{2.0 / 3, 3, "0.667"}, {-12.5, 1, "-12.5"},   {1234.5678, 0, "1235"},
+                {-0.001, 2, "0.00"},   {-0.0, 0, "0"},        {1, 12, "1.000000000"},
+                {1e300, 2, "1e+300"},  {-HUGE_VAL, 2, "-inf"}};
+    char printed[OPC_PRINTED];
+    for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++)
+        assert_string_equal(opc_print_fixed(CASE[i].v, CASE[i].digits, printed), CASE[i].text);
+}
+
 /* Machines for tests have no locale but C, so make one: the LC_NUMERIC file of glibc, which is a
  * magic number, the number of elements, where they are, and the elements. */
 static bool use_decimal_comma(const char *dir)
@@ -181,14 +196,16 @@ static void numbers_look_the_same_in_every_locale(void **state)
 {
     if (!use_decimal_comma(*state))
         skip(); /* another C library */
-    char by_printf[OPC_PRINTED], printed[OPC_PRINTED];
+    char by_printf[OPC_PRINTED], printed[OPC_PRINTED], fixed[OPC_PRINTED];
     double v = 0;
     snprintf(by_printf, sizeof by_printf, "%g", 0.25);
     const bool point = opc_parse_real("1.5e-3", &v), comma = opc_parse_real("1,5", &v);
     opc_print_real(0.25, printed);
+    opc_print_fixed(0.25, 1, fixed);
     setlocale(LC_NUMERIC, "C");
     assert_string_equal(by_printf, "0,25");
     assert_string_equal(printed, "0.25");
+    assert_string_equal(fixed, "0.2"); /* half to even */
     assert_true(point);
     assert_false(comma);
     assert_true(v == 1.5e-3);
@@ -262,6 +279,7 @@ int main(void)
         cmocka_unit_test(reals_are_read_whole_or_not_at_all),
         cmocka_unit_test(printed_reals_come_back_as_the_same_bits),
         cmocka_unit_test(printed_reals_are_as_short_as_people_write_them),
+        cmocka_unit_test(fixed_digits_are_counted_behind_the_point),
         cmocka_unit_test_setup_teardown(numbers_look_the_same_in_every_locale, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test(sizes_and_durations_are_for_people),

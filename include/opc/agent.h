@@ -58,6 +58,9 @@ struct opc_agent_type {
                  int (*visit)(void *ctx, const char *name, void *data, size_t bytes,
                               struct opc_err *),
                  void *ctx, struct opc_err *);
+    /* Optional; NULL: it has no deviation to scale. See opc_agent_act_spread. */
+    void (*act_spread)(const struct opc_agent *, int n, const float *state, float spread,
+                       struct opc_rng *rng, float *action);
 };
 
 struct opc_agent { /* first member of every agent */
@@ -72,6 +75,10 @@ OPC_API void opc_agent_destroy(struct opc_agent *); /* NULL is fine */
  * its mode and rng may be NULL. */
 OPC_API void opc_agent_act(const struct opc_agent *, int n, const float *state, bool explore,
                            struct opc_rng *rng, float *action);
+/* Draws from the policy with its deviation (before squashing) multiplied by `spread`: 1 is
+ * opc_agent_act with explore, 0 its mode. Only where the type has act_spread. */
+OPC_API void opc_agent_act_spread(const struct opc_agent *, int n, const float *state, float spread,
+                                  struct opc_rng *rng, float *action);
 OPC_API int opc_agent_improve(struct opc_agent *, const struct opc_feed *, int updates,
                               struct opc_agent_report *, struct opc_err *err);
 

@@ -32,6 +32,7 @@ enum opc_use {
     OPC_USE_UPDATE,  /* noise inside a gradient step */
     OPC_USE_ENV,     /* noise of a stochastic environment */
     OPC_USE_STUDY,   /* bootstrap intervals, jitter in figures */
+    OPC_USE_PROBE,   /* episodes and rollouts that probe a trained run */
 };
 
 struct opc_rng {

@@ -27,6 +27,12 @@ void opc_agent_act(const struct opc_agent *a, int n, const float *state, bool ex
     a->type->act(a, n, state, explore, rng, action);
 }
 
+void opc_agent_act_spread(const struct opc_agent *a, int n, const float *state, float spread,
+                          struct opc_rng *rng, float *action)
+{
+    a->type->act_spread(a, n, state, spread, rng, action);
+}
+
 int opc_agent_improve(struct opc_agent *a, const struct opc_feed *feed, int updates,
                       struct opc_agent_report *report, struct opc_err *err)
 {

@@ -71,6 +71,7 @@ struct asked {
     const struct opc_policy *p;
     const float *state;
     struct opc_rng *rng; /* NULL: the mode */
+    float spread;        /* factor on the deviation */
     float *action;
 };
 
@@ -89,6 +90,8 @@ static void act_on(void *ctx, int first, int end, int worker)
                   scratch);
     if (q->rng)
         opc_rng_normals_rows(q->rng + first, rows, p->act, eps);
+    for (size_t i = 0; q->rng && q->spread != 1 && i < (size_t)panels * act * OPC_PANEL; i++)
+        eps[i] *= q->spread;
     for (int i = 0; i < panels; i++)
         opc_squash(p->act, out + (size_t)i * 2 * act * OPC_PANEL,
                    q->rng ? eps + (size_t)i * act * OPC_PANEL : NULL,
@@ -100,6 +103,13 @@ static void act_on(void *ctx, int first, int end, int worker)
 void opc_policy_act(const struct opc_policy *p, int n, const float *state, bool explore,
                     struct opc_rng *rng, float *action, struct opc_pool *pool)
 {
-    struct asked q = {p, state, explore ? rng : NULL, action};
+    struct asked q = {p, state, explore ? rng : NULL, 1, action};
+    opc_pool_each(pool, n, ROWS, act_on, &q);
+}
+
+void opc_policy_act_spread(const struct opc_policy *p, int n, const float *state, float spread,
+                           struct opc_rng *rng, float *action, struct opc_pool *pool)
+{
+    struct asked q = {p, state, rng, spread, action};
     opc_pool_each(pool, n, ROWS, act_on, &q);
 }

@@ -20,6 +20,9 @@ void opc_policy_destroy(struct opc_policy *); /* NULL is fine */
 /* As opc_agent_act. Rows go through the network 8 panels at a time. */
 void opc_policy_act(const struct opc_policy *, int n, const float *state, bool explore,
                     struct opc_rng *rng, float *action, struct opc_pool *);
+/* As opc_agent_act_spread. */
+void opc_policy_act_spread(const struct opc_policy *, int n, const float *state, float spread,
+                           struct opc_rng *rng, float *action, struct opc_pool *);
 
 /* Widths of a network with these hidden layers. */
 int opc_shape_from(int members, int in, const int *hidden, int depth, int out, enum opc_act act,

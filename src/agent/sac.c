@@ -326,6 +326,13 @@ static void act(const struct opc_agent *a, int n, const float *state, bool explo
     opc_policy_act(c->policy, n, state, explore, rng, action, c->pool);
 }
 
+static void act_spread(const struct opc_agent *a, int n, const float *state, float spread,
+                       struct opc_rng *rng, float *action)
+{
+    const struct sac *c = (const struct sac *)a;
+    opc_policy_act_spread(c->policy, n, state, spread, rng, action, c->pool);
+}
+
 /* ---- life
  * ------------------------------------------------------------------------------------------------
  */
@@ -537,4 +544,5 @@ const struct opc_agent_type opc_sac_type = {
     .improve = improve,
     .destroy = destroy,
     .state = state,
+    .act_spread = act_spread,
 };

@@ -65,7 +65,8 @@ static int plan_streams(posix_spawn_file_actions_t *todo, int in, int out, int o
 
 /* posix_spawn and not fork: our memory may be most of the machine's and is not copied for it. The
  * reason why the kernel will not run the program comes back as well. */
-static int spawn(const char *program, char *const argv[], int in, int out, int output, pid_t *pid)
+static int spawn(const char *program, char *const argv[], bool apart, int in, int out, int output,
+                 pid_t *pid)
 {
     posix_spawn_file_actions_t todo;
     posix_spawnattr_t attr;
@@ -82,7 +83,8 @@ static int spawn(const char *program, char *const argv[], int in, int out, int o
     sigaddset(&pipes, SIGPIPE);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &pipes);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    const int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    posix_spawnattr_setflags(&attr, (short)(flags | (apart ? POSIX_SPAWN_SETPGROUP : 0)));
 
     int bad = plan_streams(&todo, in, out, output);
     if (!bad)
@@ -144,9 +146,10 @@ int opc_child_start(char *const argv[], const struct opc_child_plan *plan, struc
     if (!plan)
         plan = &PLAIN;
     char program[OPC_PATH];
-    const int absent = find_program(argv[0], program);
+    const char *wanted = plan->program ? plan->program : argv[0];
+    const int absent = find_program(wanted, program);
     if (absent)
-        return cannot_start(argv[0], absent, err);
+        return cannot_start(wanted, absent, err);
 
     struct opc_child c = {.in = -1, .out = -1};
     snprintf(c.name, sizeof c.name, "%s", argv[0]);
@@ -156,7 +159,7 @@ int opc_child_start(char *const argv[], const struct opc_child_plan *plan, struc
     else if (plan->output && (output = open_output(plan->output)) < 0)
         code = opc_fail_errno(err, errno, "cannot write %s", plan->output);
     else {
-        const int why = spawn(program, argv, to[0], from[1], output, &c.pid);
+        const int why = spawn(program, argv, plan->apart, to[0], from[1], output, &c.pid);
         if (why)
             code = cannot_start(program, why, err);
     }

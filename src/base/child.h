@@ -19,6 +19,8 @@ struct opc_child_plan {
     bool pipe_in, pipe_out; /* its standard input, its standard output */
     const char *output;     /* file that gets what it prints (and with pipe_out only its standard
                              * error), appended; NULL: where ours goes */
+    const char *program;    /* what is run, if not argv[0] */
+    bool apart; /* in a process group of its own: Ctrl-C on the terminal is ours alone */
 };
 
 struct opc_child {

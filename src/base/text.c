@@ -208,6 +208,19 @@ char *opc_print_real(double v, char out[OPC_PRINTED])
     return out;
 }
 
+char *opc_print_fixed(double v, int digits, char out[OPC_PRINTED])
+{
+    if (!(fabs(v) < 1e15))
+        return opc_print_real(v, out);
+    char local[OPC_PRINTED];
+    const int places = digits < 0 ? 0 : digits > 9 ? 9 : digits;
+    snprintf(local, sizeof local, "%.*f", places, v);
+    const bool nothing = !local[strcspn(local, "123456789")]; /* a negative zero loses its sign */
+    swap_point(nothing && *local == '-' ? local + 1 : local, localeconv()->decimal_point, ".", out,
+               OPC_PRINTED);
+    return out;
+}
+
 char *opc_print_bytes(double bytes, char out[OPC_PRINTED])
 {
     static const char *const UNIT[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};

@@ -36,9 +36,11 @@ bool opc_parse_int(const char *, int *out);
 bool opc_parse_int64(const char *, int64_t *out);
 bool opc_parse_real(const char *, double *out);
 
-enum { OPC_PRINTED = 32 }; /* room for any of the three below, which return `out` */
+enum { OPC_PRINTED = 32 }; /* room for any of the four below, which return `out` */
 /* The shortest of 15, 16 or 17 digits that opc_parse_real turns back into the same value. */
 char *opc_print_real(double, char out[OPC_PRINTED]);
+/* With 0 .. 9 digits behind the point, and never -0.00; what is 1e15 and more as by print_real. */
+char *opc_print_fixed(double, int digits, char out[OPC_PRINTED]);
 char *opc_print_bytes(double bytes, char out[OPC_PRINTED]); /* 812 B, 5.2 GB (powers of 1000) */
 char *opc_print_duration(double seconds, char out[OPC_PRINTED]); /* 4.2 s, 1 h 03 min, 2 d 07 h */
 

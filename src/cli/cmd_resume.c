@@ -7,7 +7,8 @@
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
     X(INT,  threads, "0",     0, 1024, "threads to compute with; 0: one per processor; results do not depend on it") \
-    X(BOOL, quiet,   "false", 0, 1,    "print nothing but warnings and errors")
+    X(BOOL, quiet,   "false", 0, 1,    "print nothing but warnings and errors")                    \
+    X(INT,  parent,  "0",     0, 2e9,  "stop as after Ctrl-C once the process of this number is no longer the parent; 0: never")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -29,7 +30,7 @@ static int run(int argc, char **argv, struct opc_err *err)
     code = opc_config_of_run(argv[first], &config, err);
     if (code)
         return code;
-    code = opc_training(config, argv[first], true, given.threads, given.quiet, err);
+    code = opc_training(config, argv[first], true, given.threads, given.quiet, given.parent, err);
     opc_config_destroy(config);
     return code;
 }

@@ -9,7 +9,8 @@
 #define OPTIONS(X)                                                                                 \
     X(TEXT, out,     "",      0, 255,  "the run directory, which is made; needed")                 \
     X(INT,  threads, "0",     0, 1024, "threads to compute with; 0: one per processor; results do not depend on it") \
-    X(BOOL, quiet,   "false", 0, 1,    "print nothing but warnings and errors")
+    X(BOOL, quiet,   "false", 0, 1,    "print nothing but warnings and errors")                    \
+    X(INT,  parent,  "0",     0, 2e9,  "stop as after Ctrl-C once the process of this number is no longer the parent; 0: never")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -38,7 +39,8 @@ static int run(int argc, char **argv, struct opc_err *err)
     for (int i = first + 1; i < argc && !code; i++)
         code = opc_config_set(config, argv[i], err);
     if (!code)
-        code = opc_training(config, given.out, false, given.threads, given.quiet, err);
+        code =
+            opc_training(config, given.out, false, given.threads, given.quiet, given.parent, err);
     opc_config_destroy(config);
     return code;
 }

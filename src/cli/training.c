@@ -35,12 +35,6 @@ static void catch_signals(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-static bool stop(void *ctx)
-{
-    (void)ctx;
-    return stop_wanted;
-}
-
 /* ---- display --------------------------------------------------------------------------------- */
 
 struct display {
@@ -48,7 +42,14 @@ struct display {
     bool drawn;      /* a bar is on the current line */
     int lines;       /* of the table, so far */
     double last;     /* seconds the last epoch took; 0: none yet */
+    int parent;      /* the run lasts while this is our parent; 0: whatever happens to it */
 };
+
+static bool stop(void *ctx)
+{
+    const struct display *d = ctx;
+    return stop_wanted || (d->parent && getppid() != d->parent);
+}
 
 static void wipe(struct display *d)
 {
@@ -155,9 +156,9 @@ static void hear(void *ctx, enum opc_level level, const char *line)
 /* ---------------------------------------------------------------------------------------------- */
 
 int opc_training(const struct opc_config *config, const char *dir, bool resume, int threads,
-                 bool quiet, struct opc_err *err)
+                 bool quiet, int parent, struct opc_err *err)
 {
-    struct display display = {.quiet = quiet, .bar = isatty(STDOUT_FILENO)};
+    struct display display = {.quiet = quiet, .bar = isatty(STDOUT_FILENO), .parent = parent};
     const struct opc_train_plan plan = {
         .dir = dir,
         .resume = resume,

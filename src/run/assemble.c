@@ -145,13 +145,19 @@ int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_pool 
     return opc_agent_create("sac", &args, out, err);
 }
 
+int opc_run_model(const struct opc_values *v, int obs, int act, struct opc_pool *pool,
+                  struct opc_predictor **out, struct opc_err *err)
+{
+    return opc_ensemble_create(&v->model, obs, act, opc_pool_threads(pool), (uint64_t)v->train.seed,
+                               WHICH_MODEL, out, err);
+}
+
 static int make_model(struct opc_run *run, struct opc_err *err)
 {
     static const char *const NAME[] = {"replay", "learned", "corrected"};
     const struct opc_values *v = run->set;
     const struct opc_imagined_shape shape = imagined_shape(run);
-    int code = opc_ensemble_create(&v->model, run->obs, run->act, opc_pool_threads(run->pool),
-                                   run->seed, WHICH_MODEL, &run->model, err);
+    int code = opc_run_model(v, run->obs, run->act, run->pool, &run->model, err);
     if (!code)
         code = opc_transition_make(NAME[v->opc.transition], run->past, run->model, run->room,
                                    &run->transition, err);

@@ -113,12 +113,29 @@ int opc_sources_parse(struct opc_sources *, const char *name, const char *text, 
 /* One more setting, after all others. */
 int opc_sources_add(struct opc_sources *, const char *key, const char *text, struct opc_err *err);
 void opc_sources_drop_last(struct opc_sources *);
+/* The settings of a map in the file `path`, after all others; `skip` says which keys are none. */
+int opc_sources_add_map(struct opc_sources *, const char *path, const struct opc_yaml *map,
+                        bool (*skip)(const char *key), struct opc_err *err);
+int opc_sources_count(const struct opc_sources *); /* settings so far, those of cells included */
+/* Where the settings from number `from` on, those of cells not counted, set `key`: "file:line", ""
+ * for opc_sources_add; NULL: they do not. */
+const char *opc_sources_sets(const struct opc_sources *, int from, const char *key);
 /* Defaults, then everything in order, with the `when` cells that apply. */
 int opc_sources_resolve(const struct opc_sources *, struct opc_values *, struct opc_err *err);
 /* OPC_EUSER if the file leaves a choice: `vary` names a setting that no opc_sources_add settled. */
 int opc_sources_settled(const struct opc_sources *, struct opc_err *err);
-/* What the last file has under vary, figure, probe or tiers, for who knows them; NULL: nothing. */
+/* What the last file that has it says under vary, skip, runs, title, figure, probe or tiers, for
+ * who knows them; NULL: nothing. */
 const struct opc_yaml *opc_sources_extra(const struct opc_sources *, const char *key);
+const struct opc_yaml *opc_sources_extra_in(const struct opc_sources *, const char *key,
+                                            const char **path); /* and which file that is */
+
+/* A condition as cells have it, `key: pattern` or `key: [patterns]` in the file `path`: can it be
+ * meant, and does it hold? */
+int opc_sources_check_pattern(struct opc_sources *, const char *path, const struct opc_yaml *,
+                              struct opc_err *err);
+int opc_config_matches(struct opc_values *, const char *key, const struct opc_yaml *patterns,
+                       bool *out, struct opc_err *err);
 
 /* ---- what follows from the settings ---------------------------------------------------------- */
 

@@ -33,11 +33,12 @@ struct opc_sources {
     struct condition *conditions;   /* [MOST] */
     int n, n_conditions, cells;
     struct opc_yaml *tree[TREES]; /* of every file that was read; the last is the one asked for */
+    char *tree_path[TREES];
     int trees;
     struct opc_values scratch; /* to try a setting on */
 };
 
-static const char *const EXTRA[] = {"vary", "figure", "probe", "tiers"};
+static const char *const EXTRA[] = {"vary", "skip", "runs", "title", "figure", "probe", "tiers"};
 enum { EXTRAS = sizeof EXTRA / sizeof *EXTRA };
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -80,8 +81,10 @@ void opc_sources_destroy(struct opc_sources *s)
         opc_free(s->conditions[i].key);
         opc_free(s->conditions[i].where);
     }
-    for (int i = 0; i < s->trees; i++)
+    for (int i = 0; i < s->trees; i++) {
         opc_yaml_free(s->tree[i]);
+        opc_free(s->tree_path[i]);
+    }
     opc_free(s->assignments);
     opc_free(s->conditions);
     opc_free(s);
@@ -207,24 +210,35 @@ static int add_map(struct opc_sources *s, const struct file *f, const struct opc
     return code;
 }
 
+int opc_sources_check_pattern(struct opc_sources *s, const char *path, const struct opc_yaml *e,
+                              struct opc_err *err)
+{
+    char where[WHERE];
+    where_is(&(struct file){.path = path}, e, where);
+    if (e->kind == OPC_YAML_MAP)
+        return opc_fail(err, OPC_EUSER, "%s: write section.name: pattern", where);
+    if (!opc_config_field(&s->scratch, e->key, NULL, err))
+        return opc_within(err, "%s", where);
+    const struct opc_yaml *one = e->kind == OPC_YAML_LIST ? e->first : e;
+    for (; one; one = e->kind == OPC_YAML_LIST ? one->next : NULL) {
+        if (one->kind != OPC_YAML_WORD)
+            return opc_fail(err, OPC_EUSER, "%s: a pattern is a word", where);
+        /* Without a wildcard it must be a value the setting can have. */
+        if (!strpbrk(one->text, "*?[") && try_setting(s, e->key, one->text, err))
+            return opc_within(err, "%s", where);
+    }
+    return OPC_OK;
+}
+
 static int add_conditions(struct opc_sources *s, const struct file *f, const struct opc_yaml *match,
                           int cell, struct opc_err *err)
 {
     char where[WHERE];
     for (const struct opc_yaml *e = match->first; e; e = e->next) {
         where_is(f, e, where);
-        if (e->kind == OPC_YAML_MAP)
-            return opc_fail(err, OPC_EUSER, "%s: write section.name: pattern", where);
-        if (!opc_config_field(&s->scratch, e->key, NULL, err))
-            return opc_within(err, "%s", where);
-        const struct opc_yaml *one = e->kind == OPC_YAML_LIST ? e->first : e;
-        for (; one; one = e->kind == OPC_YAML_LIST ? one->next : NULL) {
-            if (one->kind != OPC_YAML_WORD)
-                return opc_fail(err, OPC_EUSER, "%s: a pattern is a word", where);
-            /* Without a wildcard it must be a value the setting can have. */
-            if (!strpbrk(one->text, "*?[") && try_setting(s, e->key, one->text, err))
-                return opc_within(err, "%s", where);
-        }
+        const int code = opc_sources_check_pattern(s, f->path, e, err);
+        if (code)
+            return code;
         if (s->n_conditions == MOST)
             return opc_fail(err, OPC_EUSER, "%s: more than %d conditions", where, MOST);
         struct condition *c = &s->conditions[s->n_conditions++];
@@ -329,6 +343,8 @@ static int take_tree(struct opc_sources *s, struct opc_yaml *tree, const char *p
     /* The tree of the file itself comes behind those it includes. */
     if (!code && s->trees == TREES)
         code = opc_fail(err, OPC_EUSER, "more than %d files are included", TREES);
+    if (!code && !(s->tree_path[s->trees] = opc_strdup(path)))
+        code = opc_fail(err, OPC_ENOMEM, "no room for the settings of %s", path);
     if (code) {
         opc_yaml_free(tree);
         return code;
@@ -359,6 +375,27 @@ int opc_sources_read(struct opc_sources *s, const char *path, struct opc_err *er
     return read_file(s, path, NULL, err);
 }
 
+int opc_sources_add_map(struct opc_sources *s, const char *path, const struct opc_yaml *map,
+                        bool (*skip)(const char *key), struct opc_err *err)
+{
+    const struct file f = {.path = path, .first = s->n};
+    return add_map(s, &f, map, skip, 0, err);
+}
+
+int opc_sources_count(const struct opc_sources *s)
+{
+    return s->n;
+}
+
+const char *opc_sources_sets(const struct opc_sources *s, int from, const char *key)
+{
+    const char *where = NULL;
+    for (int i = from; i < s->n; i++)
+        if (!s->assignments[i].cell && strcmp(s->assignments[i].key, key) == 0)
+            where = s->assignments[i].where ? s->assignments[i].where : "";
+    return where;
+}
+
 int opc_sources_parse(struct opc_sources *s, const char *name, const char *text, size_t n,
                       struct opc_err *err)
 {
@@ -367,14 +404,23 @@ int opc_sources_parse(struct opc_sources *s, const char *name, const char *text,
     return code ? code : take_tree(s, tree, name, NULL, err);
 }
 
-const struct opc_yaml *opc_sources_extra(const struct opc_sources *s, const char *key)
+const struct opc_yaml *opc_sources_extra_in(const struct opc_sources *s, const char *key,
+                                            const char **path)
 {
     for (int i = s->trees; i-- > 0;) {
         const struct opc_yaml *node = opc_yaml_find(s->tree[i], key);
-        if (node)
+        if (node) {
+            *path = s->tree_path[i];
             return node;
+        }
     }
     return NULL;
+}
+
+const struct opc_yaml *opc_sources_extra(const struct opc_sources *s, const char *key)
+{
+    const char *path;
+    return opc_sources_extra_in(s, key, &path);
 }
 
 int opc_sources_settled(const struct opc_sources *s, struct opc_err *err)
@@ -396,19 +442,21 @@ int opc_sources_settled(const struct opc_sources *s, struct opc_err *err)
 
 /* ---- the values in the end ------------------------------------------------------------------- */
 
-static int matches(const struct condition *c, struct opc_values *values, bool *out,
-                   struct opc_err *err)
+int opc_config_matches(struct opc_values *values, const char *key, const struct opc_yaml *patterns,
+                       bool *out, struct opc_err *err)
 {
     struct opc_text text = {0};
     void *section;
-    const struct opc_field *f = opc_config_field(values, c->key, &section, err);
+    const struct opc_field *f = opc_config_field(values, key, &section, err);
+    if (!f)
+        return OPC_EUSER;
     opc_field_print(f, section, &text);
     /* An environment's arguments need not be matched: *:hopper is also mujoco:hopper?angle=raw. */
     char bare[OPC_TEXT_SIZE];
     const char *whole = opc_text_get(&text);
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(whole, "?"), whole);
-    const bool list = c->patterns->kind == OPC_YAML_LIST;
-    const struct opc_yaml *one = list ? c->patterns->first : c->patterns;
+    const bool list = patterns->kind == OPC_YAML_LIST;
+    const struct opc_yaml *one = list ? patterns->first : patterns;
     for (*out = false; one && !*out; one = list ? one->next : NULL)
         *out = fnmatch(one->text, whole, 0) == 0 || fnmatch(one->text, bare, 0) == 0;
     const int code = opc_text_check(&text, err);
@@ -424,7 +472,8 @@ static int applies(const struct opc_sources *s, int cell, struct opc_values *pla
     *out = true;
     for (int i = 0; i < s->n_conditions && *out && !code; i++)
         if (s->conditions[i].cell == cell)
-            code = matches(&s->conditions[i], plain, out, err);
+            code = opc_config_matches(plain, s->conditions[i].key, s->conditions[i].patterns, out,
+                                      err);
     return code;
 }
 

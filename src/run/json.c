@@ -78,6 +78,90 @@ int opc_json_write(struct opc_json *j, const char *path, struct opc_err *err)
     return code;
 }
 
+void opc_json_add_quoted(struct opc_text *out, const char *text)
+{
+    json_t *value = json_string(text);
+    if (!value) {
+        char *plain = opc_strdup(text);
+        for (char *at = plain; at && *at; at++)
+            if ((unsigned char)*at >= 0x80)
+                *at = '?';
+        value = plain ? json_string(plain) : NULL;
+        opc_free(plain);
+    }
+    char *quoted = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
+    if (quoted)
+        opc_text_add(out, quoted);
+    else
+        out->failed = true;
+    free(quoted);
+    json_decref(value);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+enum { MOST_BYTES = 64000000 };
+
+/* A value is jansson's own under a name of ours. */
+static const json_t *theirs(const struct opc_json_value *value)
+{
+    return (const json_t *)(const void *)value;
+}
+
+static struct opc_json_value *ours(json_t *value)
+{
+    return (struct opc_json_value *)(void *)value;
+}
+
+int opc_json_read(const char *path, struct opc_json_value **out, struct opc_err *err)
+{
+    char *text;
+    size_t n;
+    json_error_t why;
+    int code = opc_file_read(path, MOST_BYTES, &text, &n, err);
+    if (code)
+        return code;
+    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+    opc_free(text);
+    if (!root)
+        return opc_fail(err, OPC_EDAMAGED, "%s:%d:%d: %s", path, why.line, why.column, why.text);
+    *out = ours(root);
+    return OPC_OK;
+}
+
+void opc_json_free(struct opc_json_value *value)
+{
+    json_decref((json_t *)(void *)value);
+}
+
+const struct opc_json_value *opc_json_find(const struct opc_json_value *object, const char *key)
+{
+    return ours(json_object_get(theirs(object), key));
+}
+
+const struct opc_json_value *opc_json_at(const struct opc_json_value *list, int i)
+{
+    return i < 0 ? NULL : ours(json_array_get(theirs(list), (size_t)i));
+}
+
+int opc_json_length(const struct opc_json_value *list)
+{
+    return json_is_array(theirs(list)) ? (int)json_array_size(theirs(list)) : -1;
+}
+
+const char *opc_json_string(const struct opc_json_value *value)
+{
+    return json_string_value(theirs(value));
+}
+
+bool opc_json_number(const struct opc_json_value *value, double *out)
+{
+    if (!json_is_number(theirs(value)))
+        return false;
+    *out = json_number_value(theirs(value));
+    return true;
+}
+
 const char *opc_json_version(void)
 {
     return jansson_version_str();

@@ -84,9 +84,11 @@ void opc_run_free(struct opc_run *);
 int opc_run_remake(struct opc_run *, struct opc_err *err);
 /* data.forget = steps: how many are kept at a horizon. */
 size_t opc_run_limit(const struct opc_values *, int horizon);
-/* The agent alone, as new. */
+/* The agent alone, or the model alone, as new. */
 int opc_run_agent(const struct opc_values *, int obs, int act, struct opc_pool *,
                   struct opc_agent **out, struct opc_err *err);
+int opc_run_model(const struct opc_values *, int obs, int act, struct opc_pool *,
+                  struct opc_predictor **out, struct opc_err *err);
 
 /* ---- save.c ---------------------------------------------------------------------------------- */
 
@@ -100,5 +102,9 @@ int opc_run_save_policy(struct opc_run *, struct opc_err *err);
 int opc_run_save_snapshot(struct opc_run *, struct opc_err *err);
 /* The policy a run directory holds, into an agent of the same settings. */
 int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *, struct opc_err *err);
+/* Policy and model (NULL: none is wanted) of a snapshot, or of the newest checkpoint if epoch is
+ * negative; *got is the epoch it was made after. */
+int opc_run_load_networks(const char *dir, int epoch, uint32_t hash, struct opc_agent *,
+                          struct opc_predictor *, int *got, struct opc_err *err);
 
 #endif

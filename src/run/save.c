@@ -297,6 +297,11 @@ int opc_run_save_policy(struct opc_run *run, struct opc_err *err)
     return code;
 }
 
+static void snapshot_name(long long epoch, char out[64])
+{
+    snprintf(out, 64, "snapshots/%06lld.opc", epoch);
+}
+
 int opc_run_save_snapshot(struct opc_run *run, struct opc_err *err)
 {
     char path[OPC_PATH], name[64];
@@ -306,7 +311,7 @@ int opc_run_save_snapshot(struct opc_run *run, struct opc_err *err)
     int code = opc_record_path(run->record, "snapshots", path, err);
     if (!code)
         code = opc_make_directories(path, err);
-    snprintf(name, sizeof name, "snapshots/%06lld.opc", (long long)run->now.epoch);
+    snapshot_name(run->now.epoch, name);
     if (!code)
         code = opc_record_path(run->record, name, path, err);
     if (!code)
@@ -549,6 +554,39 @@ int opc_run_restore(struct opc_run *run, struct opc_err *err)
                     opc_record_dir(run->record));
 }
 
+/* The newer of the two slots of those that are whole; *out is NULL if there is none. */
+static int newest_slot(const char *dir, struct opc_pack **out, struct opc_err *err)
+{
+    char path[OPC_PATH];
+    struct opc_pack *best = NULL;
+    int code = OPC_OK;
+    for (int i = 0; i < 2; i++) {
+        struct opc_pack *pack;
+        if (opc_path_join(path, dir, SLOT[i], err) || !opc_file_exists(path))
+            continue;
+        code = opc_checkpoint_load(path, OPC_PACK_RUN, &pack, err);
+        if (code == OPC_ENOMEM) { /* says nothing about the slot, so the other one must not do */
+            opc_pack_free(best);
+            return code;
+        }
+        if (code)
+            continue;
+        struct opc_pack *worse = best && best->epoch > pack->epoch ? pack : best;
+        best = worse == pack ? best : pack;
+        opc_pack_free(worse);
+    }
+    *out = best;
+    return best ? OPC_OK : code;
+}
+
+static int check_hash(const char *dir, const struct opc_pack *pack, uint32_t hash,
+                      struct opc_err *err)
+{
+    if (pack->hash == hash)
+        return OPC_OK;
+    return opc_fail(err, OPC_EUSER, "%s/config.yaml was changed since the policy was trained", dir);
+}
+
 int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *agent,
                         struct opc_err *err)
 {
@@ -557,29 +595,50 @@ int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *agent,
     int code = opc_path_join(path, dir, "policy.opc", err);
     if (!code && opc_file_exists(path)) {
         code = opc_checkpoint_load(path, OPC_PACK_POLICY, &best, err);
-    } else {
-        for (int i = 0; i < 2; i++) {
-            struct opc_pack *pack;
-            if (opc_path_join(path, dir, SLOT[i], err) || !opc_file_exists(path))
-                continue;
-            code = opc_checkpoint_load(path, OPC_PACK_RUN, &pack, err);
-            if (code)
-                continue;
-            struct opc_pack *worse = best && best->epoch > pack->epoch ? pack : best;
-            best = worse == pack ? best : pack;
-            opc_pack_free(worse);
-        }
-        if (best)
-            code = OPC_OK;
-        else if (!code)
+    } else if (!code) {
+        code = newest_slot(dir, &best, err);
+        if (!code && !best)
             code = opc_fail(err, OPC_EUSER,
                             "%s has no policy yet; the first is there after its first epoch", dir);
     }
-    if (!code && best->hash != hash)
-        code = opc_fail(err, OPC_EUSER, "%s/config.yaml was changed since the policy was trained",
-                        dir);
+    if (!code)
+        code = check_hash(dir, best, hash, err);
     if (!code)
         code = agent->type->state(agent, opc_pack_visit, best, err);
     opc_pack_free(best);
+    return code;
+}
+
+int opc_run_load_networks(const char *dir, int epoch, uint32_t hash, struct opc_agent *agent,
+                          struct opc_predictor *model, int *got, struct opc_err *err)
+{
+    char path[OPC_PATH], name[64];
+    struct opc_pack *pack = NULL;
+    int code;
+    if (epoch < 0) {
+        code = newest_slot(dir, &pack, err);
+        if (!code && !pack)
+            code = opc_fail(err, OPC_EUSER,
+                            "%s has no checkpoint; the first is there after its first epoch", dir);
+    } else {
+        snapshot_name(epoch, name);
+        code = opc_path_join(path, dir, name, err);
+        if (!code && !opc_file_exists(path))
+            code = opc_fail(err, OPC_EUSER,
+                            "%s has no snapshot of epoch %d; train with record.snapshots=1 to have "
+                            "one of every epoch",
+                            dir, epoch);
+        if (!code)
+            code = opc_checkpoint_load(path, OPC_PACK_SNAPSHOT, &pack, err);
+    }
+    if (!code)
+        code = check_hash(dir, pack, hash, err);
+    if (!code)
+        code = agent->type->state(agent, opc_pack_visit, pack, err);
+    if (!code && model)
+        code = model->type->state(model, opc_pack_visit, pack, err);
+    if (!code)
+        *got = (int)pack->epoch;
+    opc_pack_free(pack);
     return code;
 }

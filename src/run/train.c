@@ -26,6 +26,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -159,13 +160,17 @@ static int measure_errors(struct opc_run *run, struct opc_err *err)
         .newest = run->episodes_before,
         .model = run->model,
         .agent = run->agent,
+        .worlds = run->worlds,
         .sample = run->set->opc.sample,
         .seed = run->seed,
         .epoch = number(run),
         .pool = run->pool,
     };
     struct opc_epoch_row *row = &run->row;
-    const int code = opc_onpolicy_errors(&plan, row->learned, row->corrected, err);
+    struct opc_onpolicy got;
+    const int code = opc_onpolicy_errors(&plan, &got, err);
+    memcpy(row->learned, got.learned, sizeof row->learned);
+    memcpy(row->corrected, got.corrected, sizeof row->corrected);
     run->now.model_error =
         run->set->opc.transition == OPC_CORRECTED ? row->corrected[0] : row->learned[0];
     return code;

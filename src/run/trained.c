@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What can be done with a run directory afterwards. */
+#include "run/trained.h"
+
 #include "opc/mem.h"
 #include "run/evaluate.h"
 #include "run/run.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
 
 int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *err)
 {
@@ -78,4 +84,77 @@ int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore,
     opc_pool_destroy(pool);
     opc_config_destroy(config);
     return code;
+}
+
+/* ---- snapshots ------------------------------------------------------------------------------- */
+
+void opc_trained_free(struct opc_trained *t)
+{
+    opc_agent_destroy(t->agent);
+    opc_predictor_destroy(t->model);
+    *t = (struct opc_trained){0};
+}
+
+int opc_trained_load(const char *dir, const struct opc_config *config, int obs, int act, int epoch,
+                     struct opc_pool *pool, struct opc_trained *out, struct opc_err *err)
+{
+    const struct opc_values *v = &config->set;
+    struct opc_trained t = {.epoch = 0};
+    int code = opc_run_agent(v, obs, act, pool, &t.agent, err);
+    if (!code && v->opc.transition != OPC_REPLAY)
+        code = opc_run_model(v, obs, act, pool, &t.model, err);
+    if (!code && epoch != 0)
+        code =
+            opc_run_load_networks(dir, epoch, opc_config_hash(v), t.agent, t.model, &t.epoch, err);
+    if (code)
+        opc_trained_free(&t);
+    else
+        *out = t;
+    return code;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+/* "000012.opc" is 12; 0: it is no snapshot. */
+static int number_of(const char *name)
+{
+    char digits[16];
+    int epoch;
+    const size_t n = strspn(name, "0123456789");
+    if (n < 6 || n >= sizeof digits || strcmp(name + n, ".opc") != 0)
+        return 0;
+    memcpy(digits, name, n);
+    digits[n] = '\0';
+    return opc_parse_int(digits, &epoch) ? epoch : 0;
+}
+
+int opc_trained_snapshots(const char *dir, int **epochs, int *n, struct opc_err *err)
+{
+    char path[OPC_PATH];
+    int code = opc_path_join(path, dir, "snapshots", err), count = 0, room = 0;
+    if (code)
+        return code;
+    DIR *folder = opendir(path);
+    for (struct dirent *e; folder && (e = readdir(folder));)
+        room += number_of(e->d_name) > 0;
+    int *list = opc_alloc((size_t)room, sizeof *list);
+    if (!list)
+        code = opc_fail(err, OPC_ENOMEM, "no room to list %d snapshots", room);
+    if (folder)
+        rewinddir(folder);
+    for (struct dirent *e; !code && folder && count < room && (e = readdir(folder));)
+        if (number_of(e->d_name) > 0)
+            list[count++] = number_of(e->d_name);
+    if (folder)
+        closedir(folder);
+    if (code)
+        return code;
+    qsort(list, (size_t)count, sizeof *list, by_number);
+    *epochs = list;
+    *n = count;
+    return OPC_OK;
 }

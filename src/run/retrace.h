@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* run/retrace.h - what the environment does from a recorded step on with other actions than the
+ * recorded ones.
+ *
+ * An episode is determined by the stream it was reset from and by its actions. So the environment
+ * is brought to any recorded step by playing the episode again, and nothing of a simulator's inside
+ * is needed; it must arrive at the recorded state. */
+#ifndef OPC_RUN_RETRACE_H
+#define OPC_RUN_RETRACE_H
+
+#include "env/many.h"
+#include "opc/episodes.h"
+
+struct opc_retrace {
+    struct opc_many *worlds; /* any number of them */
+    const struct opc_episodes *past;
+    int n, horizon;
+    const int *episode, *time;   /* [n] the step a row starts from */
+    const struct opc_rng *reset; /* [n] what its episode was reset from */
+    const float *action;         /* [n][horizon][act] in [-1, 1], of which */
+    const int *length;           /* [n] are given to the environment */
+    /* results */
+    double *truth; /* [n][horizon + 1][obs], rounded to float; NaN behind the end of the row or task
+                    */
+    int *ended;    /* [n] steps after which the task ended; 0: it did not */
+    long steps;    /* that were played in all */
+};
+
+/* OPC_EENV: an environment failed, or does not arrive where the recording was. */
+int opc_retrace(struct opc_retrace *, struct opc_err *err);
+
+#endif
