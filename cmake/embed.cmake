@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-# cmake -D OUT=assets.c -D ROOT=models -P embed.cmake
-# Writes the files below ROOT as C arrays; src/env/assets.h declares the table and says more.
-file(GLOB_RECURSE names RELATIVE ${ROOT} ${ROOT}/*)
+# cmake -D OUT=assets.c -D ROOT=models -D FILES=* -D TABLE=opc_assets -D HEADER=env/assets.h
+#       -P embed.cmake
+# Writes the files below ROOT that match FILES as C arrays, and a table of them, which HEADER
+# declares; src/env/assets.h says what is in one.
+file(GLOB_RECURSE names RELATIVE ${ROOT} ${ROOT}/${FILES})
 list(SORT names)
 set(arrays "")
 set(table "")
@@ -16,5 +18,5 @@ foreach(name IN LISTS names)
     string(APPEND table "    {\"${name}\", data${i}, ${size}},\n")
     math(EXPR i "${i} + 1")
 endforeach()
-file(WRITE ${OUT} "/* Made by cmake/embed.cmake from models/. */\n#include \"env/assets.h\"\n${arrays}
-const struct opc_asset opc_assets[] = {\n${table}    {0, 0, 0},\n};\n")
+file(WRITE ${OUT} "/* Made by cmake/embed.cmake. */\n#include \"${HEADER}\"\n${arrays}
+const struct opc_asset ${TABLE}[] = {\n${table}    {0, 0, 0},\n};\n")

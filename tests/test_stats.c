@@ -37,12 +37,142 @@ static void steps_between_ticks_are_round(void **state)
     assert_true(opc_round_step(0, 5) == 1);
 }
 
+static void mean_and_deviation_are_those_of_a_sample(void **state)
+{
+    (void)state;
+    const double v[] = {2, 4, 4, 4, 5, 5, 7, 9}; /* squares around 5 sum up to 32 */
+    assert_true(opc_mean(8, v) == 5);
+    assert_doubles_near(((double[]){opc_deviation(8, v)}), ((double[]){sqrt(32.0 / 7)}), 1, 1e-15);
+    assert_true(opc_deviation(1, v) == 0);
+}
+
+/* n = 8 leaves the middle four; n = 5 counts the second and fourth 0.75 each beside the third. */
+static void interquartile_mean_is_the_mean_of_the_middle_half(void **state)
+{
+    (void)state;
+    double eight[] = {100, 1, 3, 2, -50, 4, 7, 0}; /* the middle: 1, 2, 3, 4 */
+    double five[] = {9, 1, 2, 100, 3};             /* (0.75 * 2 + 3 + 0.75 * 9) / 2.5 */
+    double two[] = {3, 1}, one[] = {7};
+    assert_doubles_near(
+        ((double[]){opc_iqm(8, eight), opc_iqm(5, five), opc_iqm(2, two), opc_iqm(1, one)}),
+        ((double[]){2.5, 4.5, 2, 7}), 4, 1e-15);
+}
+
+/* Where two numbers change places nothing jumps. */
+static void interquartile_mean_is_continuous(void **state)
+{
+    (void)state;
+    for (int n = 3; n < 9; n++) {
+        double a[] = {5, 2, 8, 1, 9, 3, 7, 4}, b[] = {5, 2, 8, 1, 9, 3, 7, 4};
+        a[0] = 3 - 1e-9, b[0] = 3 + 1e-9;
+        const double apart = opc_iqm(n, a) - opc_iqm(n, b);
+        assert_true(apart <= 0 && apart > -1e-8);
+    }
+}
+
+static void improvement_counts_pairs_and_then_tasks(void **state)
+{
+    (void)state;
+    /* task 0: of 2 x 3 pairs 3 are won, 1 is equal: 3.5 / 6; task 1: 1 of 1; task 2 lacks y. */
+    const double x0[] = {3, 5}, x1[] = {1}, x2[] = {4}, y0[] = {1, 3, 9}, y1[] = {0};
+    const struct opc_scores x = {3, (int[]){2, 1, 1}, (const double *[]){x0, x1, x2}};
+    const struct opc_scores y = {3, (int[]){3, 1, 0}, (const double *[]){y0, y1, NULL}};
+    struct opc_rng rng = opc_rng_stream(1, OPC_USE_STUDY, 0, 0);
+    struct opc_interval xy, yx;
+    struct opc_err err;
+    assert_ok(opc_improvement(&x, &y, 500, &rng, &xy, &err), &err);
+    assert_ok(opc_improvement(&y, &x, 500, &rng, &yx, &err), &err);
+    assert_doubles_near(((double[]){xy.middle, yx.middle}),
+                        ((double[]){(3.5 / 6 + 1) / 2, (2.5 / 6) / 2}), 2, 1e-15);
+    /* Task 1 is always won; task 0 comes out anywhere from lost to won. */
+    assert_true(xy.low >= 0.5 && xy.low < xy.middle && xy.high > xy.middle && xy.high <= 1);
+}
+
+static void nothing_to_compare_is_nan(void **state)
+{
+    (void)state;
+    const double v[] = {1};
+    const struct opc_scores some = {1, (int[]){1}, (const double *[]){v}};
+    const struct opc_scores none = {1, (int[]){0}, (const double *[]){NULL}};
+    struct opc_rng rng = opc_rng_stream(1, OPC_USE_STUDY, 0, 0);
+    struct opc_interval out;
+    struct opc_err err;
+    assert_ok(opc_improvement(&some, &none, 0, &rng, &out, &err), &err);
+    assert_true(isnan(out.middle) && isnan(out.low) && isnan(out.high));
+    assert_ok(opc_iqm_interval(&none, 0, &rng, &out, &err), &err);
+    assert_true(isnan(out.middle) && isnan(out.low) && isnan(out.high));
+    assert_ok(opc_iqm_interval(&some, 0, &rng, &out, &err), &err);
+    assert_true(out.middle == 1 && out.low == 1 && out.high == 1);
+}
+
+/* Two tasks far apart: as each keeps its number of runs, the interval is that inside the tasks.
+ * Drawn from one pot, the share of the high task alone would move the mean by far more. */
+static void bootstrap_draws_within_tasks(void **state)
+{
+    (void)state;
+    const double a[] = {0, 1, 2, 3}, b[] = {1000, 1001, 1002, 1003};
+    const struct opc_scores s = {2, (int[]){4, 4}, (const double *[]){a, b}};
+    struct opc_rng one = opc_rng_stream(7, OPC_USE_STUDY, 0, 0), two = one;
+    struct opc_interval first, again;
+    struct opc_err err;
+    assert_ok(opc_iqm_interval(&s, 0, &one, &first, &err), &err);
+    assert_ok(opc_iqm_interval(&s, 2000, &two, &again, &err), &err);
+    assert_same_bits(&first, &again, sizeof first);
+    assert_true(first.middle == (2 + 3 + 1000 + 1001) / 4.0);
+    assert_true(first.low < first.middle && first.low > first.middle - 3);
+    assert_true(first.high > first.middle && first.high < first.middle + 3);
+}
+
+/* The bootstrap mean of the middle half of 40 numbers 0 .. 39: its spread, by the theory of the
+ * trimmed mean, is that of the winsorized sample over half its size. */
+static void interval_has_the_width_theory_gives(void **state)
+{
+    (void)state;
+    double v[40], winsorized[40];
+    for (int i = 0; i < 40; i++) {
+        v[i] = i;
+        winsorized[i] = i < 10 ? 10 : i > 29 ? 29 : i;
+    }
+    const struct opc_scores s = {1, (int[]){40}, (const double *[]){v}};
+    struct opc_rng rng = opc_rng_stream(3, OPC_USE_STUDY, 0, 0);
+    struct opc_interval out;
+    struct opc_err err;
+    assert_ok(opc_iqm_interval(&s, 4000, &rng, &out, &err), &err);
+    const double want = 2 * 1.96 * opc_deviation(40, winsorized) / (0.5 * sqrt(40));
+    assert_true(out.middle == 19.5);
+    assert_true(fabs(out.high - out.low - want) < 0.1 * want);
+}
+
+static int make_interval(void *ctx, struct opc_err *err)
+{
+    struct opc_rng rng = opc_rng_stream(3, OPC_USE_STUDY, 0, 0);
+    struct opc_interval out;
+    const int code = opc_iqm_interval(ctx, 10, &rng, &out, err);
+    return code ? code : opc_improvement(ctx, ctx, 10, &rng, &out, err);
+}
+
+static void intervals_survive_lack_of_memory(void **state)
+{
+    (void)state;
+    const double v[] = {1, 2};
+    struct opc_scores s = {1, (int[]){2}, (const double *[]){v}};
+    assert_survives_lack_of_memory(make_interval, &s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles_are_those_of_numpy),
         cmocka_unit_test(smoothing_is_a_mean_over_the_window),
         cmocka_unit_test(steps_between_ticks_are_round),
+        cmocka_unit_test(mean_and_deviation_are_those_of_a_sample),
+        cmocka_unit_test(interquartile_mean_is_the_mean_of_the_middle_half),
+        cmocka_unit_test(interquartile_mean_is_continuous),
+        cmocka_unit_test(improvement_counts_pairs_and_then_tasks),
+        cmocka_unit_test(nothing_to_compare_is_nan),
+        cmocka_unit_test(bootstrap_draws_within_tasks),
+        cmocka_unit_test(interval_has_the_width_theory_gives),
+        cmocka_unit_test(intervals_survive_lack_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

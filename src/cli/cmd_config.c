@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "opc/mem.h"
 #include "run/config.h"
+#include "study/ilc_run.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -36,10 +37,11 @@ static int explain(const char *name, const struct given *given, struct opc_err *
     struct opc_part part[OPC_PARTS];
     struct opc_text text = {0};
     const char *meant = NULL;
+    const int by_name = name ? 1 : 0; /* ilc is no part of a run's settings: only by name */
     int nearest = INT_MAX, shown = 0;
     opc_config_parts(&none, part);
-    for (int i = 0; i < OPC_PARTS; i++) {
-        const struct opc_section *s = part[i].section;
+    for (int i = 0; i < OPC_PARTS + by_name; i++) {
+        const struct opc_section *s = i < OPC_PARTS ? part[i].section : &opc_ilc_section;
         if (name && strcmp(name, s->name) != 0) {
             if (opc_nearer(name, s->name, &nearest))
                 meant = s->name;
@@ -109,8 +111,9 @@ const struct opc_command opc_cmd_config = {
     .summary = "explain the settings, or show what a file sets them to",
     .detail = "Without arguments: every setting with its type, default, range and meaning.\n"
               "With a file: all settings as a run with that file would have them, which is the "
-              "config.yaml it would save.",
-    .words = "train env opc data model sac eval record",
+              "config.yaml it would save.\n"
+              "'opc config ilc' explains the settings of 'opc ilc', which are no part of a run.",
+    .words = "train env opc data model sac eval record ilc",
     .options = &options,
     .run = run,
 };

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* opc plot - learning curves of one or many runs. */
 #include "cli/command.h"
-#include "study/figure.h"
+#include "study/curves_draw.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
@@ -20,20 +19,6 @@ struct given {
 #define SELF struct given
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
-
-/* "eval_return" is read as "evaluation return". */
-static const char *label_of(const char *column)
-{
-    static const char *const LABEL[][2] = {
-        {"eval_return", "return"},
-        {"eval_length", "episode length"},
-        {"env_steps", "environment steps"},
-        {"total_steps", "environment steps, random ones included"}};
-    for (size_t i = 0; i < sizeof LABEL / sizeof *LABEL; i++)
-        if (strcmp(column, LABEL[i][0]) == 0)
-            return LABEL[i][1];
-    return column;
-}
 
 static void print_ends(const struct opc_curves *c, const struct given *given)
 {
@@ -57,20 +42,21 @@ static int run(int argc, char **argv, struct opc_err *err)
         return code;
     if (first == argc)
         return opc_fail(err, OPC_EUSER, "name run directories, or directories of runs");
-    code = opc_curves_read(argc - first, argv + first, given.of, given.over, given.smooth, &curves,
-                           err);
+    const struct opc_curves_plan plan = {
+        .of = given.of, .over = given.over, .smooth = given.smooth};
+    code = opc_curves_read(argc - first, argv + first, &plan, &curves, err);
     if (code)
         return code;
     char note[200];
     snprintf(note, sizeof note, "line: median over runs; band: quartiles%s",
              given.smooth > 1 ? "; smoothed by a moving average" : "");
-    const struct opc_figure figure = {
+    const struct opc_curves_look figure = {
         .title = *given.title ? given.title : NULL,
-        .x_label = label_of(given.over),
-        .y_label = label_of(given.of),
+        .x_label = opc_column_label(given.over),
+        .y_label = opc_column_label(given.of),
         .note = note,
     };
-    code = opc_figure_draw(&figure, curves, given.out, err);
+    code = opc_curves_draw(&figure, curves, given.out, err);
     if (!code)
         print_ends(curves, &given);
     opc_curves_free(curves);

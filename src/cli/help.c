@@ -74,7 +74,8 @@ static void flow(FILE *out, int column, int indent, const char *text)
 /* "  left      right", the right side starting at `column`, on its own line if left is too long. */
 static void entry(FILE *out, const char *left, int column, const char *right)
 {
-    if (fprintf(out, "  %-*s", column - 2, left) > column)
+    fprintf(out, "  %-*s", column - 2, left);
+    if ((int)strlen(left) + 2 >= column)
         fprintf(out, "\n%*s", column, "");
     flow(out, column, column, right);
 }

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <limits.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,16 @@ static bool read_cell(const char *line, int column, double *out)
     return opc_parse_real(cell, out) && isfinite(*out);
 }
 
-static int read_table(struct opc_curve_run *r, const char *of, const char *over, int smooth,
+static void measure_end(struct opc_curve_run *r)
+{
+    const int from = r->n > LAST ? r->n - LAST : 0;
+    r->best = r->n ? r->raw[0] : (double)NAN;
+    for (int i = 0; i < r->n; i++)
+        r->best = fmax(r->best, r->raw[i]);
+    r->end = r->n ? opc_mean(r->n - from, r->raw + from) : (double)NAN;
+}
+
+static int read_table(struct opc_curve_run *r, const struct opc_curves_plan *plan,
                       struct opc_err *err)
 {
     char path[OPC_PATH], *text;
@@ -72,59 +82,111 @@ static int read_table(struct opc_curve_run *r, const char *of, const char *over,
         code = opc_file_read(path, MOST_BYTES, &text, NULL, err);
     if (code)
         return code;
-    code = find_column(path, text, over, &x, err);
+    code = find_column(path, text, plan->over, &x, err);
     if (!code)
-        code = find_column(path, text, of, &y, err);
+        code = find_column(path, text, plan->of, &y, err);
     for (const char *c = text; *c; c++)
         lines += *c == '\n';
-    double *raw = opc_alloc((size_t)lines + 1, sizeof *raw);
+    r->raw = opc_alloc((size_t)lines + 1, sizeof *r->raw);
     r->x = opc_alloc((size_t)lines + 1, sizeof *r->x);
     r->y = opc_alloc((size_t)lines + 1, sizeof *r->y);
-    if (!code && (!raw || !r->x || !r->y))
+    if (!code && (!r->raw || !r->x || !r->y))
         code = no_room(err);
     /* Only whole lines: the last one may be being written. */
     for (const char *line = strchr(text, '\n'); line && strchr(line + 1, '\n') && !code;
          line = strchr(line + 1, '\n'))
-        if (read_cell(line + 1, x, &r->x[r->n]) && read_cell(line + 1, y, &raw[r->n]))
+        if (read_cell(line + 1, x, &r->x[r->n]) && read_cell(line + 1, y, &r->raw[r->n]))
             r->n++;
-    if (!code)
-        opc_smooth(r->n, raw, smooth, r->y);
-    opc_free(raw);
+    if (!code) {
+        opc_smooth(r->n, r->raw, plan->smooth, r->y);
+        measure_end(r);
+    }
     opc_free(text);
     return code;
 }
 
 /* The settings as lines, without those that do not tell groups apart. */
-static int read_settings(struct opc_curve_run *r, struct opc_err *err)
+static int print_rest(const struct opc_config *config, char **out, struct opc_err *err)
 {
-    struct opc_config *config;
     struct opc_text rest = {0};
-    char *text, *seed, section[64] = "";
+    char *text, section[64] = "";
+    int code = opc_config_print(config, &text, err);
+    if (code)
+        return code;
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+        const int n = (int)strcspn(line, "\n");
+        if (*line != ' ') {
+            snprintf(section, sizeof section, "%.*s", (int)strcspn(line, ":"), line);
+            continue;
+        }
+        if (strncmp(line, "  seed:", 7) && strncmp(line, "  epochs:", 9) &&
+            strcmp(section, "env") != 0)
+            opc_text_addf(&rest, "%s.%.*s\n", section, n - 2, line + 2);
+    }
+    opc_free(text);
+    code = opc_text_check(&rest, err);
+    if (code)
+        opc_text_free(&rest);
+    else
+        *out = rest.at;
+    return code;
+}
+
+static const char *short_name(const char *key)
+{
+    const char *dot = strchr(key, '.');
+    return dot ? dot + 1 : key;
+}
+
+/* The values of some settings, a line each; or, named, as a person reads them: "hopper, horizon
+ * 20". A task needs no name. */
+static int print_values(const struct opc_config *config, int n, const char *const *key, bool named,
+                        char **out, struct opc_err *err)
+{
+    struct opc_text text = {0};
+    int code = OPC_OK;
+    for (int i = 0; i < n && !code; i++) {
+        char *value;
+        code = opc_config_get(config, key[i], &value, err);
+        if (code)
+            break;
+        opc_text_add(&text, i == 0 ? "" : named ? ", " : "\n");
+        if (named && strcmp(key[i], "env.name") != 0)
+            opc_text_addf(&text, "%s ", short_name(key[i]));
+        opc_text_add(&text, value);
+        opc_free(value);
+    }
+    if (!code)
+        code = opc_text_check(&text, err);
+    if (!code)
+        *out = opc_strdup(opc_text_get(&text));
+    if (!code && !*out)
+        code = no_room(err);
+    opc_text_free(&text);
+    return code;
+}
+
+static int read_settings(struct opc_curve_run *r, const struct opc_curves_plan *plan,
+                         struct opc_err *err)
+{
+    static const char *const TASK = "env.name", *const METHOD = "opc.transition";
+    const bool found = plan->panel_keys + plan->line_keys == 0;
+    struct opc_config *config;
+    char *seed;
     int code = opc_config_of_run(r->dir, &config, err);
     if (code)
         return code;
-    code = opc_config_print(config, &text, err);
-    if (!code) {
-        for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
-            const int n = (int)strcspn(line, "\n");
-            if (*line != ' ') {
-                snprintf(section, sizeof section, "%.*s", (int)strcspn(line, ":"), line);
-                continue;
-            }
-            if (strncmp(line, "  seed:", 7) && strncmp(line, "  epochs:", 9) &&
-                strcmp(section, "env") != 0)
-                opc_text_addf(&rest, "%s.%.*s\n", section, n - 2, line + 2);
-        }
-        opc_free(text);
-        code = opc_text_check(&rest, err);
-    }
+    code = found ? print_rest(config, &r->rest, err)
+                 : print_values(config, plan->line_keys, plan->line_key, false, &r->rest, err);
     if (!code)
-        code = opc_config_get(config, "env.name", &r->env, err);
+        code = print_values(config, found ? 1 : plan->panel_keys, found ? &TASK : plan->panel_key,
+                            true, &r->panel, err);
+    if (!code)
+        code = print_values(config, 1, &METHOD, false, &r->method, err);
     if (!code && !(code = opc_config_get(config, "train.seed", &seed, err))) {
         r->seed = atoi(seed);
         opc_free(seed);
     }
-    r->rest = rest.at;
     opc_config_destroy(config);
     return code;
 }
@@ -137,8 +199,8 @@ static bool is_run(const char *dir)
     return !opc_path_join(path, dir, "config.yaml", NULL) && opc_file_exists(path);
 }
 
-static int add_run(struct opc_curves *c, const char *dir, const char *of, const char *over,
-                   int smooth, struct opc_err *err)
+static int add_run(struct opc_curves *c, const char *dir, const struct opc_curves_plan *plan,
+                   struct opc_err *err)
 {
     if (c->runs == MOST_RUNS)
         return opc_fail(err, OPC_EUSER, "more than %d runs", MOST_RUNS);
@@ -146,8 +208,8 @@ static int add_run(struct opc_curves *c, const char *dir, const char *of, const 
     r->dir = opc_strdup(dir);
     if (!r->dir)
         return no_room(err);
-    const int code = read_settings(r, err);
-    return code ? code : read_table(r, of, over, smooth, err);
+    const int code = read_settings(r, plan, err);
+    return code ? code : read_table(r, plan, err);
 }
 
 static int by_name(const void *a, const void *b)
@@ -156,8 +218,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The runs in a directory, in the order of their names. */
-static int add_inner(struct opc_curves *c, const char *dir, const char *of, const char *over,
-                     int smooth, struct opc_err *err)
+static int add_inner(struct opc_curves *c, const char *dir, const struct opc_curves_plan *plan,
+                     struct opc_err *err)
 {
     DIR *d = opendir(dir);
     if (!d)
@@ -172,7 +234,7 @@ static int add_inner(struct opc_curves *c, const char *dir, const char *of, cons
     if (inner)
         qsort(inner, (size_t)n, sizeof *inner, by_name);
     for (int i = 0; i < n && !code; i++)
-        code = add_run(c, inner[i], of, over, smooth, err);
+        code = add_run(c, inner[i], plan, err);
     opc_free(inner);
     if (!code && n == 0)
         code = opc_fail(err, OPC_EUSER,
@@ -184,13 +246,15 @@ static int add_inner(struct opc_curves *c, const char *dir, const char *of, cons
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static int panel_of(struct opc_curves *c, const char *env)
+static int panel_of(struct opc_curves *c, const char *name)
 {
+    char cut[sizeof *c->panel];
     int i = 0;
-    while (i < c->panels && strcmp(c->panel[i], env) != 0)
+    snprintf(cut, sizeof cut, "%s", name);
+    while (i < c->panels && strcmp(c->panel[i], cut) != 0)
         i++;
     if (i == c->panels)
-        snprintf(c->panel[c->panels++], sizeof *c->panel, "%s", env);
+        memcpy(c->panel[c->panels++], cut, sizeof cut);
     return i;
 }
 
@@ -200,13 +264,16 @@ static void form_groups(struct opc_curves *c)
         struct opc_curve_run *r = &c->run[i];
         r->group = -1;
         for (int k = 0; k < i && r->group < 0; k++)
-            if (strcmp(r->env, c->run[k].env) == 0 && strcmp(r->rest, c->run[k].rest) == 0)
+            if (strcmp(r->panel, c->run[k].panel) == 0 && strcmp(r->rest, c->run[k].rest) == 0)
                 r->group = c->run[k].group;
         if (r->group < 0) {
             r->group = c->groups++;
-            c->group[r->group].panel = panel_of(c, r->env);
+            c->group[r->group].panel = panel_of(c, r->panel);
+            snprintf(c->group[r->group].method, sizeof c->group->method, "%s", r->method);
         }
         c->group[r->group].runs++;
+        if (strcmp(c->group[r->group].method, r->method) != 0)
+            *c->group[r->group].method = '\0';
     }
 }
 
@@ -233,6 +300,7 @@ static bool same_line(const char *a, const char *b)
     return n == strcspn(b, "\n") && strncmp(a, b, n) == 0;
 }
 
+/* What a setting, "opc.transition: learned", is called in the paper; or NULL. */
 static const char *known_as(const char *setting)
 {
     static const char *const NAME[][2] = {{"opc.transition: corrected", "OPC"},
@@ -259,17 +327,27 @@ static bool helps(const struct opc_curves *c, int line, int *a)
     return false;
 }
 
+static void append(char *label, size_t size, const char *fmt, ...) OPC_PRINTF(3, 4);
+static void append(char *label, size_t size, const char *fmt, ...)
+{
+    const size_t used = strlen(label);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(label + used, size - used, fmt, args);
+    va_end(args);
+}
+
 static void append_setting(struct opc_curves *c, int line)
 {
     for (int i = 0; i < c->groups; i++) {
         const char *setting = line_at(speaker(c, i)->rest, line), *name = known_as(setting);
         char *label = c->group[i].label;
-        const size_t used = strlen(label), room = sizeof c->group[i].label - used;
+        const char *comma = *label ? ", " : "";
         if (name)
-            snprintf(label + used, room, "%s%s", used ? ", " : "", name);
+            append(label, sizeof c->group[i].label, "%s%s", comma, name);
         else
-            snprintf(label + used, room, "%s%.*s", used ? ", " : "", (int)strcspn(setting, "\n"),
-                     setting);
+            append(label, sizeof c->group[i].label, "%s%.*s", comma, (int)strcspn(setting, "\n"),
+                   setting);
     }
 }
 
@@ -285,6 +363,33 @@ static void label_groups(struct opc_curves *c)
     for (int line = 0; line < lines; line++)
         if (line != first && helps(c, line, &any))
             append_setting(c, line);
+    for (int g = 0; g < c->groups; g++)
+        memcpy(c->group[g].line, c->group[g].label, sizeof c->group->line);
+}
+
+/* By the settings that were named: "OPC, horizon 20". */
+static void label_as_planned(struct opc_curves *c, const struct opc_curves_plan *plan)
+{
+    for (int g = 0; g < c->groups; g++) {
+        struct opc_curve_group *group = &c->group[g];
+        const char *value = speaker(c, g)->rest;
+        snprintf(group->line, sizeof group->line, "%s", value);
+        for (char *end = group->line; (end = strchr(end, '\n')); *end = '+')
+            ;
+        for (int k = 0; k < plan->line_keys; k++) {
+            const char *key = plan->line_key[k], *comma = k ? ", " : "";
+            const int n = (int)strcspn(value, "\n");
+            char setting[256];
+            snprintf(setting, sizeof setting, "%s: %.*s", key, n, value);
+            const char *name = known_as(setting);
+            if (name)
+                append(group->label, sizeof group->label, "%s%s", comma, name);
+            else
+                append(group->label, sizeof group->label, "%s%s %.*s", comma, short_name(key), n,
+                       value);
+            value += n + (value[n] == '\n');
+        }
+    }
 }
 
 /* ---- bands ----------------------------------------------------------------------------------- */
@@ -303,19 +408,29 @@ static double value_at(const struct opc_curve_run *r, double x)
     return (double)NAN;
 }
 
-static void end_of(struct opc_curves *c, int g, double *scratch)
+int opc_curves_at(const struct opc_curves *c, int group, double x, double *out)
 {
     int n = 0;
     for (int i = 0; i < c->runs; i++) {
-        const struct opc_curve_run *r = &c->run[i];
-        if (r->group != g || r->n == 0)
-            continue;
-        const int from = r->n > LAST ? r->n - LAST : 0;
-        scratch[n] = 0;
-        for (int k = from; k < r->n; k++)
-            scratch[n] += r->y[k] / (r->n - from);
-        n++;
+        const double v = c->run[i].group == group ? value_at(&c->run[i], x) : (double)NAN;
+        if (!isnan(v))
+            out[n++] = v;
     }
+    return n;
+}
+
+int opc_curves_ends(const struct opc_curves *c, int group, double *out)
+{
+    int n = 0;
+    for (int i = 0; i < c->runs; i++)
+        if (c->run[i].group == group && c->run[i].n > 0)
+            out[n++] = c->run[i].end;
+    return n;
+}
+
+static void end_of(struct opc_curves *c, int g, double *scratch)
+{
+    const int n = opc_curves_ends(c, g, scratch);
     struct opc_curve_group *group = &c->group[g];
     group->end_low = n ? opc_quantile(n, scratch, 0.25) : (double)NAN;
     group->end_middle = n ? opc_quantile(n, scratch, 0.5) : (double)NAN;
@@ -345,12 +460,7 @@ static int make_band(struct opc_curves *c, int g, double *scratch, struct opc_er
     for (size_t at = 0; at < all; at++) {
         if (at > 0 && x[at] == x[at - 1])
             continue;
-        int n = 0;
-        for (int i = 0; i < c->runs; i++) {
-            const double v = c->run[i].group == g ? value_at(&c->run[i], x[at]) : (double)NAN;
-            if (!isnan(v))
-                scratch[n++] = v;
-        }
+        const int n = opc_curves_at(c, g, x[at], scratch);
         if (2 * n < group->runs)
             continue;
         group->x[group->n] = x[at];
@@ -366,7 +476,7 @@ static int make_band(struct opc_curves *c, int g, double *scratch, struct opc_er
 
 /* ---------------------------------------------------------------------------------------------- */
 
-int opc_curves_read(int n, char *const dir[], const char *of, const char *over, int smooth,
+int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan,
                     struct opc_curves **out, struct opc_err *err)
 {
     struct opc_curves *c = opc_alloc(1, sizeof *c);
@@ -378,11 +488,15 @@ int opc_curves_read(int n, char *const dir[], const char *of, const char *over, 
     c->panel = opc_alloc(MOST_RUNS, sizeof *c->panel);
     int code = scratch && c->run && c->group && c->panel ? OPC_OK : no_room(err);
     for (int i = 0; i < n && !code; i++)
-        code = is_run(dir[i]) ? add_run(c, dir[i], of, over, smooth, err)
-                              : add_inner(c, dir[i], of, over, smooth, err);
+        code = is_run(dir[i]) ? add_run(c, dir[i], plan, err) : add_inner(c, dir[i], plan, err);
+    if (!code && c->runs == 0)
+        code = opc_fail(err, OPC_EUSER, "there are no runs to draw");
     if (!code) {
         form_groups(c);
-        label_groups(c);
+        if (plan->panel_keys + plan->line_keys > 0)
+            label_as_planned(c, plan);
+        else
+            label_groups(c);
     }
     for (int g = 0; g < c->groups && !code; g++)
         code = make_band(c, g, scratch, err);
@@ -400,7 +514,9 @@ void opc_curves_free(struct opc_curves *c)
         return;
     for (int i = 0; i < c->runs; i++) {
         opc_free(c->run[i].dir);
-        opc_free(c->run[i].env);
+        opc_free(c->run[i].panel);
+        opc_free(c->run[i].method);
+        opc_free(c->run[i].raw);
         opc_free(c->run[i].rest);
         opc_free(c->run[i].x);
         opc_free(c->run[i].y);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* study/curves.h - learning curves out of run directories.
  *
- * Runs that differ in nothing but their seed (and how long they have been going) form a group; a
- * group is a line in a figure, and groups on the same task share a panel. */
+ * A group of runs is a line in a panel of a figure. Which runs form a group is found out, those
+ * that differ in nothing but their seed (and how long they have been going), with a panel for each
+ * task; or it is said, by the settings whose values name the panel and the line. */
 #ifndef OPC_STUDY_CURVES_H
 #define OPC_STUDY_CURVES_H
 
@@ -10,37 +11,53 @@
 
 #include <stdbool.h>
 
+struct opc_curves_plan {
+    const char *of, *over; /* columns of metrics.csv; rows without a value are left out */
+    int smooth;            /* see opc_smooth */
+    /* Settings like "env.name" that say where a run belongs; none of both: it is found out. */
+    int panel_keys, line_keys;
+    const char *const *panel_key, *const *line_key;
+};
+
 struct opc_curve_run {
     char *dir;
-    char *env;  /* env.name */
-    char *rest; /* all other settings but train.seed and train.epochs, a line each */
+    char *panel;  /* env.name, or the panel's settings: "hopper, horizon 20" */
+    char *rest;   /* what tells lines apart, a line of text each: the values of the line's settings,
+                   * or all settings but seed, length and task */
+    char *method; /* opc.transition */
     int seed;
     int n;
-    double *x, *y; /* [n] */
+    double *x, *raw, *y; /* [n]; y is smoothed */
+    double end, best;    /* of raw: mean of the last five, and the greatest; NaN when n is 0 */
     int group;
 };
 
 struct opc_curve_group {
-    int panel;       /* which task */
-    char label[128]; /* what tells it from the others of all panels */
+    int panel;
+    char label[128]; /* for people; what tells it from the others of all panels */
+    char line[128];  /* the values of the plan's settings, "corrected+20"; else as the label */
+    char method[32]; /* opc.transition of all its runs; "" when they differ */
     int runs;
     /* where at least half of its runs have got to: */
     int n;
     double *x, *low, *middle, *high;      /* [n] quartiles and median over the runs */
-    double end_low, end_middle, end_high; /* of the runs' means over their last five values */
+    double end_low, end_middle, end_high; /* of what its runs end with */
 };
 
 struct opc_curves {
     struct opc_curve_run *run;
     struct opc_curve_group *group;
-    char (*panel)[256]; /* names of tasks */
+    char (*panel)[256]; /* their names */
     int runs, groups, panels;
 };
 
-/* `of` and `over` are columns of metrics.csv; rows without a value are left out. A directory that
- * is no run stands for the runs in it. smooth: see opc_smooth. */
-int opc_curves_read(int n, char *const dir[], const char *of, const char *over, int smooth,
+/* A directory that is no run stands for the runs in it. */
+int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *,
                     struct opc_curves **out, struct opc_err *err);
+/* The values of a group's runs at x, one of its own; out has room for as many as it has runs. */
+int opc_curves_at(const struct opc_curves *, int group, double x, double *out);
+/* What its runs end with, those that have got anywhere. */
+int opc_curves_ends(const struct opc_curves *, int group, double *out);
 void opc_curves_free(struct opc_curves *); /* NULL is fine */
 
 #endif

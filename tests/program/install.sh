@@ -18,6 +18,8 @@ for file in share/man/man1/opc.1 share/bash-completion/completions/opc include/o
         exit 1
     }
 done
+# The experiments are found from anywhere.
+(cd "$work" && expect 0 "^experiment " "$prefix/bin/opc" repro list)
 [ "$(cd "$prefix/include/opc" && ls)" = "$( (cd "$SRC/include/opc" && ls && echo version.h) |
     sort)" ]
 

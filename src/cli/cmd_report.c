@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* opc report - exhibits as one HTML page. */
+#include "base/log.h"
+#include "cli/command.h"
+#include "num/kernel.h"
+#include "study/report.h"
+
+#include <stdio.h>
+#include <sys/utsname.h>
+
+/* clang-format off */
+#define OPTIONS(X)                                                                                 \
+    X(TEXT, out,   "report.html", 1, 255, "the page")                                              \
+    X(TEXT, title, "",            0, 255, "its heading")
+/* clang-format on */
+struct given {
+    OPTIONS(OPC_MEMBER)
+};
+#define SELF struct given
+static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
+#undef SELF
+
+static void hear(void *ctx, enum opc_level level, const char *line)
+{
+    (void)ctx;
+    if (level == OPC_WARN)
+        fprintf(stderr, "opc: warning: %s\n", line);
+    else if (level == OPC_INFO)
+        printf("%s\n", line);
+}
+
+static int run(int argc, char **argv, struct opc_err *err)
+{
+    struct given given;
+    struct opc_report_made made;
+    struct utsname system;
+    char machine[200];
+    int first;
+    int code = opc_options_read(&options, argc, argv, &given, &first, err);
+    if (code)
+        return code;
+    if (first == argc)
+        return opc_fail(err, OPC_EUSER, "name directories that hold exhibits");
+    snprintf(machine, sizeof machine, "%s with %s kernels",
+             uname(&system) < 0 ? "an unknown machine" : system.machine, opc_kernels()->name);
+    const struct opc_report_plan plan = {
+        .dirs = argc - first,
+        .dir = argv + first,
+        .out = given.out,
+        .title = *given.title ? given.title : NULL,
+        .machine = machine,
+    };
+    opc_log_to(hear, NULL);
+    code = opc_report_write(&plan, &made, err);
+    opc_log_to(NULL, NULL);
+    if (code)
+        return code;
+    printf("%d exhibits, claims: %d supported, %d not supported, %d undecided -> %s\n",
+           made.exhibits, made.claims[OPC_SUPPORTED], made.claims[OPC_NOT_SUPPORTED],
+           made.claims[OPC_UNDECIDED], given.out);
+    if (made.missing)
+        return opc_fail(err, OPC_EIO,
+                        "%s is written, but lacks %d of %d pictures and tables, see above; make "
+                        "those exhibits again",
+                        given.out, made.missing, made.pictures + made.tables);
+    return OPC_OK;
+}
+
+const struct opc_command opc_cmd_report = {
+    .name = "report",
+    .usage = "DIR... [-o FILE] [OPTION...]",
+    .summary = "put exhibits and their claims into one HTML page",
+    .detail = "DIR holds exhibits (fig2.json with its pictures and tables), or directories of "
+              "them. The page needs no other file, no network and no script.\n"
+              "A picture or table that is missing is marked in the page, which is written all the "
+              "same; the exit status is then 1.",
+    .options = &options,
+    .run = run,
+};

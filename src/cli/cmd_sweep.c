@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* opc sweep - the many runs of an experiment file. */
+#include "cli/command.h"
+#include "cli/sweeping.h"
+#include "opc/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+#define OPTIONS(X)                                                                                 \
+    X(TEXT, out,      "",      0, 255,  "directory of the runs; by default sweep-FILE, or sweep-FILE-TIER") \
+    X(TEXT, tier,     "",      0, 64,   "one of the file's tiers; by default none: the file as it is") \
+    X(INT,  jobs,     "0",     0, 4096, "runs at a time; 0: one per processor")                    \
+    X(INT,  threads,  "0",     0, 1024, "threads of each run; 0: the processors divided by the runs at a time") \
+    X(TEXT, launcher, "local", 1, 64,   "how runs are started; local: processes on this machine")
+/* clang-format on */
+struct given {
+    OPTIONS(OPC_MEMBER)
+};
+#define SELF struct given
+static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
+#undef SELF
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+static int run_all(const struct opc_sweep *sweep, const struct given *given, const char *out,
+                   struct opc_err *err)
+{
+    struct opc_tally tally;
+    const struct opc_launcher_type *launcher = opc_launcher_find(given->launcher, err);
+    if (!launcher)
+        return OPC_EUSER;
+    const struct opc_schedule plan = {
+        .out = out, .jobs = given->jobs, .threads = given->threads, .launcher = launcher};
+    const int code = opc_sweeping(sweep, plan, &tally, err);
+    if (!code)
+        printf("all %d runs are done, in %s\n", sweep->tasks, out);
+    return code;
+}
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+static int show_status(const struct opc_sweep *sweep, const char *out)
+{
+    int counts[OPC_STATE_FOREIGN + 1] = {0}, wide = 4;
+    for (int i = 0; i < sweep->tasks; i++)
+        if ((int)strlen(sweep->task[i].name) > wide)
+            wide = (int)strlen(sweep->task[i].name);
+    printf("%-*s  %-11s  %9s  %10s\n", wide, "run", "state", "epoch", "return");
+    for (int i = 0; i < sweep->tasks; i++) {
+        struct opc_look look;
+        char epoch[32] = "-", value[32] = "-";
+        opc_schedule_look(out, &sweep->task[i], &look);
+        counts[look.state]++;
+        if (look.begun)
+            snprintf(epoch, sizeof epoch, "%d/%d", look.epoch, look.epochs);
+        if (look.begun && !isnan(look.eval_return))
+            snprintf(value, sizeof value, "%.4g", look.eval_return);
+        printf("%-*s  %-11s  %9s  %10s%s%s\n", wide, sweep->task[i].name,
+               opc_state_name(look.state), epoch, value, *look.why ? "  " : "", look.why);
+    }
+    printf("%d runs in %s:", sweep->tasks, out);
+    const char *comma = "";
+    for (int k = 0; k <= OPC_STATE_FOREIGN; k++)
+        if (counts[k]) {
+            printf("%s %d %s", comma, counts[k], opc_state_name((enum opc_state)k));
+            comma = ",";
+        }
+    putchar('\n');
+    return OPC_OK;
+}
+
+/* ---- merge ----------------------------------------------------------------------------------- */
+
+static int merge(const struct opc_sweep *sweep, const char *out, struct opc_err *err)
+{
+    char **dir = opc_alloc((size_t)sweep->tasks, sizeof *dir), path[OPC_PATH];
+    bool *complete = opc_alloc((size_t)sweep->tasks, sizeof *complete);
+    int foreign = 0;
+    struct opc_merged merged;
+    int code = dir && complete ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room to merge tables");
+    if (!code && !opc_is_directory(out))
+        code = opc_fail(err, OPC_EUSER, "there is no directory %s; 'opc sweep %s run' makes it",
+                        out, sweep->path);
+    for (int i = 0; i < sweep->tasks && !code; i++) {
+        struct opc_look look;
+        opc_schedule_look(out, &sweep->task[i], &look);
+        complete[i] = look.state == OPC_STATE_DONE;
+        foreign += look.state == OPC_STATE_FOREIGN;
+        if (!look.begun)
+            continue;
+        code = opc_schedule_path(out, &sweep->task[i], "", path, err);
+        if (!code && !(dir[i] = opc_strdup(path)))
+            code = opc_fail(err, OPC_ENOMEM, "no room to merge tables");
+    }
+    if (!code)
+        code = opc_path_join(path, out, "merged.csv", err);
+    if (!code)
+        code = opc_sweep_merge(sweep, dir, complete, path, &merged, err);
+    if (!code && foreign)
+        fprintf(stderr, "opc: warning: %d foreign runs are left out; 'status' names them\n",
+                foreign);
+    if (!code)
+        printf("%d of %d runs have rows, %d are complete: %ld rows -> %s\n", merged.runs,
+               sweep->tasks, merged.complete, merged.rows, path);
+    for (int i = 0; dir && i < sweep->tasks; i++)
+        opc_free(dir[i]);
+    opc_free(dir);
+    opc_free(complete);
+    return code;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+/* sweep-fig3-small for experiments/paper/fig3.yaml and the tier small */
+static void name_out(const char *file, const struct given *given, char out[OPC_PATH])
+{
+    const char *name = opc_path_name(file), *dot = strrchr(name, '.');
+    if (*given->out)
+        snprintf(out, OPC_PATH, "%s", given->out);
+    else
+        snprintf(out, OPC_PATH, "sweep-%.*s%s%s", (int)(dot ? dot - name : (long)strlen(name)),
+                 name, *given->tier ? "-" : "", given->tier);
+}
+
+static int run(int argc, char **argv, struct opc_err *err)
+{
+    static const char USAGE[] = "opc sweep FILE.yaml run|status|merge [KEY=VALUE...]";
+    struct given given;
+    struct opc_sweep *sweep;
+    char out[OPC_PATH];
+    int first;
+    int code = opc_options_read(&options, argc, argv, &given, &first, err);
+    if (code)
+        return code;
+    if (argc - first < 2 || strchr(argv[first], '='))
+        return opc_fail(err, OPC_EUSER, "name an experiment file and what to do: %s", USAGE);
+    const char *file = argv[first], *what = argv[first + 1];
+    if (strcmp(what, "run") != 0 && strcmp(what, "status") != 0 && strcmp(what, "merge") != 0)
+        return opc_fail(err, OPC_EUSER, "'%s' is nothing to do: %s", what, USAGE);
+    const struct opc_sweep_ask ask = {
+        .path = file, .tier = given.tier, .sets = argc - first - 2, .set = argv + first + 2};
+    code = opc_sweep_open(&ask, &sweep, err);
+    if (code)
+        return code;
+    name_out(file, &given, out);
+    if (*sweep->runs)
+        code = opc_fail(err, OPC_EUSER, "%s has no runs of its own, it uses those of %s", file,
+                        sweep->runs);
+    else if (strcmp(what, "run") == 0)
+        code = run_all(sweep, &given, out, err);
+    else if (strcmp(what, "status") == 0)
+        code = show_status(sweep, out);
+    else
+        code = merge(sweep, out, err);
+    opc_sweep_close(sweep);
+    return code;
+}
+
+const struct opc_command opc_cmd_sweep = {
+    .name = "sweep",
+    .usage = "FILE.yaml run|status|merge [KEY=VALUE...] [OPTION...]",
+    .summary = "run all runs of an experiment, or what is missing of them",
+    .detail =
+        "The file's 'vary' spans the runs (docs/experiments.md). run: starts what is missing, each "
+        "run as a process of its own, goes on with what was interrupted, and leaves alone what is "
+        "done; Ctrl-C stops all of them, and the same command goes on. A run that was killed is "
+        "tried again, three times at most. status: a line for each run, without starting "
+        "anything. merge: all results in one table, OUT/merged.csv.\n"
+        "A run is OUT/NAME, its output OUT/NAME.log. A directory that holds a run of other "
+        "settings is called foreign; then nothing is started.",
+    .words = "run status merge",
+    .options = &options,
+    .run = run,
+};

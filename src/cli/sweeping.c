@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/sweeping.h"
+
+#include "base/log.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* ---- Ctrl-C ---------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t stops_wanted; /* a handler can reach nothing else */
+
+static void on_signal(int number)
+{
+    static const char SAID[] =
+        "\nstopping, the runs save themselves; once more ends them at once\n";
+    (void)number;
+    if (stops_wanted++ == 0 && isatty(STDERR_FILENO) &&
+        write(STDERR_FILENO, SAID, sizeof SAID - 1) < 0)
+        return;
+}
+
+static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
+enum { N_SIGNALS = sizeof SIGNALS / sizeof *SIGNALS };
+
+static int stops(void *ctx)
+{
+    (void)ctx;
+    return stops_wanted;
+}
+
+/* ---- display --------------------------------------------------------------------------------- */
+
+void opc_bar_draw(double share, const char *text)
+{
+    enum { WIDE = 16 };
+    char bar[WIDE + 1], line[512];
+    struct winsize size = {0};
+    if (!isatty(STDOUT_FILENO))
+        return;
+    const int full = (int)(fmin(fmax(share, 0), 1) * WIDE);
+    memset(bar, '.', WIDE);
+    memset(bar, '#', (size_t)full);
+    bar[WIDE] = '\0';
+    snprintf(line, sizeof line, "[%s] %s", bar, text);
+    int columns = 80;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        columns = size.ws_col;
+    printf("\r%.*s\033[K", columns - 1, line);
+    fflush(stdout);
+}
+
+void opc_bar_wipe(void)
+{
+    if (isatty(STDOUT_FILENO))
+        fputs("\r\033[K", stdout);
+    fflush(stdout);
+}
+
+static void show(void *ctx, const struct opc_tally *t)
+{
+    char text[256], left[OPC_PRINTED] = "?", failed[32] = "";
+    (void)ctx;
+    if (t->failed)
+        snprintf(failed, sizeof failed, ", %d failed", t->failed);
+    if (!isnan(t->left))
+        opc_print_duration(t->left, left);
+    snprintf(text, sizeof text, "%3.0f %%, %s left, %d of %d runs done, %d running%s",
+             100 * t->share, left, t->done, t->tasks, t->running, failed);
+    opc_bar_draw(t->share, text);
+}
+
+static void hear(void *ctx, enum opc_level level, const char *line)
+{
+    (void)ctx;
+    if (level == OPC_DEBUG)
+        return;
+    opc_bar_wipe();
+    fprintf(level == OPC_WARN ? stderr : stdout, "%s%s\n",
+            level == OPC_WARN ? "opc: warning: " : "", line);
+    fflush(stdout);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+int opc_sweeping(const struct opc_sweep *sweep, struct opc_schedule plan, struct opc_tally *tally,
+                 struct opc_err *err)
+{
+    struct sigaction action = {.sa_handler = on_signal}, before[N_SIGNALS];
+    sigemptyset(&action.sa_mask);
+    stops_wanted = 0;
+    for (int i = 0; i < N_SIGNALS; i++)
+        sigaction(SIGNALS[i], &action, &before[i]);
+    opc_log_to(hear, NULL);
+    plan.progress = show;
+    plan.stops = stops;
+    const int code = opc_schedule_run(sweep, &plan, tally, err);
+    opc_log_to(NULL, NULL);
+    opc_bar_wipe();
+    for (int i = 0; i < N_SIGNALS; i++)
+        sigaction(SIGNALS[i], &before[i], NULL);
+    return code;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include "study/learning.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FEWEST = 3 }; /* runs of which anything is claimed */
+
+struct claim {
+    const char *text, *better, *worse, *solves, *panel;
+    double level;
+};
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+int opc_learning_keys(const struct opc_yaml *map, const char *what, const char *const *names,
+                      struct opc_err *err)
+{
+    if (map->kind != OPC_YAML_MAP)
+        return opc_fail(err, OPC_EUSER, "line %d: %s is a map like {%s: ...}", map->line, what,
+                        names[0]);
+    for (const struct opc_yaml *node = map->first; node; node = node->next) {
+        const char *meant = NULL;
+        int nearest = INT_MAX, i = 0;
+        for (; names[i] && strcmp(names[i], node->key) != 0; i++)
+            if (opc_nearer(node->key, names[i], &nearest))
+                meant = names[i];
+        if (!names[i])
+            return opc_fail(err, OPC_EUSER, "line %d: there is no '%s' in %s%s%s%s", node->line,
+                            node->key, what, meant ? "; did you mean '" : "", meant ? meant : "",
+                            meant ? "'?" : "");
+    }
+    return OPC_OK;
+}
+
+static int read_word(const struct opc_yaml *map, const char *key, const char **out,
+                     struct opc_err *err)
+{
+    const struct opc_yaml *node = opc_yaml_find(map, key);
+    *out = node && node->kind == OPC_YAML_WORD ? node->text : NULL;
+    if (node && !*out)
+        return opc_fail(err, OPC_EUSER, "line %d: %s of a claim is a word", node->line, key);
+    return OPC_OK;
+}
+
+static int read_claim(const struct opc_yaml *map, struct claim *c, struct opc_err *err)
+{
+    static const char *const KEYS[] = {"text", "better", "worse", "solves", "panel", "level", NULL};
+    const char *level = NULL;
+    int code = opc_learning_keys(map, "a claim", KEYS, err);
+    if (!code)
+        code = read_word(map, "text", &c->text, err);
+    if (!code)
+        code = read_word(map, "better", &c->better, err);
+    if (!code)
+        code = read_word(map, "worse", &c->worse, err);
+    if (!code)
+        code = read_word(map, "solves", &c->solves, err);
+    if (!code)
+        code = read_word(map, "panel", &c->panel, err);
+    if (!code)
+        code = read_word(map, "level", &level, err);
+    if (code)
+        return code;
+    const bool compares = c->text && c->better && c->worse && !c->solves && !level;
+    const bool solves = c->text && c->solves && level && !c->better && !c->worse;
+    if (!compares && !solves)
+        return opc_fail(err, OPC_EUSER,
+                        "line %d: a claim has text, better and worse, or text, solves and level",
+                        map->line);
+    if (solves && !(opc_parse_real(level, &c->level) && isfinite(c->level)))
+        return opc_fail(err, OPC_EUSER, "line %d: level = %s is no number", map->line, level);
+    return OPC_OK;
+}
+
+int opc_learning_claims_check(const struct opc_yaml *list, struct opc_err *err)
+{
+    struct claim c;
+    int code = OPC_OK;
+    if (list && list->kind != OPC_YAML_LIST)
+        return opc_fail(err, OPC_EUSER, "line %d: claims is a list of maps", list->line);
+    for (const struct opc_yaml *map = list ? list->first : NULL; map && !code; map = map->next)
+        code = read_claim(map, &c, err);
+    return code;
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+int opc_learning_find(const struct opc_learning *l, const char *line)
+{
+    for (int i = 0; i < l->lines; i++)
+        if (strcmp(l->line[i], line) == 0)
+            return i;
+    return -1;
+}
+
+struct opc_scores opc_learning_scores(const struct opc_learning *l, int line, const char *panel,
+                                      int side)
+{
+    const size_t at = (size_t)line * (size_t)l->panels;
+    int *count = l->count + (size_t)side * (size_t)l->panels;
+    for (int p = 0; p < l->panels; p++)
+        count[p] = panel && fnmatch(panel, l->curves->panel[p], 0) ? 0 : l->n[at + (size_t)p];
+    return (struct opc_scores){l->panels, count, (const double *const *)(l->end + at)};
+}
+
+/* A line of which no run is complete leaves the claim open. */
+static bool is_there(const struct opc_learning *l, const struct claim *c, const char *line,
+                     struct opc_exhibit *x)
+{
+    if (opc_learning_find(l, line) >= 0)
+        return true;
+    opc_exhibit_claim(x, OPC_UNDECIDED, c->text, "There is no complete run of %s.", line);
+    return false;
+}
+
+static int judge_better(const struct opc_learning *l, const struct claim *c, int number,
+                        struct opc_exhibit *x, struct opc_err *err)
+{
+    if (!is_there(l, c, c->better, x) || !is_there(l, c, c->worse, x))
+        return OPC_OK;
+    struct opc_scores a = opc_learning_scores(l, opc_learning_find(l, c->better), c->panel, 0);
+    struct opc_scores b = opc_learning_scores(l, opc_learning_find(l, c->worse), c->panel, 1);
+    struct opc_rng rng = opc_rng_stream(l->seed, OPC_USE_STUDY, 3, (uint32_t)number);
+    struct opc_interval p;
+    int fewest = INT_MAX, panels = 0, runs[2] = {0, 0};
+    for (int i = 0; i < l->panels; i++)
+        if (a.n[i] && b.n[i]) {
+            const int least = a.n[i] < b.n[i] ? a.n[i] : b.n[i];
+            fewest = least < fewest ? least : fewest;
+            runs[0] += a.n[i];
+            runs[1] += b.n[i];
+            panels++;
+        }
+    if (panels == 0) {
+        opc_exhibit_claim(x, OPC_UNDECIDED, c->text, "No panel%s%s has runs of both %s and %s.",
+                          c->panel ? " like " : "", c->panel ? c->panel : "", c->better, c->worse);
+        return OPC_OK;
+    }
+    const int code = opc_improvement(&a, &b, 0, &rng, &p, err);
+    if (code)
+        return code;
+    const enum opc_verdict verdict = fewest < FEWEST ? OPC_UNDECIDED
+                                     : p.low > 0.5   ? OPC_SUPPORTED
+                                     : p.high < 0.5  ? OPC_NOT_SUPPORTED
+                                                     : OPC_UNDECIDED;
+    opc_exhibit_claim(x, verdict, c->text,
+                      "P(%s > %s) = %.2f, 95 %% interval [%.2f, %.2f], over %d and %d runs in %d "
+                      "panel%s%s.",
+                      c->better, c->worse, p.middle, p.low, p.high, runs[0], runs[1], panels,
+                      panels == 1 ? "" : "s",
+                      fewest < FEWEST ? "; fewer than 3 runs decide nothing" : "");
+    return OPC_OK;
+}
+
+/* Every run of every panel counts once. */
+static void judge_solves(const struct opc_learning *l, const struct claim *c, struct opc_exhibit *x)
+{
+    if (!is_there(l, c, c->solves, x))
+        return;
+    const struct opc_scores s =
+        opc_learning_scores(l, opc_learning_find(l, c->solves), c->panel, 0);
+    int runs = 0, reached = 0, panels = 0;
+    double least = HUGE_VAL; /* of the panels' medians; the ends are in order */
+    for (int p = 0; p < s.tasks; p++) {
+        for (int i = 0; i < s.n[p]; i++)
+            reached += s.v[p][i] >= c->level;
+        if (s.n[p])
+            least = fmin(least, 0.5 * (s.v[p][(s.n[p] - 1) / 2] + s.v[p][s.n[p] / 2]));
+        runs += s.n[p];
+        panels += s.n[p] > 0;
+    }
+    const enum opc_verdict verdict = runs < FEWEST            ? OPC_UNDECIDED
+                                     : reached >= 0.75 * runs ? OPC_SUPPORTED
+                                     : reached < 0.5 * runs   ? OPC_NOT_SUPPORTED
+                                                              : OPC_UNDECIDED;
+    if (runs == 0)
+        opc_exhibit_claim(x, verdict, c->text, "No panel like %s has a run of %s.",
+                          c->panel ? c->panel : "*", c->solves);
+    else
+        opc_exhibit_claim(
+            x, verdict, c->text, "%d of %d runs of %s end at %g or above (median %.4g%s)%s.",
+            reached, runs, c->solves, c->level, least, panels > 1 ? " in the lowest panel" : "",
+            runs < FEWEST ? "; fewer than 3 runs decide nothing" : "");
+}
+
+int opc_learning_claims(const struct opc_learning *l, const struct opc_yaml *list,
+                        struct opc_exhibit *x, struct opc_err *err)
+{
+    int number = 0, code = OPC_OK;
+    for (const struct opc_yaml *map = list ? list->first : NULL; map && !code; map = map->next) {
+        struct claim c;
+        code = read_claim(map, &c, err);
+        if (!code && c.solves)
+            judge_solves(l, &c, x);
+        else if (!code)
+            code = judge_better(l, &c, number, x, err);
+        number++;
+    }
+    return code;
+}

@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# opc ilc: two of the examples with what they leave, single settings, and wrong input.
+# shellcheck source=tests/program/lib
+. "$SRC/tests/program/lib"
+cd "$work"
+examples=$SRC/experiments/ilc
+
+# ---- the linear example: the numbers of the reference, and the same as OPC ---------------------------
+expect 0 '^trial    RMS error$
+^    0     0.875242$
+^    1     0.241604$
+^    8     0.007904$
+^the update of OPC differs by at most [0-9.]*e-0[5-9], of actions up to ' \
+    "$OPC" ilc "$examples/linear.yaml"
+"$OPC" ilc "$examples/linear.yaml" --out one --quiet >printed
+[ ! -s printed ]
+"$OPC" ilc "$examples/linear.yaml" --out two --quiet
+files='ilc.json ilc.csv ilc-trajectories.csv ilc-claims.csv'
+grep -q '^OPC_WITH_CAIRO:BOOL=OFF' "$BUILD/CMakeCache.txt" || files="$files ilc.svg ilc.pdf ilc.png"
+for file in $files; do
+    [ -s "one/$file" ]
+    cmp "one/$file" "two/$file" # nothing of the machine or the time of day is in them
+done
+[ "$(wc -l <one/ilc.csv)" = 10 ]
+[ "$(wc -l <one/ilc-trajectories.csv)" = $((1 + 9 * (21 * 2 + 20))) ]
+[ "$(grep -c '"verdict": "supported"' one/ilc.json)" = 2 ]
+grep -q '"command": "opc ilc linear.yaml"' one/ilc.json
+
+# ---- the constrained one, with settings changed ------------------------------------------------------
+expect 0 '^up to [0-9]* bounds active, optimality conditions kept to [0-9.]*e-1[0-9]$
+^-> out/ilc.json' \
+    "$OPC" ilc "$examples/constrained.yaml" iterations=12 'ilc.action_high=[5]' --out out
+[ "$(wc -l <out/ilc.csv)" = 14 ]
+awk -F, '$5 == "push" && ($6 > 5.000001 || $6 < -6.000001) { exit 1 }' out/ilc-trajectories.csv
+awk -F, '$5 == "push" && $6 > 4.999999 { found = 1 } END { exit !found }' out/ilc-trajectories.csv
+
+# ---- what can be set ---------------------------------------------------------------------------------
+expect 0 '^ *weight_action' "$OPC" config ilc
+expect 2 "ilc has no setting 'zzzzzzzz'; 'opc config ilc' lists them" \
+    "$OPC" ilc "$examples/linear.yaml" zzzzzzzz=1
+
+# ---- wrong input -------------------------------------------------------------------------------------
+expect 2 'name a file first: opc ilc FILE.yaml' "$OPC" ilc
+expect 2 'name a file first' "$OPC" ilc iterations=3
+expect 1 'nowhere.yaml' "$OPC" ilc nowhere.yaml
+printf 'ilc:\n  form: linear\n  weight_acton: [1]\n' >typo.yaml
+expect 2 "typo.yaml: line 3: ilc has no setting 'weight_acton'; did you mean 'weight_action'?" \
+    "$OPC" ilc typo.yaml
+printf 'ilc:\n  weight_action: [-1]\n' >negative.yaml
+expect 2 "negative.yaml: line 2: weight_action = \[-1\] will not do: element 1, '-1', is outside \[0," \
+    "$OPC" ilc negative.yaml
+printf 'icl:\n  form: linear\n' >section.yaml
+expect 2 "section.yaml:1: there is no section 'icl' in a file for opc ilc; did you mean 'ilc'?" \
+    "$OPC" ilc section.yaml
+printf 'train: {epochs: 1}\n' >other.yaml
+expect 2 "other.yaml:1: there is no section 'train' in a file for opc ilc, only 'ilc'" \
+    "$OPC" ilc other.yaml
+printf '{}\n' >empty.yaml
+expect 2 "empty.yaml has no section 'ilc:' with settings" "$OPC" ilc empty.yaml
+expect 2 "'fast' is no setting; write KEY=VALUE" "$OPC" ilc "$examples/linear.yaml" fast
+expect 2 "ilc has no setting 'iteration'; did you mean 'iterations'?" \
+    "$OPC" ilc "$examples/linear.yaml" iteration=3
+expect 2 "form = lineer is none of linear, .*; did you mean 'linear'?" \
+    "$OPC" ilc "$examples/linear.yaml" form=lineer
+expect 2 'after trial 0: a face of the polytope, on states up to t = 0, cannot be kept' \
+    "$OPC" ilc "$examples/constrained.yaml" faces='[-1, 0, -3]'
+expect 2 'state 1 at t = 0 cannot be kept in \[1, inf\] with the other bounds: no action changes' \
+    "$OPC" ilc "$examples/constrained.yaml" state_low='[1, -inf]'
+expect 2 'action_low = 9 is above action_high = 6' \
+    "$OPC" ilc "$examples/constrained.yaml" action_low='[9]'
+expect 2 'form = constrained, but there is no bound' \
+    "$OPC" ilc "$examples/linear.yaml" form=constrained

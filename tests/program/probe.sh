@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# opc probe: the four looks at a run, the same bytes with any number of threads, half-finished runs,
+# runs without snapshots, and wrong input.
+# shellcheck source=tests/program/lib
+. "$SRC/tests/program/lib"
+cd "$work"
+smoke=$SRC/experiments/examples/smoke.yaml
+"$OPC" train "$smoke" train.epochs=2 record.snapshots=1 --quiet --out run
+"$OPC" train "$smoke" train.epochs=1 --quiet --out plain
+
+expect 0 'The error is zero at h = 0.
+    supported: largest error at h = 0: 0
+Without exploration OPC has no error at all
+^note: 10 rollouts of 6 steps from each of 1 run; model after epoch 2, policy after epoch 1' \
+    "$OPC" probe run states --samples 10 --horizon 6 --policy 1
+expect 0 'Rollouts of MBPO(\*) end too early' "$OPC" probe run trajectories --samples 10 --entry o2
+expect 0 'holds in 4 of 4 cases' "$OPC" probe run bound --samples 5
+expect 0 'at beta = 1:' "$OPC" probe run offpolicy --samples 5 --beta 0,1,2.5
+test -s run/probe/bound.json
+test "$(head -1 run/probe/states.csv)" = \
+    true,model,entry,h,rollouts,median,low,high,median_abs,p95_abs
+# 4 entries, 2 truths, 2 models, h = 0 .. 6
+test "$(wc -l <run/probe/states.csv)" = 113
+
+# Whatever is random has its own stream: the number of threads changes nothing, the seed does.
+for kind in states trajectories bound offpolicy; do
+    "$OPC" probe run $kind --samples 5 --threads 1 --quiet --out one >/dev/null
+    "$OPC" probe run $kind --samples 5 --threads 3 --quiet --out three >/dev/null
+    "$OPC" probe run $kind --samples 5 --threads 1 --quiet --out other --seed 2 >/dev/null
+    for file in one/"$kind"*; do
+        cmp "$file" "three/${file#one/}"
+    done
+    if cmp -s one/$kind.csv other/$kind.csv; then
+        echo "another seed gives the same $kind"
+        exit 1
+    fi
+done
+# Nothing of the run itself was touched.
+test "$(find run -newer run/result.json -type f | grep -cv '^run/probe/')" = 0
+
+# Without snapshots the newest checkpoint is taken, where one is enough.
+expect 0 'model after epoch 1, policy after epoch 1' "$OPC" probe plain states --samples 5
+expect 2 'plain has no snapshots.*record.snapshots=1' "$OPC" probe plain bound
+
+# Half a run is looked at as far as it is, and the picture says so.
+cp -r run half
+rm half/result.json half/policy.opc
+expect 0 'holds in 4 of 4 cases' "$OPC" probe half bound --samples 3
+grep -q 'THE RUN IS NOT COMPLETE' half/probe/bound.json
+
+expect 2 'name a run directory and what to look at' "$OPC" probe run
+expect 2 "'stats' is not one of states, trajectories, bound and offpolicy" "$OPC" probe run stats
+expect 2 '^opc: probe: --horizon means nothing to bound' "$OPC" probe run bound --horizon 3
+expect 2 "no state entry 'o9'; there are o0 to o3" "$OPC" probe run trajectories --entry o9
+expect 2 'there is no run in nowhere' "$OPC" probe nowhere states
+test ! -e nowhere
+"$OPC" train "$smoke" opc.transition=replay train.epochs=1 --quiet --out sac
+expect 2 'sac has no model to probe' "$OPC" probe sac offpolicy

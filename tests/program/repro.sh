@@ -1,0 +1,141 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# opc repro from outside: runs and exhibit from one file, runs shared by two, nothing done twice,
+# incomplete figures that say so, failures that do not stop the others, and wrong input.
+# shellcheck source=tests/program/lib
+. "$SRC/tests/program/lib"
+cd "$work"
+mkdir files
+cat >files/fig2.yaml <<END
+title: Return over steps
+include: $SRC/experiments/examples/smoke.yaml
+train: {epochs: 6, random_steps: 60}
+vary: {opc.transition: [corrected, replay], train.seed: 1..2}
+figure: {panel: env.name, line: opc.transition, curve: {smooth: 1}}
+tiers:
+  smoke: {train.epochs: 2}
+  small: {train.epochs: 3}
+  endless: {train.epochs: 1000000}
+END
+cat >files/fig10.yaml <<END
+title: The same runs again
+runs: fig2
+figure: {panel: opc.transition, line: env.name}
+END
+echo 'train.epochs: 3' >files/common.yaml # makes no exhibit
+repro() {
+    "$OPC" repro "$@" --experiments files
+}
+
+# ---- from nothing --------------------------------------------------------------------------------
+expect 0 '^fig2  *-, 0 of 4 runs  *Return over steps$
+^fig10  *-, 0 of 4 runs  *The same runs again$' repro list
+! grep -q common "$work/said" || wrong "lists what makes no exhibit" repro list
+[ ! -e repro-small ] || wrong "a list leaves a directory" repro list
+expect 0 '^fig2: Return over steps; 4 runs, 0 of them done$
+^done with replay_s2: 
+^fig10: The same runs again; 4 runs, 4 of them done$
+^fig2  *made  *[0-9].*  0, 0, 0$
+^fig10  *made ' repro all --tier smoke
+[ "$(sed -n 's/^fig\([0-9]*\) .*/\1/p' "$work/said" | tr '\n' ' ')" = '2 10 2 10 ' ] ||
+    wrong "not in natural order" repro all
+for name in fig2 fig10; do
+    for end in json csv; do
+        [ -s repro-smoke/$name.$end ] || wrong "$name.$end is missing" repro all
+    done
+    grep -q '"caption": "Tier smoke; 4 of 4 runs complete, seeds 1 to 2; 2 epochs x 100 steps; opc [0-9.]*\."' \
+        repro-smoke/$name.json || wrong "the caption of $name" cat repro-smoke/$name.json
+    grep -q "\"command\": \"opc repro $name --tier smoke\"" repro-smoke/$name.json
+done
+if ! grep -q '^OPC_WITH_CAIRO:BOOL=OFF' "$BUILD/CMakeCache.txt"; then
+    for end in svg pdf png; do
+        [ -s repro-smoke/fig2.$end ] || wrong "fig2.$end is missing" repro all
+    done
+fi
+[ ! -e repro-smoke/runs/fig10 ] || wrong "shared runs are run twice" repro all
+
+# ---- what is up to date --------------------------------------------------------------------------
+cp -p repro-smoke/fig2.json before
+expect 0 '^fig2 is up to date$
+^fig10  *up to date ' repro all --tier smoke
+[ -z "$(find repro-smoke/fig2.json -newer before)" ] || wrong "made again" repro all
+expect 0 '^fig2  *made, 4 of 4 runs ' repro list --tier smoke
+expect 0 '^fig2 -> repro-smoke/fig2.json' repro fig2 --tier smoke --redraw
+[ -n "$(find repro-smoke/fig2.json -newer before)" ] || wrong "not made again" repro --redraw
+cmp repro-smoke/fig2.json before
+# A run that is newer, or a file that has changed, is a reason.
+touch repro-smoke/runs/fig2/replay_s1/result.json
+expect 0 '^fig10  *made, out of date, ' repro list --tier smoke
+expect 0 '^fig2 -> ' repro fig2 --tier smoke
+sed -i 's/smooth: 1/smooth: 3/' files/fig2.yaml
+expect 0 '^fig2 -> ' repro files/fig2.yaml --tier smoke
+expect 0 '^fig2 is up to date' repro fig2 --tier smoke
+# Other settings are foreign, and nothing is overwritten.
+sed -i 's/smoke: {train.epochs: 2}/smoke: {train.epochs: 2, opc.horizon: 2}/' files/fig2.yaml
+expect 2 'fig2/corrected_s1 is foreign: opc.horizon is \[5\] there and \[2\] here' repro fig2 \
+    --tier smoke
+sed -i 's/, opc.horizon: 2//' files/fig2.yaml
+
+# ---- stopped: what is complete is drawn and says so; the same command goes on ------------------------
+cat >files/fig3.yaml <<END
+include: $SRC/experiments/examples/smoke.yaml
+train: {epochs: 2, random_steps: 60}
+opc.transition: replay
+vary: {train.seed: 1..2}
+when: [{match: {train.seed: 2}, set: {train.epochs: 1000000}}]
+figure: {panel: env.name}
+tiers: {small: {}, smoke: {sac.batch: 32}}
+END
+"$OPC" repro fig3 --experiments files --jobs 2 >stop.said 2>&1 &
+pid=$!
+until [ -e repro-small/runs/fig3/s1/result.json ] && [ -e repro-small/runs/fig3/s2/checkpoints/a.opc ]
+do sleep 0.02; done
+kill -INT $pid
+status=0
+wait $pid || status=$?
+[ $status = 75 ] || wrong "exit status $status instead of 75" cat stop.said
+grep -q '"caption": "Tier small; INCOMPLETE: 1 of 2 runs complete, seeds 1 to 2; 2 to 1000000 epochs x 100 steps; opc ' \
+    repro-small/fig3.json || wrong "the caption" cat repro-small/fig3.json
+expect 0 '^fig3  *made, out of date, 1 of 2 runs  *$' repro list
+# Nothing complete, nothing drawn.
+"$OPC" repro fig2 --tier endless --experiments files -o endless >stop.said 2>&1 &
+pid=$!
+until [ -e endless/runs/fig2/corrected_s1/checkpoints/a.opc ]; do sleep 0.02; done
+kill -INT $pid
+status=0
+wait $pid || status=$?
+[ $status = 75 ] || wrong "exit status $status instead of 75" cat stop.said
+[ ! -e endless/fig2.json ] || wrong "a figure of nothing" cat stop.said
+rm files/fig3.yaml
+
+# ---- failures: the others go on ----------------------------------------------------------------------
+sed 's/^vary: {/vary: {env.name: [cartpole, nosuch], /' files/fig2.yaml >files/fig1.yaml
+printf 'figure: {panel: env.name}\nvary: {train.seed: []}\n' >files/fig4.yaml
+expect 1 '^opc: fig1: 4 of 8 runs failed: nosuch_corrected_s1 (exit status 2)
+^opc: fig4: files/fig4.yaml:2: train.seed has no values
+^fig1  *FAILED  *[0-9].*  0, 0, 0$
+^fig2  *up to date
+^fig4  *FAILED 
+^fig10  *made 
+^opc: repro: 2 of 4 experiments failed: fig1, fig4$' repro all --tier smoke
+grep -q 'INCOMPLETE: 4 of 8 runs complete' repro-smoke/fig1.json
+expect 0 '^fig4  *cannot be made  *files/fig4.yaml:2: train.seed has no values' repro list
+
+# ---- wrong input -------------------------------------------------------------------------------------
+expect 2 "name experiments, or 'all'" repro
+expect 2 "there is no experiment 'fig22' in files; did you mean 'fig2'?" repro fig22
+expect 2 "'all' stands alone; 'fig2' is one word too many" repro all fig2
+expect 2 "there is no tier 'smokes'; did you mean 'smoke'?" repro fig2 --tier smokes
+expect 2 'files/common.yaml makes no exhibit' repro common
+expect 2 'there is no directory nowhere' "$OPC" repro all --experiments nowhere
+expect 2 'say where the experiments are: --experiments DIR' "$OPC" repro list
+expect 0 '^fig2 is up to date' "$OPC" repro files/fig2.yaml --tier smoke
+printf 'probe: {cells: 3}\n' >files/fig5.yaml
+expect 2 'files/fig5.yaml:1: name the analysis' repro fig5
+printf 'probe: {analysis: learning_curve}\n' >files/fig5.yaml
+expect 2 "files/fig5.yaml: there is no analysis 'learning_curve'; did you mean 'learning_curves'?" \
+    repro fig5
+printf 'probe: {analysis: learning_curves, xyzzy: 1}\nvary: {train.seed: 1..2}\n' >files/fig5.yaml
+expect 2 "files/fig5.yaml: learning_curves: line 1: .*xyzzy" repro fig5
+printf 'runs: fig99\nfigure: {panel: env.name}\n' >files/fig5.yaml
+expect 1 'files/fig5.yaml: runs: .*fig99.yaml' repro fig5

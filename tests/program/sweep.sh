@@ -1,0 +1,151 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# opc sweep from outside: run, killed and run again against undisturbed, workers killed, Ctrl-C,
+# two at a time, foreign directories, failures, status, merge and wrong input.
+# shellcheck source=tests/program/lib
+. "$SRC/tests/program/lib"
+cd "$work"
+
+cat >a.yaml <<END
+title: a small sweep
+include: $SRC/experiments/examples/smoke.yaml
+train: {epochs: 8, random_steps: 60}
+vary:
+  opc.transition: [corrected, replay]
+  train.seed: 1..2
+skip:
+  - {opc.transition: replay, train.seed: 2}
+tiers:
+  tiny: {train.epochs: 2}
+  endless: {train: {epochs: 1000000}, vary: {train.seed: [1]}}
+END
+all='corrected_s1 corrected_s2 replay_s1'
+
+same() { # OUT: its runs are those of the undisturbed sweep
+    for run in $all; do
+        for file in metrics.csv policy.opc result.json; do
+            cmp "ref/$run/$file" "$1/$run/$file" || wrong "$run/$file differs" same "$1"
+        done
+    done
+}
+
+# ---- undisturbed -----------------------------------------------------------------------------------
+expect 0 '^corrected_s2  missing  *-  *-$
+^3 runs in ref: 3 missing$' "$OPC" sweep a.yaml status -o ref
+[ ! -e ref ] || wrong "status makes a directory" "$OPC" sweep
+expect 0 '^started corrected_s1$
+^done with replay_s1: return [0-9.]* (
+^all 3 runs are done, in ref$' "$OPC" sweep a.yaml run -o ref --jobs 2
+# Each is what 'opc train' makes of it.
+expect 0 '' "$OPC" train a.yaml opc.transition=replay train.seed=1 --out alone --quiet
+cmp alone/metrics.csv ref/replay_s1/metrics.csv
+cmp alone/config.yaml ref/replay_s1/config.yaml
+[ ! -e ref/.queue ] || wrong "leaves its queue behind" "$OPC" sweep
+
+# What is done is not done again.
+find ref -type f ! -name .lock -exec ls -l --time-style=full-iso {} + >before
+expect 0 '^all 3 runs are done' "$OPC" sweep a.yaml run -o ref
+! grep -q 'started\|going on' "$work/said" || wrong "does something" "$OPC" sweep
+find ref -type f ! -name .lock -exec ls -l --time-style=full-iso {} + >after
+cmp before after
+expect 0 '^replay_s1  *done  *8/8  *[0-9.]*$
+^3 runs in ref: 3 done$' "$OPC" sweep a.yaml status -o ref
+
+# ---- merge -----------------------------------------------------------------------------------------
+expect 0 '^3 of 3 runs have rows, 3 are complete: 24 rows -> ref/merged.csv$' \
+    "$OPC" sweep a.yaml merge -o ref
+head -n 1 ref/merged.csv | grep -q '^opc.transition,train.seed,complete,epoch,env_steps,.*,entropy$'
+[ "$(grep -c '^corrected,2,1,' ref/merged.csv)" = 8 ]
+awk -F, '{print NF}' ref/merged.csv | sort -u | wc -l | grep -qx 1
+expect 2 'there is no directory nowhere' "$OPC" sweep a.yaml merge -o nowhere
+
+# ---- kill -9 of the sweep, its workers left to themselves --------------------------------------------
+for wait in 0.03 0.15 0.3; do
+    rm -rf killed
+    "$OPC" sweep a.yaml run -o killed --jobs 2 >/dev/null 2>&1 &
+    pid=$!
+    sleep $wait
+    kill -9 $pid 2>/dev/null || :
+    wait $pid 2>/dev/null || :
+    expect 0 '^all 3 runs are done' "$OPC" sweep a.yaml run -o killed --jobs 2
+    same killed
+done
+
+# ---- kill -9 of a worker -----------------------------------------------------------------------------
+"$OPC" sweep a.yaml run -o hurt --jobs 1 >hurt.said 2>&1 &
+pid=$!
+until [ -s hurt/corrected_s1/.lock ]; do sleep 0.01; done
+kill -9 "$(cat hurt/corrected_s1/.lock)"
+wait $pid || wrong "a killed worker ends the sweep" "$OPC" sweep
+grep -q 'corrected_s1 ended with exit status 137; it is tried again (1 of 3)' hurt.said
+same hurt
+
+# ---- Ctrl-C, a second sweep, looking on ----------------------------------------------------------------
+"$OPC" sweep a.yaml run --tier endless -o long --jobs 2 >long.said 2>&1 &
+pid=$!
+until [ -e long/corrected_s1/checkpoints/b.opc ] && [ -e long/replay_s1/checkpoints/b.opc ]; do
+    sleep 0.02
+done
+expect 2 'another sweep is at work in long' "$OPC" sweep a.yaml run --tier endless -o long
+expect 0 '^corrected_s1  *running  *[0-9]*/1000000 
+^2 runs in long: 2 running$' "$OPC" sweep a.yaml status --tier endless -o long
+kill -INT $pid
+status=0
+wait $pid || status=$?
+[ $status = 75 ] || wrong "exit status $status instead of 75" kill -INT
+grep -q 'stopped by request, 0 of 2 runs are done; the same command goes on' long.said
+expect 0 '2 interrupted$' "$OPC" sweep a.yaml status --tier endless -o long
+grep -q '"state": "stopped"' long/corrected_s1/status.json
+expect 0 '^2 of 2 runs have rows, 0 are complete' "$OPC" sweep a.yaml merge --tier endless -o long
+
+# A worker whose sweep is gone stops by itself; the lock tells when it has.
+"$OPC" sweep a.yaml run --tier endless -o long --jobs 2 >/dev/null 2>&1 &
+pid=$!
+until "$OPC" sweep a.yaml status --tier endless -o long | grep -q ' 2 running'; do sleep 0.02; done
+kill -9 $pid
+wait $pid 2>/dev/null || :
+until "$OPC" sweep a.yaml status --tier endless -o long | grep -q ' 2 interrupted'; do
+    sleep 0.02
+done
+
+# ---- foreign -------------------------------------------------------------------------------------------
+cp -r ref kept
+expect 2 'ref/corrected_s1 is foreign: opc.horizon is \[5\] there and \[4\] here (2 more are foreign, too)
+nothing was started; choose another --out' "$OPC" sweep a.yaml run -o ref opc.horizon=4 \
+    opc.transitions=2000 --jobs 1
+expect 2 'is foreign: train.epochs is 8 there and 2 here' "$OPC" sweep a.yaml run --tier tiny -o ref
+expect 0 '^corrected_s1  *foreign .* train.epochs is 8 there and 2 here$' \
+    "$OPC" sweep a.yaml status --tier tiny -o ref
+expect 0 'warning: 3 foreign runs are left out
+^0 of 3 runs have rows' "$OPC" sweep a.yaml merge --tier tiny -o ref
+rm ref/merged.csv kept/merged.csv
+diff -r kept ref || wrong "a foreign run was touched" diff
+# More epochs are gone on with, and give what a longer sweep gives.
+expect 0 '^going on with corrected_s1 after epoch 8 of 9$' "$OPC" sweep a.yaml run -o kept \
+    train.epochs=9
+expect 0 '' "$OPC" train a.yaml opc.transition=corrected train.seed=2 train.epochs=9 --out nine --quiet
+cmp nine/metrics.csv kept/corrected_s2/metrics.csv
+# Another version is said, and counts.
+sed -i 's/"opc": "[^"]*"/"opc": "0.0.7"/' ref/replay_s1/meta.json
+expect 0 'warning: ref/replay_s1 was made by opc 0.0.7, this is opc [0-9.]*; it counts as it is' \
+    "$OPC" sweep a.yaml run -o ref
+
+# ---- failures: the others go on ------------------------------------------------------------------------
+sed 's/^vary:/vary:\n  env.name: [nosuch, cartpole]/' a.yaml >fail.yaml
+expect 1 'nosuch_corrected_s1 failed with exit status 2 (fail/nosuch_corrected_s1.log): .*nosuch
+^opc: sweep: 3 of 6 runs failed: nosuch_corrected_s1 (exit status 2), .*; their logs are in fail$' \
+    "$OPC" sweep fail.yaml run --tier tiny -o fail
+expect 0 '^nosuch_replay_s1  *failed  .*no environment is called
+^6 runs in fail: 3 done, 3 failed$' "$OPC" sweep fail.yaml status --tier tiny -o fail
+
+# ---- wrong input ---------------------------------------------------------------------------------------
+expect 2 'name an experiment file and what to do: opc sweep FILE.yaml run' "$OPC" sweep a.yaml
+expect 2 "'walk' is nothing to do" "$OPC" sweep a.yaml walk
+expect 2 "a.yaml:9: there is no tier 'tinny'; did you mean 'tiny'?" "$OPC" sweep a.yaml run --tier tinny
+expect 2 'the command line sets train.seed, which a.yaml:6 varies' "$OPC" sweep a.yaml run train.seed=1
+expect 2 "there is no launcher 'locale'; did you mean 'local'?" "$OPC" sweep a.yaml run \
+    --launcher locale -o x
+expect 2 'ref/replay_s1 is one run; choose a directory for many' "$OPC" sweep a.yaml run \
+    -o ref/replay_s1
+expect 1 'cannot ' "$OPC" sweep nowhere.yaml run
+[ ! -e x ] || wrong "a refused sweep leaves a directory" "$OPC" sweep

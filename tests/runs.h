@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* runs.h - run directories made of nothing but their settings and their evaluations. */
+#ifndef OPC_TEST_RUNS_H
+#define OPC_TEST_RUNS_H
+
+#include "base/file.h"
+#include "base/text.h"
+#include "opc/config.h"
+#include "opc/mem.h"
+#include "test.h"
+
+/* DIR/name with n evaluations, the k-th after 100 (k + 1) steps; settings are assignments, NULL at
+ * the end. */
+static inline void test_make_run(const char *dir, const char *name, const char *const *settings,
+                                 int n, const double *value)
+{
+    char run[600], path[700], *config_text;
+    struct opc_err err;
+    struct opc_config *config;
+    struct opc_text metrics = {0};
+    snprintf(run, sizeof run, "%s/%s", dir, name);
+    assert_ok(opc_make_directories(run, &err), &err);
+    assert_ok(opc_config_create(&config, &err), &err);
+    for (; *settings; settings++)
+        assert_ok(opc_config_set(config, *settings, &err), &err);
+    assert_ok(opc_config_print(config, &config_text, &err), &err);
+    snprintf(path, sizeof path, "%s/config.yaml", run);
+    assert_ok(opc_file_write(path, config_text, strlen(config_text), &err), &err);
+    opc_free(config_text);
+    opc_config_destroy(config);
+    opc_text_add(&metrics, "epoch,env_steps,eval_return\n");
+    for (int k = 0; k < n; k++) {
+        opc_text_addf(&metrics, "%d,%d,", k + 1, 100 * (k + 1));
+        opc_text_add_real(&metrics, value[k]);
+        opc_text_add(&metrics, "\n");
+    }
+    snprintf(path, sizeof path, "%s/metrics.csv", run);
+    assert_ok(opc_file_write(path, opc_text_get(&metrics), metrics.used, &err), &err);
+    opc_text_free(&metrics);
+}
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include "study/curves.h"
+
+#include "runs.h"
+#include "study/curves_draw.h"
+
+enum { EVALS = 8 };
+
+/* Run `seed` of a method climbs to `end` and stays there for its last five evaluations. */
+static void make_run(const char *dir, const char *task, const char *transition, int seed,
+                     const char *more, double end)
+{
+    char name[64], a[64], b[64], c[64];
+    double value[EVALS];
+    for (int k = 0; k < EVALS; k++)
+        value[k] = k < EVALS - 5 ? 0 : end;
+    snprintf(name, sizeof name, "%s-%s-%d%s", task, transition, seed, more ? more : "");
+    snprintf(a, sizeof a, "env.name=%s", task);
+    snprintf(b, sizeof b, "opc.transition=%s", transition);
+    snprintf(c, sizeof c, "train.seed=%d", seed);
+    test_make_run(dir, name, (const char *[]){a, b, c, more, NULL}, EVALS, value);
+}
+
+static int make_runs(void **state)
+{
+    if (test_make_dir(state))
+        return -1;
+    for (int seed = 1; seed <= 3; seed++) {
+        make_run(*state, "pendulum", "corrected", seed, NULL, 100 * seed);
+        make_run(*state, "pendulum", "learned", seed, NULL, 10 * seed);
+    }
+    make_run(*state, "cartpole", "corrected", 1, NULL, 7);
+    return 0;
+}
+
+static struct opc_curves *read_runs(void **state, const struct opc_curves_plan *plan)
+{
+    struct opc_curves *c;
+    struct opc_err err;
+    char *dir = *state;
+    assert_ok(opc_curves_read(1, &dir, plan, &c, &err), &err);
+    return c;
+}
+
+static const struct opc_curve_group *find(const struct opc_curves *c, const char *panel,
+                                          const char *label)
+{
+    for (int g = 0; g < c->groups; g++)
+        if (strcmp(c->panel[c->group[g].panel], panel) == 0 &&
+            strcmp(c->group[g].label, label) == 0)
+            return &c->group[g];
+    fail_msg("there is no %s in %s", label, panel);
+    return NULL;
+}
+
+static const struct opc_curves_plan PLAIN = {.of = "eval_return", .over = "env_steps", .smooth = 1};
+
+static void runs_that_differ_in_their_seed_are_a_line(void **state)
+{
+    struct opc_curves *c = read_runs(state, &PLAIN);
+    assert_int_equal(c->runs, 7);
+    assert_int_equal(c->groups, 3);
+    assert_int_equal(c->panels, 2);
+    const struct opc_curve_group *g = find(c, "pendulum", "OPC");
+    assert_int_equal(g->runs, 3);
+    assert_int_equal(g->n, EVALS);
+    assert_true(g->x[0] == 100 && g->x[EVALS - 1] == 800);
+    assert_true(g->low[7] == 150 && g->middle[7] == 200 && g->high[7] == 250);
+    assert_true(g->end_low == 150 && g->end_middle == 200 && g->end_high == 250);
+    assert_string_equal(g->method, "corrected");
+    assert_true(find(c, "pendulum", "MBPO")->end_middle == 20);
+    assert_int_equal(find(c, "cartpole", "OPC")->runs, 1);
+    opc_curves_free(c);
+}
+
+/* Of 0 0 0 v v v v v, width 3, the third value becomes v / 3; what a run ends with does not. */
+static void smoothing_changes_the_curve_but_not_its_end(void **state)
+{
+    struct opc_curves_plan plan = PLAIN;
+    plan.smooth = 3;
+    struct opc_curves *c = read_runs(state, &plan);
+    const struct opc_curve_group *g = find(c, "cartpole", "OPC");
+    assert_doubles_near(g->middle, ((double[]){0, 0, 7.0 / 3, 14.0 / 3, 7, 7, 7, 7}), EVALS, 1e-12);
+    assert_true(g->end_middle == 7);
+    for (int i = 0; i < c->runs; i++)
+        assert_true(c->run[i].best == c->run[i].end && c->run[i].raw[2] == 0);
+    opc_curves_free(c);
+}
+
+static void settings_say_what_is_a_panel_and_a_line(void **state)
+{
+    static const char *const PANEL[] = {"opc.transition"}, *const LINE[] = {"env.name",
+                                                                            "train.seed"};
+    struct opc_curves_plan plan = PLAIN;
+    plan.panel_key = PANEL, plan.panel_keys = 1;
+    plan.line_key = LINE, plan.line_keys = 2;
+    struct opc_curves *c = read_runs(state, &plan);
+    assert_int_equal(c->panels, 2);
+    assert_int_equal(c->groups, 7);
+    const struct opc_curve_group *g = find(c, "transition learned", "name pendulum, seed 2");
+    assert_string_equal(g->line, "pendulum+2");
+    assert_true(g->end_middle == 20);
+    double v[7];
+    assert_int_equal(opc_curves_at(c, (int)(g - c->group), 500, v), 1);
+    assert_true(v[0] == 20);
+    opc_curves_free(c);
+
+    static const char *const METHOD[] = {"opc.transition"}, *const TASK[] = {"env.name"};
+    plan.panel_key = TASK;
+    plan.line_key = METHOD, plan.line_keys = 1;
+    c = read_runs(state, &plan);
+    assert_string_equal(find(c, "pendulum", "MBPO")->line, "learned");
+    assert_int_equal(find(c, "pendulum", "OPC")->runs, 3);
+    opc_curves_free(c);
+}
+
+static void wrong_names_are_refused(void **state)
+{
+    static const char *const LINE[] = {"opc.transitoin"};
+    struct opc_curves_plan plan = PLAIN;
+    struct opc_curves *c;
+    struct opc_err err;
+    char *dir = *state;
+    plan.line_key = LINE, plan.line_keys = 1;
+    assert_int_equal(opc_curves_read(1, &dir, &plan, &c, &err), OPC_EUSER);
+    assert_string_equal(err.text, "opc has no setting 'transitoin'; did you mean 'transition'?");
+    plan = PLAIN;
+    plan.of = "eval_retrun";
+    assert_int_equal(opc_curves_read(1, &dir, &plan, &c, &err), OPC_EUSER);
+    assert_non_null(strstr(err.text, "no column 'eval_retrun'; did you mean 'eval_return'?"));
+    assert_fails(opc_curves_read(0, &dir, &PLAIN, &c, &err), OPC_EUSER, &err,
+                 "there are no runs to draw");
+}
+
+static const struct opc_figure_layer *line_of(const struct opc_curves_figure *f, const char *label)
+{
+    for (int p = 0; p < f->figure.panels; p++)
+        for (int k = 0; k < f->panel[p].layers; k++)
+            if (f->panel[p].layer[k].mark == OPC_MARK_LINE &&
+                strcmp(f->panel[p].layer[k].label, label) == 0)
+                return &f->panel[p].layer[k];
+    fail_msg("there is no line %s", label);
+    return NULL;
+}
+
+static void methods_have_their_colours(void **state)
+{
+    const struct opc_curves_look look = {.x_label = "steps", .y_label = "return"};
+    struct opc_curves_figure f;
+    struct opc_err err;
+    make_run(*state, "pendulum", "replay", 1, NULL, 5);
+    make_run(*state, "pendulum", "corrected", 4, "sac.batch=17", 5);
+    struct opc_curves *c = read_runs(state, &PLAIN);
+    assert_ok(opc_curves_figure(&look, c, &f, &err), &err);
+    assert_int_equal(f.figure.panels, 2);
+    assert_int_equal(line_of(&f, "MBPO, sac.batch: 256 (3 runs)")->colour, OPC_COLOUR_MODEL);
+    assert_int_equal(line_of(&f, "SAC, sac.batch: 256 (1 run)")->colour, OPC_COLOUR_SAC);
+    assert_int_equal(line_of(&f, "OPC, sac.batch: 256 (1 to 3 runs)")->colour, OPC_COLOUR_OPC);
+    /* A second line of the same method is not to be mistaken for the first. */
+    assert_int_equal(line_of(&f, "OPC, sac.batch: 17 (1 run)")->colour, OPC_COLOUR_AUTO);
+    /* Lines are drawn over bands; one run has none. */
+    int bands = 0, layers = 0;
+    for (int p = 0; p < 2; p++) {
+        layers += f.panel[p].layers;
+        for (int k = 0; k < f.panel[p].layers; k++)
+            bands += f.panel[p].layer[k].mark == OPC_MARK_BAND;
+    }
+    assert_int_equal(layers, 5 + 2);
+    assert_int_equal(bands, 2);
+    assert_true(f.panel[0].x.least == 0 && f.panel[0].x.most == 800);
+    opc_curves_figure_free(&f);
+    opc_curves_free(c);
+}
+
+static int read_and_make(void *ctx, struct opc_err *err)
+{
+    const struct opc_curves_look look = {.x_label = "steps", .y_label = "return"};
+    struct opc_curves_figure f;
+    struct opc_curves *c;
+    char *dir = ctx;
+    int code = opc_curves_read(1, &dir, &PLAIN, &c, err);
+    if (code)
+        return code;
+    code = opc_curves_figure(&look, c, &f, err);
+    if (!code)
+        opc_curves_figure_free(&f);
+    opc_curves_free(c);
+    return code;
+}
+
+static void lack_of_memory_is_survived(void **state)
+{
+    struct opc_err err;
+    char dir[600];
+    snprintf(dir, sizeof dir, "%s/cartpole-corrected-1", (char *)*state); /* one run is enough */
+    assert_ok(read_and_make(dir, &err), &err);
+    assert_survives_lack_of_memory(read_and_make, dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(runs_that_differ_in_their_seed_are_a_line, make_runs,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(smoothing_changes_the_curve_but_not_its_end, make_runs,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(settings_say_what_is_a_panel_and_a_line, make_runs,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(wrong_names_are_refused, make_runs, test_remove_dir),
+        cmocka_unit_test_setup_teardown(methods_have_their_colours, make_runs, test_remove_dir),
+        cmocka_unit_test_setup_teardown(lack_of_memory_is_survived, make_runs, test_remove_dir),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

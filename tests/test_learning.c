@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+#include "study/analysis.h"
+#include "study/draw.h"
+
+#include "drawn.h"
+#include "runs.h"
+
+enum { SEEDS = 5, EVALS = 7, RUNS = 16 };
+
+struct bench {
+    char *dir, *run[RUNS];
+    int runs;
+};
+
+static void make_run(struct bench *b, const char *task, const char *transition, int seed,
+                     const double *value)
+{
+    char name[64], a[64], t[64], s[64], path[600];
+    snprintf(name, sizeof name, "%s-%s-%d", task, transition, seed);
+    snprintf(a, sizeof a, "env.name=%s", task);
+    snprintf(t, sizeof t, "opc.transition=%s", transition);
+    snprintf(s, sizeof s, "train.seed=%d", seed);
+    test_make_run(b->dir, name, (const char *[]){a, t, s, NULL}, EVALS, value);
+    snprintf(path, sizeof path, "%s/%s", b->dir, name);
+    b->run[b->runs++] = opc_strdup(path);
+}
+
+/* On the pendulum the corrected runs end with 100 + seed, the learned ones with 50 + seed and, of
+ * seed 5, 200; two runs of replay end with 10. One corrected run is on another task. */
+static int set_up(void **state)
+{
+    struct bench *b = opc_alloc(1, sizeof *b);
+    void *dir;
+    if (!b || test_make_dir(&dir))
+        return -1;
+    b->dir = dir;
+    for (int seed = 1; seed <= SEEDS; seed++) {
+        double better[EVALS] = {0, 500}, worse[EVALS] = {0};
+        for (int k = 2; k < EVALS; k++) {
+            better[k] = 100 + seed + (k - 4); /* whose mean over the last five is 100 + seed */
+            worse[k] = seed == 5 ? 200 : 50 + seed;
+        }
+        make_run(b, "pendulum", "corrected", seed, better);
+        make_run(b, "pendulum", "learned", seed, worse);
+    }
+    const double low[EVALS] = {10, 10, 10, 10, 10, 10, 10};
+    make_run(b, "pendulum", "replay", 1, low);
+    make_run(b, "pendulum", "replay", 2, low);
+    make_run(b, "cartpole", "corrected", 1, low);
+    *state = b;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct bench *b = *state;
+    for (int i = 0; i < b->runs; i++)
+        opc_free(b->run[i]);
+    test_remove(b->dir);
+    free(b->dir);
+    opc_free(b);
+    return 0;
+}
+
+/* The exhibit `fig` in the bench's directory, of the first `runs` runs. */
+static int make(const struct bench *b, int runs, const char *figure, struct opc_err *err)
+{
+    const struct opc_exhibit_plan plan = {.dir = b->dir, .name = "fig", .title = "t"};
+    const struct opc_analysis *analysis = opc_analysis_find("learning_curves", err);
+    struct opc_yaml *yaml = NULL;
+    struct opc_exhibit *x = NULL;
+    int code = figure ? opc_yaml_parse("fig.yaml", figure, strlen(figure), &yaml, err) : OPC_OK;
+    const struct opc_request request = {
+        .figure = yaml, .runs = runs, .run = (char *const *)b->run, .seed = 1};
+    if (!code)
+        code = opc_exhibit_begin(&plan, &x, err);
+    if (!code)
+        code = opc_analysis_run(analysis, &request, x, err);
+    opc_yaml_free(yaml);
+    if (!code)
+        return opc_exhibit_end(x, err);
+    opc_exhibit_drop(x);
+    return code;
+}
+
+static struct opc_table *read_table(const struct bench *b, const char *name)
+{
+    char path[600];
+    struct opc_table *t;
+    struct opc_err err;
+    snprintf(path, sizeof path, "%s/%s", b->dir, name);
+    assert_ok(opc_table_read(path, &t, &err), &err);
+    return t;
+}
+
+/* The row of t whose first cells are these. */
+static int row_of(const struct opc_table *t, int n, const char *const *cell)
+{
+    for (int row = 0; row < opc_table_rows(t); row++) {
+        int k = 0;
+        while (k < n && strcmp(opc_table_cell(t, row, k), cell[k]) == 0)
+            k++;
+        if (k == n)
+            return row;
+    }
+    fail_msg("there is no row %s, %s", cell[0], cell[1]);
+    return -1;
+}
+
+static double number(const struct opc_table *t, int row, const char *column)
+{
+    double v = (double)NAN;
+    assert_true(opc_table_find(t, column) >= 0);
+    assert_true(opc_parse_real(opc_table_cell(t, row, opc_table_find(t, column)), &v));
+    return v;
+}
+
+static void ends_are_summarised_by_panel_and_line(void **state)
+{
+    const struct bench *b = *state;
+    struct opc_err err;
+    assert_ok(make(b, b->runs, NULL, &err), &err);
+    struct opc_table *t = read_table(b, "fig-final.csv");
+    assert_int_equal(opc_table_rows(t), 4);
+    int row = row_of(t, 2, (const char *[]){"pendulum", "corrected"});
+    static const char *const COLUMN[] = {"median", "q25", "q75", "mean", "std", "iqm", "runs"};
+    double v[7];
+    for (int i = 0; i < 7; i++)
+        v[i] = number(t, row, COLUMN[i]);
+    assert_doubles_near(v, ((double[]){103, 102, 104, 103, sqrt(2.5), 103, 5}), 7, 1e-12);
+    assert_true(number(t, row, "iqm_low") >= 101 && number(t, row, "iqm_low") < 103);
+    row = row_of(t, 2, (const char *[]){"pendulum", "learned"});
+    /* 51, 52, 53, 54, 200: (0.75 * 52 + 53 + 0.75 * 54) / 2.5 */
+    assert_true(number(t, row, "median") == 53 && fabs(number(t, row, "iqm") - 53) < 1e-12);
+    opc_table_free(t);
+
+    t = read_table(b, "fig-runs.csv");
+    assert_int_equal(opc_table_rows(t), b->runs);
+    row = row_of(t, 3, (const char *[]){"pendulum", "corrected", "4"});
+    assert_true(number(t, row, "final") == 104 && number(t, row, "best") == 500);
+    opc_table_free(t);
+}
+
+static void pairs_of_lines_are_compared(void **state)
+{
+    const struct bench *b = *state;
+    struct opc_err err;
+    assert_ok(make(b, b->runs, NULL, &err), &err);
+    struct opc_table *t = read_table(b, "fig-improvement.csv");
+    assert_int_equal(opc_table_rows(t), 3 + 3); /* pairs on the pendulum, and over all tasks */
+    int row = row_of(t, 3, (const char *[]){"pendulum", "corrected", "learned"});
+    assert_doubles_near(((double[]){number(t, row, "probability"), number(t, row, "better_runs")}),
+                        ((double[]){0.8, 5}), 2, 1e-12); /* one of five ends above all */
+    assert_true(number(t, row, "low") < 0.8 && number(t, row, "high") == 1);
+    row = row_of(t, 3, (const char *[]){"all", "learned", "replay"});
+    assert_true(number(t, row, "probability") == 1 && number(t, row, "low") == 1);
+    opc_table_free(t);
+}
+
+static void curves_are_tabulated_as_they_are_drawn(void **state)
+{
+    const struct bench *b = *state;
+    struct opc_err err;
+    assert_ok(make(b, b->runs, "{curve: {smooth: 1, centre: mean, band: std}}", &err), &err);
+    struct opc_table *t = read_table(b, "fig.csv");
+    assert_int_equal(opc_table_rows(t), 4 * EVALS);
+    const int row = row_of(t, 3, (const char *[]){"pendulum", "corrected", "700"});
+    assert_true(number(t, row, "median") == 105 && number(t, row, "q25") == 104);
+    assert_true(number(t, row, "mean") == 105 && number(t, row, "runs") == 5);
+    assert_true(fabs(number(t, row, "std") - sqrt(2.5)) < 1e-12);
+    opc_table_free(t);
+
+    assert_ok(make(b, b->runs, "{line: [opc.transition, train.seed], panel: []}", &err), &err);
+    t = read_table(b, "fig-final.csv");
+    row_of(t, 2, (const char *[]){"", "learned+3"});
+    opc_table_free(t);
+}
+
+static struct opc_exhibit_read *load(const struct bench *b)
+{
+    char path[600];
+    struct opc_err err;
+    struct opc_exhibit_read *r;
+    snprintf(path, sizeof path, "%s/fig.json", b->dir);
+    assert_ok(opc_exhibit_load(path, &r, &err), &err);
+    return r;
+}
+
+static void claims_are_judged_by_what_runs_end_with(void **state)
+{
+    const struct bench *b = *state;
+    struct opc_err err;
+    assert_ok(make(b, b->runs,
+                   "claims:\n"
+                   "- {text: a, better: corrected, worse: learned}\n"
+                   "- {text: b, better: learned, worse: corrected, panel: pend*}\n"
+                   "- {text: c, better: corrected, worse: replay}\n"
+                   "- {text: d, better: corrected, worse: learned, panel: cartpole}\n"
+                   "- {text: e, better: corrected, worse: recorded}\n"
+                   "- {text: f, solves: corrected, level: 102, panel: pendulum}\n"
+                   "- {text: g, solves: corrected, level: 103.5, panel: pendulum}\n"
+                   "- {text: h, solves: corrected, level: 103, panel: pendulum}\n"
+                   "- {text: i, solves: replay, level: 1}\n",
+                   &err),
+              &err);
+    struct opc_exhibit_read *r = load(b);
+    static const struct {
+        enum opc_verdict verdict;
+        const char *measured;
+    } WANT[] = {
+        {OPC_UNDECIDED, "P(corrected > learned) = 0.80"}, /* the interval reaches below a half */
+        {OPC_UNDECIDED, "P(learned > corrected) = 0.20"},
+        {OPC_UNDECIDED, "P(corrected > replay) = 1.00"}, /* of two runs */
+        {OPC_UNDECIDED, "No panel like cartpole has runs of both corrected and learned."},
+        {OPC_UNDECIDED, "There is no complete run of recorded."},
+        {OPC_SUPPORTED, "4 of 5 runs of corrected end at 102 or above"},
+        {OPC_NOT_SUPPORTED, "2 of 5 runs of corrected end at 103.5 or above (median 103"},
+        {OPC_UNDECIDED, "3 of 5 runs"},
+        {OPC_UNDECIDED, "2 of 2 runs"},
+    };
+    assert_int_equal(r->claims, 9);
+    for (int i = 0; i < 9; i++) {
+        assert_memory_equal(r->claim[i].measured, WANT[i].measured, strlen(WANT[i].measured));
+        assert_int_equal(r->claim[i].verdict, WANT[i].verdict);
+    }
+    opc_exhibit_unload(r);
+}
+
+/* Without the run of seed 5, which comes last of the pairs, one line is above the other for sure.
+ */
+static void a_clear_difference_decides(void **state)
+{
+    const struct bench *b = *state;
+    struct opc_err err;
+    assert_ok(make(b, 8,
+                   "claims:\n"
+                   "- {text: a, better: corrected, worse: learned}\n"
+                   "- {text: b, better: learned, worse: corrected}\n",
+                   &err),
+              &err);
+    struct opc_exhibit_read *r = load(b);
+    assert_int_equal(r->claim[0].verdict, OPC_SUPPORTED);
+    assert_int_equal(r->claim[1].verdict, OPC_NOT_SUPPORTED);
+    assert_string_equal(r->claim[0].measured,
+                        "P(corrected > learned) = 1.00, 95 % interval [1.00, 1.00], over 4 and 4 "
+                        "runs in 1 panel.");
+    assert_int_equal(r->pictures, opc_draw_version() ? 1 : 0);
+    assert_int_equal(r->tables, 4);
+    opc_exhibit_unload(r);
+}
+
+static void wrong_settings_are_refused(void **state)
+{
+    static const char *const CASE[][2] = {
+        {"{pannel: env.name}", "figure: line 1: there is no 'pannel' in figure; did you mean "
+                               "'panel'?"},
+        {"{curve: 3}", "figure: line 1: curve is a map like {smooth: 5}"},
+        {"{curve: {band: [75, 25]}}",
+         "figure: band = [75, 25] is neither [LOW, HIGH] in percent, std nor interval"},
+        {"{panel: {a: b}}",
+         "figure: line 1: panel is a setting like env.name, or a list of up to 8 "
+         "of them"},
+        {"{claims: {a: b}}", "figure: line 1: claims is a list of maps"},
+        {"{claims: [{text: x, better: y}]}",
+         "figure: line 1: a claim has text, better and worse, or text, solves and level"},
+        {"{claims: [{text: x, solves: y, level: high}]}",
+         "figure: line 1: level = high is no number"},
+        {"{claims: [{text: x, solvs: y}]}",
+         "figure: line 1: there is no 'solvs' in a claim; did you mean 'solves'?"},
+    };
+    const struct bench *b = *state;
+    for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
+        struct opc_err err;
+        char want[400];
+        snprintf(want, sizeof want, "learning_curves: %s", CASE[i][1]);
+        assert_fails(make(b, 1, CASE[i][0], &err), OPC_EUSER, &err, want);
+    }
+    struct opc_err err;
+    assert_int_equal(make(b, 1, "{curve: {smoth: 3}}", &err), OPC_EUSER);
+    assert_non_null(strstr(err.text, "smooth"));
+    assert_int_equal(make(b, 0, NULL, &err), OPC_EUSER);
+}
+
+/* Every twentieth allocation, as each time a run is read and files are written. */
+static void lack_of_memory_is_survived(void **state)
+{
+    for (long k = 1;; k += 20) {
+        struct opc_err err = {0};
+        opc_fault_alloc(k);
+        const int code =
+            make(*state, 1, "{claims: [{text: x, better: corrected, worse: corrected}]}", &err);
+        const bool all_tried = opc_fault_pending();
+        opc_fault_alloc(0);
+        assert_int_equal(code, all_tried ? OPC_OK : OPC_ENOMEM);
+        if (all_tried)
+            return;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(ends_are_summarised_by_panel_and_line, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pairs_of_lines_are_compared, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(curves_are_tabulated_as_they_are_drawn, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(claims_are_judged_by_what_runs_end_with, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_clear_difference_decides, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(wrong_settings_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lack_of_memory_is_survived, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+#include "study/sweep.h"
+
+#include "base/file.h"
+#include "opc/mem.h"
+#include "opc/train.h"
+#include "study/schedule.h"
+#include "test.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+/* ---- what the tests share -------------------------------------------------------------------- */
+
+/* Writes a file into the test's directory and returns its path, good until the next but one. */
+static const char *file(void **state, const char *name, const char *text)
+{
+    static char path[2][OPC_PATH];
+    static int turn;
+    struct opc_err err;
+    turn = !turn;
+    snprintf(path[turn], OPC_PATH, "%s/%s", (const char *)*state, name);
+    assert_ok(opc_file_write(path[turn], text, strlen(text), &err), &err);
+    return path[turn];
+}
+
+static struct opc_sweep *open_tier(void **state, const char *text, const char *tier)
+{
+    struct opc_sweep *s;
+    struct opc_err err;
+    const struct opc_sweep_ask ask = {.path = file(state, "a.yaml", text), .tier = tier};
+    assert_ok(opc_sweep_open(&ask, &s, &err), &err);
+    return s;
+}
+
+/* The names of all tasks, a space behind each. */
+static void assert_names(const struct opc_sweep *s, const char *names)
+{
+    struct opc_text all = {0};
+    for (int i = 0; i < s->tasks; i++)
+        opc_text_addf(&all, "%s ", s->task[i].name);
+    assert_string_equal(opc_text_get(&all), names);
+    opc_text_free(&all);
+}
+
+/* In the message that is expected, @ stands for the path of the file. */
+static void refused(void **state, const char *text, const char *tier, const char *set,
+                    const char *message)
+{
+    struct opc_sweep *s;
+    struct opc_err err = {0};
+    struct opc_text want = {0};
+    char *const sets[] = {(char *)set};
+    const char *path = file(state, "a.yaml", text);
+    const struct opc_sweep_ask ask = {.path = path, .tier = tier, .sets = set != NULL, .set = sets};
+    for (const char *c = message; *c; c++)
+        if (*c == '@')
+            opc_text_add(&want, path);
+        else
+            opc_text_add_bytes(&want, c, 1);
+    assert_int_equal(opc_sweep_open(&ask, &s, &err), OPC_EUSER);
+    assert_string_equal(err.text, opc_text_get(&want));
+    opc_text_free(&want);
+}
+
+/* ---- expansion ------------------------------------------------------------------------------- */
+
+static void the_last_key_runs_fastest(void **state)
+{
+    struct opc_sweep *s = open_tier(state,
+                                    "vary:\n  env.name: [cartpole, pendulum]\n"
+                                    "  opc.transition: learned\n  train.seed: 3..4\n",
+                                    NULL);
+    assert_names(s, "cartpole_learned_s3 cartpole_learned_s4 pendulum_learned_s3 "
+                    "pendulum_learned_s4 ");
+    assert_string_equal(s->task[2].set.env.name, "pendulum");
+    assert_int_equal(s->task[3].set.train.seed, 4);
+    assert_int_equal(s->task[0].set.opc.transition, OPC_LEARNED);
+    assert_string_equal(opc_task_value(s, &s->task[2], 0), "pendulum");
+    /* Seeds do not make a group. */
+    assert_int_equal(s->task[0].group, s->task[1].group);
+    assert_int_not_equal(s->task[1].group, s->task[2].group);
+    opc_sweep_close(s);
+}
+
+static void values_are_numbers_ranges_words_and_lists(void **state)
+{
+    struct opc_sweep *s = open_tier(state,
+                                    "vary:\n  train.seed: [1..2, 7, 1e1]\n"
+                                    "  sac.policy_hidden: [[64, 32], [8]]\n  sac.rate: [3e-4]\n",
+                                    NULL);
+    assert_int_equal(s->tasks, 8);
+    assert_string_equal(s->task[0].name, "s1_64-32_0.0003");
+    assert_int_equal(s->task[7].set.train.seed, 10);
+    assert_int_equal(s->task[7].set.sac.policy_hidden.n, 1);
+    opc_sweep_close(s);
+}
+
+static void a_file_that_varies_nothing_is_one_run(void **state)
+{
+    struct opc_sweep *s = open_tier(state, "train.epochs: 7\ntitle: Seven epochs\n", NULL);
+    assert_names(s, "run ");
+    assert_string_equal(s->title, "Seven epochs");
+    assert_int_equal(s->task[0].set.train.epochs, 7);
+    opc_sweep_close(s);
+}
+
+static void names_are_plain_and_differ(void **state)
+{
+    struct opc_sweep *s = open_tier(state,
+                                    "vary:\n  env.name: ['mujoco:half_cheetah', "
+                                    "'mujoco/half cheetah', '../up', 'mujoco-half-cheetah']\n",
+                                    NULL);
+    assert_names(s, "mujoco-half-cheetah mujoco-half-cheetah-2 -.-up mujoco-half-cheetah-3 ");
+    opc_sweep_close(s);
+}
+
+static void what_is_skipped_is_left_out(void **state)
+{
+    static const char TEXT[] = "vary:\n  env.name: ['mujoco:hopper?angle=raw', cartpole]\n"
+                               "  opc.transition: [corrected, replay]\n  train.seed: 1..2\n"
+                               "skip:\n  - {env.name: '*:hopper', opc.transition: replay}\n"
+                               "  - {train.seed: [2, 3], env.name: cartpole}\n"
+                               "tiers:\n  tiny: {skip: [{opc.transition: replay}]}\n";
+    struct opc_sweep *s = open_tier(state, TEXT, NULL);
+    assert_names(s, "mujoco-hopper-angle-raw_corrected_s1 mujoco-hopper-angle-raw_corrected_s2 "
+                    "cartpole_corrected_s1 cartpole_replay_s1 ");
+    opc_sweep_close(s);
+    s = open_tier(state, TEXT, "tiny"); /* comes on top */
+    assert_int_equal(s->tasks, 3);
+    opc_sweep_close(s);
+}
+
+static void the_command_line_wins_over_the_file_and_its_cells(void **state)
+{
+    struct opc_sweep *s;
+    struct opc_err err;
+    char *const set[] = {"train.epochs=9"};
+    const struct opc_sweep_ask ask = {
+        .path = file(state, "a.yaml",
+                     "train.epochs: 3\nvary: {train.seed: 1..2}\n"
+                     "when:\n  - match: {env.name: cartpole}\n    set: {train.epochs: 5}\n"
+                     "tiers: {tiny: {train.epochs: 2}}\n"),
+        .tier = "tiny",
+        .sets = 1,
+        .set = set};
+    assert_ok(opc_sweep_open(&ask, &s, &err), &err);
+    assert_int_equal(s->task[1].set.train.epochs, 9);
+    opc_sweep_close(s);
+}
+
+/* ---- tiers ----------------------------------------------------------------------------------- */
+
+static const char TIERS[] =
+    "train: {epochs: 100, random_steps: 50}\n"
+    "vary: {env.name: [cartpole, pendulum], train.seed: 1..10}\n"
+    "when:\n  - match: {env.name: cartpole}\n    set: {train.epochs: 30, data.retain: 5}\n"
+    "probe: {analysis: bound, cells: 81, error: b}\n"
+    "figure: {panel: env.name}\n"
+    "tiers:\n"
+    "  smoke:\n    train: {epochs: 2}\n    opc.horizon: 3\n    vary: {train.seed: [1]}\n"
+    "    probe: {cells: 5, extra: 1}\n    figure: {line: opc.transition}\n"
+    "  full: {}\n";
+
+static void a_tier_changes_settings_values_and_analysis(void **state)
+{
+    struct opc_sweep *s = open_tier(state, TIERS, "smoke");
+    assert_names(s, "cartpole_s1 pendulum_s1 ");
+    for (int i = 0; i < 2; i++) { /* a cell does not override it, but still sets the rest */
+        assert_int_equal(s->task[i].set.train.epochs, 2);
+        assert_int_equal(s->task[i].set.opc.horizon.at[0], 3);
+        assert_int_equal(s->task[i].set.train.random_steps, 50);
+        assert_int_equal(s->task[i].set.data.retain, i == 0 ? 5 : 50);
+    }
+    assert_string_equal(opc_yaml_find(s->probe, "analysis")->text, "bound");
+    assert_string_equal(opc_yaml_find(s->probe, "cells")->text, "5");
+    assert_string_equal(opc_yaml_find(s->probe, "error")->text, "b");
+    assert_string_equal(opc_yaml_find(s->probe, "extra")->text, "1");
+    assert_string_equal(opc_yaml_find(s->figure, "panel")->text, "env.name");
+    assert_string_equal(opc_yaml_find(s->figure, "line")->text, "opc.transition");
+    opc_sweep_close(s);
+}
+
+static void without_a_tier_the_file_is_as_it_is(void **state)
+{
+    struct opc_sweep *s = open_tier(state, TIERS, NULL);
+    assert_int_equal(s->tasks, 20);
+    assert_int_equal(s->task[0].set.train.epochs, 30);
+    assert_int_equal(s->task[10].set.train.epochs, 100);
+    assert_string_equal(opc_yaml_find(s->probe, "cells")->text, "81");
+    opc_sweep_close(s);
+    s = open_tier(state, TIERS, "full");
+    assert_int_equal(s->tasks, 20);
+    opc_sweep_close(s);
+}
+
+static void a_file_without_tiers_can_stand_for_all_of_them(void **state)
+{
+    struct opc_sweep *s;
+    struct opc_err err;
+    struct opc_sweep_ask ask = {.path = file(state, "a.yaml", "title: x\n"), .tier = "small"};
+    assert_int_equal(opc_sweep_open(&ask, &s, &err), OPC_EUSER);
+    ask.any_tier = true;
+    assert_ok(opc_sweep_open(&ask, &s, &err), &err);
+    assert_string_equal(s->tier, "small");
+    opc_sweep_close(s);
+}
+
+/* ---- contradictions -------------------------------------------------------------------------- */
+
+static void contradictions_are_refused_with_file_and_line(void **state)
+{
+    refused(state, "vary:\n  train.seed: []\n", NULL, NULL,
+            "@:2: train.seed has no values, so there is no run at all");
+    refused(state, "vary:\n  train.seed: [1, 2,\n    1..3]\n", NULL, NULL,
+            "@:3: train.seed has the value 1 twice");
+    refused(state, "vary:\n  sac.rate: [0.001, 1e-3]\n", NULL, NULL,
+            "@:2: sac.rate has the value 0.001 twice");
+    refused(state, "vary:\n  train.seed: 3..1\n", NULL, NULL,
+            "@:2: train.seed: 3..1 is no range; write first..last, as 1..10");
+    refused(state, "vary:\n  train.sed: 1..3\n", NULL, NULL,
+            "@:2: train has no setting 'sed'; did you mean 'seed'?");
+    refused(state, "vary:\n  train.seed: {a: 1}\n", NULL, NULL,
+            "@:2: train.seed: write a list of values");
+    refused(state, "vary: {train.seed: 1..3}\n", NULL, "train.seed=1",
+            "the command line sets train.seed, which @:1 varies; change the list there, or run one "
+            "with 'opc train'");
+    refused(state, "vary: {train.seed: 1..3}\ntiers:\n  small: {train: {seed: 1}}\n", "small", NULL,
+            "@:3: the tier sets train.seed, which @:1 varies; give the tier a 'vary' entry for it");
+    refused(state, "vary: {train.seed: 1..3}\ntiers:\n  small: {vary: {train.sead: 1}}\n", "small",
+            NULL,
+            "@:3: a tier can change what is varied, but the file does not vary train.sead; did you "
+            "mean train.seed?");
+    refused(state, "tiers:\n  small: {train: {epoch: 1}}\n", "small", NULL,
+            "@:2: train has no setting 'epoch'; did you mean 'epochs'?");
+    refused(state, "tiers:\n  small: {}\n  full: {}\n", "smal", NULL,
+            "@:1: there is no tier 'smal'; did you mean 'small'?");
+    refused(state, "tiers:\n  small: {}\n  full: {}\n", "xyzzy", NULL,
+            "@:1: there is no tier 'xyzzy'; it has small, full");
+    refused(state, "title: x\n", "small", NULL, "@ has no tiers, so there is no 'small'");
+    refused(state, "vary: {train.seed: 1..3}\nskip:\n  - {train.seed: '*'}\n", NULL, NULL,
+            "@: 'skip' leaves out every run");
+    refused(state, "skip:\n  - {}\n", NULL, NULL, "@:2: an empty entry would leave out everything");
+    refused(state, "skip: {train.seed: 1}\n", NULL, NULL,
+            "@:1: write skip: [{section.name: pattern}]");
+    refused(state, "skip:\n  - {train.seed: one}\n", NULL, NULL,
+            "@:2: train.seed = one is not a whole number (default 1: of every random number in the "
+            "run)");
+    refused(state, "runs: fig13\nvary: {train.seed: 1..3}\n", NULL, NULL,
+            "@:1: the runs are those of fig13, so there is nothing to vary (@:2)");
+    refused(state, "runs: [a, b]\n", NULL, NULL, "@:1: runs is a text");
+    refused(state, "vary: {train.seed: 1..100, train.epochs: 1..100}\n", NULL, NULL,
+            "@:1: these are 10000 runs, more than 5000");
+    refused(state, "model.members: 2\nvary: {model.elites: [1, 3]}\n", NULL, NULL,
+            "@: 3: model.elites = 3 is more than model.members = 2");
+    refused(state, "train.epochs: 1\n", NULL, "seed",
+            "'seed' is no setting; write section.name=value");
+}
+
+static int open_and_close(void *ctx, struct opc_err *err)
+{
+    struct opc_sweep *s;
+    const struct opc_sweep_ask ask = {.path = ctx, .tier = "smoke"};
+    const int code = opc_sweep_open(&ask, &s, err);
+    if (!code)
+        opc_sweep_close(s);
+    return code;
+}
+
+static void opening_survives_lack_of_memory(void **state)
+{
+    char path[OPC_PATH];
+    strcpy(path, file(state, "a.yaml", TIERS));
+    assert_survives_lack_of_memory(open_and_close, path);
+}
+
+/* ---- directories ----------------------------------------------------------------------------- */
+
+static const char TINY[] =
+    "env.name: cartpole\n"
+    "train: {epochs: 2, steps_per_epoch: 20, random_steps: 20, updates_per_step: 1}\n"
+    "opc: {transition: replay}\nsac: {policy_hidden: [4], critic_hidden: [4], batch: 4}\n"
+    "eval.episodes: 1\nvary: {train.seed: 1..2}\n";
+
+static void train(const struct opc_task *t, const char *dir, int epochs)
+{
+    struct opc_config *config;
+    struct opc_err err;
+    const struct opc_train_plan plan = {.dir = dir, .threads = 1};
+    assert_ok(opc_config_create(&config, &err), &err);
+    config->set = t->set;
+    config->set.train.epochs = epochs;
+    assert_ok(opc_train(config, &plan, &err), &err);
+    opc_config_destroy(config);
+}
+
+static void a_directory_tells_how_its_run_is(void **state)
+{
+    struct opc_sweep *s = open_tier(state, TINY, NULL);
+    char path[OPC_PATH];
+    struct opc_look look;
+    struct opc_err err;
+    const struct opc_task *t = &s->task[0];
+    opc_schedule_look(*state, t, &look);
+    assert_int_equal(look.state, OPC_STATE_MISSING);
+
+    assert_ok(opc_schedule_path(*state, t, "", path, &err), &err);
+    train(t, path, 2);
+    opc_schedule_look(*state, t, &look);
+    assert_int_equal(look.state, OPC_STATE_DONE);
+    assert_int_equal(look.epoch, 2);
+    int epochs;
+    assert_true(opc_look_seconds(path, &epochs) > 0);
+    assert_int_equal(epochs, 2);
+
+    /* Without its result it is interrupted, with a lock somebody is at work. */
+    char result[OPC_PATH + 16], lock[OPC_PATH + 16];
+    snprintf(result, sizeof result, "%s/result.json", path);
+    snprintf(lock, sizeof lock, "%s/.lock", path);
+    assert_int_equal(unlink(result), 0);
+    opc_look(path, &t->set, &look);
+    assert_int_equal(look.state, OPC_STATE_INTERRUPTED);
+    assert_true(look.begun && !look.shorter);
+    char name[64];
+    snprintf(name, sizeof name, "%s/status.json", t->name);
+    file(state, name, "{\"state\": \"diverged\", \"why\": \"NaN in epoch 1\", \"epoch\": 1}\n");
+    opc_look(path, &t->set, &look);
+    assert_int_equal(look.state, OPC_STATE_DIVERGED);
+    assert_string_equal(look.why, "NaN in epoch 1");
+    const int fd = open(lock, O_RDWR | O_CREAT, 0666);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    opc_look(path, &t->set, &look);
+    assert_int_equal(look.state, OPC_STATE_RUNNING);
+    close(fd);
+
+    /* What has diverged is not even started; the other task is, by a program that makes nothing. */
+    const struct opc_schedule plan = {
+        .out = *state, .launcher = opc_launcher_find("local", &err), .program = "/bin/true"};
+    assert_int_equal(opc_schedule_run(s, &plan, NULL, &err), OPC_EIO);
+    assert_ok(opc_schedule_path(*state, t, ".log", path, &err), &err);
+    assert_false(opc_file_exists(path));
+    assert_ok(opc_schedule_path(*state, &s->task[1], ".log", path, &err), &err);
+    assert_true(opc_file_exists(path));
+    opc_sweep_close(s);
+}
+
+static void a_run_of_other_settings_is_foreign_and_stays(void **state)
+{
+    struct opc_sweep *s = open_tier(state, TINY, NULL);
+    char path[OPC_PATH];
+    struct opc_look look;
+    struct opc_err err = {0};
+    struct opc_task *t = &s->task[1];
+    assert_ok(opc_schedule_path(*state, t, "", path, &err), &err);
+    train(t, path, 2);
+
+    t->set.sac.batch = 5;
+    t->set.sac.tau = 0.5;
+    opc_look(path, &t->set, &look);
+    assert_int_equal(look.state, OPC_STATE_FOREIGN);
+    assert_string_equal(look.why, "sac.batch is 4 there and 5 here, and 1 more");
+    const struct opc_schedule plan = {
+        .out = *state, .launcher = opc_launcher_find("local", &err), .program = "/bin/false"};
+    char want[OPC_PATH + 600];
+    snprintf(want, sizeof want,
+             "%s is foreign: %s; nothing was started; choose another --out, or move it away", path,
+             look.why);
+    assert_fails(opc_schedule_run(s, &plan, NULL, &err), OPC_EUSER, &err, want);
+
+    /* More epochs than wanted cannot be taken back, fewer can be gone on with. */
+    t->set.sac.batch = 4;
+    t->set.sac.tau = 0.005;
+    t->set.train.epochs = 1;
+    opc_look(path, &t->set, &look);
+    assert_int_equal(look.state, OPC_STATE_FOREIGN);
+    assert_string_equal(look.why, "train.epochs is 2 there and 1 here");
+    t->set.train.epochs = 3;
+    opc_look(path, &t->set, &look);
+    assert_int_equal(look.state, OPC_STATE_INTERRUPTED);
+    assert_true(look.shorter);
+    assert_ok(opc_look_raise(path, &t->set, &err), &err);
+    opc_look(path, &t->set, &look);
+    assert_int_equal(look.state, OPC_STATE_INTERRUPTED);
+    assert_false(look.shorter);
+
+    /* What is no run at all is left alone, too. */
+    snprintf(path, sizeof path, "%s/s1", (const char *)*state);
+    assert_ok(opc_make_directories(path, &err), &err);
+    file(state, "s1/thesis.txt", "years of work");
+    opc_look(path, &s->task[0].set, &look);
+    assert_int_equal(look.state, OPC_STATE_FOREIGN);
+    assert_string_equal(look.why, "it holds no run, but thesis.txt");
+    opc_sweep_close(s);
+}
+
+/* ---- scheduling with other programs than ours ------------------------------------------------ */
+
+static void a_job_that_crashes_is_tried_again_three_times(void **state)
+{
+    struct opc_sweep *s = open_tier(state, TINY, NULL);
+    struct opc_err err = {0};
+    struct opc_tally tally;
+    char script[OPC_PATH], log[OPC_PATH], *text, out[OPC_PATH];
+    strcpy(script, file(state, "crash", "#!/bin/sh\necho crashing\nkill -9 $$\n"));
+    assert_int_equal(chmod(script, 0700), 0);
+    snprintf(out, sizeof out, "%s/runs", (const char *)*state);
+    const struct opc_schedule plan = {
+        .out = out, .jobs = 1, .launcher = opc_launcher_find("local", &err), .program = script};
+    char want[OPC_PATH + 200];
+    snprintf(want, sizeof want,
+             "2 of 2 runs failed: s1 (exit status 137), s2 (exit status 137); their logs are in %s",
+             out);
+    assert_fails(opc_schedule_run(s, &plan, &tally, &err), OPC_EIO, &err, want);
+    assert_int_equal(tally.failed, 2);
+    assert_int_equal(tally.done, 0);
+    assert_ok(opc_schedule_path(out, &s->task[1], ".log", log, &err), &err);
+    assert_ok(opc_file_read(log, 1000, &text, NULL, &err), &err);
+    assert_string_equal(text, "crashing\ncrashing\ncrashing\ncrashing\n");
+    opc_free(text);
+    struct opc_look look;
+    opc_schedule_look(out, &s->task[1], &look);
+    assert_int_equal(look.state, OPC_STATE_FAILED);
+    assert_string_equal(look.why, "crashing");
+    opc_sweep_close(s);
+}
+
+static void divergence_is_not_tried_again(void **state)
+{
+    struct opc_sweep *s = open_tier(state, TINY, NULL);
+    struct opc_err err = {0};
+    char script[OPC_PATH], log[OPC_PATH], *text;
+    strcpy(script, file(state, "diverge", "#!/bin/sh\necho once\nexit 4\n"));
+    assert_int_equal(chmod(script, 0700), 0);
+    const struct opc_schedule plan = {
+        .out = *state, .launcher = opc_launcher_find("local", &err), .program = script};
+    assert_int_equal(opc_schedule_run(s, &plan, NULL, &err), OPC_EIO);
+    assert_ok(opc_schedule_path(*state, &s->task[0], ".log", log, &err), &err);
+    assert_ok(opc_file_read(log, 1000, &text, NULL, &err), &err);
+    assert_string_equal(text, "once\n");
+    opc_free(text);
+    opc_sweep_close(s);
+}
+
+static int stop_at_once(void *ctx)
+{
+    int *asked = ctx;
+    return ++*asked > 3 ? 2 : *asked > 2 ? 1 : 0;
+}
+
+/* The first request is a SIGINT, which these jobs ignore; the second is not to be ignored. */
+static void the_second_stop_ends_what_ignores_the_first(void **state)
+{
+    struct opc_sweep *s = open_tier(state, TINY, NULL);
+    struct opc_err err = {0};
+    struct opc_tally tally;
+    int asked = 0;
+    char script[OPC_PATH];
+    strcpy(script, file(state, "deaf", "#!/bin/sh\ntrap '' INT\nwhile :; do sleep 1; done\n"));
+    assert_int_equal(chmod(script, 0700), 0);
+    const struct opc_schedule plan = {.out = *state,
+                                      .launcher = opc_launcher_find("local", &err),
+                                      .program = script,
+                                      .stops = stop_at_once,
+                                      .ctx = &asked};
+    assert_fails(opc_schedule_run(s, &plan, &tally, &err), OPC_ESTOPPED, &err,
+                 "stopped by request, 0 of 2 runs are done; the same command goes on");
+    assert_int_equal(tally.running, 0);
+    opc_sweep_close(s);
+}
+
+/* ---- merging --------------------------------------------------------------------------------- */
+
+static void tables_with_other_columns_are_merged(void **state)
+{
+    struct opc_sweep *s = open_tier(state, "vary: {env.name: [a, 'b, c', d]}\n", NULL);
+    struct opc_err err;
+    struct opc_merged merged;
+    char dir[3][OPC_PATH], out[OPC_PATH], *text;
+    const bool complete[3] = {true, false, false};
+    for (int i = 0; i < 3; i++) {
+        snprintf(dir[i], sizeof dir[i], "%s/%d", (const char *)*state, i);
+        assert_ok(opc_make_directories(dir[i], &err), &err);
+    }
+    file(state, "0/metrics.csv", "epoch,return\n1,0.5\n2,\n");
+    file(state, "1/metrics.csv", "epoch,loss,return,end\n1,7,8,9\n2,7,8,9\n3,7"); /* half a line */
+    file(state, "2/metrics.csv", "epoch,return\n");                               /* no rows */
+    snprintf(out, sizeof out, "%s/merged.csv", (const char *)*state);
+    assert_ok(opc_sweep_merge(s, (char *[]){dir[0], dir[1], dir[2]}, complete, out, &merged, &err),
+              &err);
+    assert_int_equal(merged.runs, 2);
+    assert_int_equal(merged.complete, 1);
+    assert_int_equal(merged.rows, 4);
+    assert_ok(opc_file_read(out, 1000, &text, NULL, &err), &err);
+    assert_string_equal(text, "env.name,complete,epoch,loss,return,end\n"
+                              "a,1,1,,0.5,\na,1,2,,,\n"
+                              "\"b, c\",0,1,7,8,9\n\"b, c\",0,2,7,8,9\n");
+    opc_free(text);
+    opc_sweep_close(s);
+}
+
+int main(void)
+{
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
+    const struct CMUnitTest tests[] = {
+        IN_DIR(the_last_key_runs_fastest),
+        IN_DIR(values_are_numbers_ranges_words_and_lists),
+        IN_DIR(a_file_that_varies_nothing_is_one_run),
+        IN_DIR(names_are_plain_and_differ),
+        IN_DIR(what_is_skipped_is_left_out),
+        IN_DIR(the_command_line_wins_over_the_file_and_its_cells),
+        IN_DIR(a_tier_changes_settings_values_and_analysis),
+        IN_DIR(without_a_tier_the_file_is_as_it_is),
+        IN_DIR(a_file_without_tiers_can_stand_for_all_of_them),
+        IN_DIR(contradictions_are_refused_with_file_and_line),
+        IN_DIR(opening_survives_lack_of_memory),
+        IN_DIR(a_directory_tells_how_its_run_is),
+        IN_DIR(a_run_of_other_settings_is_foreign_and_stays),
+        IN_DIR(a_job_that_crashes_is_tried_again_three_times),
+        IN_DIR(divergence_is_not_tried_again),
+        IN_DIR(the_second_stop_ends_what_ignores_the_first),
+        IN_DIR(tables_with_other_columns_are_merged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
