@@ -46,8 +46,11 @@ static void train_in(const char *dir, const char *const set[])
 static int train_all(void **state)
 {
     struct runs *r = calloc(1, sizeof *r);
-    if (!r || test_make_dir(&r->dir))
+    assert_non_null(r);
+    if (test_make_dir(&r->dir)) {
+        free(r);
         return -1;
+    }
     snprintf(r->whole, sizeof r->whole, "%s/whole", (const char *)r->dir);
     snprintf(r->plain, sizeof r->plain, "%s/plain", (const char *)r->dir);
     snprintf(r->replay, sizeof r->replay, "%s/replay", (const char *)r->dir);

@@ -74,7 +74,8 @@ static void corrected_returns_are_the_reference_values(void **state)
 static void the_true_return_is_symmetric_and_an_error_of_A_shifts_it(void **state)
 {
     (void)state;
-    for (double theta = -1.95; theta < -1; theta += 0.05) {
+    for (int i = 0; i < 19; i++) {
+        const double theta = -1.95 + 0.05 * i;
         const struct opc_toy_value v = value(OPC_BY_TRUTH, 0, theta, 0);
         assert_near(value(OPC_BY_TRUTH, 0, -2 - theta, 0).J, v.J, 1e-12);
         assert_near(value(OPC_BY_TRUTH, 0, -2 - theta, 0).slope, -v.slope, 1e-10);
@@ -89,9 +90,11 @@ static void on_policy_the_slope_has_a_closed_form(void **state)
     (void)state;
     const struct opc_toy toy = opc_toy_paper(0.3, 0.2);
     assert_near(opc_toy_slope_on_policy(&toy, -0.7), -0.2188180539, 5e-11);
-    for (double theta = -1.6; theta < -0.3; theta += 0.1)
+    for (int i = 0; i < 13; i++) {
+        const double theta = -1.6 + 0.1 * i;
         assert_near(opc_toy_value(&toy, OPC_BY_OPC, theta, theta).slope,
                     opc_toy_slope_on_policy(&toy, theta), 1e-11);
+    }
     const struct opc_toy same = opc_toy_paper(0.25, 0.5); /* g = g~ at theta = -0.5 */
     assert_near(opc_toy_value(&same, OPC_BY_OPC, -0.5, -0.5).slope,
                 opc_toy_slope_on_policy(&same, -0.5), 1e-11);
@@ -107,7 +110,8 @@ static void slopes_are_those_of_finite_differences(void **state)
     for (size_t e = 0; e < sizeof ERROR / sizeof *ERROR; e++) {
         const struct opc_toy toy = opc_toy_paper(ERROR[e][0], ERROR[e][1]);
         for (enum opc_toy_by by = OPC_BY_TRUTH; by <= OPC_BY_OPC; by++)
-            for (double theta = -1.7; theta < -0.3; theta += 0.09) {
+            for (int k = 0; k < 16; k++) {
+                const double theta = -1.7 + 0.09 * k;
                 if (!opc_toy_stable(&toy, theta))
                     continue;
                 const double h = 2e-5;
@@ -430,7 +434,7 @@ static void the_transition_models_walk_the_1d_example(void **state)
                     const struct opc_toy toy = opc_toy_paper(ERROR[e][0], ERROR[e][1]);
                     const double mA = A + toy.dA, mB = B + toy.dB;
                     const struct real real = {1, &A, &B, &mA, &mB, &s0, &THETA[n]};
-                    double got[T], want[T];
+                    double got[T] = {0}, want[T];
                     const double J = walk(&real, NAME[by], &THETA[i], got);
                     opc_toy_walk(&toy, by, THETA[i], THETA[n], want);
                     assert_doubles_near(got, want, T, 1e-5);

@@ -138,14 +138,14 @@ static int report(const char *dir, const char *name, bool quiet, struct opc_err 
     return OPC_OK;
 }
 
-static int probe(const char *run, int kind, const struct given *given, const char *dir,
+static int probe(char *run, int kind, const struct given *given, const char *dir,
                  struct opc_err *err)
 {
     const struct opc_analysis *analysis = KIND[kind].analysis;
     struct opc_pool *pool = NULL;
     struct opc_exhibit *exhibit = NULL;
     struct opc_text caption = {0};
-    char command[64], *one[] = {(char *)(uintptr_t)run};
+    char command[64], *one[] = {run};
     void *settings = opc_alloc(1, analysis->settings->size);
     int code = settings ? hand_over(given, KIND[kind].word, analysis, settings, err)
                         : opc_fail(err, OPC_ENOMEM, "no room for the settings");

@@ -71,23 +71,23 @@ static int colour_of(const struct opc_curves *c, int g)
 static int make_layers(const struct opc_curves *c, int panel, char (*label)[200],
                        struct opc_figure_layer *out)
 {
-    int n = 0;
+    int layers = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int g = 0; g < c->groups; g++) {
             const struct opc_curve_group *group = &c->group[g];
             if (group->panel != panel || (pass == 0 && group->runs < 2))
                 continue;
-            out[n++] = (struct opc_figure_layer){.mark = pass ? OPC_MARK_LINE : OPC_MARK_BAND,
-                                                 .colour = colour_of(c, g),
-                                                 .dash = labels_before(c, g, false) % 4,
-                                                 .label = label[g],
-                                                 .n = group->n,
-                                                 .x = group->x,
-                                                 .y = group->middle,
-                                                 .low = group->low,
-                                                 .high = group->high};
+            out[layers++] = (struct opc_figure_layer){.mark = pass ? OPC_MARK_LINE : OPC_MARK_BAND,
+                                                      .colour = colour_of(c, g),
+                                                      .dash = labels_before(c, g, false) % 4,
+                                                      .label = label[g],
+                                                      .n = group->n,
+                                                      .x = group->x,
+                                                      .y = group->middle,
+                                                      .low = group->low,
+                                                      .high = group->high};
         }
-    return n;
+    return layers;
 }
 
 /* Learning begins at 0, even where the first evaluation is later. */

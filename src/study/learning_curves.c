@@ -75,13 +75,13 @@ static int read_keys(const struct opc_yaml *node, const char *fallback, const ch
 static int read_band(struct look *look, struct opc_err *err)
 {
     const char *band = look->curve.band;
-    char low[OPC_TEXT_SIZE], high[OPC_TEXT_SIZE];
+    char low[32], high[32];
     look->band = strcmp(band, "std") == 0        ? STD
                  : strcmp(band, "interval") == 0 ? INTERVAL
                                                  : PERCENTILES;
     if (look->band != PERCENTILES)
         return OPC_OK;
-    if (sscanf(band, "[%[^],], %[^],]]", low, high) == 2 && opc_parse_real(low, &look->low) &&
+    if (sscanf(band, "[%31[^],], %31[^],]]", low, high) == 2 && opc_parse_real(low, &look->low) &&
         opc_parse_real(high, &look->high) && look->low >= 0 && look->low < look->high &&
         look->high <= 100)
         return OPC_OK;

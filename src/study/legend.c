@@ -45,7 +45,7 @@ static struct opc_ink next_ink(bool *taken, int *round, int dash)
 int opc_legend_make(const struct opc_figure *f, struct opc_legend *out, struct opc_err *err)
 {
     *out = (struct opc_legend){.n = 0};
-    int colour[OPC_LABELS], dash[OPC_LABELS], round = 0;
+    int colour[OPC_LABELS] = {0}, dash[OPC_LABELS] = {0}, round = 0;
     bool taken[OPC_PALETTE] = {false};
     for (int p = 0; p < f->panels; p++)
         for (int k = 0; k < f->panel[p].layers; k++) {
@@ -128,7 +128,8 @@ void opc_legend_draw(const struct opc_legend *l, struct opc_canvas *c, double x,
                                           OPC_MARK_DOTS,   OPC_MARK_ARROW};
     for (int i = 0; i < l->n; i++) {
         const double at = x + l->column[i % l->columns];
-        const double middle = y + (i / l->columns + 0.5) * ROW;
+        const int row = i / l->columns;
+        const double middle = y + (row + 0.5) * ROW;
         for (size_t k = 0; k < sizeof ORDER / sizeof *ORDER; k++)
             if (l->entry[i].marks & 1U << ORDER[k])
                 opc_mark_sample(c, ORDER[k], &l->entry[i].ink, at, middle, SAMPLE);

@@ -209,8 +209,10 @@ void opc_mark_hatch(struct opc_canvas *c, double x, double y, double width, doub
     opc_draw_clip(c, x, y, width, height);
     opc_draw_area(c, &GROUND, 4, (double[]){x, x + width, x + width, x},
                   (double[]){y, y, y + height, y + height});
-    for (double k = 4; k < width + height; k += 4)
+    for (int i = 1; i * 4 < width + height; i++) {
+        const double k = i * 4;
         opc_draw_line(c, &LINE, 2, (double[]){x + k - height, x + k}, (double[]){y + height, y});
+    }
     opc_draw_unclip(c);
 }
 

@@ -180,7 +180,8 @@ static double rate_of(const struct state *s, int group)
     double seconds[2] = {0}, work[2] = {0};
     for (int i = 0; i < s->sweep->tasks; i++) {
         const struct opc_task *t = &s->sweep->task[i];
-        for (int own = 0; own <= (t->group == group); own++) {
+        const int most = t->group == group ? 1 : 0;
+        for (int own = 0; own <= most; own++) {
             seconds[own] += s->job[i].seconds;
             work[own] += s->job[i].epochs * work_of(t);
         }
@@ -357,12 +358,11 @@ static void judge(struct state *s, int i, bool ours)
         succeed(s, i);
     else if (j->look.state == OPC_STATE_RUNNING)
         j->stage = HELD;
-    else if (j->look.state == OPC_STATE_FOREIGN || for_good)
+    else if (j->look.state == OPC_STATE_FOREIGN || for_good ||
+             (ours && s->stops == 0 && j->retries >= retries))
         give_up(s, i);
     else if (!ours || s->stops > 0)
         j->stage = WAITS;
-    else if (j->retries >= retries)
-        give_up(s, i);
     else {
         j->retries++;
         j->stage = WAITS;

@@ -119,7 +119,8 @@ double opc_theory_lipschitz(const struct opc_linear_case *c)
 struct opc_gauss opc_theory_marginal(const struct opc_linear_case *c, enum opc_toy_by by, int t)
 {
     const double h = c->f + c->g * c->k, H = c->F + c->G * c->k, square = c->sigma * c->sigma;
-    double v_ref = 0, v_d = 0, cov = 0, v_model = 0, mean = c->s0, mean_model = c->s0;
+    double v_ref = 0, v_d = 0, cov = 0, v_model = 0, mean = c->s0;
+    double mean_model = mean;
     for (int i = 0; i < t; i++) {
         v_ref = h * h * v_ref + c->g * c->g * square;
         v_d = H * H * v_d + 2 * c->G * c->G * square;

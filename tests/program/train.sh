@@ -152,7 +152,7 @@ same paper full
 
 # ---- an environment that fails in the third epoch -------------------------------------------------
 expect 5 '^opc: train: epoch 3, real step 38: step 39 of episode 1: .* too big for a float' \
-    "$OPC" train $smoke 'env.name=linear1d?A=10' train.epochs=6 train.random_steps=0 \
+    "$OPC" train "$smoke" 'env.name=linear1d?A=10' train.epochs=6 train.random_steps=0 \
     train.steps_per_epoch=15 train.reset_each_epoch=false opc.horizon=1 eval.every=100 --out fails
 cp fails/metrics.csv before.csv
 [ "$(wc -l <before.csv)" = 3 ] || wrong 'two epochs were complete' cat before.csv
