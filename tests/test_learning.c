@@ -200,7 +200,8 @@ static void claims_are_judged_by_what_runs_end_with(void **state)
                    "- {text: f, solves: corrected, level: 102, panel: pendulum}\n"
                    "- {text: g, solves: corrected, level: 103.5, panel: pendulum}\n"
                    "- {text: h, solves: corrected, level: 103, panel: pendulum}\n"
-                   "- {text: i, solves: replay, level: 1}\n",
+                   "- {text: i, solves: replay, level: 1}\n"
+                   "- {text: j, solves: corrected, level: 50}\n",
                    &err),
               &err);
     struct opc_exhibit_read *r = load(b);
@@ -217,9 +218,11 @@ static void claims_are_judged_by_what_runs_end_with(void **state)
         {OPC_NOT_SUPPORTED, "2 of 5 runs of corrected end at 103.5 or above (median 103"},
         {OPC_UNDECIDED, "3 of 5 runs"},
         {OPC_UNDECIDED, "2 of 2 runs"},
+        {OPC_UNDECIDED, "5 of 6 runs of corrected end at 50 or above (median 10 in the lowest of 2 "
+                        "panels, 0 of 1); fewer than 3 runs decide nothing."},
     };
-    assert_int_equal(r->claims, 9);
-    for (int i = 0; i < 9; i++) {
+    assert_int_equal(r->claims, 10);
+    for (int i = 0; i < 10; i++) {
         assert_memory_equal(r->claim[i].measured, WANT[i].measured, strlen(WANT[i].measured));
         assert_int_equal(r->claim[i].verdict, WANT[i].verdict);
     }
@@ -247,6 +250,46 @@ static void a_clear_difference_decides(void **state)
     assert_int_equal(r->pictures, opc_draw_version() ? 1 : 0);
     assert_int_equal(r->tables, 4);
     opc_exhibit_unload(r);
+}
+
+/* Of twenty ways to put three runs beside three others, one has all of them above. */
+static void three_runs_against_three_decide_nothing(void **state)
+{
+    const struct bench *b = *state;
+    struct opc_err err;
+    assert_ok(make(b, 6, "claims: [{text: a, better: corrected, worse: learned}]", &err), &err);
+    struct opc_exhibit_read *r = load(b);
+    assert_int_equal(r->claim[0].verdict, OPC_UNDECIDED);
+    assert_string_equal(r->claim[0].measured,
+                        "P(corrected > learned) = 1.00, 95 % interval [1.00, 1.00], over 3 and 3 "
+                        "runs in 1 panel; so few runs decide nothing: chance puts all above all in "
+                        "5.0 % of cases.");
+    opc_exhibit_unload(r);
+}
+
+/* Nine runs of twelve are enough in one panel, but not if the others are all there are of a task.
+ */
+static void what_is_solved_is_solved_in_every_panel(void **state)
+{
+    struct bench *b = *state;
+    struct opc_err err;
+    const double low[EVALS] = {10, 10, 10, 10, 10, 10, 10};
+    const double high[EVALS] = {990, 990, 990, 990, 990, 990, 990};
+    struct bench more = {.dir = b->dir};
+    for (int seed = 11; seed < 20; seed++)
+        make_run(&more, "pendulum", "corrected", seed, high);
+    for (int seed = 11; seed < 14; seed++)
+        make_run(&more, "cartpole", "corrected", seed, low);
+    assert_ok(make(&more, more.runs, "claims: [{text: a, solves: corrected, level: 990}]", &err),
+              &err);
+    struct opc_exhibit_read *r = load(b);
+    assert_int_equal(r->claim[0].verdict, OPC_NOT_SUPPORTED);
+    assert_string_equal(r->claim[0].measured,
+                        "9 of 12 runs of corrected end at 990 or above (median 10 in the lowest of "
+                        "2 panels, 0 of 3).");
+    opc_exhibit_unload(r);
+    for (int i = 0; i < more.runs; i++)
+        opc_free(more.run[i]);
 }
 
 static void wrong_settings_are_refused(void **state)
@@ -305,6 +348,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(curves_are_tabulated_as_they_are_drawn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(claims_are_judged_by_what_runs_end_with, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_clear_difference_decides, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(three_runs_against_three_decide_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_solved_is_solved_in_every_panel, set_up, tear_down),
         cmocka_unit_test_setup_teardown(wrong_settings_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lack_of_memory_is_survived, set_up, tear_down),
     };

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FEWEST = 3 }; /* runs of which anything is claimed */
+enum { FEWEST = 3 };                /* runs in a panel of which anything is claimed */
+static const double CHANCE = 0.025; /* of an error of either side: what is outside of 95 % */
 
 struct claim {
     const char *text, *better, *worse, *solves, *panel;
@@ -97,13 +98,18 @@ int opc_learning_find(const struct opc_learning *l, const char *line)
     return -1;
 }
 
+static bool is_meant(const struct opc_learning *l, int panel, const char *pattern)
+{
+    return !pattern || fnmatch(pattern, l->curves->panel[panel], 0) == 0;
+}
+
 struct opc_scores opc_learning_scores(const struct opc_learning *l, int line, const char *panel,
                                       int side)
 {
     const size_t at = (size_t)line * (size_t)l->panels;
     int *count = l->count + (size_t)side * (size_t)l->panels;
     for (int p = 0; p < l->panels; p++)
-        count[p] = panel && fnmatch(panel, l->curves->panel[p], 0) ? 0 : l->n[at + (size_t)p];
+        count[p] = is_meant(l, p, panel) ? l->n[at + (size_t)p] : 0;
     return (struct opc_scores){l->panels, count, (const double *const *)(l->end + at)};
 }
 
@@ -117,6 +123,13 @@ static bool is_there(const struct opc_learning *l, const struct claim *c, const 
     return false;
 }
 
+/* How likely it is that chance alone puts n runs above m others: the smallest probability there is
+ * for any outcome, which a bootstrap of few runs does not know of. */
+static double chance_above(int n, int m)
+{
+    return exp(lgamma(n + 1.0) + lgamma(m + 1.0) - lgamma(n + m + 1.0));
+}
+
 static int judge_better(const struct opc_learning *l, const struct claim *c, int number,
                         struct opc_exhibit *x, struct opc_err *err)
 {
@@ -127,12 +140,14 @@ static int judge_better(const struct opc_learning *l, const struct claim *c, int
     struct opc_rng rng = opc_rng_stream(l->seed, OPC_USE_STUDY, 3, (uint32_t)number);
     struct opc_interval p;
     int fewest = INT_MAX, panels = 0, runs[2] = {0, 0};
+    double chance = 1;
     for (int i = 0; i < l->panels; i++)
         if (a.n[i] && b.n[i]) {
             const int least = a.n[i] < b.n[i] ? a.n[i] : b.n[i];
             fewest = least < fewest ? least : fewest;
             runs[0] += a.n[i];
             runs[1] += b.n[i];
+            chance *= chance_above(a.n[i], b.n[i]);
             panels++;
         }
     if (panels == 0) {
@@ -143,48 +158,68 @@ static int judge_better(const struct opc_learning *l, const struct claim *c, int
     const int code = opc_improvement(&a, &b, 0, &rng, &p, err);
     if (code)
         return code;
-    const enum opc_verdict verdict = fewest < FEWEST ? OPC_UNDECIDED
-                                     : p.low > 0.5   ? OPC_SUPPORTED
-                                     : p.high < 0.5  ? OPC_NOT_SUPPORTED
-                                                     : OPC_UNDECIDED;
+    char few[128] = "";
+    if (fewest < FEWEST)
+        snprintf(few, sizeof few, "; fewer than 3 runs decide nothing");
+    else if (chance > CHANCE)
+        snprintf(few, sizeof few,
+                 "; so few runs decide nothing: chance puts all above all in %.1f %% of cases",
+                 100 * chance);
+    const enum opc_verdict verdict = *few           ? OPC_UNDECIDED
+                                     : p.low > 0.5  ? OPC_SUPPORTED
+                                     : p.high < 0.5 ? OPC_NOT_SUPPORTED
+                                                    : OPC_UNDECIDED;
     opc_exhibit_claim(x, verdict, c->text,
                       "P(%s > %s) = %.2f, 95 %% interval [%.2f, %.2f], over %d and %d runs in %d "
                       "panel%s%s.",
                       c->better, c->worse, p.middle, p.low, p.high, runs[0], runs[1], panels,
-                      panels == 1 ? "" : "s",
-                      fewest < FEWEST ? "; fewer than 3 runs decide nothing" : "");
+                      panels == 1 ? "" : "s", few);
     return OPC_OK;
 }
 
-/* Every run of every panel counts once. */
+/* What is solved is solved in every panel, so the one with the lowest share of runs decides. */
 static void judge_solves(const struct opc_learning *l, const struct claim *c, struct opc_exhibit *x)
 {
     if (!is_there(l, c, c->solves, x))
         return;
     const struct opc_scores s =
         opc_learning_scores(l, opc_learning_find(l, c->solves), c->panel, 0);
-    int runs = 0, reached = 0, panels = 0;
-    double least = HUGE_VAL; /* of the panels' medians; the ends are in order */
+    int runs = 0, reached = 0, panels = 0, fewest = INT_MAX, low = 0, lows = 0;
+    double least = 2, median = 0; /* share and median of the lowest panel; the ends are in order */
     for (int p = 0; p < s.tasks; p++) {
-        for (int i = 0; i < s.n[p]; i++)
-            reached += s.v[p][i] >= c->level;
-        if (s.n[p])
-            least = fmin(least, 0.5 * (s.v[p][(s.n[p] - 1) / 2] + s.v[p][s.n[p] / 2]));
-        runs += s.n[p];
-        panels += s.n[p] > 0;
+        const int n = s.n[p];
+        int here = 0;
+        if (!is_meant(l, p, c->panel))
+            continue;
+        for (int i = 0; i < n; i++)
+            here += s.v[p][i] >= c->level;
+        runs += n;
+        reached += here;
+        panels++;
+        fewest = n < fewest ? n : fewest;
+        if (n > 0 && (double)here / n < least) {
+            least = (double)here / n;
+            low = here;
+            lows = n;
+            median = 0.5 * (s.v[p][(n - 1) / 2] + s.v[p][n / 2]);
+        }
     }
-    const enum opc_verdict verdict = runs < FEWEST            ? OPC_UNDECIDED
-                                     : reached >= 0.75 * runs ? OPC_SUPPORTED
-                                     : reached < 0.5 * runs   ? OPC_NOT_SUPPORTED
-                                                              : OPC_UNDECIDED;
-    if (runs == 0)
-        opc_exhibit_claim(x, verdict, c->text, "No panel like %s has a run of %s.",
+    if (runs == 0) {
+        opc_exhibit_claim(x, OPC_UNDECIDED, c->text, "No panel like %s has a run of %s.",
                           c->panel ? c->panel : "*", c->solves);
-    else
-        opc_exhibit_claim(
-            x, verdict, c->text, "%d of %d runs of %s end at %g or above (median %.4g%s)%s.",
-            reached, runs, c->solves, c->level, least, panels > 1 ? " in the lowest panel" : "",
-            runs < FEWEST ? "; fewer than 3 runs decide nothing" : "");
+        return;
+    }
+    char where[96] = "";
+    if (panels > 1)
+        snprintf(where, sizeof where, " in the lowest of %d panels, %d of %d", panels, low, lows);
+    opc_exhibit_claim(x,
+                      fewest < FEWEST ? OPC_UNDECIDED
+                      : least >= 0.75 ? OPC_SUPPORTED
+                      : least < 0.5   ? OPC_NOT_SUPPORTED
+                                      : OPC_UNDECIDED,
+                      c->text, "%d of %d runs of %s end at %g or above (median %.4g%s)%s.", reached,
+                      runs, c->solves, c->level, median, where,
+                      fewest < FEWEST ? "; fewer than 3 runs decide nothing" : "");
 }
 
 int opc_learning_claims(const struct opc_learning *l, const struct opc_yaml *list,
