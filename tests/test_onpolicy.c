@@ -2,8 +2,10 @@
 /* The error that metrics.csv reports, and the real environment it is measured against. */
 #include "run/onpolicy.h"
 
+#include "opc/mem.h"
 #include "opc/transition.h"
 #include "run/play.h"
+#include "run/retrace.h"
 #include "test.h"
 
 /* linear1d with A = 0.9 and B = 0.5 moves to s' = 0.9 s + 0.5 u, where the action a in [-1, 1]
@@ -217,6 +219,90 @@ static void an_interrupted_episode_is_brought_back_by_its_actions(void **state)
     opc_play_destroy(q);
 }
 
+/* Given the recorded actions, the environment does what was recorded, to the bit: whatever its
+ * wrapper, its engine, and what was played in the same world before. */
+static void check_retrace(const char *task)
+{
+    enum { EPISODES = 3, STEPS = 40, H = 8, STARTS = 4, N = EPISODES * STARTS };
+    struct opc_play *p;
+    struct opc_many *worlds;
+    struct opc_err err;
+    int episode[N], time[N], length[N], ended[N];
+    struct opc_rng reset[N];
+    assert_ok(opc_play_create(task, 3, STEPS, &p, &err), &err);
+    const int obs = p->env->obs, act = p->env->act;
+    assert_ok(opc_episodes_create(obs, act, EPISODES * STEPS, EPISODES, &p->past, &err), &err);
+    float *action = opc_alloc(N * H * (size_t)act, sizeof *action);
+    double *truth = opc_alloc(N * (H + 1) * (size_t)obs, sizeof *truth);
+    assert_true(action && truth);
+    for (int b = 0; b < EPISODES; b++) {
+        assert_ok(opc_play_start(p, &err), &err);
+        for (int t = 0; t < STEPS && opc_play_running(p); t++) {
+            struct opc_rng rng = opc_rng_stream(3, OPC_USE_TEST, (uint32_t)b, (uint32_t)t);
+            for (int k = 0; k < act; k++)
+                action[k] = 2 * opc_rng_unit(&rng) - 1;
+            assert_ok(opc_play_step(p, action, &err), &err);
+        }
+        opc_play_cut(p);
+    }
+    for (int i = 0; i < N; i++) {
+        const int b = i / STARTS, all = opc_episodes_length(p->past, b);
+        episode[i] = b;
+        time[i] = i % STARTS * (all - 1) / (STARTS - 1);
+        length[i] = all - time[i] < H ? all - time[i] : H;
+        reset[i] = opc_rng_stream(3, OPC_USE_RESET, 0, (uint32_t)b);
+        for (int h = 0; h < length[i]; h++)
+            memcpy(action + ((size_t)i * H + (size_t)h) * (size_t)act,
+                   opc_episodes_at(p->past, b, time[i] + h).action, (size_t)act * sizeof *action);
+    }
+    assert_ok(opc_many_open(task, 2, NULL, &worlds, &err), &err);
+    struct opc_retrace again = {.worlds = worlds,
+                                .past = p->past,
+                                .n = N,
+                                .horizon = H,
+                                .episode = episode,
+                                .time = time,
+                                .reset = reset,
+                                .action = action,
+                                .length = length,
+                                .truth = truth,
+                                .ended = ended};
+    assert_ok(opc_retrace(&again, &err), &err);
+    for (int i = 0; i < N; i++)
+        for (int h = 0; h < length[i]; h++) {
+            const struct opc_step step = opc_episodes_at(p->past, episode[i], time[i] + h);
+            for (int k = 0; k < obs; k++)
+                if (truth[(i * (H + 1) + h + 1) * obs + k] != (double)step.next[k])
+                    fail_msg("%s: o%d, %d steps behind step %d of episode %d", task, k, h + 1,
+                             time[i], episode[i]);
+            assert_int_equal(ended[i] == h + 1, step.terminal);
+        }
+    opc_many_close(worlds);
+    opc_free(action);
+    opc_free(truth);
+    opc_episodes_destroy(p->past);
+    opc_play_destroy(p);
+}
+
+static void recorded_actions_lead_where_they_led(void **state)
+{
+    (void)state;
+    check_retrace("pendulum");
+    check_retrace("cartpole");
+    check_retrace("double_integrator");
+#ifdef OPC_WITH_MUJOCO
+    check_retrace("mujoco:hopper");
+    check_retrace("mujoco:half_cheetah");
+    check_retrace("mujoco:inverted_pendulum?angle=sincos");
+#endif
+#ifdef OPC_WITH_BULLET
+    check_retrace("bullet:hopper");
+    check_retrace("bullet:ant");
+    check_retrace("bullet:inverted_pendulum_rs?angle=raw");
+    check_retrace("bullet:inverted_pendulum?angle=sincos");
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +312,7 @@ int main(void)
         cmocka_unit_test(the_environment_is_not_asked_for_more_than_a_few_thousand_steps),
         cmocka_unit_test(episodes_that_are_too_short_leave_a_gap),
         cmocka_unit_test(an_environment_that_does_not_repeat_itself_leaves_a_gap),
+        cmocka_unit_test(recorded_actions_lead_where_they_led),
         cmocka_unit_test(an_interrupted_episode_is_brought_back_by_its_actions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,12 +152,12 @@ static void figure_1b_has_the_reference_means(void **state)
     opc_exhibit_unload(e);
 }
 
-static void figures_7_9_and_10_support_the_paper(void **state)
+static void figures_7_and_10_support_the_paper(void **state)
 {
     static const struct {
         const char *name;
         int claims;
-    } ROW[] = {{"fig7", 3}, {"fig9a", 3}, {"fig9b", 3}, {"fig10", 1}};
+    } ROW[] = {{"fig7", 3}, {"fig10", 1}};
     for (size_t i = 0; i < sizeof ROW / sizeof *ROW; i++) {
         struct opc_exhibit_read *e = made(*state, ROW[i].name, "smoke");
         assert_claims(e, ROW[i].claims);
@@ -170,6 +170,24 @@ static void figures_7_9_and_10_support_the_paper(void **state)
     t = table(*state, "fig10");
     assert_string_equal(cell(t, 0, "distance"), "0.320691");
     opc_table_free(t);
+}
+
+/* Near instability the gradient is further off, and less often of the wrong sign: what the paper
+ * means by degrading decides, and it does not say. */
+static void figure_9_leaves_open_what_its_two_numbers_disagree_about(void **state)
+{
+    static const char *const NAME[] = {"fig9a", "fig9b"};
+    for (int i = 0; i < 2; i++) {
+        struct opc_exhibit_read *e = made(*state, NAME[i], "smoke");
+        assert_int_equal(e->claims, 3);
+        assert_int_equal(e->claim[0].verdict, OPC_SUPPORTED);
+        assert_int_equal(e->claim[1].verdict, OPC_SUPPORTED);
+        assert_int_equal(e->claim[2].verdict, OPC_UNDECIDED);
+        assert_non_null(strstr(e->claim[2].measured, "the two do not agree"));
+        assert_true(e->notes >= 2);
+        assert_non_null(strstr(e->note[0], "grows there, its share of wrong signs does not"));
+        opc_exhibit_unload(e);
+    }
 }
 
 /* Two of the paper's statements do not hold as they were published, and do when corrected. */
@@ -309,8 +327,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(figure_1a_shows_eq_5, test_make_dir, test_remove_dir),
         cmocka_unit_test_setup_teardown(figure_1b_has_the_reference_means, test_make_dir,
                                         test_remove_dir),
-        cmocka_unit_test_setup_teardown(figures_7_9_and_10_support_the_paper, test_make_dir,
+        cmocka_unit_test_setup_teardown(figures_7_and_10_support_the_paper, test_make_dir,
                                         test_remove_dir),
+        cmocka_unit_test_setup_teardown(figure_9_leaves_open_what_its_two_numbers_disagree_about,
+                                        test_make_dir, test_remove_dir),
         cmocka_unit_test_setup_teardown(the_theory_holds_in_its_safe_form, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(wrong_settings_are_told, test_make_dir, test_remove_dir),

@@ -392,24 +392,41 @@ static void truth_is_what_the_environment_does_with_the_rollouts_own_actions(voi
     scene_free(&c);
 }
 
+/* A policy that is nothing but noise. */
+static void act_blindly(const struct opc_agent *agent, int n, const float *s, float spread,
+                        struct opc_rng *rng, float *a)
+{
+    (void)agent, (void)s, (void)spread;
+    for (int i = 0; i < n; i++)
+        a[i] = 2 * opc_rng_unit(&rng[i]) - 1;
+}
+
+/* Also behind the first step, when the learned model has drawn from its own. */
 static void the_models_see_the_same_noise_from_the_same_starts(void **state)
 {
-    enum { N = 9 };
+    enum { N = 9, H = 4 };
+    static const struct opc_agent_type type = {.name = "blind", .act_spread = act_blindly};
+    const struct opc_agent blind = {.type = &type, .obs = 4, .act = 1};
     const struct runs *r = *state;
     struct scene c;
     struct opc_branches b[2];
     struct opc_err err;
     scene_make(r->whole, 1, 3, &c);
     for (int m = 0; m < 2; m++) {
-        assert_ok(opc_branches_make(N, 2, 4, 1, &b[m], &err), &err);
+        assert_ok(opc_branches_make(N, H, 4, 1, &b[m], &err), &err);
         opc_branches_from_anywhere(&b[m], c.past, SEED, 0);
         assert_ok(opc_branches_walk(&c.p, m ? &c.models.corrected : &c.models.learned,
-                                    (struct opc_actor){c.t.agent, 1}, 0, &b[m], &err),
+                                    (struct opc_actor){&blind, 1}, 0, &b[m], &err),
                   &err);
     }
     assert_same_bits(b[0].time, b[1].time, N * sizeof(int));
+    int later = 0;
     for (int i = 0; i < N; i++)
-        assert_true(b[0].action[2 * i] == b[1].action[2 * i]); /* of the first step */
+        for (int h = 0; h < b[0].length[i] && h < b[1].length[i]; h++) {
+            assert_true(b[0].action[H * i + h] == b[1].action[H * i + h]);
+            later += h > 0;
+        }
+    assert_true(c.models.learned.sample && later > 0);
     opc_branches_free(&b[0]);
     opc_branches_free(&b[1]);
     scene_free(&c);
@@ -560,6 +577,38 @@ static void the_bound_is_made_of_its_terms_and_holds(void **state)
     opc_probe_close(&p);
 }
 
+static void almost_always_is_more_than_more_often(void **state)
+{
+    (void)state;
+    assert_int_equal(opc_bound_smaller(19, 1, 0), OPC_SUPPORTED);
+    assert_int_equal(opc_bound_smaller(9, 1, 10), OPC_SUPPORTED);
+    assert_int_equal(opc_bound_smaller(65, 35, 0), OPC_UNDECIDED); /* p = 0.002, but one in three */
+    assert_int_equal(opc_bound_smaller(4, 0, 0), OPC_UNDECIDED);   /* p = 0.06 */
+    assert_int_equal(opc_bound_smaller(0, 0, 20), OPC_UNDECIDED);
+    assert_int_equal(opc_bound_smaller(5, 15, 0), OPC_NOT_SUPPORTED);
+}
+
+static void a_run_settles_where_it_stays_near_its_best(void **state)
+{
+    (void)state;
+    assert_int_equal(opc_bound_settled(5, (double[]){10, 950, 30, 1000, 901}), 3);
+    assert_int_equal(opc_bound_settled(3, (double[]){1000, 950, 30}), 3);
+    assert_int_equal(opc_bound_settled(3, (double[]){100, 95, 96}), 0);
+    assert_int_equal(opc_bound_settled(3, (double[]){-900, -105, -100}), 1); /* costs */
+}
+
+/* Where the environment ended before, the rollout did not end too early. */
+static void too_early_is_before_the_environment(void **state)
+{
+    (void)state;
+    int ended[] = {0, 2, 2, 4, 3}, played[] = {0, 0, 2, 0, 1};
+    const struct opc_states s = {.rows = 5,
+                                 .horizon = 4,
+                                 .ended = {[OPC_BY_LEARNED] = ended},
+                                 .played_ended = {[OPC_BY_LEARNED] = played}};
+    assert_int_equal(opc_states_too_early(&s, OPC_BY_LEARNED), 1);
+}
+
 static void claims_of_exactness_are_supported(void **state)
 {
     const struct runs *r = *state;
@@ -639,6 +688,9 @@ int main(void)
         cmocka_unit_test(entries_have_names),
         cmocka_unit_test(the_number_of_threads_changes_no_byte),
         cmocka_unit_test(the_bound_is_made_of_its_terms_and_holds),
+        cmocka_unit_test(almost_always_is_more_than_more_often),
+        cmocka_unit_test(a_run_settles_where_it_stays_near_its_best),
+        cmocka_unit_test(too_early_is_before_the_environment),
         cmocka_unit_test(claims_of_exactness_are_supported),
         cmocka_unit_test(errors_are_true_minus_predicted),
         cmocka_unit_test(what_a_run_lacks_is_said),

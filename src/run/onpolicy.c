@@ -29,7 +29,7 @@ struct sample {
     /* rows that still go on */
     int n;
     int *slot, *at, *beside, *elite; /* [n] start, recorded step and episode, member */
-    struct opc_rng *rng;             /* [n] */
+    struct opc_rng *rng, *noise;     /* [n] of the policy and elites; of what eq. 2 draws */
     float *state, *next, *action, *reward, *work;
 };
 
@@ -50,6 +50,7 @@ static void sample_free(struct sample *x)
     opc_free(x->beside);
     opc_free(x->elite);
     opc_free(x->rng);
+    opc_free(x->noise);
     opc_free(x->state);
     opc_free(x->next);
     opc_free(x->action);
@@ -74,6 +75,7 @@ static int sample_make(struct sample *x, struct opc_err *err)
     x->beside = opc_alloc(n, sizeof *x->beside);
     x->elite = opc_alloc(n, sizeof *x->elite);
     x->rng = opc_alloc(n, sizeof *x->rng);
+    x->noise = opc_alloc(n, sizeof *x->noise);
     x->state = opc_alloc(n * s, sizeof *x->state);
     x->next = opc_alloc(n * s, sizeof *x->next);
     x->action = opc_alloc(n * a, sizeof *x->action);
@@ -81,7 +83,7 @@ static int sample_make(struct sample *x, struct opc_err *err)
     x->work = opc_alloc(n * (s + 1), sizeof *x->work);
     if (!x->scale || !x->episode || !x->time || !x->reset || !x->path || !x->actions ||
         !x->length || !x->ended || !x->truth || !x->slot || !x->at || !x->beside || !x->elite ||
-        !x->rng || !x->state || !x->next || !x->action || !x->reward || !x->work)
+        !x->rng || !x->noise || !x->state || !x->next || !x->action || !x->reward || !x->work)
         return opc_fail(err, OPC_ENOMEM, "no room to measure the model's errors");
     return OPC_OK;
 }
@@ -191,6 +193,7 @@ static void set_out(struct sample *x, const struct opc_onpolicy_plan *plan)
         x->at[i] = x->time[i];
         x->length[i] = 0;
         x->rng[i] = opc_rng_stream(plan->seed, OPC_USE_STUDY, plan->epoch, (uint32_t)i);
+        x->noise[i] = opc_rng_stream(plan->seed, OPC_USE_STUDY, plan->epoch, STARTS + (uint32_t)i);
         memcpy(x->state + (size_t)i * obs, s, obs * sizeof *s);
     }
 }
@@ -215,6 +218,7 @@ static void go_on(struct sample *x, int h)
         x->beside[kept] = x->beside[i];
         x->at[kept] = x->at[i] + 1;
         x->rng[kept] = x->rng[i];
+        x->noise[kept] = x->noise[i];
         memcpy(x->state + (size_t)kept * obs, next, obs * sizeof *next);
         kept++;
     }
@@ -237,7 +241,7 @@ static void walk(struct sample *x, const struct opc_onpolicy_plan *plan,
             .action = x->action,
             .next = x->next,
             .reward = x->reward,
-            .rng = x->rng,
+            .rng = x->noise,
             .work = x->work,
         };
         tr->step(tr, &w, plan->pool);

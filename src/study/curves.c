@@ -98,6 +98,9 @@ static int read_table(struct opc_curve_run *r, const struct opc_curves_plan *pla
         if (read_cell(line + 1, x, &r->x[r->n]) && read_cell(line + 1, y, &r->raw[r->n]))
             r->n++;
     if (!code) {
+        r->ascending = true;
+        for (int i = 1; i < r->n; i++)
+            r->ascending = r->ascending && r->x[i - 1] <= r->x[i];
         opc_smooth(r->n, r->raw, plan->smooth, r->y);
         measure_end(r);
     }
@@ -400,12 +403,20 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Its first value there; NaN: none. */
 static double value_at(const struct opc_curve_run *r, double x)
 {
-    for (int i = 0; i < r->n; i++)
-        if (r->x[i] == x)
-            return r->y[i];
-    return (double)NAN;
+    int low = 0, high = r->ascending ? r->n : 0;
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if (r->x[middle] < x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low < r->n && r->x[low] != x)
+        low = r->ascending ? r->n : low + 1;
+    return low < r->n ? r->y[low] : (double)NAN;
 }
 
 int opc_curves_at(const struct opc_curves *c, int group, double x, double *out)

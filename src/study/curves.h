@@ -28,6 +28,7 @@ struct opc_curve_run {
     int seed;
     int n;
     double *x, *raw, *y; /* [n]; y is smoothed */
+    bool ascending;      /* x, as steps and epochs are */
     double end, best;    /* of raw: mean of the last five, and the greatest; NaN when n is 0 */
     int group;
 };

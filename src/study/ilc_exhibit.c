@@ -363,11 +363,13 @@ static void claim_fall(const struct opc_ilc_trials *t, struct opc_exhibit *exhib
                  "%s: the slope of a learned ensemble is good enough to learn a trajectory with",
                  form);
     if (t->config.form == OPC_ILC_CONSTRAINED)
-        snprintf(claim, sizeof claim, "%s: the error falls as far as the bounds allow", form);
+        snprintf(claim, sizeof claim, "%s: the error falls within bounds, too", form);
     if (t->config.form == OPC_ILC_STOCHASTIC)
         snprintf(claim, sizeof claim, "%s: the error falls under noise, too", form);
-    opc_exhibit_claim(exhibit, says(end < 0.25 * first), claim,
-                      "RMS error %.4g in the first trial, %.4g after %d updates", first, end, last);
+    opc_exhibit_claim(
+        exhibit, says(end < 0.25 * first), claim,
+        "RMS error %.4g in the first trial, %.4g after %d updates (enough: a quarter)", first, end,
+        last);
 }
 
 /* How often, out of all repeats, the filter's last trials were the better ones. */

@@ -45,7 +45,13 @@ bool opc_probe_is_cosine(const struct opc_probe *, int entry);
 
 /* ---- what is random -------------------------------------------------------------------------- */
 
-enum opc_draw { OPC_DRAW_PLAY, OPC_DRAW_START, OPC_DRAW_ROLLOUT, OPC_DRAW_BOOTSTRAP };
+enum opc_draw {
+    OPC_DRAW_PLAY,
+    OPC_DRAW_START,
+    OPC_DRAW_ROLLOUT, /* elites and actions */
+    OPC_DRAW_BOOTSTRAP,
+    OPC_DRAW_MODEL, /* what eq. 2 draws; apart, so that the policy's noise is that of eq. 5 */
+};
 /* Stream `index` of a purpose; number tells uses of one purpose apart, below 2^16. */
 struct opc_rng opc_probe_stream(uint64_t seed, enum opc_draw, int number, int index);
 
@@ -94,9 +100,9 @@ int opc_models_make(const struct opc_probe *, const struct opc_predictor *,
                     const struct opc_episodes *past, struct opc_models *out, struct opc_err *err);
 void opc_models_free(struct opc_models *);
 
-/* Follows the actor through a transition model; row i draws from (OPC_DRAW_ROLLOUT, number, i). A
- * rollout ends as in Algorithm 2: in a terminal state, at the horizon, and by eq. 5 with its
- * recording. */
+/* Follows the actor through a transition model; row i draws its elites and actions from
+ * (OPC_DRAW_ROLLOUT, number, i), the model from (OPC_DRAW_MODEL, number, i). A rollout ends as in
+ * Algorithm 2: in a terminal state, at the horizon, and by eq. 5 with its recording. */
 int opc_branches_walk(const struct opc_probe *, const struct opc_transition *, struct opc_actor,
                       int number, struct opc_branches *, struct opc_err *err);
 void opc_branches_returns(const struct opc_branches *, double *returns);  /* [n] */
@@ -108,6 +114,16 @@ double opc_branches_at(const struct opc_branches *, int i, int h, int k); /* NaN
  * ended there; 0: it did not, as long as the rollout lasted. */
 int opc_branches_truth(const struct opc_probe *, const struct opc_episodes *, int number,
                        const struct opc_branches *, double *truth, int *ended, struct opc_err *err);
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+/* Of iterations in which an error is smaller, larger or the same: is it almost always smaller? That
+ * is, larger in at most a tenth, and smaller more often than tosses of a coin would have it. Larger
+ * more often than a coin: not supported. */
+enum opc_verdict opc_bound_smaller(int smaller, int larger, int equal);
+/* The first of n policies from which on all mean returns are within a tenth of the best; n: none.
+ */
+int opc_bound_settled(int n, const double *eta);
 
 /* ---- settings of the analyses
  * ----------------------------------------------------------------------- */

@@ -14,6 +14,8 @@
 #include <stdio.h>
 
 enum { LEARNED, CORRECTED, MODELS };
+enum { STABLE = 12 };              /* from this iteration on the paper's policy is stable */
+static const double CHANCE = 0.05; /* that the sign test takes for too little to be one */
 static const char *const NAME[MODELS] = {"MBPO(*), eq. 2", "OPC, eq. 5"};
 static const int COLOUR[MODELS] = {OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
 
@@ -341,6 +343,15 @@ static double at_least(int k, int n)
     return fmin(p, 1);
 }
 
+enum opc_verdict opc_bound_smaller(int smaller, int larger, int equal)
+{
+    const int n = smaller + larger;
+    if (at_least(larger, n) < CHANCE)
+        return OPC_NOT_SUPPORTED;
+    return at_least(smaller, n) < CHANCE && 10 * larger <= n + equal ? OPC_SUPPORTED
+                                                                     : OPC_UNDECIDED;
+}
+
 static void claim_smaller(int runs, const struct history *h, struct opc_exhibit *e)
 {
     int fewer = 0, more = 0, equal = 0;
@@ -355,16 +366,12 @@ static void claim_smaller(int runs, const struct history *h, struct opc_exhibit 
                 sum[m] += h[r].error[m][j];
         }
     const int n = fewer + more, all = n + equal;
-    const double p = at_least(fewer, n), q = at_least(more, n);
     opc_exhibit_claim(
-        e,
-        p < 0.05   ? OPC_SUPPORTED
-        : q < 0.05 ? OPC_NOT_SUPPORTED
-                   : OPC_UNDECIDED,
+        e, opc_bound_smaller(fewer, more, equal),
         "The on-policy error of the return is almost always smaller with OPC.",
-        "smaller in %d, larger in %d and equal in %d of %d iterations (sign test, one "
-        "side: p = %.2g); mean error %.4g with OPC, %.4g with MBPO(*)",
-        fewer, more, equal, all, p, sum[CORRECTED] / all, sum[LEARNED] / all);
+        "smaller in %d, larger in %d and equal in %d of %d iterations (almost always: larger in at "
+        "most a tenth; sign test, one side: p = %.2g); mean error %.4g with OPC, %.4g with MBPO(*)",
+        fewer, more, equal, all, at_least(fewer, n), sum[CORRECTED] / all, sum[LEARNED] / all);
 }
 
 /* True for any numbers up to rounding, so it checks our code and not the paper. */
@@ -381,27 +388,39 @@ static void claim_bound(int runs, const struct history *h, struct opc_exhibit *e
                       holds, all);
 }
 
-/* From when on the mean return stays above 90 % of the best. */
+int opc_bound_settled(int n, const double *eta)
+{
+    double best = -HUGE_VAL;
+    int j = n;
+    for (int i = 0; i < n; i++)
+        best = fmax(best, eta[i]);
+    while (j > 0 && eta[j - 1] >= best - 0.1 * fabs(best))
+        j--;
+    return j;
+}
+
 static void claim_stable(int runs, const struct history *h, struct opc_exhibit *e)
 {
     struct opc_text text = {0};
-    int stable = 0;
+    int stable = 0, able = 0;
     for (int r = 0; r < runs; r++) {
         double best = -HUGE_VAL;
-        int j = h[r].n;
+        const int from = opc_bound_settled(h[r].n + 1, h[r].eta);
         for (int i = 0; i <= h[r].n; i++)
             best = fmax(best, h[r].eta[i]);
-        while (j >= 0 && h[r].eta[j] >= 0.9 * best)
-            j--;
-        const bool settled = j + 1 < h[r].n && j >= 0;
+        const bool settled = from > 0 && from < h[r].n; /* two policies at least are near it */
         stable += settled;
+        able += h[r].epoch[h[r].n] >= STABLE;
         opc_text_addf(&text, "%s%s: best %.4g, ", r ? "; " : "", h[r].title, best);
         if (settled)
-            opc_text_addf(&text, "above 90 %% of it from n = %g on", h[r].number[j + 1]);
+            opc_text_addf(&text, "within 10 %% of it from n = %g on", h[r].number[from]);
         else
-            opc_text_add(&text, j < 0 ? "always near it" : "not settled");
+            opc_text_add(&text, from == 0 ? "always near it" : "not settled");
     }
-    opc_exhibit_claim(e, stable == runs ? OPC_SUPPORTED : OPC_UNDECIDED,
+    opc_exhibit_claim(e,
+                      stable == runs                ? OPC_SUPPORTED
+                      : stable == 0 && able == runs ? OPC_NOT_SUPPORTED
+                                                    : OPC_UNDECIDED,
                       "The policy fails in early iterations (paper: n <= 8) and is stable in later "
                       "ones (paper: n >= 12).",
                       "%s", opc_text_get(&text));
@@ -416,6 +435,9 @@ static void note(int runs, const struct history *h, struct opc_exhibit *e)
         "policy; a rollout lasts at most %d steps, and by eq. 5 no longer than its "
         "reference, so that a failing reference caps it.",
         h[0].samples, h[0].limit);
+    opc_exhibit_note(e, "eta_n is the mean of the very episodes that are the references, as the "
+                        "paper's 100 rollouts suggest: how far that mean is from the expected "
+                        "return does not show in the errors, least of all in those of OPC.");
     opc_exhibit_note(e, "pi_n is the policy that plays in epoch n, the model is the one fitted "
                         "right after, pi_{n+1} what was learned on it; eta~_{n+1} uses model n and "
                         "episodes of pi_n.");

@@ -119,7 +119,7 @@ void opc_models_free(struct opc_models *m)
 struct rows {
     int n;
     int *slot, *episode, *time, *elite;           /* [n] */
-    struct opc_rng *rng;                          /* [n] */
+    struct opc_rng *rng, *noise;                  /* [n] of elites and actions; of the model */
     float *state, *next, *action, *reward, *work; /* [n][obs] [n][obs] [n][act] [n] [n][obs + 1] */
     bool *terminal;                               /* [n] */
 };
@@ -131,6 +131,7 @@ static void rows_free(struct rows *r)
     opc_free(r->time);
     opc_free(r->elite);
     opc_free(r->rng);
+    opc_free(r->noise);
     opc_free(r->state);
     opc_free(r->next);
     opc_free(r->action);
@@ -148,14 +149,15 @@ static int rows_make(const struct opc_branches *b, struct rows *r, struct opc_er
     r->time = opc_alloc(n, sizeof *r->time);
     r->elite = opc_alloc(n, sizeof *r->elite);
     r->rng = opc_alloc(n, sizeof *r->rng);
+    r->noise = opc_alloc(n, sizeof *r->noise);
     r->state = opc_alloc(n * obs, sizeof *r->state);
     r->next = opc_alloc(n * obs, sizeof *r->next);
     r->action = opc_alloc(n * act, sizeof *r->action);
     r->reward = opc_alloc(n, sizeof *r->reward);
     r->work = opc_alloc(n * (obs + 1), sizeof *r->work);
     r->terminal = opc_alloc(n, sizeof *r->terminal);
-    if (!r->slot || !r->episode || !r->time || !r->elite || !r->rng || !r->state || !r->next ||
-        !r->action || !r->reward || !r->work || !r->terminal) {
+    if (!r->slot || !r->episode || !r->time || !r->elite || !r->rng || !r->noise || !r->state ||
+        !r->next || !r->action || !r->reward || !r->work || !r->terminal) {
         rows_free(r);
         return opc_fail(err, OPC_ENOMEM, "no room for %d rollouts side by side", b->n);
     }
@@ -181,6 +183,7 @@ static void start(const struct opc_probe *p, const struct opc_transition *tr, in
         r->episode[i] = b->episode[i];
         r->time[i] = b->time[i];
         r->rng[i] = opc_probe_stream(p->seed, OPC_DRAW_ROLLOUT, number, i);
+        r->noise[i] = opc_probe_stream(p->seed, OPC_DRAW_MODEL, number, i);
         r->elite[i] = draw_elite(tr, &r->rng[i]);
         memcpy(r->state + (size_t)i * (size_t)b->obs, s, (size_t)b->obs * sizeof *s);
         memcpy(state_at(b, i, 0), s, (size_t)b->obs * sizeof *s);
@@ -223,6 +226,7 @@ static void keep(const struct opc_transition *tr, int h, struct opc_branches *b,
         r->time[kept] = r->time[i] + 1;
         r->elite[kept] = r->elite[i];
         r->rng[kept] = r->rng[i];
+        r->noise[kept] = r->noise[i];
         memcpy(r->state + (size_t)kept * obs, next, obs * sizeof *next);
         kept++;
     }
@@ -251,7 +255,7 @@ int opc_branches_walk(const struct opc_probe *p, const struct opc_transition *tr
             .action = r.action,
             .next = r.next,
             .reward = r.reward,
-            .rng = r.rng,
+            .rng = r.noise,
             .work = r.work,
         };
         tr->step(tr, &walk, p->pool);

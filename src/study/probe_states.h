@@ -30,6 +30,9 @@ struct opc_states {
 
 int opc_states_collect(const struct opc_request *, const struct opc_probe_states_config *,
                        struct opc_states *out, struct opc_err *err);
+/* Rollouts that meet a terminal state before the horizon, where the environment with the same
+ * actions has not. */
+int opc_states_too_early(const struct opc_states *, int by);
 void opc_states_free(struct opc_states *);
 /* true - predicted */
 double opc_states_error(const struct opc_states *, int truth, int by, int row, int h, int k);

@@ -217,15 +217,26 @@ static void claims(const struct field *f, const struct settings *s, struct opc_e
                           worst);
         const double share[2] = {100.0 * (double)f->wrong[0] / fmax(1, (double)f->cells[0]),
                                  100.0 * (double)f->wrong[1] / fmax(1, (double)f->cells[1])};
+        /* By distance and by side; where the two do not agree nothing is decided. */
+        const int worse = (f->mean[1] > f->mean[0]) + (share[1] > share[0]);
         opc_exhibit_claim(exhibit,
-                          !f->cells[0] || !f->cells[1] ? OPC_UNDECIDED
-                          : f->mean[1] > f->mean[0]    ? OPC_SUPPORTED
-                                                       : OPC_NOT_SUPPORTED,
+                          !f->cells[0] || !f->cells[1] || worse == 1 ? OPC_UNDECIDED
+                          : worse == 2                               ? OPC_SUPPORTED
+                                                                     : OPC_NOT_SUPPORTED,
                           "The corrected gradient degrades near instability.",
                           "The mean distance is %.4f where a closed loop, of environment or model, "
                           "is within %g of instability, and %.4f elsewhere; the wrong side is "
-                          "taken in %.2f %% and %.2f %% of the cells.",
-                          f->mean[1], s->edge, f->mean[0], share[1], share[0]);
+                          "taken in %.2f %% and %.2f %% of the cells%s.",
+                          f->mean[1], s->edge, f->mean[0], share[1], share[0],
+                          worse == 1 ? ": the two do not agree" : "");
+        if (worse == 1)
+            opc_exhibit_note(exhibit,
+                             "The paper does not say by which number the gradient "
+                             "degrades near instability. Its distance from the true one "
+                             "%s there, its share of wrong signs %s: whoever takes only "
+                             "one of them gets the answer that goes with it.",
+                             f->mean[1] > f->mean[0] ? "grows" : "does not grow",
+                             share[1] > share[0] ? "grows" : "does not");
     }
     opc_exhibit_note(exhibit, "The paper names the policies but not the axes; here they are the "
                               "recorded policy and the step away from it.");

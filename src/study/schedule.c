@@ -192,7 +192,7 @@ static double rate_of(const struct state *s, int group)
 
 static void refresh(struct state *s)
 {
-    double all = 0, left = 0, longest = 0;
+    double all = 0, left = 0, longest = 0, rate = 0;
     bool known = true;
     struct opc_tally *t = &s->tally;
     for (int i = 0; i < s->sweep->tasks; i++) {
@@ -204,7 +204,8 @@ static void refresh(struct state *s)
     for (int i = 0; i < s->sweep->tasks; i++) {
         const struct opc_task *task = &s->sweep->task[i];
         const struct job *j = &s->job[i];
-        double rate = rate_of(s, task->group);
+        if (i == 0 || task->group != task[-1].group) /* else as before: there may be thousands */
+            rate = rate_of(s, task->group);
         known = known && !isnan(rate);
         rate = isnan(rate) ? 1 : rate;
         const double one = rate * work_of(task) * task->set.train.epochs;
