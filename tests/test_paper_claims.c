@@ -5,6 +5,7 @@
 #include "study/repro.h"
 #include "study/sweep.h"
 
+#include "drawn.h"
 #include "runs.h"
 
 #define PAPER OPC_TEST_DIR "/../experiments/paper"

@@ -44,7 +44,7 @@ const char *opc_phase_name(enum opc_phase phase)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-static void show(struct opc_run *run, double now)
+static void tell_whereabouts(struct opc_run *run)
 {
     struct opc_progress *p = &run->progress;
     p->env_steps = (long)run->now.env_steps;
@@ -52,10 +52,15 @@ static void show(struct opc_run *run, double now)
     p->eval_return = run->now.eval_return;
     p->eval_length = run->now.eval_length;
     p->model_error = run->now.model_error;
-    p->elapsed = now - run->began;
+}
+
+static void show(struct opc_run *run, double now)
+{
+    tell_whereabouts(run);
+    run->progress.elapsed = now - run->began;
     run->shown = now;
     if (run->plan->progress)
-        run->plan->progress(run->plan->ctx, p);
+        run->plan->progress(run->plan->ctx, &run->progress);
 }
 
 /* Books the time since the last call. */
@@ -485,6 +490,7 @@ static int write_result(struct opc_run *run, struct opc_err *err)
     char path[OPC_PATH];
     if (!run->record)
         return OPC_OK;
+    tell_whereabouts(run); /* there may have been no epoch left to tell of */
     int code = opc_run_save_policy(run, err);
     if (!code)
         code = opc_record_status(run->record, "done", NULL, &run->progress, err);

@@ -83,6 +83,8 @@ done
 cp -r paper again
 expect 0 '^going on after epoch 6 of 6$' "$OPC" resume again
 same paper again
+grep -Fq "$(grep '"eval_return"' again/result.json | tr -d ,)" again/status.json ||
+    wrong "forgot the return in status.json" "$OPC" resume again
 # Trained on, it is what it would have been.
 sed -i 's/epochs: 6/epochs: 8/' again/config.yaml
 expect 0 '' "$OPC" resume again
