@@ -44,7 +44,8 @@ struct opc_lemma1 opc_lemma1(const struct opc_integrator *in, int T, int B, int 
         double replay = 0, opc = 0;
         for (int b = 0; b < B; b++) {
             struct opc_rng rng =
-                opc_rng_stream(seed, OPC_USE_STUDY, (uint32_t)B, (uint32_t)(i * B + b));
+                opc_rng_stream(seed, OPC_USE_STUDY, (uint32_t)B,
+                               (uint32_t)i * (uint32_t)B + (uint32_t)b); /* beyond an int's reach */
             opc_integrator_walk(in, OPC_BY_TRUTH, in->K, T, NULL, &rng, ref);
             opc_integrator_walk(in, OPC_BY_OPC, in->K, T, ref, NULL, s);
             for (int t = 0; t < T; t++) {
