@@ -203,52 +203,53 @@ enum { PANELS = 3, ETA_LAYERS = 3, OTHER_LAYERS = 3 };
 static void draw_eta(const struct history *h, struct opc_figure_layer *layer,
                      struct opc_panel *panel)
 {
-    int n = 0;
+    int layers = 0;
     for (int j = 0; j <= h->n; j++)
-        layer[n++] = (struct opc_figure_layer){.mark = OPC_MARK_VIOLIN,
-                                               .colour = OPC_COLOUR_TRUE,
-                                               .label = "environment",
-                                               .n = h->samples,
-                                               .x = &h->number[j],
-                                               .y = h->returns + (size_t)j * (size_t)h->samples,
-                                               .width = 0.8 * (h->number[1] - h->number[0])};
-    layer[n++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
-                                           .colour = OPC_COLOUR_TRUE,
-                                           .label = "environment",
-                                           .n = h->n + 1,
-                                           .x = h->number,
-                                           .y = h->eta};
+        layer[layers++] =
+            (struct opc_figure_layer){.mark = OPC_MARK_VIOLIN,
+                                      .colour = OPC_COLOUR_TRUE,
+                                      .label = "environment",
+                                      .n = h->samples,
+                                      .x = &h->number[j],
+                                      .y = h->returns + (size_t)j * (size_t)h->samples,
+                                      .width = 0.8 * (h->number[1] - h->number[0])};
+    layer[layers++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+                                                .colour = OPC_COLOUR_TRUE,
+                                                .label = "environment",
+                                                .n = h->n + 1,
+                                                .x = h->number,
+                                                .y = h->eta};
     for (int m = 0; m < MODELS; m++)
-        layer[n++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
-                                               .colour = COLOUR[m],
-                                               .label = NAME[m],
-                                               .n = h->n,
-                                               .x = h->number,
-                                               .y = h->now[m]};
+        layer[layers++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+                                                    .colour = COLOUR[m],
+                                                    .label = NAME[m],
+                                                    .n = h->n,
+                                                    .x = h->number,
+                                                    .y = h->now[m]};
     *panel = (struct opc_panel){
-        .x_label = "iteration n", .y_label = "return", .layers = n, .layer = layer};
+        .x_label = "iteration n", .y_label = "return", .layers = layers, .layer = layer};
 }
 
 static void draw_pair(const struct history *h, double *const of[MODELS], const double *real,
                       const char *y_label, struct opc_figure_layer *layer, struct opc_panel *panel)
 {
-    int n = 0;
+    int layers = 0;
     for (int m = 0; m < MODELS; m++)
-        layer[n++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
-                                               .colour = COLOUR[m],
-                                               .label = NAME[m],
-                                               .n = h->n,
-                                               .x = h->number,
-                                               .y = of[m]};
+        layer[layers++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+                                                    .colour = COLOUR[m],
+                                                    .label = NAME[m],
+                                                    .n = h->n,
+                                                    .x = h->number,
+                                                    .y = of[m]};
     if (real)
-        layer[n++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
-                                               .colour = OPC_COLOUR_TRUE,
-                                               .label = "environment",
-                                               .n = h->n,
-                                               .x = h->number,
-                                               .y = real};
+        layer[layers++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+                                                    .colour = OPC_COLOUR_TRUE,
+                                                    .label = "environment",
+                                                    .n = h->n,
+                                                    .x = h->number,
+                                                    .y = real};
     *panel = (struct opc_panel){
-        .x_label = "iteration n", .y_label = y_label, .layers = n, .layer = layer};
+        .x_label = "iteration n", .y_label = y_label, .layers = layers, .layer = layer};
 }
 
 static int draw(int runs, const struct history *h, struct opc_exhibit *e, struct opc_err *err)

@@ -24,7 +24,8 @@ struct summary {
     int *count;           /* [truths][by][length] rollouts that are still there */
     int last[OPC_TRUTHS]; /* h at which models are compared: half of both are there */
     double *ratio, *ratio_low, *ratio_high; /* [truths][obs] of median |error|, OPC / MBPO(*) */
-    double *scratch;                        /* [threads][3][rows or BOOTSTRAPS] */
+    double *scratch;                        /* [threads][2][rows or BOOTSTRAPS] */
+    int *rows;                              /* [threads][rows or BOOTSTRAPS] */
     size_t room;                            /* of one of them */
 };
 
@@ -50,6 +51,7 @@ static void summary_free(struct summary *m)
     opc_free(m->ratio_low);
     opc_free(m->ratio_high);
     opc_free(m->scratch);
+    opc_free(m->rows);
 }
 
 static int summary_make(struct summary *m, struct opc_err *err)
@@ -63,9 +65,10 @@ static int summary_make(struct summary *m, struct opc_err *err)
     m->ratio = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio);
     m->ratio_low = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio_low);
     m->ratio_high = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio_high);
-    m->scratch = opc_alloc((size_t)opc_pool_threads(m->pool) * 3, m->room * sizeof *m->scratch);
+    m->scratch = opc_alloc((size_t)opc_pool_threads(m->pool) * 2, m->room * sizeof *m->scratch);
+    m->rows = opc_alloc((size_t)opc_pool_threads(m->pool), m->room * sizeof *m->rows);
     if (!m->x || !m->value || !m->count || !m->ratio || !m->ratio_low || !m->ratio_high ||
-        !m->scratch) {
+        !m->scratch || !m->rows) {
         summary_free(m);
         return opc_fail(err, OPC_ENOMEM, "no room to sum up %d rollouts", s->rows);
     }
@@ -76,7 +79,7 @@ static int summary_make(struct summary *m, struct opc_err *err)
 
 static double *scratch_of(const struct summary *m, int worker, int which)
 {
-    return m->scratch + ((size_t)worker * 3 + (size_t)which) * m->room;
+    return m->scratch + ((size_t)worker * 2 + (size_t)which) * m->room;
 }
 
 /* ---- quantiles ------------------------------------------------------------------------------- */
@@ -145,7 +148,7 @@ static void compare_entries(void *ctx, int first, int end, int worker)
     struct summary *m = ctx;
     const struct opc_states *s = m->s;
     double *v = scratch_of(m, worker, 0), *ratios = scratch_of(m, worker, 1);
-    int *row = (int *)scratch_of(m, worker, 2);
+    int *row = m->rows + (size_t)worker * m->room;
     for (int item = first; item < end; item++) {
         const int k = item % s->obs, truth = item / s->obs, h = m->last[truth];
         int n = 0;
