@@ -47,9 +47,8 @@ static void every_range_can_be_drawn(void **state)
             }
 }
 
-static void assert_ticks(double least, double most, bool log, int about, const char *want)
+static void assert_ticks_of(struct opc_axis a, int about, const char *want)
 {
-    const struct opc_axis a = opc_axis_make(least, most, log, false, about);
     struct opc_ticks t;
     char all[600] = "";
     opc_axis_ticks(&a, about, &t);
@@ -59,6 +58,18 @@ static void assert_ticks(double least, double most, bool log, int about, const c
         assert_true(opc_axis_shows(&a, t.at[i]));
     }
     assert_string_equal(all, want);
+}
+
+static void assert_ticks(double least, double most, bool log, int about, const char *want)
+{
+    assert_ticks_of(opc_axis_make(least, most, log, false, about), about, want);
+}
+
+static void assert_whole_ticks(double least, double most, int about, const char *want)
+{
+    struct opc_axis a = opc_axis_make(least, most, false, false, about);
+    a.whole = true;
+    assert_ticks_of(a, about, want);
 }
 
 static void ticks_are_written_alike(void **state)
@@ -73,6 +84,9 @@ static void ticks_are_written_alike(void **state)
     assert_ticks(1e-3, 1e2, true, 6, "10⁻³ 10⁻² 10⁻¹ 10⁰ 10¹ 10²");
     assert_ticks(1e-6, 1e4, true, 6, "10⁻⁶ 10⁻⁴ 10⁻² 10⁰ 10² 10⁴");
     assert_ticks(2, 9, true, 6, "2 5");
+    assert_ticks(1, 3, false, 4, "1.0 1.5 2.0 2.5 3.0");
+    assert_whole_ticks(1, 3, 4, "1 2 3");
+    assert_whole_ticks(0, 1000, 5, "0 200 400 600 800 1000");
 }
 
 int main(void)

@@ -68,7 +68,7 @@ static void runs_that_differ_in_their_seed_are_a_line(void **state)
     assert_true(g->low[7] == 150 && g->middle[7] == 200 && g->high[7] == 250);
     assert_true(g->end_low == 150 && g->end_middle == 200 && g->end_high == 250);
     assert_string_equal(g->method, "corrected");
-    assert_true(find(c, "pendulum", "MBPO")->end_middle == 20);
+    assert_true(find(c, "pendulum", "MBPO(*)")->end_middle == 20);
     assert_int_equal(find(c, "cartpole", "OPC")->runs, 1);
     opc_curves_free(c);
 }
@@ -97,7 +97,7 @@ static void settings_say_what_is_a_panel_and_a_line(void **state)
     struct opc_curves *c = read_runs(state, &plan);
     assert_int_equal(c->panels, 2);
     assert_int_equal(c->groups, 7);
-    const struct opc_curve_group *g = find(c, "transition learned", "name pendulum, seed 2");
+    const struct opc_curve_group *g = find(c, "learned", "pendulum, seed 2");
     assert_string_equal(g->line, "pendulum+2");
     assert_true(g->end_middle == 20);
     double v[7];
@@ -109,8 +109,62 @@ static void settings_say_what_is_a_panel_and_a_line(void **state)
     plan.panel_key = TASK;
     plan.line_key = METHOD, plan.line_keys = 1;
     c = read_runs(state, &plan);
-    assert_string_equal(find(c, "pendulum", "MBPO")->line, "learned");
+    assert_string_equal(find(c, "pendulum", "MBPO(*)")->line, "learned");
     assert_int_equal(find(c, "pendulum", "OPC")->runs, 3);
+    opc_curves_free(c);
+}
+
+static void make_cell(const char *dir, const char *name, const char *task, const char *transition,
+                      const char *a, const char *b)
+{
+    char env[80], method[40];
+    const double value[EVALS] = {0};
+    snprintf(env, sizeof env, "env.name=%s", task);
+    snprintf(method, sizeof method, "opc.transition=%s", transition);
+    test_make_run(dir, name, (const char *[]){env, method, a, b, NULL}, EVALS, value);
+}
+
+/* Lines and panels have names for claims, and names for people. */
+static void settings_are_read_as_a_person_would(void **state)
+{
+    static const char *const PANEL[] = {"opc.horizon", "env.name"};
+    static const char *const LINE[] = {"opc.transition", "train.fit_every", "data.reset"};
+    static const char *const TITLE[] = {
+        "horizon 1, InvertedPendulum (RoboSchool), angle raw", "horizon 1, HalfCheetah (MuJoCo)",
+        "horizon 20, InvertedPendulum (RoboSchool), angle raw", "horizon 20, HalfCheetah (MuJoCo)"};
+    static const char *const TASK[] = {"bullet:inverted_pendulum_rs?angle=raw",
+                                       "mujoco:half_cheetah"};
+    struct opc_curves_plan plan = PLAIN;
+    plan.panel_key = PANEL, plan.panel_keys = 2;
+    plan.line_key = LINE, plan.line_keys = 3;
+    for (int h = 0; h < 2; h++)
+        for (int t = 0; t < 2; t++) {
+            const char *horizon = h ? "opc.horizon=20" : "opc.horizon=1";
+            char name[40];
+            snprintf(name, sizeof name, "%d%d-a", h, t);
+            make_cell(*state, name, TASK[t], "corrected", horizon, NULL);
+            snprintf(name, sizeof name, "%d%d-b", h, t);
+            make_cell(*state, name, TASK[t], "corrected", horizon, "data.reset=true");
+            snprintf(name, sizeof name, "%d%d-c", h, t);
+            make_cell(*state, name, TASK[t], "learned", horizon, NULL);
+            snprintf(name, sizeof name, "%d%d-d", h, t);
+            make_cell(*state, name, TASK[t], "learned", horizon, "train.fit_every=250");
+            snprintf(name, sizeof name, "%d%d-e", h, t);
+            make_cell(*state, name, TASK[t], "replay", horizon, NULL);
+        }
+    struct opc_curves *c = read_runs(state, &plan);
+    assert_int_equal(c->panels, 4);
+    assert_int_equal(c->columns, 2); /* a row for each horizon */
+    for (int p = 0; p < 4; p++)
+        assert_string_equal(c->title[p], TITLE[p]);
+    const char *panel = "[20]+mujoco:half_cheetah";
+    assert_string_equal(c->panel[3], panel);
+    /* A setting is named where it tells lines apart. */
+    assert_string_equal(find(c, panel, "OPC, no reset")->line, "corrected+0+false");
+    assert_string_equal(find(c, panel, "OPC, reset")->line, "corrected+0+true");
+    assert_string_equal(find(c, panel, "MBPO(*)")->line, "learned+0+false");
+    assert_string_equal(find(c, panel, "MBPO")->line, "learned+250+false");
+    assert_string_equal(find(c, panel, "SAC")->line, "replay+0+false");
     opc_curves_free(c);
 }
 
@@ -153,7 +207,7 @@ static void methods_have_their_colours(void **state)
     struct opc_curves *c = read_runs(state, &PLAIN);
     assert_ok(opc_curves_figure(&look, c, &f, &err), &err);
     assert_int_equal(f.figure.panels, 2);
-    assert_int_equal(line_of(&f, "MBPO, sac.batch: 256 (3 runs)")->colour, OPC_COLOUR_MODEL);
+    assert_int_equal(line_of(&f, "MBPO(*), sac.batch: 256 (3 runs)")->colour, OPC_COLOUR_MODEL);
     assert_int_equal(line_of(&f, "SAC, sac.batch: 256 (1 run)")->colour, OPC_COLOUR_SAC);
     assert_int_equal(line_of(&f, "OPC, sac.batch: 256 (1 to 3 runs)")->colour, OPC_COLOUR_OPC);
     /* A second line of the same method is not to be mistaken for the first. */
@@ -203,6 +257,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(runs_that_differ_in_their_seed_are_a_line, make_runs,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(smoothing_changes_the_curve_but_not_its_end, make_runs,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(settings_are_read_as_a_person_would, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(settings_say_what_is_a_panel_and_a_line, make_runs,
                                         test_remove_dir),

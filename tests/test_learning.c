@@ -209,13 +209,13 @@ static void claims_are_judged_by_what_runs_end_with(void **state)
         enum opc_verdict verdict;
         const char *measured;
     } WANT[] = {
-        {OPC_UNDECIDED, "P(corrected > learned) = 0.80"}, /* the interval reaches below a half */
-        {OPC_UNDECIDED, "P(learned > corrected) = 0.20"},
-        {OPC_UNDECIDED, "P(corrected > replay) = 1.00"}, /* of two runs */
-        {OPC_UNDECIDED, "No panel like cartpole has runs of both corrected and learned."},
+        {OPC_UNDECIDED, "P(OPC > MBPO(*)) = 0.80"}, /* the interval reaches below a half */
+        {OPC_UNDECIDED, "P(MBPO(*) > OPC) = 0.20"},
+        {OPC_UNDECIDED, "P(OPC > SAC) = 1.00"}, /* of two runs */
+        {OPC_UNDECIDED, "No panel like cartpole has runs of both OPC and MBPO(*)."},
         {OPC_UNDECIDED, "There is no complete run of recorded."},
-        {OPC_SUPPORTED, "4 of 5 runs of corrected end at 102 or above"},
-        {OPC_NOT_SUPPORTED, "2 of 5 runs of corrected end at 103.5 or above (median 103"},
+        {OPC_SUPPORTED, "4 of 5 runs of OPC end at 102 or above"},
+        {OPC_NOT_SUPPORTED, "2 of 5 runs of OPC end at 103.5 or above (median 103"},
         {OPC_UNDECIDED, "3 of 5 runs"},
         {OPC_UNDECIDED, "2 of 2 runs"},
         {OPC_UNDECIDED, "5 of 6 runs of corrected end at 50 or above (median 10 in the lowest of 2 "
@@ -245,7 +245,7 @@ static void a_clear_difference_decides(void **state)
     assert_int_equal(r->claim[0].verdict, OPC_SUPPORTED);
     assert_int_equal(r->claim[1].verdict, OPC_NOT_SUPPORTED);
     assert_string_equal(r->claim[0].measured,
-                        "P(corrected > learned) = 1.00, 95 % interval [1.00, 1.00], over 4 and 4 "
+                        "P(OPC > MBPO(*)) = 1.00, 95 % interval [1.00, 1.00], over 4 and 4 "
                         "runs in 1 panel.");
     assert_int_equal(r->pictures, opc_draw_version() ? 1 : 0);
     assert_int_equal(r->tables, 4);

@@ -69,8 +69,11 @@ static int make(const struct work *w, struct opc_experiment *x, struct row *row,
         snprintf(row->result, sizeof row->result, "up to date");
         return OPC_OK;
     }
-    printf("%s: %s%s%d runs, %d of them done\n", x->name, x->file->title,
-           *x->file->title ? "; " : "", s->runs, s->complete);
+    printf("%s: %s", x->name, x->file->title);
+    if (s->runs)
+        printf("%s%d run%s, %d of them done", *x->file->title ? "; " : "", s->runs,
+               s->runs == 1 ? "" : "s", s->complete);
+    putchar('\n');
     fflush(stdout);
     if (s->complete < s->runs) {
         const struct opc_schedule plan = {.out = x->runs_dir,

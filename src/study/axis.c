@@ -160,7 +160,8 @@ void opc_axis_ticks(const struct opc_axis *a, int most, struct opc_ticks *t)
         log_ticks(a, most, t);
         return;
     }
-    const double step = opc_round_step(a->most - a->least, most);
+    const double nice = opc_round_step(a->most - a->least, most);
+    const double step = a->whole ? fmax(nice, 1) : nice;
     const double largest = fmax(fabs(a->least), fabs(a->most));
     for (double k = ceil(a->least / step - HAIR); k * step <= a->most + HAIR * step; k++) {
         if (t->n == OPC_TICKS)

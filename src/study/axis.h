@@ -8,6 +8,7 @@
 struct opc_axis {
     double least, most; /* least < most; of a log axis 0 < least */
     bool log;
+    bool whole;      /* ticks at whole numbers only: what it counts has no halves */
     double from, to; /* where they are on the canvas; either may be the larger */
 };
 

@@ -7,15 +7,16 @@
 #include "opc/train.h"
 #include "study/stats.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RUNS = 4096, MOST_BYTES = 200000000, LAST = 5 };
+enum { MOST_RUNS = 4096, MOST_BYTES = 200000000, LAST = 5, MOST_COLUMNS = 6 };
+static const char METHOD[] = "opc.transition:"; /* among settings as lines */
 
 static int no_room(struct opc_err *err)
 {
@@ -135,57 +136,141 @@ static int print_rest(const struct opc_config *config, char **out, struct opc_er
     return code;
 }
 
-static const char *short_name(const char *key)
+/* What the paper calls a way of learning. MBPO(*) is MBPO in the loop of OPC, where the model is
+ * fitted once per epoch. */
+static const char *method_name(const char *transition, const char *fit_every)
 {
-    const char *dot = strchr(key, '.');
-    return dot ? dot + 1 : key;
+    if (strcmp(transition, "corrected") == 0)
+        return "OPC";
+    if (strcmp(transition, "replay") == 0)
+        return "SAC";
+    return strcmp(fit_every, "0") == 0 ? "MBPO(*)" : "MBPO";
 }
 
-/* The values of some settings, a line each; or, named, as a person reads them: "hopper, horizon
- * 20". A task needs no name. */
-static int print_values(const struct opc_config *config, int n, const char *const *key, bool named,
-                        char **out, struct opc_err *err)
+/* "HalfCheetah (MuJoCo)", "InvertedPendulum (RoboSchool), angle raw". */
+static void add_task(struct opc_text *t, const char *name)
+{
+    static const char *const ENGINE[][2] = {{"mujoco:", "MuJoCo"}, {"bullet:", "PyBullet"}};
+    const char *engine = NULL;
+    for (int i = 0; i < 2 && !engine; i++)
+        if (strncmp(name, ENGINE[i][0], strlen(ENGINE[i][0])) == 0) {
+            engine = ENGINE[i][1];
+            name += strlen(ENGINE[i][0]);
+        }
+    int n = (int)strcspn(name, "?");
+    const char *options = name + n;
+    if (engine && n > 3 && strncmp(options - 3, "_rs", 3) == 0) {
+        engine = "RoboSchool";
+        n -= 3;
+    }
+    for (int i = 0; i < n; i++)
+        if (!engine)
+            opc_text_addf(t, "%c", name[i]);
+        else if (i == 0 || name[i - 1] == '_')
+            opc_text_addf(t, "%c", toupper((unsigned char)name[i]));
+        else if (name[i] != '_')
+            opc_text_addf(t, "%c", name[i]);
+    if (engine)
+        opc_text_addf(t, " (%s)", engine);
+    for (; *options; options++)
+        if (strchr("?&", *options))
+            opc_text_add(t, ", ");
+        else
+            opc_text_addf(t, "%c", *options == '=' ? ' ' : *options);
+}
+
+/* A setting as a person reads it: "OPC", "horizon 20", "no reset". */
+static void add_setting(struct opc_text *t, const struct opc_curve_run *r, const char *key,
+                        const char *value)
+{
+    const char *dot = strchr(key, '.');
+    const bool no = strcmp(value, "false") == 0, yes = strcmp(value, "true") == 0;
+    if (strcmp(key, "opc.transition") == 0) {
+        opc_text_add(t, r->method_name);
+        return;
+    }
+    if (strcmp(key, "env.name") == 0) {
+        add_task(t, value);
+        return;
+    }
+    opc_text_add(t, no ? "no " : "");
+    for (const char *c = dot ? dot + 1 : key; *c; c++)
+        opc_text_addf(t, "%c", *c == '_' ? ' ' : *c);
+    const size_t n = strlen(value);
+    if (*value == '[' && !strchr(value, ',')) /* a list of one */
+        opc_text_addf(t, " %.*s", (int)n - 2, value + 1);
+    else if (!yes && !no)
+        opc_text_addf(t, " %s", value);
+}
+
+static int keep_text(struct opc_text *text, char **out, struct opc_err *err)
+{
+    int code = opc_text_check(text, err);
+    if (!code && !(*out = opc_strdup(opc_text_get(text))))
+        code = no_room(err);
+    opc_text_free(text);
+    return code;
+}
+
+/* The values of some settings, as they are or as a person reads them: "Hopper (MuJoCo), horizon
+ * 20". */
+static int print_values(const struct opc_config *config, int n, const char *const *key,
+                        const char *between, const struct opc_curve_run *reader, char **out,
+                        struct opc_err *err)
 {
     struct opc_text text = {0};
-    int code = OPC_OK;
-    for (int i = 0; i < n && !code; i++) {
+    for (int i = 0; i < n; i++) {
         char *value;
-        code = opc_config_get(config, key[i], &value, err);
-        if (code)
-            break;
-        opc_text_add(&text, i == 0 ? "" : named ? ", " : "\n");
-        if (named && strcmp(key[i], "env.name") != 0)
-            opc_text_addf(&text, "%s ", short_name(key[i]));
-        opc_text_add(&text, value);
+        const int code = opc_config_get(config, key[i], &value, err);
+        if (code) {
+            opc_text_free(&text);
+            return code;
+        }
+        opc_text_add(&text, i == 0 ? "" : between);
+        if (reader)
+            add_setting(&text, reader, key[i], value);
+        else
+            opc_text_add(&text, value);
         opc_free(value);
     }
+    return keep_text(&text, out, err);
+}
+
+static int read_method(struct opc_curve_run *r, const struct opc_config *config,
+                       struct opc_err *err)
+{
+    char *fit_every;
+    int code = opc_config_get(config, "opc.transition", &r->method, err);
     if (!code)
-        code = opc_text_check(&text, err);
-    if (!code)
-        *out = opc_strdup(opc_text_get(&text));
-    if (!code && !*out)
-        code = no_room(err);
-    opc_text_free(&text);
-    return code;
+        code = opc_config_get(config, "train.fit_every", &fit_every, err);
+    if (code)
+        return code;
+    r->method_name = method_name(r->method, fit_every);
+    opc_free(fit_every);
+    return OPC_OK;
 }
 
 static int read_settings(struct opc_curve_run *r, const struct opc_curves_plan *plan,
                          struct opc_err *err)
 {
-    static const char *const TASK = "env.name", *const METHOD = "opc.transition";
+    static const char *const TASK = "env.name";
     const bool found = plan->panel_keys + plan->line_keys == 0;
+    const int keys = found ? 1 : plan->panel_keys;
+    const char *const *key = found ? &TASK : plan->panel_key;
     struct opc_config *config;
     char *seed;
     int code = opc_config_of_run(r->dir, &config, err);
     if (code)
         return code;
-    code = found ? print_rest(config, &r->rest, err)
-                 : print_values(config, plan->line_keys, plan->line_key, false, &r->rest, err);
+    code = read_method(r, config, err);
     if (!code)
-        code = print_values(config, found ? 1 : plan->panel_keys, found ? &TASK : plan->panel_key,
-                            true, &r->panel, err);
+        code = found ? print_rest(config, &r->rest, err)
+                     : print_values(config, plan->line_keys, plan->line_key, "\n", NULL, &r->rest,
+                                    err);
     if (!code)
-        code = print_values(config, 1, &METHOD, false, &r->method, err);
+        code = print_values(config, keys, key, "+", NULL, &r->panel, err);
+    if (!code)
+        code = print_values(config, keys, key, ", ", r, &r->title, err);
     if (!code && !(code = opc_config_get(config, "train.seed", &seed, err))) {
         r->seed = atoi(seed);
         opc_free(seed);
@@ -249,15 +334,18 @@ static int add_inner(struct opc_curves *c, const char *dir, const struct opc_cur
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static int panel_of(struct opc_curves *c, const char *name)
+static int panel_of(struct opc_curves *c, const struct opc_curve_run *r)
 {
     char cut[sizeof *c->panel];
     int i = 0;
-    snprintf(cut, sizeof cut, "%s", name);
+    snprintf(cut, sizeof cut, "%s", r->panel);
     while (i < c->panels && strcmp(c->panel[i], cut) != 0)
         i++;
-    if (i == c->panels)
-        memcpy(c->panel[c->panels++], cut, sizeof cut);
+    if (i == c->panels) {
+        memcpy(c->panel[i], cut, sizeof cut);
+        snprintf(c->title[i], sizeof *c->title, "%s", r->title);
+        c->panels++;
+    }
     return i;
 }
 
@@ -271,7 +359,7 @@ static void form_groups(struct opc_curves *c)
                 r->group = c->run[k].group;
         if (r->group < 0) {
             r->group = c->groups++;
-            c->group[r->group].panel = panel_of(c, r->panel);
+            c->group[r->group].panel = panel_of(c, r);
             snprintf(c->group[r->group].method, sizeof c->group->method, "%s", r->method);
         }
         c->group[r->group].runs++;
@@ -303,18 +391,6 @@ static bool same_line(const char *a, const char *b)
     return n == strcspn(b, "\n") && strncmp(a, b, n) == 0;
 }
 
-/* What a setting, "opc.transition: learned", is called in the paper; or NULL. */
-static const char *known_as(const char *setting)
-{
-    static const char *const NAME[][2] = {{"opc.transition: corrected", "OPC"},
-                                          {"opc.transition: learned", "MBPO"},
-                                          {"opc.transition: replay", "SAC"}};
-    for (int i = 0; i < 3; i++)
-        if (same_line(setting, NAME[i][0]))
-            return NAME[i][1];
-    return NULL;
-}
-
 /* Groups a and b have the same label so far, and line `line` would tell them apart. */
 static bool helps(const struct opc_curves *c, int line, int *a)
 {
@@ -330,27 +406,18 @@ static bool helps(const struct opc_curves *c, int line, int *a)
     return false;
 }
 
-static void append(char *label, size_t size, const char *fmt, ...) OPC_PRINTF(3, 4);
-static void append(char *label, size_t size, const char *fmt, ...)
-{
-    const size_t used = strlen(label);
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(label + used, size - used, fmt, args);
-    va_end(args);
-}
-
 static void append_setting(struct opc_curves *c, int line)
 {
     for (int i = 0; i < c->groups; i++) {
-        const char *setting = line_at(speaker(c, i)->rest, line), *name = known_as(setting);
+        const struct opc_curve_run *r = speaker(c, i);
+        const char *setting = line_at(r->rest, line);
         char *label = c->group[i].label;
-        const char *comma = *label ? ", " : "";
-        if (name)
-            append(label, sizeof c->group[i].label, "%s%s", comma, name);
+        const size_t used = strlen(label), left = sizeof c->group[i].label - used;
+        const char *comma = used ? ", " : "";
+        if (strncmp(setting, METHOD, strlen(METHOD)) == 0)
+            snprintf(label + used, left, "%s%s", comma, r->method_name);
         else
-            append(label, sizeof c->group[i].label, "%s%.*s", comma, (int)strcspn(setting, "\n"),
-                   setting);
+            snprintf(label + used, left, "%s%.*s", comma, (int)strcspn(setting, "\n"), setting);
     }
 }
 
@@ -360,7 +427,7 @@ static void label_groups(struct opc_curves *c)
     int lines = 0, first = 0, any;
     const char *rest = speaker(c, 0)->rest;
     for (; *line_at(rest, lines); lines++)
-        if (strncmp(line_at(rest, lines), "opc.transition:", 15) == 0)
+        if (strncmp(line_at(rest, lines), METHOD, strlen(METHOD)) == 0)
             first = lines;
     append_setting(c, first);
     for (int line = 0; line < lines; line++)
@@ -370,29 +437,73 @@ static void label_groups(struct opc_curves *c)
         memcpy(c->group[g].line, c->group[g].label, sizeof c->group->line);
 }
 
-/* By the settings that were named: "OPC, horizon 20". */
-static void label_as_planned(struct opc_curves *c, const struct opc_curves_plan *plan)
+/* Whether value number k tells a group from one that is called the same so far. */
+static bool distinguishes(const struct opc_curves *c, int g, int k)
 {
+    const char *value = line_at(speaker(c, g)->rest, k);
+    for (int i = 0; i < c->groups; i++)
+        if (strcmp(c->group[i].label, c->group[g].label) == 0 &&
+            !same_line(line_at(speaker(c, i)->rest, k), value))
+            return true;
+    return false;
+}
+
+static int extend_label(const struct opc_curves *c, int g, const char *key, int k, char **out,
+                        struct opc_err *err)
+{
+    const char *value = line_at(speaker(c, g)->rest, k);
+    char word[256];
+    struct opc_text text = {0};
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(value, "\n"), value);
+    opc_text_add(&text, c->group[g].label);
+    if (k == 0 || distinguishes(c, g, k)) {
+        opc_text_add(&text, text.used ? ", " : "");
+        add_setting(&text, speaker(c, g), key, word);
+    }
+    return keep_text(&text, out, err);
+}
+
+/* By the settings that were named, as many of them as it takes: "SAC", "OPC, horizon 20". */
+static int label_as_planned(struct opc_curves *c, const struct opc_curves_plan *plan,
+                            struct opc_err *err)
+{
+    char **longer = opc_alloc((size_t)c->groups, sizeof *longer);
+    int code = longer ? OPC_OK : no_room(err);
     for (int g = 0; g < c->groups; g++) {
-        struct opc_curve_group *group = &c->group[g];
-        const char *value = speaker(c, g)->rest;
-        snprintf(group->line, sizeof group->line, "%s", value);
-        for (char *end = group->line; (end = strchr(end, '\n')); *end = '+')
+        char *line = c->group[g].line;
+        snprintf(line, sizeof c->group->line, "%s", speaker(c, g)->rest);
+        for (char *end = line; (end = strchr(end, '\n')); *end = '+')
             ;
-        for (int k = 0; k < plan->line_keys; k++) {
-            const char *key = plan->line_key[k], *comma = k ? ", " : "";
-            const int n = (int)strcspn(value, "\n");
-            char setting[256];
-            snprintf(setting, sizeof setting, "%s: %.*s", key, n, value);
-            const char *name = known_as(setting);
-            if (name)
-                append(group->label, sizeof group->label, "%s%s", comma, name);
-            else
-                append(group->label, sizeof group->label, "%s%s %.*s", comma, short_name(key), n,
-                       value);
-            value += n + (value[n] == '\n');
+    }
+    for (int k = 0; k < plan->line_keys && !code; k++) {
+        for (int g = 0; g < c->groups && !code; g++)
+            code = extend_label(c, g, plan->line_key[k], k, &longer[g], err);
+        for (int g = 0; g < c->groups; g++) {
+            if (longer[g])
+                snprintf(c->group[g].label, sizeof c->group->label, "%s", longer[g]);
+            opc_free(longer[g]);
+            longer[g] = NULL;
         }
     }
+    opc_free(longer);
+    return code;
+}
+
+/* How many panels in a row begin alike; 0 when the next rows are not like the first. */
+static int count_columns(const struct opc_curves *c)
+{
+    int columns = 0;
+    for (int i = 0, row = 0; i < c->panels; i++) {
+        const char *last = strrchr(c->panel[i], '+');
+        const size_t n = last ? (size_t)(last - c->panel[i]) + 1 : 0;
+        const bool alike = n && strncmp(c->panel[i], c->panel[row], n) == 0;
+        if (!columns && i > 0 && !alike)
+            columns = i;
+        if (columns && alike != (i % columns != 0))
+            return 0;
+        row = alike ? row : i;
+    }
+    return columns > 1 && columns <= MOST_COLUMNS && c->panels % columns == 0 ? columns : 0;
 }
 
 /* ---- bands ----------------------------------------------------------------------------------- */
@@ -497,15 +608,17 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
     c->run = opc_alloc(MOST_RUNS, sizeof *c->run);
     c->group = opc_alloc(MOST_RUNS, sizeof *c->group);
     c->panel = opc_alloc(MOST_RUNS, sizeof *c->panel);
-    int code = scratch && c->run && c->group && c->panel ? OPC_OK : no_room(err);
+    c->title = opc_alloc(MOST_RUNS, sizeof *c->title);
+    int code = scratch && c->run && c->group && c->panel && c->title ? OPC_OK : no_room(err);
     for (int i = 0; i < n && !code; i++)
         code = is_run(dir[i]) ? add_run(c, dir[i], plan, err) : add_inner(c, dir[i], plan, err);
     if (!code && c->runs == 0)
         code = opc_fail(err, OPC_EUSER, "there are no runs to draw");
     if (!code) {
         form_groups(c);
+        c->columns = plan->panel_keys > 1 ? count_columns(c) : 0;
         if (plan->panel_keys + plan->line_keys > 0)
-            label_as_planned(c, plan);
+            code = label_as_planned(c, plan, err);
         else
             label_groups(c);
     }
@@ -526,6 +639,7 @@ void opc_curves_free(struct opc_curves *c)
     for (int i = 0; i < c->runs; i++) {
         opc_free(c->run[i].dir);
         opc_free(c->run[i].panel);
+        opc_free(c->run[i].title);
         opc_free(c->run[i].method);
         opc_free(c->run[i].raw);
         opc_free(c->run[i].rest);
@@ -541,5 +655,6 @@ void opc_curves_free(struct opc_curves *c)
     opc_free(c->run);
     opc_free(c->group);
     opc_free(c->panel);
+    opc_free(c->title);
     opc_free(c);
 }

@@ -21,10 +21,12 @@ struct opc_curves_plan {
 
 struct opc_curve_run {
     char *dir;
-    char *panel;  /* env.name, or the panel's settings: "hopper, horizon 20" */
+    char *panel;  /* env.name, or the values of the panel's settings: "mujoco:hopper+20" */
+    char *title;  /* the same for people: "Hopper (MuJoCo), horizon 20" */
     char *rest;   /* what tells lines apart, a line of text each: the values of the line's settings,
                    * or all settings but seed, length and task */
     char *method; /* opc.transition */
+    const char *method_name; /* OPC, MBPO(*), MBPO or SAC */
     int seed;
     int n;
     double *x, *raw, *y; /* [n]; y is smoothed */
@@ -48,8 +50,9 @@ struct opc_curve_group {
 struct opc_curves {
     struct opc_curve_run *run;
     struct opc_curve_group *group;
-    char (*panel)[256]; /* their names */
+    char (*panel)[256], (*title)[256]; /* their names, and for people */
     int runs, groups, panels;
+    int columns; /* of panels that differ in their last setting only; 0: there is no such order */
 };
 
 /* A directory that is no run stands for the runs in it. */

@@ -118,7 +118,7 @@ int opc_curves_figure(const struct opc_curves_look *look, const struct opc_curve
         print_label(c, g, f.label[g]);
     struct opc_figure_layer *layer = f.layer;
     for (int p = 0; p < c->panels; p++) {
-        f.panel[p] = (struct opc_panel){.title = c->panel[p],
+        f.panel[p] = (struct opc_panel){.title = c->title[p],
                                         .x_label = look->x_label,
                                         .y_label = look->y_label,
                                         .x = span_of_x(c, p),
@@ -126,8 +126,11 @@ int opc_curves_figure(const struct opc_curves_look *look, const struct opc_curve
                                         .layer = layer};
         layer += f.panel[p].layers;
     }
-    f.figure = (struct opc_figure){
-        .title = look->title, .note = look->note, .panels = c->panels, .panel = f.panel};
+    f.figure = (struct opc_figure){.title = look->title,
+                                   .note = look->note,
+                                   .panels = c->panels,
+                                   .columns = c->columns,
+                                   .panel = f.panel};
     *out = f;
     return OPC_OK;
 }

@@ -34,7 +34,8 @@ struct plot {
     bool turned;           /* words along x stand upright; else they are broken: */
     double word_room;
     int word_lines;
-    bool failed; /* for lack of memory */
+    bool failed;           /* for lack of memory */
+    struct opc_text title; /* in lines */
     struct opc_heat_scale scale;
     struct opc_ticks scale_ticks;
 };
@@ -197,6 +198,23 @@ static void arrange_words(struct plot *p, struct opc_canvas *c, double room)
     }
 }
 
+/* Epochs, trials, steps: all data are at whole numbers. */
+static bool counts(const struct plot *p)
+{
+    for (int k = 0; k < p->panel->layers; k++) {
+        const struct opc_figure_layer *l = &p->panel->layer[k];
+        const bool points = l->mark == OPC_MARK_LINE || l->mark == OPC_MARK_BAND ||
+                            l->mark == OPC_MARK_DOTS || l->mark == OPC_MARK_VIOLIN;
+        const int n = l->mark == OPC_MARK_VIOLIN ? 1 : l->n;
+        if (l->mark == OPC_MARK_HEAT)
+            return false;
+        for (int i = 0; points && i < n; i++)
+            if (l->x[i] != round(l->x[i]))
+                return false;
+    }
+    return p->extent.x.most - p->extent.x.least >= 2;
+}
+
 /* Fewer and fewer ticks until their texts have room along the axis. */
 static void make_x_axis(struct layout *l, struct plot *p, struct opc_canvas *c)
 {
@@ -208,9 +226,11 @@ static void make_x_axis(struct layout *l, struct plot *p, struct opc_canvas *c)
         arrange_words(p, c, l->width / (p->x.most - p->x.least) - 6);
         return;
     }
+    const bool whole = counts(p);
     for (int most = 8; most >= 1; most--) {
         const struct opc_span *s = is_given(&panel->x) ? &panel->x : &p->extent.x;
         p->x = opc_axis_make(s->least, s->most, false, s == &p->extent.x && !p->heat, most);
+        p->x.whole = whole;
         opc_axis_ticks(&p->x, most, &p->x_ticks);
         if (p->x_ticks.n * (widest(c, &p->x_ticks) + 10) <= l->width * 1.1)
             return;
@@ -298,6 +318,11 @@ static double scale_room(struct layout *l, struct plot *p, struct opc_canvas *c)
     return BAR_GAP + BAR + 5 + widest(c, &p->scale_ticks) + (l->f->heat_label ? LABEL * LINE : 0);
 }
 
+static double height_of_lines(const struct opc_text *lines, double size)
+{
+    return count_lines(lines) * size * LINE;
+}
+
 /* What the panels need around them, as much for all in a row or column. */
 static void measure_room(struct layout *l, struct opc_canvas *c)
 {
@@ -321,18 +346,16 @@ static void measure_room(struct layout *l, struct opc_canvas *c)
         l->scale_width = fmax(l->scale_width, scale);
         l->left[column] = fmax(l->left[column], fmax(left, side));
         l->right[column] = fmax(l->right[column], side + (l->one_scale ? 0 : scale));
-        l->above[row] = fmax(l->above[row], p->panel->title ? TITLE * LINE + 5 : 5);
+        if (p->panel->title)
+            opc_break_lines(c, TITLE, l->width + TITLE, p->panel->title, &p->title);
+        p->failed |= p->title.failed;
+        l->above[row] = fmax(l->above[row], height_of_lines(&p->title, TITLE) + 5);
         l->below[row] = fmax(l->below[row], under);
     }
     for (int k = 0; k < l->columns; k++)
         l->grid_width += l->left[k] + l->width + l->right[k] + (k ? 6 : 0);
     for (int k = 0; k < l->rows; k++)
         l->grid_height += l->above[k] + l->height + l->below[k] + (k ? 6 : 0);
-}
-
-static double height_of_lines(const struct opc_text *lines, double size)
-{
-    return count_lines(lines) * size * LINE;
 }
 
 static void measure_page(struct layout *l, struct opc_canvas *c)
@@ -492,7 +515,8 @@ static int draw_panel(struct opc_canvas *c, const struct layout *l, struct plot 
     p->y.from = p->panel->y_down ? y : bottom;
     p->y.to = p->panel->y_down ? bottom : y;
     if (p->panel->title)
-        opc_draw_text(c, &BLACK, x + l->width / 2, y - 6, TITLE, OPC_CENTRE, 0, p->panel->title);
+        draw_lines(c, &BLACK, &p->title, TITLE, OPC_CENTRE, x + l->width / 2,
+                   y - 6 + 0.3 * TITLE - height_of_lines(&p->title, TITLE));
     if (!p->heat)
         draw_grid(c, p);
     int code = OPC_OK;
@@ -596,6 +620,8 @@ int opc_figure_draw(const struct opc_figure *f, const char *path, struct opc_err
     }
     opc_text_free(&l->heading);
     opc_text_free(&l->note);
+    for (int i = 0; l->plot && i < f->panels; i++)
+        opc_text_free(&l->plot[i].title);
     opc_free(l->plot);
     opc_free(l);
     return code;

@@ -12,10 +12,10 @@
 struct opc_learning {
     struct opc_curves *curves;
     int lines, panels;
-    const char **line; /* [lines] as in struct opc_curve_group */
-    int *n;            /* [lines][panels] runs */
-    double **end;      /* [lines][panels][n] what each ends with, in order */
-    int *count;        /* [2][panels] scratch: how many runs of two lines are looked at */
+    const char **line, **label; /* [lines] as in struct opc_curve_group */
+    int *n;                     /* [lines][panels] runs */
+    double **end;               /* [lines][panels][n] what each ends with, in order */
+    int *count;                 /* [2][panels] scratch: how many runs of two lines are looked at */
     uint64_t seed;
 };
 

@@ -135,8 +135,9 @@ static int judge_better(const struct opc_learning *l, const struct claim *c, int
 {
     if (!is_there(l, c, c->better, x) || !is_there(l, c, c->worse, x))
         return OPC_OK;
-    struct opc_scores a = opc_learning_scores(l, opc_learning_find(l, c->better), c->panel, 0);
-    struct opc_scores b = opc_learning_scores(l, opc_learning_find(l, c->worse), c->panel, 1);
+    const int better = opc_learning_find(l, c->better), worse = opc_learning_find(l, c->worse);
+    struct opc_scores a = opc_learning_scores(l, better, c->panel, 0);
+    struct opc_scores b = opc_learning_scores(l, worse, c->panel, 1);
     struct opc_rng rng = opc_rng_stream(l->seed, OPC_USE_STUDY, 3, (uint32_t)number);
     struct opc_interval p;
     int fewest = INT_MAX, panels = 0, runs[2] = {0, 0};
@@ -152,7 +153,8 @@ static int judge_better(const struct opc_learning *l, const struct claim *c, int
         }
     if (panels == 0) {
         opc_exhibit_claim(x, OPC_UNDECIDED, c->text, "No panel%s%s has runs of both %s and %s.",
-                          c->panel ? " like " : "", c->panel ? c->panel : "", c->better, c->worse);
+                          c->panel ? " like " : "", c->panel ? c->panel : "", l->label[better],
+                          l->label[worse]);
         return OPC_OK;
     }
     const int code = opc_improvement(&a, &b, 0, &rng, &p, err);
@@ -172,8 +174,8 @@ static int judge_better(const struct opc_learning *l, const struct claim *c, int
     opc_exhibit_claim(x, verdict, c->text,
                       "P(%s > %s) = %.2f, 95 %% interval [%.2f, %.2f], over %d and %d runs in %d "
                       "panel%s%s.",
-                      c->better, c->worse, p.middle, p.low, p.high, runs[0], runs[1], panels,
-                      panels == 1 ? "" : "s", few);
+                      l->label[better], l->label[worse], p.middle, p.low, p.high, runs[0], runs[1],
+                      panels, panels == 1 ? "" : "s", few);
     return OPC_OK;
 }
 
@@ -182,8 +184,8 @@ static void judge_solves(const struct opc_learning *l, const struct claim *c, st
 {
     if (!is_there(l, c, c->solves, x))
         return;
-    const struct opc_scores s =
-        opc_learning_scores(l, opc_learning_find(l, c->solves), c->panel, 0);
+    const int line = opc_learning_find(l, c->solves);
+    const struct opc_scores s = opc_learning_scores(l, line, c->panel, 0);
     int runs = 0, reached = 0, panels = 0, fewest = INT_MAX, low = 0, lows = 0;
     double least = 2, median = 0; /* share and median of the lowest panel; the ends are in order */
     for (int p = 0; p < s.tasks; p++) {
@@ -206,7 +208,7 @@ static void judge_solves(const struct opc_learning *l, const struct claim *c, st
     }
     if (runs == 0) {
         opc_exhibit_claim(x, OPC_UNDECIDED, c->text, "No panel like %s has a run of %s.",
-                          c->panel ? c->panel : "*", c->solves);
+                          c->panel ? c->panel : "*", l->label[line]);
         return;
     }
     char where[96] = "";
@@ -218,7 +220,7 @@ static void judge_solves(const struct opc_learning *l, const struct claim *c, st
                       : least < 0.5   ? OPC_NOT_SUPPORTED
                                       : OPC_UNDECIDED,
                       c->text, "%d of %d runs of %s end at %g or above (median %.4g%s)%s.", reached,
-                      runs, c->solves, c->level, median, where,
+                      runs, l->label[line], c->level, median, where,
                       fewest < FEWEST ? "; fewer than 3 runs decide nothing" : "");
 }
 

@@ -126,6 +126,7 @@ static void free_learning(struct opc_learning *l)
     opc_free(l->n);
     opc_free(l->count);
     opc_free(l->line);
+    opc_free(l->label);
     opc_curves_free(l->curves);
 }
 
@@ -136,14 +137,17 @@ static int make_learning(struct opc_curves *c, uint64_t seed, struct opc_learnin
     struct opc_learning l = {.curves = c, .panels = c->panels, .seed = seed};
     const size_t panels = (size_t)c->panels, most = (size_t)c->groups * panels;
     l.line = opc_alloc((size_t)c->groups, sizeof *l.line);
+    l.label = opc_alloc((size_t)c->groups, sizeof *l.label);
     l.n = opc_alloc(most, sizeof *l.n);
     l.end = opc_alloc(most, sizeof *l.end);
     l.count = opc_alloc(2 * panels, sizeof *l.count);
-    bool whole = l.line && l.n && l.end && l.count;
+    bool whole = l.line && l.label && l.n && l.end && l.count;
     for (int g = 0; g < c->groups && whole; g++) {
         int line = opc_learning_find(&l, c->group[g].line);
-        if (line < 0)
+        if (line < 0) {
             l.line[line = l.lines++] = c->group[g].line;
+            l.label[line] = c->group[g].label;
+        }
         const size_t at = (size_t)line * panels + (size_t)c->group[g].panel;
         l.end[at] = opc_alloc((size_t)c->group[g].runs, sizeof **l.end);
         whole = l.end[at] != NULL;

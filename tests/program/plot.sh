@@ -20,7 +20,7 @@ fi
 
 for format in svg pdf png; do
     expect 0 '^cartpole  *OPC  *2 
-^cartpole  *MBPO  *2 
+^cartpole  *MBPO([*])  *2 
 ^pendulum  *OPC  *1 ' "$OPC" plot runs -o one.$format
     "$OPC" plot runs -o two.$format >/dev/null
     cmp one.$format two.$format
