@@ -295,6 +295,25 @@ static void a_page_shows_everything_in_order_and_escaped(void **state)
     opc_free(page);
 }
 
+/* Claims of tier smoke are counted, but nobody should take the counts for a result. */
+static void a_page_of_smoke_says_so(void **state)
+{
+    char *page;
+    struct opc_err err = {0};
+    struct opc_report_made made;
+    put_exhibit(*state, "in", "fig9", "supported");
+    assert_ok(make_page(*state, "in", &made, &page, &err), &err);
+    assert_null(strstr(page, "of tier smoke"));
+    opc_free(page);
+    put(*state, "in/fig10.json",
+        "{\"name\": \"fig10\", \"title\": \"t\", \"tier\": \"smoke\", \"caption\": \"\", "
+        "\"version\": \"0.1.0\", \"command\": \"\", \"config\": \"\", \"pictures\": [], "
+        "\"tables\": [], \"claims\": [], \"notes\": []}");
+    assert_ok(make_page(*state, "in", &made, &page, &err), &err);
+    assert_non_null(strstr(page, "Some of this is of tier smoke"));
+    opc_free(page);
+}
+
 static void the_same_exhibits_elsewhere_give_the_same_bytes(void **state)
 {
     char *page[2] = {NULL, NULL};
@@ -441,6 +460,7 @@ int main(void)
         cmocka_unit_test(exhibits_come_in_the_order_of_the_paper),
         IN_DIR(ids_are_unique_and_references_meet_one),
         IN_DIR(a_page_shows_everything_in_order_and_escaped),
+        IN_DIR(a_page_of_smoke_says_so),
         IN_DIR(the_same_exhibits_elsewhere_give_the_same_bytes),
         IN_DIR(a_long_table_is_shown_in_part),
         IN_DIR(what_is_missing_is_marked_counted_and_told),

@@ -65,10 +65,12 @@ static void show(void *ctx, const struct opc_tally *t)
 {
     char text[256], left[OPC_PRINTED] = "?", failed[32] = "";
     (void)ctx;
+    if (t->done == t->tasks)
+        return;
     if (t->failed)
         snprintf(failed, sizeof failed, ", %d failed", t->failed);
     if (!isnan(t->left))
-        opc_print_duration(t->left, left);
+        opc_print_duration(ceil(t->left), left);
     snprintf(text, sizeof text, "%3.0f %%, %s left, %d of %d runs done, %d running%s",
              100 * t->share, left, t->done, t->tasks, t->running, failed);
     opc_bar_draw(t->share, text);

@@ -535,6 +535,7 @@ static int set_up(struct opc_run *run, const struct opc_values *v,
     run->progress.epochs = v->train.epochs;
     run->progress.steps_per_epoch = v->train.steps_per_epoch;
     run->progress.epoch = (int)run->now.epoch;
+    tell_whereabouts(run);
     if (run->now.epoch < v->train.epochs && run->record &&
         !opc_record_path(run->record, "result.json", path, err))
         unlink(path); /* it was raised train.epochs that made the run incomplete again */

@@ -318,8 +318,9 @@ static void claim_smaller(const struct summary *m, const struct opc_probe *p, in
                           : none ? OPC_NOT_SUPPORTED
                                  : OPC_UNDECIDED,
                           CLAIM[truth],
-                          "median |error| after %d steps, OPC / MBPO(*) [95 %% bootstrap]: %s",
-                          m->last[truth], text.used ? opc_text_get(&text) : "below 1 in all");
+                          "median |error| after %d step%s, OPC / MBPO(*) [95 %% bootstrap]: %s",
+                          m->last[truth], m->last[truth] == 1 ? "" : "s",
+                          text.used ? opc_text_get(&text) : "below 1 in all");
     opc_text_free(&text);
 }
 

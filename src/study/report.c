@@ -178,12 +178,26 @@ static void add_missing(struct opc_text *t, const struct page *p)
     opc_text_add(t, ".</p>\n");
 }
 
+/* Counts of claims mean little while nothing has been learned. */
+static void add_smoke(struct opc_text *t, const struct page *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->n; i++)
+        n += strcmp(p->card[i].exhibit->tier, "smoke") == 0;
+    if (n)
+        opc_text_addf(t,
+                      "<p class=\"aside\">%s of tier smoke: it shows that everything works, not "
+                      "what is found.</p>\n",
+                      n < p->n ? "Some of this is" : "This is");
+}
+
 static void add_summary(struct opc_text *t, const struct page *p)
 {
     opc_text_add(t, "<section id=\"summary\" aria-labelledby=\"summary.title\">\n"
                     "<h2 id=\"summary.title\">Summary</h2>\n");
     add_counts(t, p);
     add_missing(t, p);
+    add_smoke(t, p);
     opc_text_add(t, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
                     "aria-label=\"Exhibits and their claims\">\n<table class=\"overview\">\n"
                     "<thead><tr><th scope=\"col\">Exhibit</th><th scope=\"col\">Title</th>"

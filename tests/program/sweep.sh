@@ -51,6 +51,14 @@ cmp before after
 expect 0 '^replay_s1  *done  *8/8  *[0-9.]*$
 ^3 runs in ref: 3 done$' "$OPC" sweep a.yaml status -o ref
 
+# Killed between its last epoch and its result, a run has nothing left to do and says what it ended with.
+cp -r ref late
+rm late/replay_s1/result.json
+expect 0 "^going on with replay_s1 after epoch 8 of 8\$
+^done with replay_s1: return $(sed -n 's/.*"eval_return": \([0-9]*\).*/\1/p' ref/replay_s1/result.json)" \
+    "$OPC" sweep a.yaml run -o late
+same late
+
 # ---- merge -----------------------------------------------------------------------------------------
 expect 0 '^3 of 3 runs have rows, 3 are complete: 24 rows -> ref/merged.csv$' \
     "$OPC" sweep a.yaml merge -o ref
