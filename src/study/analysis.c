@@ -98,9 +98,10 @@ static int run(const struct opc_analysis *analysis, const struct opc_yaml *ask,
 }
 
 int opc_analysis_check(const struct opc_analysis *analysis, const struct opc_yaml *ask,
-                       struct opc_err *err)
+                       const struct opc_yaml *figure, struct opc_err *err)
 {
-    return run(analysis, ask, NULL, NULL, err);
+    const int code = run(analysis, ask, NULL, NULL, err);
+    return code || !analysis->check ? code : analysis->check(figure, err);
 }
 
 int opc_analysis_run(const struct opc_analysis *analysis, const struct opc_request *request,

@@ -30,6 +30,8 @@ struct opc_analysis {
     const char *name;
     const char *help;                   /* one line */
     const struct opc_section *settings; /* of the map under `probe`, without `analysis`; or NULL */
+    int (*check)(const struct opc_yaml *figure,
+                 struct opc_err *err); /* NULL: `figure` is not used */
     int (*make)(const struct opc_request *, const void *settings, struct opc_exhibit *,
                 struct opc_err *err);
 };
@@ -49,9 +51,10 @@ extern const struct opc_analysis opc_learning_control; /* of ilc */
  * nearest. map may be NULL. */
 int opc_analysis_fill(const struct opc_section *, const struct opc_yaml *map, void *settings,
                       struct opc_err *err);
-/* Can the map under `probe` (NULL: none) be meant? Asked before hours are spent on runs. */
+/* Can the maps under `probe` and `figure` (NULL: none) be meant? Asked before hours are spent on
+ * runs. */
 int opc_analysis_check(const struct opc_analysis *, const struct opc_yaml *ask,
-                       struct opc_err *err);
+                       const struct opc_yaml *figure, struct opc_err *err);
 /* Checks the map against the analysis' table, fills its settings and makes it. */
 int opc_analysis_run(const struct opc_analysis *, const struct opc_request *, struct opc_exhibit *,
                      struct opc_err *err);

@@ -234,4 +234,5 @@ static int make(const struct opc_request *request, const void *settings,
 }
 
 const struct opc_analysis opc_correction_sketch = {
-    "correction_sketch", "two steps of a recording, a model and eq. 5 (Figure 1a)", &section, make};
+    "correction_sketch", "two steps of a recording, a model and eq. 5 (Figure 1a)", &section,
+    .make = make};

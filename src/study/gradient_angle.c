@@ -157,4 +157,4 @@ static int make(const struct opc_request *request, const void *settings,
 }
 
 const struct opc_analysis opc_gradient_angle = {
-    "gradient_angle", "the angle between two tangents (Figure 10)", &section, make};
+    "gradient_angle", "the angle between two tangents (Figure 10)", &section, .make = make};

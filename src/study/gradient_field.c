@@ -255,4 +255,4 @@ static int make(const struct opc_request *request, const void *settings,
 
 const struct opc_analysis opc_gradient_field = {
     "gradient_field", "signed gradient distance over policy and model error (Figures 2, 8)",
-    &section, make};
+    &section, .make = make};

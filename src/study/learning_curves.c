@@ -9,6 +9,7 @@
  *
  * Curves are smoothed; what a run ends with is the mean of its last five evaluations as they were.
  */
+#include "opc/config.h"
 #include "opc/mem.h"
 #include "study/analysis.h"
 #include "study/curves_draw.h"
@@ -108,6 +109,34 @@ static int read_look(const struct opc_yaml *figure, struct look *look, struct op
                          look->line_key, &look->line_keys, err);
     look->claims = figure && !code ? opc_yaml_find(figure, "claims") : NULL;
     return code ? code : opc_learning_claims_check(look->claims, err);
+}
+
+static int check_keys(const struct opc_config *config, const char *const *key, int n,
+                      struct opc_err *err)
+{
+    int code = OPC_OK;
+    for (int i = 0; i < n && !code; i++) {
+        char *value;
+        code = opc_config_get(config, key[i], &value, err);
+        if (!code)
+            opc_free(value);
+    }
+    return code;
+}
+
+static int check(const struct opc_yaml *figure, struct opc_err *err)
+{
+    struct look look = {.low = 25, .high = 75};
+    struct opc_config *config = NULL;
+    int code = read_look(figure, &look, err);
+    if (!code)
+        code = opc_config_create(&config, err);
+    if (!code)
+        code = check_keys(config, look.panel_key, look.panel_keys, err);
+    if (!code)
+        code = check_keys(config, look.line_key, look.line_keys, err);
+    opc_config_destroy(config);
+    return code ? opc_within(err, "figure") : OPC_OK;
 }
 
 /* ---- what runs end with ---------------------------------------------------------------------- */
@@ -424,5 +453,6 @@ static int make(const struct opc_request *request, const void *settings, struct 
 const struct opc_analysis opc_learning_curves = {
     .name = "learning_curves",
     .help = "curves of runs with bands, what they end with, and which line ends above which",
+    .check = check,
     .make = make,
 };

@@ -267,4 +267,4 @@ static int make(const struct opc_request *request, const void *settings,
 
 const struct opc_analysis opc_reference_field = {
     "reference_field", "signed gradient distance beside another policy's recording (Figure 9)",
-    &section, make};
+    &section, .make = make};

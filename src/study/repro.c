@@ -160,7 +160,7 @@ static int find_analysis(struct opc_experiment *x, struct opc_err *err)
                         "'opc train' run it",
                         x->path);
     x->analysis = opc_analysis_find(name, err);
-    if (!x->analysis || opc_analysis_check(x->analysis, probe, err))
+    if (!x->analysis || opc_analysis_check(x->analysis, probe, x->file->figure, err))
         return opc_within(err, "%s", x->path);
     return OPC_OK;
 }

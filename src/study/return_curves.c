@@ -257,4 +257,5 @@ static int make(const struct opc_request *request, const void *settings,
 }
 
 const struct opc_analysis opc_return_curves = {
-    "return_curves", "returns of the 1-D example over the policy (Figure 7)", &section, make};
+    "return_curves", "returns of the 1-D example over the policy (Figure 7)", &section,
+    .make = make};

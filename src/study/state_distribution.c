@@ -353,4 +353,4 @@ static int make(const struct opc_request *request, const void *settings,
 
 const struct opc_analysis opc_state_distribution = {
     "state_distribution", "where a stochastic double integrator is over time (Figure 1b)", &section,
-    make};
+    .make = make};

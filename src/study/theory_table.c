@@ -383,4 +383,4 @@ static int make(const struct opc_request *request, const void *settings,
 }
 
 const struct opc_analysis opc_theory = {"theory", "the paper's bounds against measured values",
-                                        &section, make};
+                                        &section, .make = make};

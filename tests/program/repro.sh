@@ -137,5 +137,11 @@ expect 2 "files/fig5.yaml: there is no analysis 'learning_curve'; did you mean '
     repro fig5
 printf 'probe: {analysis: learning_curves, xyzzy: 1}\nvary: {train.seed: 1..2}\n' >files/fig5.yaml
 expect 2 "files/fig5.yaml: learning_curves: line 1: .*xyzzy" repro fig5
+# Before anything is run:
+printf 'figure: {panel: env.nam}\nvary: {train.seed: 1..2}\n' >files/fig5.yaml
+expect 2 "files/fig5.yaml: figure: env has no setting 'nam'; did you mean 'name'?" repro fig5
+printf 'figure: {pannel: env.name}\nvary: {train.seed: 1..2}\n' >files/fig5.yaml
+expect 2 "files/fig5.yaml: figure: line 1: there is no 'pannel' in figure" repro fig5
+[ ! -e repro-small/runs/fig5 ] || wrong 'has run something' ls repro-small/runs/fig5
 printf 'runs: fig99\nfigure: {panel: env.name}\n' >files/fig5.yaml
 expect 1 'files/fig5.yaml: runs: .*fig99.yaml' repro fig5
