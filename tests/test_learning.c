@@ -218,7 +218,7 @@ static void claims_are_judged_by_what_runs_end_with(void **state)
         {OPC_NOT_SUPPORTED, "2 of 5 runs of OPC end at 103.5 or above (median 103"},
         {OPC_UNDECIDED, "3 of 5 runs"},
         {OPC_UNDECIDED, "2 of 2 runs"},
-        {OPC_UNDECIDED, "5 of 6 runs of corrected end at 50 or above (median 10 in the lowest of 2 "
+        {OPC_UNDECIDED, "5 of 6 runs of OPC end at 50 or above (median 10 in the lowest of 2 "
                         "panels, 0 of 1); fewer than 3 runs decide nothing."},
     };
     assert_int_equal(r->claims, 10);
@@ -261,7 +261,7 @@ static void three_runs_against_three_decide_nothing(void **state)
     struct opc_exhibit_read *r = load(b);
     assert_int_equal(r->claim[0].verdict, OPC_UNDECIDED);
     assert_string_equal(r->claim[0].measured,
-                        "P(corrected > learned) = 1.00, 95 % interval [1.00, 1.00], over 3 and 3 "
+                        "P(OPC > MBPO(*)) = 1.00, 95 % interval [1.00, 1.00], over 3 and 3 "
                         "runs in 1 panel; so few runs decide nothing: chance puts all above all in "
                         "5.0 % of cases.");
     opc_exhibit_unload(r);
@@ -285,7 +285,7 @@ static void what_is_solved_is_solved_in_every_panel(void **state)
     struct opc_exhibit_read *r = load(b);
     assert_int_equal(r->claim[0].verdict, OPC_NOT_SUPPORTED);
     assert_string_equal(r->claim[0].measured,
-                        "9 of 12 runs of corrected end at 990 or above (median 10 in the lowest of "
+                        "9 of 12 runs of OPC end at 990 or above (median 10 in the lowest of "
                         "2 panels, 0 of 3).");
     opc_exhibit_unload(r);
     for (int i = 0; i < more.runs; i++)

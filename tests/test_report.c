@@ -298,18 +298,16 @@ static void a_page_shows_everything_in_order_and_escaped(void **state)
 /* Claims of tier smoke are counted, but nobody should take the counts for a result. */
 static void a_page_of_smoke_says_so(void **state)
 {
-    char *page;
-    struct opc_err err = {0};
-    struct opc_report_made made;
+    struct opc_report_made made = {0};
     put_exhibit(*state, "in", "fig9", "supported");
-    assert_ok(make_page(*state, "in", &made, &page, &err), &err);
+    char *page = page_of(*state, "in", &made);
     assert_null(strstr(page, "of tier smoke"));
     opc_free(page);
     put(*state, "in/fig10.json",
         "{\"name\": \"fig10\", \"title\": \"t\", \"tier\": \"smoke\", \"caption\": \"\", "
         "\"version\": \"0.1.0\", \"command\": \"\", \"config\": \"\", \"pictures\": [], "
         "\"tables\": [], \"claims\": [], \"notes\": []}");
-    assert_ok(make_page(*state, "in", &made, &page, &err), &err);
+    page = page_of(*state, "in", &made);
     assert_non_null(strstr(page, "Some of this is of tier smoke"));
     opc_free(page);
 }

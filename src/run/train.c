@@ -490,7 +490,6 @@ static int write_result(struct opc_run *run, struct opc_err *err)
     char path[OPC_PATH];
     if (!run->record)
         return OPC_OK;
-    tell_whereabouts(run); /* there may have been no epoch left to tell of */
     int code = opc_run_save_policy(run, err);
     if (!code)
         code = opc_record_status(run->record, "done", NULL, &run->progress, err);
