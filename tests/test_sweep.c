@@ -499,62 +499,6 @@ static void tables_with_other_columns_are_merged(void **state)
     opc_sweep_close(s);
 }
 
-/* The values of the settings that `figure` names under `which`, as panels and lines are called. */
-static void call(const struct opc_sweep *s, const struct opc_task *t, const char *which,
-                 char out[400])
-{
-    const struct opc_yaml *node = opc_yaml_find(s->figure, which);
-    const struct opc_yaml *item = node->kind == OPC_YAML_WORD ? node : node->first;
-    for (*out = '\0'; item; item = item == node ? NULL : item->next) {
-        int key = 0;
-        while (key < s->keys && strcmp(s->vary[key].key, item->text) != 0)
-            key++;
-        assert_true(key < s->keys);
-        strcat(out, *out ? "+" : "");
-        strcat(out, opc_task_value(s, t, key));
-    }
-}
-
-static int count_runs(const struct opc_sweep *s, const char *panel, const char *line)
-{
-    char name[400];
-    int n = 0;
-    for (int i = 0; i < s->tasks; i++) {
-        call(s, &s->task[i], "line", name);
-        if (strcmp(name, line) != 0)
-            continue;
-        call(s, &s->task[i], "panel", name);
-        n += !panel || fnmatch(panel, name, 0) == 0;
-    }
-    return n;
-}
-
-/* A claim about a line or panel that is called otherwise would be undecided for ever. */
-static void claims_of_the_paper_speak_of_runs_there_are(void **state)
-{
-    static const char *const NAME[] = {"fig3", "fig4", "fig5", "fig12", "fig17", "fig18"};
-    static const char *const ROLE[] = {"better", "worse", "solves"};
-    (void)state;
-    for (size_t i = 0; i < sizeof NAME / sizeof *NAME; i++) {
-        char path[600];
-        struct opc_sweep *s;
-        struct opc_err err;
-        snprintf(path, sizeof path, "%s/../experiments/paper/%s.yaml", OPC_TEST_DIR, NAME[i]);
-        const struct opc_sweep_ask ask = {.path = path, .tier = "full"};
-        assert_ok(opc_sweep_open(&ask, &s, &err), &err);
-        const struct opc_yaml *claims = opc_yaml_find(s->figure, "claims");
-        assert_true(claims && claims->first);
-        for (const struct opc_yaml *c = claims->first; c; c = c->next)
-            for (int k = 0; k < 3; k++) {
-                const struct opc_yaml *line = opc_yaml_find(c, ROLE[k]),
-                                      *panel = opc_yaml_find(c, "panel");
-                if (line && count_runs(s, panel ? panel->text : NULL, line->text) == 0)
-                    fail_msg("%s:%d: there are no such runs", path, c->line);
-            }
-        opc_sweep_close(s);
-    }
-}
-
 int main(void)
 {
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
@@ -576,7 +520,6 @@ int main(void)
         IN_DIR(divergence_is_not_tried_again),
         IN_DIR(the_second_stop_ends_what_ignores_the_first),
         IN_DIR(tables_with_other_columns_are_merged),
-        cmocka_unit_test(claims_of_the_paper_speak_of_runs_there_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
