@@ -163,13 +163,11 @@ static void add_task(struct opc_text *t, const char *name)
         engine = "RoboSchool";
         n -= 3;
     }
-    for (int i = 0; i < n; i++)
-        if (!engine)
-            opc_text_addf(t, "%c", name[i]);
-        else if (i == 0 || name[i - 1] == '_')
-            opc_text_addf(t, "%c", toupper((unsigned char)name[i]));
-        else if (name[i] != '_')
-            opc_text_addf(t, "%c", name[i]);
+    for (int i = 0; i < n; i++) {
+        const bool first = i == 0 || name[i - 1] == '_';
+        if (!engine || name[i] != '_')
+            opc_text_addf(t, "%c", engine && first ? toupper((unsigned char)name[i]) : name[i]);
+    }
     if (engine)
         opc_text_addf(t, " (%s)", engine);
     for (; *options; options++)
