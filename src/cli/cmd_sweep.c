@@ -12,6 +12,7 @@
 #define OPTIONS(X)                                                                                 \
     X(TEXT, out,      "",      0, 255,  "directory of the runs; by default sweep-FILE, or sweep-FILE-TIER") \
     X(TEXT, tier,     "",      0, 64,   "one of the file's tiers; by default none: the file as it is") \
+    X(TEXT, only,     "",      0, 255,  "the runs whose names match, with * and ? as in a shell; quote it") \
     X(INT,  jobs,     "0",     0, 4096, "runs at a time; 0: one per processor")                    \
     X(INT,  threads,  "0",     0, 1024, "threads of each run; 0: the processors divided by the runs at a time") \
     X(TEXT, launcher, "local", 1, 64,   "how runs are started; local: processes on this machine")
@@ -149,11 +150,13 @@ static int run(int argc, char **argv, struct opc_err *err)
     if (*sweep->runs)
         code = opc_fail(err, OPC_EUSER, "%s has no runs of its own, it uses those of %s", file,
                         sweep->runs);
-    else if (strcmp(what, "run") == 0)
+    else if (*given.only)
+        code = opc_sweep_narrow(sweep, given.only, err);
+    if (!code && strcmp(what, "run") == 0)
         code = run_all(sweep, &given, out, err);
-    else if (strcmp(what, "status") == 0)
+    else if (!code && strcmp(what, "status") == 0)
         code = show_status(sweep, out);
-    else
+    else if (!code)
         code = merge(sweep, out, err);
     opc_sweep_close(sweep);
     return code;

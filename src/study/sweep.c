@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "opc/mem.h"
 
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -527,6 +528,31 @@ end:
     return code;
 }
 
+static void free_task(struct opc_task *t)
+{
+    opc_free(t->name);
+    opc_free(t->choice);
+}
+
+int opc_sweep_narrow(struct opc_sweep *s, const char *pattern, struct opc_err *err)
+{
+    int kept = 0;
+    for (int i = 0; i < s->tasks; i++)
+        kept += fnmatch(pattern, s->task[i].name, 0) == 0;
+    if (kept == 0)
+        return opc_fail(err, OPC_EUSER,
+                        "no run of %s is called like '%s'; 'opc sweep %s status' names them",
+                        s->path, pattern, s->path);
+    kept = 0;
+    for (int i = 0; i < s->tasks; i++)
+        if (fnmatch(pattern, s->task[i].name, 0) == 0)
+            s->task[kept++] = s->task[i];
+        else
+            free_task(&s->task[i]);
+    s->tasks = kept;
+    return OPC_OK;
+}
+
 void opc_sweep_close(struct opc_sweep *s)
 {
     if (!s)
@@ -537,10 +563,8 @@ void opc_sweep_close(struct opc_sweep *s)
         opc_free(s->vary[k].value);
         opc_free(s->vary[k].key);
     }
-    for (int i = 0; i < s->tasks; i++) {
-        opc_free(s->task[i].name);
-        opc_free(s->task[i].choice);
-    }
+    for (int i = 0; i < s->tasks; i++)
+        free_task(&s->task[i]);
     opc_free(s->vary);
     opc_free(s->task);
     free_entries(s->probe);

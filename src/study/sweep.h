@@ -45,6 +45,8 @@ struct opc_sweep_ask {
 
 int opc_sweep_open(const struct opc_sweep_ask *, struct opc_sweep **out, struct opc_err *err);
 void opc_sweep_close(struct opc_sweep *); /* NULL is fine */
+/* Keeps the tasks whose names the pattern matches (* and ? as in a shell); OPC_EUSER: none. */
+int opc_sweep_narrow(struct opc_sweep *, const char *pattern, struct opc_err *err);
 
 /* The value of a varied key in a task. */
 static inline const char *opc_task_value(const struct opc_sweep *s, const struct opc_task *t,

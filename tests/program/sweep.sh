@@ -33,6 +33,11 @@ same() { # OUT: its runs are those of the undisturbed sweep
 expect 0 '^corrected_s2  missing  *-  *-$
 ^3 runs in ref: 3 missing$' "$OPC" sweep a.yaml status -o ref
 [ ! -e ref ] || wrong "status makes a directory" "$OPC" sweep
+expect 0 '^1 runs in ref: 1 missing$' "$OPC" sweep a.yaml status -o ref --only 'repl*1'
+expect 2 "^opc: sweep: no run of a.yaml is called like 'x\*'; 'opc sweep a.yaml status' names them$" \
+    "$OPC" sweep a.yaml run -o ref --only 'x*'
+expect 0 '^all 1 runs are done, in part$' "$OPC" sweep a.yaml run -o part --only replay_s1
+[ "$(ls part)" = "$(printf 'replay_s1\nreplay_s1.log')" ] || wrong "runs others, too" "$OPC" sweep
 expect 0 '^started corrected_s1$
 ^done with replay_s1: return [0-9.]* (
 ^all 3 runs are done, in ref$' "$OPC" sweep a.yaml run -o ref --jobs 2
