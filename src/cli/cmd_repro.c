@@ -162,7 +162,7 @@ static int reproduce_all(const struct work *w, char *const *name, int n, struct 
     return code;
 }
 
-static void list_one(const struct work *w, const char *name)
+static bool list_one(const struct work *w, const char *name)
 {
     struct opc_experiment *x;
     struct opc_standing s;
@@ -170,7 +170,7 @@ static void list_one(const struct work *w, const char *name)
     char state[96];
     if (opc_experiment_open(w->dir, name, w->given->tier, w->out, &x, &err)) {
         printf("%-12s %-34s %s\n", name, "cannot be made", err.text);
-        return;
+        return false;
     }
     opc_experiment_standing(x, &s);
     if (s.current)
@@ -184,16 +184,19 @@ static void list_one(const struct work *w, const char *name)
         snprintf(state + used, sizeof state - used, ", %d of %d runs", s.complete, s.runs);
     printf("%-12s %-34s %s\n", name, state, x->file->title);
     opc_experiment_close(x);
+    return true;
 }
 
-static int list(const struct work *w, char *const *name, int n)
+static int list(const struct work *w, char *const *name, int n, struct opc_err *err)
 {
     char in[OPC_TEXT_SIZE + 8];
+    int good = 0;
     snprintf(in, sizeof in, "in %s", w->out);
     printf("%-12s %-34s %s\n", "experiment", in, "title");
     for (int i = 0; i < n; i++)
-        list_one(w, name[i]);
-    return OPC_OK;
+        good += list_one(w, name[i]);
+    return n == 0 || good ? OPC_OK
+                          : opc_fail(err, OPC_EUSER, "none of the %d experiments can be made", n);
 }
 
 static int run(int argc, char **argv, struct opc_err *err)
@@ -232,7 +235,7 @@ static int run(int argc, char **argv, struct opc_err *err)
     if (all && n == 0)
         code = opc_fail(err, OPC_EUSER, "%s has no experiments", w.dir);
     else if (only_list)
-        code = list(&w, known, n);
+        code = list(&w, known, n, err);
     else
         code = reproduce_all(&w, all ? known : argv + first, all ? n : argc - first, err);
     for (int i = 0; i < n; i++)

@@ -135,11 +135,13 @@ static int find_file(const char *dir, const char *name, struct opc_experiment *x
 {
     char file[256];
     const bool is_path = strchr(name, '/') != NULL;
-    const char *last = opc_path_name(name), *dot = is_path ? strrchr(last, '.') : NULL;
-    snprintf(x->name, sizeof x->name, "%.*s", (int)(dot ? dot - last : (long)strlen(last)), last);
+    const char *last = opc_path_name(name), *dot = strrchr(last, '.');
+    const bool has_end = dot && (is_path || strcmp(dot, ".yaml") == 0);
+    snprintf(x->name, sizeof x->name, "%.*s", (int)(has_end ? dot - last : (long)strlen(last)),
+             last);
     if (is_path)
         return opc_path_join(x->path, "", name, err);
-    snprintf(file, sizeof file, "%.200s.yaml", name);
+    snprintf(file, sizeof file, "%.127s.yaml", x->name);
     const int code = opc_path_join(x->path, dir, file, err);
     return code || opc_file_exists(x->path) ? code : unknown(dir, name, err);
 }

@@ -26,8 +26,8 @@ struct opc_experiment {
     const struct opc_analysis *analysis;
 };
 
-/* A name in dir, or the path of a file, with a slash in it. That it can be analysed is checked,
- * too. out must outlive it. */
+/* A name in dir, with or without .yaml, or the path of a file, with a slash in it. That it can be
+ * analysed is checked, too. out must outlive it. */
 int opc_experiment_open(const char *dir, const char *name, const char *tier, const char *out,
                         struct opc_experiment **result, struct opc_err *err);
 void opc_experiment_close(struct opc_experiment *); /* NULL is fine */

@@ -130,6 +130,8 @@ expect 2 'files/common.yaml makes no exhibit' repro common
 expect 2 'there is no directory nowhere' "$OPC" repro all --experiments nowhere
 expect 2 'say where the experiments are: --experiments DIR' "$OPC" repro list
 expect 0 '^fig2 is up to date' "$OPC" repro files/fig2.yaml --tier smoke
+expect 0 '^fig2 is up to date' repro fig2.yaml --tier smoke
+expect 2 'none of the 4 experiments can be made' repro list --tier smokes
 printf 'probe: {cells: 3}\n' >files/fig5.yaml
 expect 2 'files/fig5.yaml:1: name the analysis' repro fig5
 printf 'probe: {analysis: learning_curve}\n' >files/fig5.yaml
