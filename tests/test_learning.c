@@ -252,6 +252,30 @@ static void a_clear_difference_decides(void **state)
     opc_exhibit_unload(r);
 }
 
+static void panels_are_compared_line_by_line(void **state)
+{
+    const struct bench *b = *state;
+    struct opc_err err;
+    assert_ok(make(b, 8,
+                   "panel: opc.transition\n"
+                   "line: env.name\n"
+                   "claims:\n"
+                   "- {text: a, above: corrected, below: learned}\n"
+                   "- {text: b, above: learned, below: corrected}\n"
+                   "- {text: c, above: learned, below: nothing}\n",
+                   &err),
+              &err);
+    struct opc_exhibit_read *r = load(b);
+    assert_int_equal(r->claim[0].verdict, OPC_SUPPORTED);
+    assert_string_equal(r->claim[0].measured,
+                        "P(OPC > MBPO(*)) = 1.00, 95 % interval [1.00, 1.00], over 4 and 4 "
+                        "runs in 1 line.");
+    assert_int_equal(r->claim[1].verdict, OPC_NOT_SUPPORTED);
+    assert_int_equal(r->claim[2].verdict, OPC_UNDECIDED);
+    assert_string_equal(r->claim[2].measured, "No line has runs of both MBPO(*) and nothing.");
+    opc_exhibit_unload(r);
+}
+
 /* Of twenty ways to put three runs beside three others, one has all of them above. */
 static void three_runs_against_three_decide_nothing(void **state)
 {
@@ -298,6 +322,10 @@ static void wrong_settings_are_refused(void **state)
         {"{pannel: env.name}", "figure: line 1: there is no 'pannel' in figure; did you mean "
                                "'panel'?"},
         {"{curve: 3}", "figure: line 1: curve is a map like {smooth: 5}"},
+        {"{curve: {of: eval_retrun}}",
+         "figure: curve.of: metrics.csv has no column 'eval_retrun'; did you mean 'eval_return'?"},
+        {"{curve: {over: holdout_32}}",
+         "figure: curve.over: metrics.csv has no column 'holdout_32'; did you mean 'holdout_2'?"},
         {"{curve: {band: [75, 25]}}",
          "figure: band = [75, 25] is neither [LOW, HIGH] in percent, std nor interval"},
         {"{panel: {a: b}}",
@@ -305,7 +333,9 @@ static void wrong_settings_are_refused(void **state)
          "of them"},
         {"{claims: {a: b}}", "figure: line 1: claims is a list of maps"},
         {"{claims: [{text: x, better: y}]}",
-         "figure: line 1: a claim has text, better and worse, or text, solves and level"},
+         "figure: line 1: a claim has text and better, worse; or solves, level; or above, below"},
+        {"{claims: [{text: x, above: y, below: z, better: v, worse: w}]}",
+         "figure: line 1: a claim has text and better, worse; or solves, level; or above, below"},
         {"{claims: [{text: x, solves: y, level: high}]}",
          "figure: line 1: level = high is no number"},
         {"{claims: [{text: x, solvs: y}]}",
@@ -348,6 +378,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(curves_are_tabulated_as_they_are_drawn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(claims_are_judged_by_what_runs_end_with, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_clear_difference_decides, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(panels_are_compared_line_by_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(three_runs_against_three_decide_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_solved_is_solved_in_every_panel, set_up, tear_down),
         cmocka_unit_test_setup_teardown(wrong_settings_are_refused, set_up, tear_down),

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -214,6 +215,27 @@ static void metrics_line(struct line *l, const struct opc_epoch_row *r, int memb
     cell(l, "actor_loss", r->updates ? r->agent.actor_loss : none);
     cell(l, "alpha", r->updates ? r->agent.alpha : none);
     cell(l, "entropy", r->updates ? r->agent.entropy : none);
+}
+
+bool opc_record_is_column(const char *name, int members, char nearest[64])
+{
+    const struct opc_epoch_row row = {0};
+    struct line l = {.head = true};
+    int least = INT_MAX;
+    bool found = false;
+    nearest[0] = '\0';
+    metrics_line(&l, &row, members);
+    const char *at = opc_text_get(&l.text);
+    for (size_t n; *at && !found; at += n + (at[n] == ',')) {
+        char column[64];
+        n = strcspn(at, ",");
+        snprintf(column, sizeof column, "%.*s", (int)n, at);
+        found = strcmp(column, name) == 0;
+        if (opc_nearer(name, column, &least))
+            memcpy(nearest, column, sizeof column);
+    }
+    opc_text_free(&l.text);
+    return found;
 }
 
 static void timing_line(struct line *l, int epoch, const double seconds[OPC_PHASES], double total)

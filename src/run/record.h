@@ -61,6 +61,10 @@ int opc_record_epoch(struct opc_record *, const struct opc_epoch_row *, struct o
 int opc_record_timing(struct opc_record *, int epoch, const double seconds[OPC_PHASES],
                       double total, struct opc_err *err);
 
+/* Does metrics.csv have such a column, with so many members? nearest: what is most like it, or "".
+ */
+bool opc_record_is_column(const char *name, int members, char nearest[64]);
+
 /* status.json: state is a word for other programs, why a sentence or NULL. */
 int opc_record_status(struct opc_record *, const char *state, const char *why,
                       const struct opc_progress *, struct opc_err *err);

@@ -15,7 +15,9 @@ struct opc_learning {
     const char **line, **label; /* [lines] as in struct opc_curve_group */
     int *n;                     /* [lines][panels] runs */
     double **end;               /* [lines][panels][n] what each ends with, in order */
-    int *count;                 /* [2][panels] scratch: how many runs of two lines are looked at */
+    /* Scratch, of two sides that are compared; tasks: the larger of lines and panels. */
+    int tasks, *count;     /* [2][tasks] */
+    const double **column; /* [2][tasks] */
     uint64_t seed;
 };
 
@@ -28,7 +30,8 @@ int opc_learning_find(const struct opc_learning *, const char *line); /* -1: the
 /* The list under figure.claims, NULL when there is none:
  *
  *   - {text: "...", better: corrected, worse: learned, panel: "bullet:*"}
- *   - {text: "...", solves: corrected, level: 990} */
+ *   - {text: "...", solves: corrected, level: 990}
+ *   - {text: "...", above: "[10]", below: "[1]"}      two panels, by name, line by line */
 int opc_learning_claims_check(const struct opc_yaml *list, struct opc_err *err);
 int opc_learning_claims(const struct opc_learning *, const struct opc_yaml *list,
                         struct opc_exhibit *, struct opc_err *err);

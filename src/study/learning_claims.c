@@ -11,7 +11,7 @@ enum { FEWEST = 3 };                /* runs in a panel of which anything is clai
 static const double CHANCE = 0.025; /* of an error of either side: what is outside of 95 % */
 
 struct claim {
-    const char *text, *better, *worse, *solves, *panel;
+    const char *text, *better, *worse, *solves, *panel, *above, *below;
     double level;
 };
 
@@ -49,7 +49,8 @@ static int read_word(const struct opc_yaml *map, const char *key, const char **o
 
 static int read_claim(const struct opc_yaml *map, struct claim *c, struct opc_err *err)
 {
-    static const char *const KEYS[] = {"text", "better", "worse", "solves", "panel", "level", NULL};
+    static const char *const KEYS[] = {"text",  "better", "worse", "solves", "panel",
+                                       "level", "above",  "below", NULL};
     const char *level = NULL;
     int code = opc_learning_keys(map, "a claim", KEYS, err);
     if (!code)
@@ -63,14 +64,21 @@ static int read_claim(const struct opc_yaml *map, struct claim *c, struct opc_er
     if (!code)
         code = read_word(map, "panel", &c->panel, err);
     if (!code)
+        code = read_word(map, "above", &c->above, err);
+    if (!code)
+        code = read_word(map, "below", &c->below, err);
+    if (!code)
         code = read_word(map, "level", &level, err);
     if (code)
         return code;
-    const bool compares = c->text && c->better && c->worse && !c->solves && !level;
-    const bool solves = c->text && c->solves && level && !c->better && !c->worse;
-    if (!compares && !solves)
+    const bool lines = c->better || c->worse, solves = c->solves || level;
+    const bool panels = c->above || c->below;
+    const bool whole = (!lines || (c->better && c->worse)) && (!solves || (c->solves && level)) &&
+                       (!panels || (c->above && c->below && !c->panel));
+    if (!c->text || !whole || lines + solves + panels != 1)
         return opc_fail(err, OPC_EUSER,
-                        "line %d: a claim has text, better and worse, or text, solves and level",
+                        "line %d: a claim has text and better, worse; or solves, level; or above, "
+                        "below",
                         map->line);
     if (solves && !(opc_parse_real(level, &c->level) && isfinite(c->level)))
         return opc_fail(err, OPC_EUSER, "line %d: level = %s is no number", map->line, level);
@@ -107,7 +115,7 @@ struct opc_scores opc_learning_scores(const struct opc_learning *l, int line, co
                                       int side)
 {
     const size_t at = (size_t)line * (size_t)l->panels;
-    int *count = l->count + (size_t)side * (size_t)l->panels;
+    int *count = l->count + (size_t)side * (size_t)l->tasks;
     for (int p = 0; p < l->panels; p++)
         count[p] = is_meant(l, p, panel) ? l->n[at + (size_t)p] : 0;
     return (struct opc_scores){l->panels, count, (const double *const *)(l->end + at)};
@@ -130,34 +138,35 @@ static double chance_above(int n, int m)
     return exp(lgamma(n + 1.0) + lgamma(m + 1.0) - lgamma(n + m + 1.0));
 }
 
-static int judge_better(const struct opc_learning *l, const struct claim *c, int number,
-                        struct opc_exhibit *x, struct opc_err *err)
+/* Two sides of a claim, task by task: panel by panel, or line by line. */
+struct duel {
+    struct opc_scores a, b;
+    const char *name[2], *task;
+};
+
+static int judge_duel(const struct opc_learning *l, const struct claim *c, int number,
+                      const struct duel *d, struct opc_exhibit *x, struct opc_err *err)
 {
-    if (!is_there(l, c, c->better, x) || !is_there(l, c, c->worse, x))
-        return OPC_OK;
-    const int better = opc_learning_find(l, c->better), worse = opc_learning_find(l, c->worse);
-    struct opc_scores a = opc_learning_scores(l, better, c->panel, 0);
-    struct opc_scores b = opc_learning_scores(l, worse, c->panel, 1);
     struct opc_rng rng = opc_rng_stream(l->seed, OPC_USE_STUDY, 3, (uint32_t)number);
     struct opc_interval p;
-    int fewest = INT_MAX, panels = 0, runs[2] = {0, 0};
+    int fewest = INT_MAX, tasks = 0, runs[2] = {0, 0};
     double chance = 1;
-    for (int i = 0; i < l->panels; i++)
-        if (a.n[i] && b.n[i]) {
-            const int least = a.n[i] < b.n[i] ? a.n[i] : b.n[i];
+    for (int i = 0; i < d->a.tasks; i++)
+        if (d->a.n[i] && d->b.n[i]) {
+            const int least = d->a.n[i] < d->b.n[i] ? d->a.n[i] : d->b.n[i];
             fewest = least < fewest ? least : fewest;
-            runs[0] += a.n[i];
-            runs[1] += b.n[i];
-            chance *= chance_above(a.n[i], b.n[i]);
-            panels++;
+            runs[0] += d->a.n[i];
+            runs[1] += d->b.n[i];
+            chance *= chance_above(d->a.n[i], d->b.n[i]);
+            tasks++;
         }
-    if (panels == 0) {
-        opc_exhibit_claim(x, OPC_UNDECIDED, c->text, "No panel%s%s has runs of both %s and %s.",
-                          c->panel ? " like " : "", c->panel ? c->panel : "", l->label[better],
-                          l->label[worse]);
+    if (tasks == 0) {
+        opc_exhibit_claim(x, OPC_UNDECIDED, c->text, "No %s%s%s has runs of both %s and %s.",
+                          d->task, c->panel ? " like " : "", c->panel ? c->panel : "", d->name[0],
+                          d->name[1]);
         return OPC_OK;
     }
-    const int code = opc_improvement(&a, &b, 0, &rng, &p, err);
+    const int code = opc_improvement(&d->a, &d->b, 0, &rng, &p, err);
     if (code)
         return code;
     char few[128] = "";
@@ -173,10 +182,57 @@ static int judge_better(const struct opc_learning *l, const struct claim *c, int
                                                     : OPC_UNDECIDED;
     opc_exhibit_claim(x, verdict, c->text,
                       "P(%s > %s) = %.2f, 95 %% interval [%.2f, %.2f], over %d and %d runs in %d "
-                      "panel%s%s.",
-                      l->label[better], l->label[worse], p.middle, p.low, p.high, runs[0], runs[1],
-                      panels, panels == 1 ? "" : "s", few);
+                      "%s%s%s.",
+                      d->name[0], d->name[1], p.middle, p.low, p.high, runs[0], runs[1], tasks,
+                      d->task, tasks == 1 ? "" : "s", few);
     return OPC_OK;
+}
+
+static int judge_lines(const struct opc_learning *l, const struct claim *c, int number,
+                       struct opc_exhibit *x, struct opc_err *err)
+{
+    if (!is_there(l, c, c->better, x) || !is_there(l, c, c->worse, x))
+        return OPC_OK;
+    const int better = opc_learning_find(l, c->better), worse = opc_learning_find(l, c->worse);
+    const struct duel d = {
+        .a = opc_learning_scores(l, better, c->panel, 0),
+        .b = opc_learning_scores(l, worse, c->panel, 1),
+        .name = {l->label[better], l->label[worse]},
+        .task = "panel",
+    };
+    return judge_duel(l, c, number, &d, x, err);
+}
+
+/* The runs of every line in one panel. */
+static int scores_of_panel(const struct opc_learning *l, const char *name, int side,
+                           struct opc_scores *out)
+{
+    int panel = 0;
+    while (panel < l->panels && strcmp(name, l->curves->panel[panel]) != 0)
+        panel++;
+    int *count = l->count + (size_t)side * (size_t)l->tasks;
+    const double **end = l->column + (size_t)side * (size_t)l->tasks;
+    for (int i = 0; i < l->lines; i++) {
+        const size_t at = (size_t)i * (size_t)l->panels + (size_t)panel;
+        count[i] = panel < l->panels ? l->n[at] : 0;
+        end[i] = panel < l->panels ? l->end[at] : NULL;
+    }
+    *out = (struct opc_scores){l->lines, count, end};
+    return panel;
+}
+
+static int judge_panels(const struct opc_learning *l, const struct claim *c, int number,
+                        struct opc_exhibit *x, struct opc_err *err)
+{
+    struct duel d = {.name = {c->above, c->below}, .task = "line"};
+    const char *const name[2] = {c->above, c->below};
+    struct opc_scores *const scores[2] = {&d.a, &d.b};
+    for (int side = 0; side < 2; side++) {
+        const int panel = scores_of_panel(l, name[side], side, scores[side]);
+        if (panel < l->panels)
+            d.name[side] = l->curves->title[panel];
+    }
+    return judge_duel(l, c, number, &d, x, err);
 }
 
 /* What is solved is solved in every panel, so the one with the lowest share of runs decides. */
@@ -233,8 +289,10 @@ int opc_learning_claims(const struct opc_learning *l, const struct opc_yaml *lis
         code = read_claim(map, &c, err);
         if (!code && c.solves)
             judge_solves(l, &c, x);
+        else if (!code && c.above)
+            code = judge_panels(l, &c, number, x, err);
         else if (!code)
-            code = judge_better(l, &c, number, x, err);
+            code = judge_lines(l, &c, number, x, err);
         number++;
     }
     return code;

@@ -11,6 +11,7 @@
  */
 #include "opc/config.h"
 #include "opc/mem.h"
+#include "run/record.h"
 #include "study/analysis.h"
 #include "study/curves_draw.h"
 #include "study/learning.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS = 8 };
+enum { KEYS = 8, MOST_MEMBERS = 32 };
 /* Bootstrap streams: which epoch is used for what. Curves use 100 + group. */
 enum { FOR_ENDS = 1, FOR_IMPROVEMENT = 2, FOR_CURVES = 100 };
 
@@ -90,6 +91,15 @@ static int read_band(struct look *look, struct opc_err *err)
                     band);
 }
 
+static int check_column(const char *key, const char *name, struct opc_err *err)
+{
+    char meant[64];
+    if (opc_record_is_column(name, MOST_MEMBERS, meant))
+        return OPC_OK;
+    return opc_fail(err, OPC_EUSER, "curve.%s: metrics.csv has no column '%s'%s%s%s", key, name,
+                    *meant ? "; did you mean '" : "", meant, *meant ? "'?" : "");
+}
+
 static int read_look(const struct opc_yaml *figure, struct look *look, struct opc_err *err)
 {
     static const char *const NAMES[] = {"panel", "line", "curve", "claims", NULL};
@@ -99,6 +109,10 @@ static int read_look(const struct opc_yaml *figure, struct look *look, struct op
         code = opc_fail(err, OPC_EUSER, "line %d: curve is a map like {smooth: 5}", curve->line);
     if (!code)
         code = opc_analysis_fill(&section, curve, &look->curve, err);
+    if (!code)
+        code = check_column("of", look->curve.of, err);
+    if (!code)
+        code = check_column("over", look->curve.over, err);
     if (!code)
         code = read_band(look, err);
     if (!code)
@@ -154,6 +168,7 @@ static void free_learning(struct opc_learning *l)
     opc_free(l->end);
     opc_free(l->n);
     opc_free(l->count);
+    opc_free(l->column);
     opc_free(l->line);
     opc_free(l->label);
     opc_curves_free(l->curves);
@@ -169,8 +184,10 @@ static int make_learning(struct opc_curves *c, uint64_t seed, struct opc_learnin
     l.label = opc_alloc((size_t)c->groups, sizeof *l.label);
     l.n = opc_alloc(most, sizeof *l.n);
     l.end = opc_alloc(most, sizeof *l.end);
-    l.count = opc_alloc(2 * panels, sizeof *l.count);
-    bool whole = l.line && l.label && l.n && l.end && l.count;
+    l.tasks = c->groups > c->panels ? c->groups : c->panels;
+    l.count = opc_alloc(2 * (size_t)l.tasks, sizeof *l.count);
+    l.column = opc_alloc(2 * (size_t)l.tasks, sizeof *l.column);
+    bool whole = l.line && l.label && l.n && l.end && l.count && l.column;
     for (int g = 0; g < c->groups && whole; g++) {
         int line = opc_learning_find(&l, c->group[g].line);
         if (line < 0) {
@@ -296,7 +313,7 @@ static int tabulate_improvement(const struct opc_learning *l, struct opc_table *
                 int runs[2] = {0, 0};
                 for (int q = 0; q < l->panels; q++)
                     if ((p < l->panels && q != p) || !a.n[q] || !b.n[q])
-                        l->count[q] = l->count[l->panels + q] = 0;
+                        l->count[q] = l->count[l->tasks + q] = 0;
                     else
                         runs[0] += a.n[q], runs[1] += b.n[q];
                 if (runs[0] == 0)
