@@ -31,7 +31,10 @@ cmp "$work/pages" "$work/document" || {
 count=0
 for file in $(find "$SRC/experiments" -name '*.yaml' | sort); do
     case $file in */common.yaml | */experiments/ilc/*) continue ;; esac
-    varied=$(sed -n '/^vary:/,/^[a-z]/s/^  \([a-z_.]*\): \[\{0,1\}\([^],.]*\).*/\1=\2/p' "$file")
+    varied=$(sed -n '/^vary:/,/^[a-z]/{
+        s/^  \([a-z_.]*\): \[\(\[[^]]*\]\).*/\1=\2/p
+        s/^  \([a-z_.]*\): \[\{0,1\}\([^],.[][^],.]*\).*/\1=\2/p
+    }' "$file" | tr -d ' ') # the first value of each, which may be a list itself
     # shellcheck disable=SC2086 # one word for each setting
     "$OPC" config "$file" $varied >"$work/one.yaml"
     "$OPC" config "$work/one.yaml" >"$work/two.yaml"
