@@ -8,7 +8,6 @@
 #include "test.h"
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <sys/file.h>
 
 /* ---- what the tests share -------------------------------------------------------------------- */

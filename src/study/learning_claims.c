@@ -203,13 +203,9 @@ static int judge_lines(const struct opc_learning *l, const struct claim *c, int 
     return judge_duel(l, c, number, &d, x, err);
 }
 
-/* The runs of every line in one panel. */
-static int scores_of_panel(const struct opc_learning *l, const char *name, int side,
-                           struct opc_scores *out)
+/* The runs of every line in one panel: none where nothing has run in it yet. */
+static struct opc_scores scores_of_panel(const struct opc_learning *l, int panel, int side)
 {
-    int panel = 0;
-    while (panel < l->panels && strcmp(name, l->curves->panel[panel]) != 0)
-        panel++;
     int *count = l->count + (size_t)side * (size_t)l->tasks;
     const double **end = l->column + (size_t)side * (size_t)l->tasks;
     for (int i = 0; i < l->lines; i++) {
@@ -217,18 +213,19 @@ static int scores_of_panel(const struct opc_learning *l, const char *name, int s
         count[i] = panel < l->panels ? l->n[at] : 0;
         end[i] = panel < l->panels ? l->end[at] : NULL;
     }
-    *out = (struct opc_scores){l->lines, count, end};
-    return panel;
+    return (struct opc_scores){l->lines, count, end};
 }
 
 static int judge_panels(const struct opc_learning *l, const struct claim *c, int number,
                         struct opc_exhibit *x, struct opc_err *err)
 {
     struct duel d = {.name = {c->above, c->below}, .task = "line"};
-    const char *const name[2] = {c->above, c->below};
     struct opc_scores *const scores[2] = {&d.a, &d.b};
     for (int side = 0; side < 2; side++) {
-        const int panel = scores_of_panel(l, name[side], side, scores[side]);
+        int panel = 0;
+        while (panel < l->panels && strcmp(d.name[side], l->curves->panel[panel]) != 0)
+            panel++;
+        *scores[side] = scores_of_panel(l, panel, side);
         if (panel < l->panels)
             d.name[side] = l->curves->title[panel];
     }

@@ -11,6 +11,7 @@
  */
 #include "opc/config.h"
 #include "opc/mem.h"
+#include "opc/predictor.h"
 #include "run/record.h"
 #include "study/analysis.h"
 #include "study/curves_draw.h"
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS = 8, MOST_MEMBERS = 32 };
+enum { KEYS = 8 };
 /* Bootstrap streams: which epoch is used for what. Curves use 100 + group. */
 enum { FOR_ENDS = 1, FOR_IMPROVEMENT = 2, FOR_CURVES = 100 };
 
@@ -94,7 +95,7 @@ static int read_band(struct look *look, struct opc_err *err)
 static int check_column(const char *key, const char *name, struct opc_err *err)
 {
     char meant[64];
-    if (opc_record_is_column(name, MOST_MEMBERS, meant))
+    if (opc_record_is_column(name, OPC_MEMBERS, meant))
         return OPC_OK;
     return opc_fail(err, OPC_EUSER, "curve.%s: metrics.csv has no column '%s'%s%s%s", key, name,
                     *meant ? "; did you mean '" : "", meant, *meant ? "'?" : "");
