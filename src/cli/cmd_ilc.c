@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* opc ilc - norm-optimal iterative learning control. */
+#include "base/file.h"
 #include "cli/command.h"
 #include "opc/mem.h"
 #include "study/analysis.h"
@@ -157,6 +158,8 @@ static int run(int argc, char **argv, struct opc_err *err)
     code = read_file(argv[first], &config, err);
     for (int i = first + 1; i < argc && !code; i++)
         code = assign(argv[i], &config, err);
+    if (!code && *given.out) /* a bad DIR is said before the work, not after it */
+        code = opc_make_directories(given.out, err);
     if (!code)
         code = opc_pool_create(given.threads, &pool, err);
     if (code)

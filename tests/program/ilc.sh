@@ -44,6 +44,10 @@ expect 2 "ilc has no setting 'zzzzzzzz'; 'opc config ilc' lists them" \
 expect 2 'name a file first: opc ilc FILE.yaml' "$OPC" ilc
 expect 2 'name a file first' "$OPC" ilc iterations=3
 expect 1 'nowhere.yaml' "$OPC" ilc nowhere.yaml
+: >file # said before the trials: no table of them
+expect 1 '^opc: ilc: cannot make directory file: .*part of the path is a file' \
+    "$OPC" ilc "$examples/linear.yaml" --out file/below
+! grep -q RMS "$work/said" || wrong 'the trials were run first' "$OPC" ilc --out file/below
 printf 'ilc:\n  form: linear\n  weight_acton: [1]\n' >typo.yaml
 expect 2 "typo.yaml: line 3: ilc has no setting 'weight_acton'; did you mean 'weight_action'?" \
     "$OPC" ilc typo.yaml
