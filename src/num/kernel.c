@@ -2,6 +2,8 @@
 /* One source for all instruction sets: cmake compiles it with -DOPC_ISA=avx2 and so on. Nothing
  * here may be called before backend.c has asked the processor. */
 #include "num/kernel.h"
+#include "num/simd.h"
+#include "num/simd_math.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,81 +12,6 @@
 #define PASTE(a, b) PASTE_(a, b)
 #define QUOTE_(a) #a
 #define QUOTE(a) QUOTE_(a)
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 32")
-
-/* ---- the vector of this instruction set ---------------------------------------------------- */
-
-/* VW floats in a vector. WIDE: vectors beside each other in the big tile, so that 6 x WIDE sums,
- * WIDE inputs and one weight fit the registers. */
-#if defined(__AVX512F__)
-#include <immintrin.h>
-enum { VW = 16, WIDE = 2, FUSED = 1 };
-#elif defined(__AVX2__) && defined(__FMA__)
-#include <immintrin.h>
-enum { VW = 8, WIDE = 2, FUSED = 1 };
-#elif defined(__AVX__)
-#include <immintrin.h>
-enum { VW = 8, WIDE = 2, FUSED = 0 };
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-enum { VW = 4, WIDE = 4, FUSED = 1 };
-#else
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-enum { VW = 4, WIDE = 2, FUSED = 0 };
-#endif
-
-typedef float V __attribute__((vector_size(VW * 4), aligned(4)));
-typedef int32_t VI __attribute__((vector_size(VW * 4), aligned(4)));
-typedef uint32_t VU __attribute__((vector_size(VW * 4), aligned(4)));
-typedef float V8 __attribute__((vector_size(32), aligned(4)));
-
-enum { PANEL = OPC_PANEL, NV = PANEL / VW }; /* NV vectors make one panel row */
-
-INLINE V splat(float f)
-{
-#if defined(__AVX512F__)
-    return (V)_mm512_set1_ps(f);
-#elif defined(__AVX__)
-    return (V)_mm256_set1_ps(f);
-#elif defined(__SSE2__)
-    return (V)_mm_set1_ps(f);
-#elif defined(__aarch64__)
-    return (V)vdupq_n_f32(f);
-#else
-    V v = {0};
-    UNROLL
-    for (int i = 0; i < VW; i++)
-        v[i] = f;
-    return v;
-#endif
-}
-
-/* a * b + c: written out, because under -ffp-contract=off the compiler fuses nothing. */
-INLINE V fma_(V a, V b, V c)
-{
-#if defined(__AVX512F__)
-    return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif defined(__AVX2__) && defined(__FMA__)
-    return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#elif defined(__aarch64__)
-    return (V)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
-#else
-    return a * b + c;
-#endif
-}
-
-INLINE V load(const float *p)
-{
-    return *(const V *)p;
-}
-
-INLINE void store(float *p, V v)
-{
-    *(V *)p = v;
-}
 
 /* By value and out of line: taking the address of a sum would move it out of its register. */
 static __attribute__((noinline)) void store_some(float *p, V v, int n)
@@ -93,139 +20,7 @@ static __attribute__((noinline)) void store_some(float *p, V v, int n)
         memcpy(p, &v, (size_t)n * sizeof *p);
 }
 
-INLINE V pick(VI mask, V yes, V no)
-{
-    return (V)((mask & (VI)yes) | (~mask & (VI)no));
-}
-
-/* b where either is NaN, as x86 has it. */
-INLINE V smaller(V a, V b)
-{
-#if defined(__AVX512F__)
-    return (V)_mm512_min_ps((__m512)a, (__m512)b);
-#elif defined(__AVX__)
-    return (V)_mm256_min_ps((__m256)a, (__m256)b);
-#elif defined(__SSE2__)
-    return (V)_mm_min_ps((__m128)a, (__m128)b);
-#else
-    return pick(a < b, a, b);
-#endif
-}
-
-INLINE V larger(V a, V b)
-{
-#if defined(__AVX512F__)
-    return (V)_mm512_max_ps((__m512)a, (__m512)b);
-#elif defined(__AVX__)
-    return (V)_mm256_max_ps((__m256)a, (__m256)b);
-#elif defined(__SSE2__)
-    return (V)_mm_max_ps((__m128)a, (__m128)b);
-#else
-    return pick(a > b, a, b);
-#endif
-}
-
-INLINE V magnitude(V x)
-{
-    return (V)((VI)x & 0x7fffffff);
-}
-
-/* ---- exp, log and their family -------------------------------------------------------------
- * Range reduction, then a minimax polynomial (Remez, relative error below 5e-9, so rounding
- * dominates). NaN in gives NaN out. */
-
-/* e^r for |r| <= ln(2) / 2 after x = k ln 2 + r; k comes back for the caller to scale by 2^k. */
-INLINE V exp_part(V x, VI *k)
-{
-    const V magic = splat(0x1.8p23f); /* adding it rounds to a whole number in the low bits */
-    V t = fma_(x, splat(0x1.715476p+0f), magic);
-    *k = (VI)t - (VI)magic;
-    V n = t - magic;
-    V r = fma_(n, splat(-0.693359375f), x); /* ln 2 in two parts; the first is exact in 9 bits */
-    r = fma_(n, splat(0x1.bd0106p-13f), r);
-    V p = fma_(splat(0x1.6a2314p-10f), r, splat(0x1.123aaep-7f));
-    p = fma_(p, r, splat(0x1.5558f6p-5f));
-    p = fma_(p, r, splat(0x1.555490p-3f));
-    p = fma_(p, r, splat(0x1.fffffcp-2f));
-    p = fma_(p, r, splat(1.0f));
-    return fma_(p, r, splat(1.0f));
-}
-
-/* For arguments that cannot leave [-87, 88]: one scaling, no denormals. */
-INLINE V exp_small(V x)
-{
-    VI k;
-    V p = exp_part(x, &k);
-    return (V)((VI)p + (k << 23));
-}
-
-INLINE V exp_(V x)
-{
-    /* Two half steps of scaling reach denormal results and the last binade. */
-    V inside = larger(smaller(x, splat(89.0f)), splat(-105.0f));
-    VI k;
-    V p = exp_part(inside, &k);
-    VI half = k >> 1;
-    V scaled = p * (V)((half + 127) << 23) * (V)((k - half + 127) << 23);
-    return pick(x == x, scaled, x);
-}
-
-INLINE V log_(V x)
-{
-    /* x = 2^k m with m in [sqrt(1/2), sqrt(2)); denormals are scaled up first. */
-    VI tiny = x < 0x1p-126f;
-    V y = pick(tiny, x * 0x1p24f, x);
-    VU bits = (VU)y - 0x3f3504f3; /* unsigned: wraps for x < 0, whose result is dropped below */
-    VI k = ((VI)bits >> 23) - (tiny & 24);
-    V m = (V)((bits & 0x007fffff) + 0x3f3504f3);
-    V f = m - 1.0f, s = f / (f + 2.0f), z = s * s;
-    V r = fma_(splat(0x1.e340c0p-3f), z, splat(0x1.2436fep-2f));
-    r = fma_(r, z, splat(0x1.999a82p-2f));
-    r = fma_(r, z, splat(0x1.555554p-1f)) * z;
-    V half = 0.5f * f * f;
-#if defined(__AVX512F__)
-    V n = (V)_mm512_cvtepi32_ps((__m512i)k);
-#else
-    V n = __builtin_convertvector(k, V);
-#endif
-    V low = fma_(s, half + r, n * splat(-0x1.bd0106p-13f));
-    V value = fma_(n, splat(0.693359375f), f - (half - low));
-    value = pick(x == splat(INFINITY), x, value);
-    value = pick(x == 0.0f, splat(-INFINITY), value);
-    return pick((x < 0.0f) | (x != x), splat(NAN), value);
-}
-
-INLINE V sigmoid_(V x)
-{
-    /* From e^-|x|, which cannot overflow, so both tails keep their relative precision. */
-    V e = exp_(-magnitude(x));
-    V value = pick(x < 0.0f, e, splat(1.0f)) / (1.0f + e);
-    return pick(x == x, value, x);
-}
-
-INLINE V tanh_(V x)
-{
-    V a = magnitude(x), z = x * x;
-    V p = fma_(splat(0x1.1974f4p-9f), z, splat(-0x1.0c1f8ep-7f));
-    p = fma_(p, z, splat(0x1.639484p-6f));
-    p = fma_(p, z, splat(-0x1.b9ef76p-5f));
-    p = fma_(p, z, splat(0x1.11106cp-3f));
-    p = fma_(p, z, splat(-0x1.555554p-2f));
-    V near = fma_(p * z, x, x);
-    V far = 1.0f - 2.0f / (exp_small(smaller(2.0f * a, splat(40.0f))) + 1.0f);
-    V value = pick(a < 0.625f, near, far);
-    value = (V)((VI)value | ((VI)x & (VI)splat(-0.0f))); /* for far, and for -0 */
-    return pick(x == x, value, x);
-}
-
-INLINE V softplus_(V x)
-{
-    /* max(x, 0) + log(1 + e), e = e^-|x|; what 1 + e rounds away is given back to first order. */
-    V e = exp_(-magnitude(x));
-    V u = 1.0f + e;
-    V value = larger(x, splat(0.0f)) + (log_(u) + (e - (u - 1.0f)) / u);
-    return pick(x == x, value, x);
-}
+/* ---- functions of every element -------------------------------------------------------------- */
 
 #define ELEMENTWISE(name, fn)                                                                      \
     static void name(size_t n, const float *x, float *y)                                           \

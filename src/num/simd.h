@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* num/simd.h - the vector of the instruction set a file is compiled for, and what is done with it.
+ *
+ * For kernel.c alone, which is compiled once per instruction set: the names are as short as those
+ * of operators. */
+#ifndef OPC_NUM_SIMD_H
+#define OPC_NUM_SIMD_H
+
+#include "num/kernel.h"
+
+#include <stdint.h>
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 32")
+
+/* VW floats in a vector. WIDE: vectors beside each other in the big tile, so that 6 x WIDE sums,
+ * WIDE inputs and one weight fit the registers. */
+#if defined(__AVX512F__)
+#include <immintrin.h>
+enum { VW = 16, WIDE = 2, FUSED = 1 };
+#elif defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+enum { VW = 8, WIDE = 2, FUSED = 1 };
+#elif defined(__AVX__)
+#include <immintrin.h>
+enum { VW = 8, WIDE = 2, FUSED = 0 };
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+enum { VW = 4, WIDE = 4, FUSED = 1 };
+#else
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+enum { VW = 4, WIDE = 2, FUSED = 0 };
+#endif
+
+typedef float V __attribute__((vector_size(VW * 4), aligned(4)));
+typedef int32_t VI __attribute__((vector_size(VW * 4), aligned(4)));
+typedef uint32_t VU __attribute__((vector_size(VW * 4), aligned(4)));
+typedef float V8 __attribute__((vector_size(32), aligned(4)));
+
+enum { PANEL = OPC_PANEL, NV = PANEL / VW }; /* NV vectors make one panel row */
+
+INLINE V splat(float f)
+{
+#if defined(__AVX512F__)
+    return (V)_mm512_set1_ps(f);
+#elif defined(__AVX__)
+    return (V)_mm256_set1_ps(f);
+#elif defined(__SSE2__)
+    return (V)_mm_set1_ps(f);
+#elif defined(__aarch64__)
+    return (V)vdupq_n_f32(f);
+#else
+    V v = {0};
+    UNROLL
+    for (int i = 0; i < VW; i++)
+        v[i] = f;
+    return v;
+#endif
+}
+
+/* a * b + c: written out, because under -ffp-contract=off the compiler fuses nothing. */
+INLINE V fma_(V a, V b, V c)
+{
+#if defined(__AVX512F__)
+    return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__AVX2__) && defined(__FMA__)
+    return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__aarch64__)
+    return (V)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+    return a * b + c;
+#endif
+}
+
+INLINE V load(const float *p)
+{
+    return *(const V *)p;
+}
+
+INLINE void store(float *p, V v)
+{
+    *(V *)p = v;
+}
+
+INLINE V pick(VI mask, V yes, V no)
+{
+    return (V)((mask & (VI)yes) | (~mask & (VI)no));
+}
+
+/* b where either is NaN, as x86 has it. */
+INLINE V smaller(V a, V b)
+{
+#if defined(__AVX512F__)
+    return (V)_mm512_min_ps((__m512)a, (__m512)b);
+#elif defined(__AVX__)
+    return (V)_mm256_min_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (V)_mm_min_ps((__m128)a, (__m128)b);
+#else
+    return pick(a < b, a, b);
+#endif
+}
+
+INLINE V larger(V a, V b)
+{
+#if defined(__AVX512F__)
+    return (V)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX__)
+    return (V)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (V)_mm_max_ps((__m128)a, (__m128)b);
+#else
+    return pick(a > b, a, b);
+#endif
+}
+
+INLINE V magnitude(V x)
+{
+    return (V)((VI)x & 0x7fffffff);
+}
+
+#endif
