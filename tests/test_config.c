@@ -241,8 +241,14 @@ static void the_hash_tells_settings_apart_but_not_epochs(void **state)
     struct opc_err err;
     assert_ok(opc_config_create(&config, &err), &err);
     const uint32_t hash = opc_config_hash(&config->set);
+    /* As ever since the first runs. A new setting changes it, unless config.c says which of its
+     * values stands for how it was; without that, nobody can resume an older run. */
+    assert_int_equal(hash, 0xad4fa9f7);
     set(config, "train.epochs=12345");
     assert_int_equal(opc_config_hash(&config->set), hash);
+    set(config, "train.rounds=2");
+    assert_int_not_equal(opc_config_hash(&config->set), hash);
+    set(config, "train.rounds=1");
     set(config, "sac.rate=3.0000001e-4");
     assert_int_not_equal(opc_config_hash(&config->set), hash);
     opc_config_destroy(config);
@@ -262,6 +268,11 @@ static void settings_that_do_not_fit_each_other_are_refused(void **state)
         {"data.real_ratio=1", "", "data.real_ratio = 1 leaves no room"},
         {"train.fit_first=true", "train.random_steps=0", "raise train.random_steps"},
         {"train.updates_per_step=0", "", "below one gradient step"},
+        {"train.rounds=2", "train.improve_every=1",
+         "simulate_every and train.improve_every must be"},
+        {"train.rounds=30", "opc.rollouts=20", "train.rounds = 30 is more than the 20 rollouts"},
+        {"train.rounds=30", "opc.transitions=20", "more than the 20 imagined steps"},
+        {"train.rounds=30", "train.updates_per_step=0.02", "more than the 20 gradient steps"},
         {"train.epochs=1000000", "train.steps_per_epoch=10000000", "more than a run can record"},
     };
     for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {

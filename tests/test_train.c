@@ -112,6 +112,44 @@ static void the_papers_loop_does_everything_once_an_epoch(void **state)
     assert_true(metric(dir, "learned_1") > 0 && metric(dir, "corrected_1") > 0);
 }
 
+/* Whether two runs imagined the same in their first epoch, to the bit. */
+static bool imagined_alike(const char *dir, const char *other)
+{
+    enum { HEAD = 48 }; /* of a file of a checkpoint: it names the settings */
+    const char *const of[2] = {dir, other};
+    char path[OPC_PATH], *text[2];
+    size_t size[2];
+    struct opc_err err;
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/checkpoints/imagined-000001.opc", of[i]);
+        assert_ok(opc_file_read(path, 1000000, &text[i], &size[i], &err), &err);
+        assert_true(size[i] > HEAD);
+    }
+    const bool alike =
+        size[0] == size[1] && memcmp(text[0] + HEAD, text[1] + HEAD, size[0] - HEAD) == 0;
+    opc_free(text[0]);
+    opc_free(text[1]);
+    return alike;
+}
+
+static void rounds_share_the_work_and_each_imagines_with_the_policy_so_far(void **state)
+{
+    char once[OPC_PATH], rounds[OPC_PATH];
+    for (int still = 0; still < 2; still++) {
+        const char *rate = still ? "sac.rate=1e-30" : "sac.rate=3e-4";
+        snprintf(once, sizeof once, "%s/once-%d", (const char *)*state, still);
+        snprintf(rounds, sizeof rounds, "%s/rounds-%d", (const char *)*state, still);
+        train_in(once, (const char *const[]){"train.epochs=1", "opc.rollouts=30", rate, NULL});
+        train_in(rounds, (const char *const[]){"train.epochs=1", "opc.rollouts=30", rate,
+                                               "train.rounds=4", NULL});
+        assert_true(metric(rounds, "fits") == 1);
+        assert_true(metric(rounds, "updates") == 20);
+        assert_true(metric(rounds, "rollouts") == 30);
+        /* Starts and noise are those of one round: only another policy makes a difference. */
+        assert_int_equal(imagined_alike(once, rounds), still);
+    }
+}
+
 static void the_original_loop_fits_before_and_improves_after_each_step(void **state)
 {
     char dir[OPC_PATH];
@@ -293,6 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_without_a_directory_trains_and_tells),
         WITH_DIR(the_papers_loop_does_everything_once_an_epoch),
+        WITH_DIR(rounds_share_the_work_and_each_imagines_with_the_policy_so_far),
         WITH_DIR(the_original_loop_fits_before_and_improves_after_each_step),
         WITH_DIR(replay_is_sac_without_a_model),
         WITH_DIR(no_update_comes_before_enough_is_recorded),

@@ -17,10 +17,12 @@ static int simulations_per_epoch(const struct opc_values *v)
     return v->train.steps_per_epoch / opc_every(v, v->train.simulate_every);
 }
 
-/* Most transitions of one simulation at horizon h. */
+/* Most transitions of one simulation, in all its rounds, at horizon h: the last rollout of a round
+ * may run over its share. */
 static double transitions_at(const struct opc_values *v, int h)
 {
-    return v->opc.rollouts ? (double)v->opc.rollouts * h : (double)v->opc.transitions + h - 1;
+    return v->opc.rollouts ? (double)v->opc.rollouts * h
+                           : (double)v->opc.transitions + (double)v->train.rounds * (h - 1);
 }
 
 static struct opc_imagined_shape imagined_shape(const struct opc_run *run)

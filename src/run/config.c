@@ -170,6 +170,13 @@ static size_t size_of(enum opc_kind kind)
     return 0;
 }
 
+/* Settings younger than runs that are to be resumed: at the value that stands for how it was before
+ * them, they do not count. */
+static bool is_as_before(const struct opc_field *f, const struct opc_values *v)
+{
+    return strcmp(f->name, "rounds") == 0 && v->train.rounds == 1;
+}
+
 uint32_t opc_config_hash(const struct opc_values *v)
 {
     struct opc_values copy = *v;
@@ -180,6 +187,8 @@ uint32_t opc_config_hash(const struct opc_values *v)
     for (int i = 0; i < OPC_PARTS; i++)
         for (int k = 0; k < part[i].section->n; k++) {
             const struct opc_field *f = &part[i].section->fields[k];
+            if (is_as_before(f, v))
+                continue;
             crc = opc_crc32c(crc, f->name, strlen(f->name) + 1);
             crc = opc_crc32c(crc, (const char *)part[i].values + f->offset, size_of(f->kind));
         }
@@ -218,6 +227,11 @@ int opc_config_get(const struct opc_config *c, const char *name, char **out, str
 }
 
 /* ---- what follows ---------------------------------------------------------------------------- */
+
+int opc_share(int all, int parts, int k)
+{
+    return (int)((int64_t)all * (k + 1) / parts - (int64_t)all * k / parts);
+}
 
 int opc_updates(const struct opc_values *v)
 {
@@ -292,6 +306,29 @@ static int check_horizon(const struct opc_values *v, struct opc_err *err)
                     "epochs e0 < e1 and horizons of at least 1");
 }
 
+static int check_rounds(const struct opc_values *v, struct opc_err *err)
+{
+    const struct opc_train_config *t = &v->train;
+    const int imagined = v->opc.rollouts ? v->opc.rollouts : v->opc.transitions;
+    const int updates = opc_updates(v);
+    if (t->rounds == 1)
+        return OPC_OK;
+    if (opc_every(v, t->simulate_every) != opc_every(v, t->improve_every))
+        return opc_fail(
+            err, OPC_EUSER,
+            "train.rounds = %d shares out what one improvement and one simulation make: "
+            "train.simulate_every and train.improve_every must be the same",
+            t->rounds);
+    if (t->rounds > updates || t->rounds > imagined)
+        return opc_fail(err, OPC_EUSER,
+                        "train.rounds = %d is more than the %d %s there are to share out",
+                        t->rounds, updates < imagined ? updates : imagined,
+                        updates < imagined    ? "gradient steps"
+                        : v->opc.rollouts > 0 ? "rollouts"
+                                              : "imagined steps");
+    return OPC_OK;
+}
+
 static int check_model(const struct opc_values *v, struct opc_err *err)
 {
     const struct opc_train_config *t = &v->train;
@@ -312,7 +349,8 @@ static int check_model(const struct opc_values *v, struct opc_err *err)
                         "train.fit_every = %d and train.simulate_every = %d: one must be a "
                         "multiple of the other",
                         t->fit_every, t->simulate_every);
-    return check_horizon(v, err);
+    const int code = check_rounds(v, err);
+    return code ? code : check_horizon(v, err);
 }
 
 int opc_config_check(const struct opc_config *c, struct opc_err *err)

@@ -22,6 +22,7 @@
     X(INT,    simulate_every,   "0",     0, 1e7, "real steps from one simulation of imagined rollouts to the next; 0: once an epoch") \
     X(INT,    improve_every,    "0",     0, 1e7, "real steps from one improvement of the policy to the next; 0: once an epoch") \
     X(REAL,   updates_per_step, "20",    0, 1e4, "gradient steps of the agent for each real step; an improvement makes this times improve_every") \
+    X(INT,    rounds,           "1",     1, 1e4, "an improvement is made in so many rounds, each with its share of the gradient steps, and of the imagined steps, simulated with the policy so far (the paper: 1)") \
     X(INT,    least_steps,      "0",     0, 1e8, "no gradient step of the agent before this many real steps are recorded") \
     X(BOOL,   fit_first,        "false", 0, 1,   "fit and simulate before the steps they are due with (original MBPO), not after them (the paper)") \
     X(BOOL,   reset_each_epoch, "true",  0, 1,   "cut the running episode at the end of an epoch (the paper); otherwise it runs on (original MBPO)")
@@ -146,6 +147,8 @@ static inline int opc_every(const struct opc_values *v, int every)
 }
 /* Gradient steps of one improvement. */
 int opc_updates(const struct opc_values *);
+/* What part k of `parts` gets of `all`: they differ by one at most, and together they are all. */
+int opc_share(int all, int parts, int k);
 /* H in an epoch, counted from 0. */
 int opc_horizon(const struct opc_values *, int epoch);
 int opc_horizon_most(const struct opc_values *);

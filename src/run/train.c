@@ -10,11 +10,12 @@
  *         evaluate   it, without exploration, on other environments
  *         save       a row of metrics.csv and a checkpoint
  *
- * That is the paper's order, once an epoch. With train.fit_first and improvements every step it is
- * the loop of the original MBPO: fit and simulate come before the steps they are due with, the
- * first time right after the random phase; the policy improves between any two steps; an episode
- * runs on across epochs, and counts as recorded only when it has ended. With opc.transition =
- * replay nothing is fitted or simulated and the policy learns from the past: that is SAC.
+ * That is the paper's order, once an epoch; with train.rounds, simulate and improve take turns.
+ * With train.fit_first and improvements every step it is the loop of the original MBPO: fit and
+ * simulate come before the steps they are due with, the first time right after the random phase;
+ * the policy improves between any two steps; an episode runs on across epochs, and counts as
+ * recorded only when it has ended. With opc.transition = replay nothing is fitted or simulated and
+ * the policy learns from the past: that is SAC.
  *
  * Whatever is random draws from a stream named by what it is for, so the loop keeps no generator,
  * and a run that was stopped anywhere can be brought back to the end of its last epoch. */
@@ -218,7 +219,8 @@ static void has_ended(void *ctx, int n, const float *s, const float *a, const fl
     opc_env_terminal(ctx, n, s, a, next, out);
 }
 
-static int simulate(struct opc_run *run, struct opc_err *err)
+/* Round k of train.rounds; the first comes with the fit, the others with the improvement. */
+static int simulate(struct opc_run *run, int k, struct opc_err *err)
 {
     const struct opc_values *v = run->set;
     const int horizon = opc_horizon(v, (int)run->now.epoch);
@@ -244,8 +246,8 @@ static int simulate(struct opc_run *run, struct opc_err *err)
         .terminal = has_ended,
         .terminal_ctx = run->play->env,
         .horizon = horizon,
-        .transitions = (size_t)v->opc.transitions,
-        .rollouts = v->opc.rollouts,
+        .transitions = (size_t)opc_share(v->opc.transitions, v->train.rounds, k),
+        .rollouts = opc_share(v->opc.rollouts, v->train.rounds, k),
         .start = (enum opc_start)v->opc.start,
         .reference_terminal = v->opc.reference_terminal,
         .elite_per_rollout = v->opc.elite,
@@ -284,7 +286,7 @@ static int model(struct opc_run *run, int t, struct opc_err *err)
             code = measure_errors(run, err);
     }
     if (!code && t % opc_every(v, v->train.simulate_every) == 0)
-        code = simulate(run, err);
+        code = simulate(run, 0, err);
     return code;
 }
 
@@ -312,14 +314,12 @@ static bool can_improve(const struct opc_run *run)
     return steps > 0 && steps >= run->set->train.least_steps;
 }
 
-static int improve(struct opc_run *run, struct opc_err *err)
+/* Gradient steps from number `done` to `end` of an improvement. */
+static int update(struct opc_run *run, int done, int end, struct opc_err *err)
 {
-    const int wanted = opc_updates(run->set);
-    if (!can_improve(run))
-        return OPC_OK;
-    enter(run, OPC_IMPROVE);
     int code = OPC_OK;
-    for (int done = 0, n; done < wanted && !code; done += n) {
+    enter(run, OPC_IMPROVE);
+    for (int n; done < end && !code; done += n) {
         struct opc_agent_report report = {0};
         const struct opc_feed feed = {
             .draw = opc_batch_draw,
@@ -330,14 +330,30 @@ static int improve(struct opc_run *run, struct opc_err *err)
             .stop = stop,
             .stop_ctx = run,
         };
-        n = wanted - done < UPDATES ? wanted - done : UPDATES;
+        n = end - done < UPDATES ? end - done : UPDATES;
         code = opc_agent_improve(run->agent, &feed, n, &report, err);
         if (!code) {
             note_updates(&run->row, n, &report);
             run->now.updates += n;
-            advance(run, (double)(done + n) / wanted);
+            advance(run, (double)(done + n) / opc_updates(run->set));
             code = stopped(run, err);
         }
+    }
+    return code;
+}
+
+static int improve(struct opc_run *run, struct opc_err *err)
+{
+    const int rounds = run->imagined ? run->set->train.rounds : 1;
+    int code = OPC_OK;
+    if (!can_improve(run))
+        return code;
+    for (int k = 0, done = 0, n; k < rounds && !code; k++, done += n) {
+        n = opc_share(opc_updates(run->set), rounds, k);
+        if (k > 0)
+            code = simulate(run, k, err);
+        if (!code)
+            code = update(run, done, done + n, err);
     }
     return code;
 }

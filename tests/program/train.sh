@@ -16,7 +16,7 @@ same() { # DIR DIR: the results, and nothing but the results, are equal
 # ---- the three loops: the paper's, the original MBPO's, SAC's ------------------------------------
 cat >paper.yaml <<END
 include: $smoke
-train: {epochs: 6, random_steps: 100}
+train: {epochs: 6, random_steps: 100, rounds: 3}
 record.snapshots: 3
 END
 cat >original.yaml <<END
