@@ -421,8 +421,7 @@ static void known_reward_is_asked_on_the_restored_angle(void **state)
     opc_env_close(pair);
 }
 
-/* ---- a type of our own, with faults that opc_env_check must find ------------------------------
- */
+/* ---- a type of our own, with faults that opc_env_check must find ----------------------------- */
 
 struct strange {
     struct opc_env env;

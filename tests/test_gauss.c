@@ -20,8 +20,7 @@ static double softplus(double x)
     return (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x)));
 }
 
-/* ---- bounded log-variance
- * ------------------------------------------------------------------------ */
+/* ---- bounded log-variance -------------------------------------------------------------------- */
 
 static double bounded(double raw, double lmax, double lmin)
 {
@@ -66,8 +65,7 @@ static void bounds_hold_for_any_network_output(void **state)
     opc_arena_destroy(&scratch);
 }
 
-/* ---- likelihood
- * ---------------------------------------------------------------------------------- */
+/* ---- likelihood ------------------------------------------------------------------------------ */
 
 /* A batch of rows with their oracle's copy in double: v[0] means, v[1] raw, v[2] targets
  * [rows][dim], then the two bounds. */
@@ -211,8 +209,7 @@ static void likelihood_of_wild_outputs_is_finite(void **state)
     opc_arena_destroy(&scratch);
 }
 
-/* ---- squashed Gaussian
- * --------------------------------------------------------------------------- */
+/* ---- squashed Gaussian ----------------------------------------------------------------------- */
 
 static double clipped(double s)
 {

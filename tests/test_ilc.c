@@ -39,8 +39,7 @@ static void play(int n, int m, int T, const double *A, const double *B, const do
                                  (w ? w[t * n + i] : 0.0);
 }
 
-/* ---- 7.1 --------------------------------------------------------------------------------------
- */
+/* ---- 7.1 ------------------------------------------------------------------------------------- */
 
 /* The display of the paper: A_0 A_1 ... instead of ... A_2 A_1 behind B_j. */
 static void lift_as_displayed(int n, int m, int T, const double *A, const double *B, double *F)
@@ -322,8 +321,7 @@ static void planning_on_the_library_s_eq_5_gives_the_same_update(void **state)
     opc_ilc_destroy(k.ilc);
 }
 
-/* ---- 7.3 --------------------------------------------------------------------------------------
- */
+/* ---- 7.3 ------------------------------------------------------------------------------------- */
 
 /* Two states, two actions, nothing about it linear. */
 static void bent(void *ctx, const double *s, const double *a, double *next)
@@ -401,8 +399,7 @@ static void what_the_model_adds_everywhere_does_not_matter(void **state)
     opc_ilc_destroy(k.ilc);
 }
 
-/* ---- 7.4 --------------------------------------------------------------------------------------
- */
+/* ---- 7.4 ------------------------------------------------------------------------------------- */
 
 static double residual(struct opc_qp_kkt k)
 {
@@ -554,8 +551,7 @@ static void the_trust_region_holds_for_several_actions(void **state)
     opc_ilc_destroy(ilc);
 }
 
-/* ---- 7.5 --------------------------------------------------------------------------------------
- */
+/* ---- 7.5 ------------------------------------------------------------------------------------- */
 
 static struct opc_ilc_filter *filter_of(int size)
 {
@@ -696,8 +692,7 @@ static void with_covariances_it_is_the_textbook_s_filter(void **state)
     opc_ilc_filter_destroy(f);
 }
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int everything(void *ctx, struct opc_err *err)
 {

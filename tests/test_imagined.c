@@ -197,9 +197,9 @@ static void cleared_it_is_empty_and_goes_on(void **state)
     opc_imagined_destroy(d);
 }
 
-/* ---- checkpoints
- * --------------------------------------------------------------------------------- A tape of its
- * own plays the files: record i of it is what was saved from position i, once. */
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+/* A tape of its own plays the files: record i of it is what was saved from position i, once. */
 enum { TAPE = 100000 };
 
 static void restores_like_it_was(enum opc_forget forget)

@@ -90,8 +90,7 @@ static double plain_loss(const struct opc_mlp_shape *s, const double *theta, int
     return sum;
 }
 
-/* ---- a network with a batch and everything a pass needs
- * ------------------------------------------ */
+/* ---- a network with a batch and everything a pass needs -------------------------------------- */
 
 struct bench {
     struct opc_mlp *net;
@@ -220,8 +219,7 @@ static void assert_derivative(double got, double want, double scale, const struc
     fail_msg("; by %s %zu: %.9g, should be %.9g", by, i, got, want);
 }
 
-/* ---- gradients
- * ----------------------------------------------------------------------------------- */
+/* ---- gradients ------------------------------------------------------------------------------- */
 
 static void outputs_and_gradients_agree_with_double_precision(void **state)
 {
@@ -337,8 +335,7 @@ static void wide_networks_have_the_right_slope_in_every_direction(void **state)
     }
 }
 
-/* ---- bits
- * ---------------------------------------------------------------------------------------- */
+/* ---- bits ------------------------------------------------------------------------------------ */
 
 /* What a pass leaves behind, of the rows that are real. */
 struct result {
@@ -586,8 +583,7 @@ static void infer_gives_the_bits_of_forward(void **state)
     }
 }
 
-/* ---- parameters
- * ---------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 /* Every float that is neither a weight nor a bias. */
 static void assert_padding_is_zero(const struct opc_mlp *net)
@@ -741,8 +737,7 @@ static void parameters_start_on_cache_lines_and_avoid_powers_of_two(void **state
     }
 }
 
-/* ---- errors
- * -------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void impossible_shapes_are_refused(void **state)
 {

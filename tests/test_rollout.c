@@ -8,8 +8,7 @@
 enum { STRIDE = OBS + ACT + 2, H = 10, ELITES = 5 };
 static const int THREADS[] = {1, 2, 3, 8};
 
-/* ---- what rollouts need -----------------------------------------------------------------------
- */
+/* ---- what rollouts need ---------------------------------------------------------------------- */
 
 static void act_by_policy(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
 {
@@ -112,9 +111,7 @@ static void assert_same_rollouts(const struct opc_imagined *a, const struct opc_
     assert_false(opc_imagined_next(b, &too, &y));
 }
 
-/* ---- the paper's claim, through Algorithm 2
- * ------------------------------------------------------
- */
+/* ---- the paper's claim, through Algorithm 2 -------------------------------------------------- */
 
 /* On-policy, D_sim of the corrected model is D_sim of the replay, to the bit: with models that are
  * wrong in any way and with a real ensemble, on any number of threads. */
@@ -165,9 +162,7 @@ static void on_policy_corrected_rollouts_are_replayed_ones(void **state)
     opc_episodes_destroy(past);
 }
 
-/* ---- which rollouts
- * ------------------------------------------------------------------------------
- */
+/* ---- which rollouts -------------------------------------------------------------------------- */
 
 static void threads_and_rows_at_a_time_change_no_bit(void **state)
 {
@@ -272,9 +267,7 @@ static void a_second_call_goes_on_where_the_first_ended(void **state)
     opc_episodes_destroy(past);
 }
 
-/* ---- where they start
- * ----------------------------------------------------------------------------
- */
+/* ---- where they start ------------------------------------------------------------------------ */
 
 static void assert_fits(const int *count, const double *share, int cells, int draws)
 {
@@ -339,9 +332,7 @@ static void the_papers_law_draws_the_episode_first(void **state)
     assert_fits(count, share, STEPS, DRAWS);
 }
 
-/* ---- where they end
- * ------------------------------------------------------------------------------
- */
+/* ---- where they end -------------------------------------------------------------------------- */
 
 static void terminal_at_17(void *ctx, int n, const float *s, const float *a, const float *next,
                            bool *out)
@@ -449,9 +440,7 @@ static void learned_rollouts_do_not_end_with_the_recording(void **state)
     opc_episodes_destroy(past);
 }
 
-/* ---- who answers
- * ---------------------------------------------------------------------------------
- */
+/* ---- who answers ----------------------------------------------------------------------------- */
 
 static void an_elite_is_drawn_for_each_step_or_for_each_rollout(void **state)
 {
@@ -499,9 +488,7 @@ static void an_elite_is_drawn_for_each_step_or_for_each_rollout(void **state)
     opc_episodes_destroy(past);
 }
 
-/* ---- when they fail
- * ------------------------------------------------------------------------------
- */
+/* ---- when they fail -------------------------------------------------------------------------- */
 
 static bool after_two(void *ctx)
 {

@@ -70,8 +70,7 @@ static void the_corrected_estimate_is_that_of_replay_and_converges(void **state)
     }
 }
 
-/* ---- state marginals and Theorem 1 -------------------------------------------------------------
- */
+/* ---- state marginals and Theorem 1 ----------------------------------------------------------- */
 static struct opc_constants constants(double L_f, double L_pi, double sigma)
 {
     return (struct opc_constants){.L_f = L_f, .L_pi = L_pi, .L_r = 1, .sigma = sigma, .m = 1};

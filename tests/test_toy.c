@@ -142,8 +142,7 @@ static void the_distance_is_the_angle_between_tangents_with_a_sign(void **state)
     assert_true(opc_gradient_distance(1e300, -1e300) >= -1);
 }
 
-/* ---- fields ------------------------------------------------------------------------------------
- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 static struct opc_field_sum field(enum opc_toy_error which, enum opc_toy_by by, double reach,
                                   double d[CELLS][CELLS])
 {
@@ -259,8 +258,7 @@ static void the_fields_of_figure_9_have_the_reference_shares(void **state)
     assert_true(none.most <= 1e-14 && none.cells > 1000);
 }
 
-/* ---- the double integrator ---------------------------------------------------------------------
- */
+/* ---- the double integrator ------------------------------------------------------------------- */
 static const double NEW[2] = {-0.6, -1.4};
 
 static void the_means_of_figure_1b_are_the_reference_values(void **state)

@@ -61,9 +61,7 @@ static inline void toy_play(struct opc_episodes *past, int steps, bool terminal,
     opc_episodes_close(past);
 }
 
-/* ---- models
- * --------------------------------------------------------------------------------------
- */
+/* ---- models ---------------------------------------------------------------------------------- */
 enum toy_kind {
     TOY_LINEAR,   /* wrong everywhere, differently for each elite */
     TOY_NONSENSE, /* not even smooth */

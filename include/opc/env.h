@@ -37,8 +37,7 @@ struct opc_outcome {
     bool truncated;  /* time ran out, which says nothing about the state; both may be true */
 };
 
-/* ---- using one --------------------------------------------------------------------------------
- */
+/* ---- using one ------------------------------------------------------------------------------- */
 
 /* spec is "name?key=value&key=value"; `opc env list` and `opc env show NAME` say what there is. */
 OPC_API int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err);

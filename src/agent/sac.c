@@ -68,8 +68,7 @@ static float *panel(float *base, int p, int features)
     return base + (size_t)p * (size_t)features * P;
 }
 
-/* ---- row by row
- * ------------------------------------------------------------------------------------ */
+/* ---- row by row ------------------------------------------------------------------------------ */
 
 /* y for panels p0 .. p1-1: both target critics at s' and a' ~ pi(s'). */
 static void targets_of(struct sac *c, int p0, int p1, float *y, struct opc_arena *scratch)
@@ -212,8 +211,7 @@ static void rows_part(void *ctx, int first, int end, int worker)
     }
 }
 
-/* ---- sums over rows
- * ---------------------------------------------------------------------------------- */
+/* ---- sums over rows -------------------------------------------------------------------------- */
 
 static void learn(const struct sac *c, const struct opc_mlp *net, int member, int l, int part,
                   const struct opc_tape *tape, float *turned, float *grad, struct opc_adam *adam,
@@ -255,8 +253,7 @@ static void sums_part(void *ctx, int first, int end, int worker)
     }
 }
 
-/* ---- updates
- * ------------------------------------------------------------------------------------------- */
+/* ---- updates --------------------------------------------------------------------------------- */
 
 static struct sums total(const struct sac *c)
 {
@@ -333,9 +330,7 @@ static void act_spread(const struct opc_agent *a, int n, const float *state, flo
     opc_policy_act_spread(c->policy, n, state, spread, rng, action, c->pool);
 }
 
-/* ---- life
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void destroy(struct opc_agent *a)
 {

@@ -31,8 +31,7 @@ static double most_of(const struct opc_field *f)
     return whole && f->most > INT_MAX ? INT_MAX : f->most;
 }
 
-/* ---- from text to value: each tells why the text will not do, or returns true
- * -------------------- */
+/* ---- from text to value: each tells why the text will not do, or returns true ---------------- */
 
 enum { WHY = 256 };
 
@@ -182,8 +181,7 @@ static bool parse(const struct opc_field *f, void *values, const char *text, cha
     return false;
 }
 
-/* ---- setting
- * ------------------------------------------------------------------------------------- */
+/* ---- setting --------------------------------------------------------------------------------- */
 
 /* prefix is "" or "section." */
 static int set(const struct opc_field *f, void *values, const char *prefix, const char *text,
@@ -279,8 +277,7 @@ int opc_parts_set(const struct opc_part *part, int parts, const char *key, const
     return unknown_section(part, parts, key, err);
 }
 
-/* ---- from value to text
- * ---------------------------------------------------------------------------- */
+/* ---- from value to text ---------------------------------------------------------------------- */
 
 void opc_field_print(const struct opc_field *f, const void *values, struct opc_text *t)
 {
@@ -331,8 +328,7 @@ void opc_field_print(const struct opc_field *f, const void *values, struct opc_t
     }
 }
 
-/* ---- the page a user reads
- * --------------------------------------------------------------------------- */
+/* ---- the page a user reads ------------------------------------------------------------------- */
 
 enum { SETTING, TYPE, DEFAULT, ALLOWED, MEANING, COLUMNS };
 

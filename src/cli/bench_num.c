@@ -15,8 +15,7 @@ static void fill(float *x, size_t n, uint32_t index)
     opc_rng_normals(&r, (int)n, x);
 }
 
-/* ---- the three products of a layer
- * ---------------------------------------------------------------- */
+/* ---- the three products of a layer ----------------------------------------------------------- */
 
 struct layer {
     struct opc_bench *b;
@@ -153,8 +152,7 @@ int opc_bench_gemm(struct opc_bench *b, struct opc_err *err)
     return code;
 }
 
-/* ---- one minibatch of the ensemble
- * ----------------------------------------------------------------- */
+/* ---- one minibatch of the ensemble ----------------------------------------------------------- */
 
 enum { DATA = 20000 };
 

@@ -170,8 +170,7 @@ int opc_bench_rollout(struct opc_bench *b, struct opc_err *err)
     return code;
 }
 
-/* ---- a whole epoch
- * ------------------------------------------------------------------------------- */
+/* ---- a whole epoch --------------------------------------------------------------------------- */
 
 enum { PASSES = 10, HORIZON = 10, TRANSITIONS = 1000000, UPDATES = 40000, HIDDEN = 64 };
 

@@ -32,8 +32,7 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 
-/* ---- measuring
- * ----------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 static void burn_one(void *ctx, int first, int end, int worker)
 {
@@ -148,8 +147,7 @@ int opc_bench_once(struct opc_bench *b, const struct opc_bench_work *w, struct o
     return code;
 }
 
-/* ---- the machine
- * --------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 struct copy {
     struct opc_pool *pool;
@@ -222,8 +220,7 @@ static int machine(struct opc_bench *b, struct opc_err *err)
     return code;
 }
 
-/* ---- the command
- * ---------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;

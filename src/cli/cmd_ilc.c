@@ -23,8 +23,7 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 
-/* ---- settings -----------------------------------------------------------------------------------
- */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 static int read_file(const char *path, struct opc_ilc_config *c, struct opc_err *err)
 {
@@ -82,8 +81,7 @@ static void print_settings(const struct opc_ilc_config *c, struct opc_text *text
     }
 }
 
-/* ---- results ------------------------------------------------------------------------------------
- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void print_table(const struct opc_ilc_trials *t)
 {

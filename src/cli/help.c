@@ -42,8 +42,7 @@ int opc_command_find(const char *name, const struct opc_command **out, struct op
     return opc_fail(err, OPC_EUSER, "unknown subcommand '%s'; 'opc --help' lists them", name);
 }
 
-/* ---- on the terminal ---------------------------------------------------------------------------
- */
+/* ---- on the terminal ------------------------------------------------------------------------- */
 
 /* Words of `text` from the current `column` on, broken before WIDTH; later lines and those after a
  * newline start at `indent`. Ends the line. */
@@ -133,8 +132,7 @@ void opc_help_command(const struct opc_command *c, FILE *out)
     entry(out, "--help", 20, "this text");
 }
 
-/* ---- for man and the shell ---------------------------------------------------------------------
- */
+/* ---- for man and the shell ------------------------------------------------------------------- */
 
 /* Text with what roff would take for its own escaped; newlines become paragraphs. */
 static void roff(FILE *out, const char *text)

@@ -31,8 +31,7 @@ struct opc_imagined {
     struct opc_imagined_state now;
 };
 
-/* ---- sizes -------------------------------------------------------------------------------------
- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* Blocks of 64 rollouts or more, so that what is lost at their ends is below 2 %. */
 static int shift_for(int longest)
@@ -61,8 +60,7 @@ size_t opc_imagined_need(const struct opc_imagined_shape *s)
     return (size_t)bytes_for(s, ceil(records_for(s, s->longest) / block) * block);
 }
 
-/* ---- making one --------------------------------------------------------------------------------
- */
+/* ---- making one ------------------------------------------------------------------------------ */
 
 /* Batches are drawn from all over gigabytes: with pages of 2 MB most addresses are known to the
  * processor. Only a hint. */
@@ -137,8 +135,7 @@ void opc_imagined_destroy(struct opc_imagined *d)
     opc_free(d);
 }
 
-/* ---- the tape ----------------------------------------------------------------------------------
- */
+/* ---- the tape -------------------------------------------------------------------------------- */
 
 static uint64_t block_of(const struct opc_imagined *d, uint64_t position)
 {
@@ -192,8 +189,7 @@ static void move_front(struct opc_imagined *d, uint64_t front)
     d->now.front = front;
 }
 
-/* ---- forgetting --------------------------------------------------------------------------------
- */
+/* ---- forgetting ------------------------------------------------------------------------------ */
 
 static void forget_oldest_epoch(struct opc_imagined *d)
 {
@@ -251,8 +247,7 @@ void opc_imagined_open_epoch(struct opc_imagined *d, int epoch)
     s->epoch[s->epochs++] = (struct opc_imagined_epoch){.epoch = epoch, .start = s->end};
 }
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 int opc_imagined_append(struct opc_imagined *d, int steps, const float *records,
                         struct opc_err *err)
@@ -288,8 +283,7 @@ int opc_imagined_append(struct opc_imagined *d, int steps, const float *records,
     return OPC_OK;
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 size_t opc_imagined_transitions(const struct opc_imagined *d)
 {
@@ -343,8 +337,7 @@ bool opc_imagined_next(const struct opc_imagined *d, uint64_t *position,
     return true;
 }
 
-/* ---- checkpoints -------------------------------------------------------------------------------
- */
+/* ---- checkpoints ----------------------------------------------------------------------------- */
 
 const struct opc_imagined_state *opc_imagined_state(const struct opc_imagined *d)
 {

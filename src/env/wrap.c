@@ -103,8 +103,7 @@ static void wrapped_draw(const struct opc_env *env, struct opc_scene *scene)
     env->inner->type->draw(env->inner, scene);
 }
 
-/* ---- imagined transitions, a block of rows at a time ------------------------------------------
- */
+/* ---- imagined transitions, a block of rows at a time ----------------------------------------- */
 
 struct block {
     int rows;

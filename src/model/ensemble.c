@@ -149,8 +149,7 @@ static void predict(const struct opc_predictor *p, int n, const float *s, const 
     }
 }
 
-/* ---- life ---------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 void opc_ensemble_restart(struct opc_ensemble *e)
 {

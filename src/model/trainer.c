@@ -38,8 +38,7 @@ static int most_panels(const struct opc_trainer *t)
     return opc_panels(t->e->config.batch);
 }
 
-/* ---- one gradient step --------------------------------------------------------------------------
- */
+/* ---- one gradient step ----------------------------------------------------------------------- */
 
 static double decay_of(const struct opc_ensemble *e, int layer)
 {
@@ -177,8 +176,7 @@ double opc_trainer_step(struct opc_trainer *t, int rows, const int *index, size_
     return loss / ((double)rows * t->e->dim);
 }
 
-/* ---- the trainer's life
- * -------------------------------------------------------------------------- */
+/* ---- the trainer's life ---------------------------------------------------------------------- */
 
 static int allocate(struct opc_trainer *t, struct opc_err *err)
 {
@@ -282,8 +280,7 @@ void opc_trainer_destroy(struct opc_trainer *t)
     opc_free(t);
 }
 
-/* ---- holdout error
- * ------------------------------------------------------------------------------- */
+/* ---- holdout error --------------------------------------------------------------------------- */
 
 enum { ROWS = OPC_CHUNK * OPC_PANEL };
 
@@ -340,8 +337,7 @@ static void holdout_errors(struct opc_trainer *t, int n, const int *index, doubl
     }
 }
 
-/* ---- a whole fit
- * ----------------------------------------------------------------------------------- */
+/* ---- a whole fit ----------------------------------------------------------------------------- */
 
 static void shuffle(struct opc_rng *r, int n, int *at)
 {

@@ -85,8 +85,7 @@ void opc_gauss_nll(int dim, int rows, int batch, const float *lmax, const float 
     opc_arena_rewind(scratch, mark);
 }
 
-/* ---- the squashed Gaussian ----------------------------------------------------------------------
- */
+/* ---- the squashed Gaussian ------------------------------------------------------------------- */
 
 static const float LEAST = -20.0f, MOST = 2.0f; /* of the log-deviation */
 

@@ -414,8 +414,7 @@ static void back_weight(int rows, int panels, int in, int o0, int o1, const floa
     }
 }
 
-/* ---- rows to panels and back ------------------------------------------------------------------
- */
+/* ---- rows to panels and back ----------------------------------------------------------------- */
 
 /* 8 rows of 8 become 8 columns of 8, in registers. */
 INLINE void transpose8(V8 r[8])
@@ -550,8 +549,7 @@ static void scatter(int rows, int dim, const float *x, size_t xs, float *table, 
     }
 }
 
-/* ---- optimiser passes (plain IEEE operations: the compiler vectorises them, bits agree) -------
- */
+/* ---- optimiser passes (plain IEEE operations: the compiler vectorises them, bits agree) ------ */
 
 static void adam(size_t n, const struct opc_adam_rates *rates, const float *restrict grad,
                  float *restrict m, float *restrict v, float *restrict param)
@@ -572,8 +570,7 @@ static void follow(size_t n, float rate, const float *restrict param, float *res
         target[i] += rate * (param[i] - target[i]);
 }
 
-/* ---- the machine's peak -----------------------------------------------------------------------
- */
+/* ---- the machine's peak ---------------------------------------------------------------------- */
 
 static double burn(long rounds, float *sink)
 {

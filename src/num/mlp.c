@@ -104,8 +104,7 @@ void opc_mlp_init(struct opc_mlp *net, enum opc_init how, uint64_t seed, uint32_
     }
 }
 
-/* ---- tape ---------------------------------------------------------------------------------------
- */
+/* ---- tape ------------------------------------------------------------------------------------ */
 
 int opc_tape_create(const struct opc_mlp *net, int rows, struct opc_tape **out, struct opc_err *err)
 {
@@ -150,8 +149,7 @@ void opc_tape_destroy(struct opc_tape *t)
     opc_free(t);
 }
 
-/* ---- slices -------------------------------------------------------------------------------------
- */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 static size_t wide(const struct opc_layer *layer)
 {
@@ -218,8 +216,7 @@ void opc_mlp_gradient_part(const struct opc_mlp *net, int l, int o0, int o1, int
     k->back_bias(rows, o0, o1, t->dy[l], wide(layer), grad + layer->bias);
 }
 
-/* ---- all members --------------------------------------------------------------------------------
- */
+/* ---- all members ----------------------------------------------------------------------------- */
 
 struct pass {
     const struct opc_mlp *net;
@@ -303,8 +300,7 @@ void opc_mlp_backward(const struct opc_mlp *net, int rows, struct opc_tape *cons
         opc_pool_each(pool, net->shape.members, 1, gradient_chunk, &s);
 }
 
-/* ---- without a tape -----------------------------------------------------------------------------
- */
+/* ---- without a tape -------------------------------------------------------------------------- */
 
 static size_t widest_hidden(const struct opc_mlp *net)
 {

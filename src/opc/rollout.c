@@ -61,9 +61,7 @@ static int draw_elite(const struct opc_transition *tr, struct opc_rng *rng)
     return tr->model ? (int)opc_rng_below(rng, (uint32_t)tr->model->elites) : 0;
 }
 
-/* ---- b ~ U{episodes}, t ~ U{its steps};  s = s_t of episode b
- * ------------------------------------
- */
+/* ---- b ~ U{episodes}, t ~ U{its steps};  s = s_t of b ---------------------------------------- */
 
 static void draw_start(const struct opc_rollout_plan *plan, struct opc_rng rng, int *b, int *t)
 {
@@ -98,8 +96,7 @@ static void start(void *ctx, int first, int end, int worker)
     }
 }
 
-/* ---- a ~ pi(. | s);  s' by eq. 5 (or 2, or 3) ---------------------------------------------------
- */
+/* ---- a ~ pi(. | s);  s' by eq. 5 (or 2, or 3) ------------------------------------------------ */
 
 static void draw_elites(void *ctx, int first, int end, int worker)
 {
@@ -132,8 +129,7 @@ static void advance(struct step *c)
     plan->transition->step(plan->transition, &walk, plan->pool);
 }
 
-/* ---- store (s, a, r, s', d);  break if ... ------------------------------------------------------
- */
+/* ---- store (s, a, r, s', d);  break if ... --------------------------------------------------- */
 
 static bool all_finite(const float *x, int n)
 {
@@ -214,8 +210,7 @@ static void drop_ended(struct opc_rollout *w)
     w->n = kept;
 }
 
-/* ---- until the new data holds N transitions -----------------------------------------------------
- */
+/* ---- until the new data holds N transitions -------------------------------------------------- */
 
 static int rows_to_start(const struct opc_rollout *w, const struct opc_rollout_plan *plan,
                          const struct opc_rollout_report *done)
@@ -299,8 +294,7 @@ int opc_rollout_run(struct opc_rollout *w, const struct opc_rollout_plan *plan,
     return code;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 size_t opc_rollout_need(int obs, int act, int horizon, int rows)
 {

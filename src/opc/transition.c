@@ -162,8 +162,7 @@ int opc_transition_refresh(struct opc_transition *tr, struct opc_pool *pool, str
     return OPC_OK;
 }
 
-/* ---- by name -----------------------------------------------------------------------------------
- */
+/* ---- by name --------------------------------------------------------------------------------- */
 static const struct {
     const char *name;
     opc_step_fn *step;

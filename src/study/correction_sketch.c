@@ -46,8 +46,7 @@ static void fill(const struct opc_integrator *in, const double K[2], struct plan
     }
 }
 
-/* ---- the picture -------------------------------------------------------------------------------
- */
+/* ---- the picture ----------------------------------------------------------------------------- */
 enum { MOST = 40, ARROWS = OPC_COLOUR_FIRST + 3 };
 
 struct ink {

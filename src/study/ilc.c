@@ -7,8 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- the lifted system ------------------------------------------------------------------------
- */
+/* ---- the lifted system ----------------------------------------------------------------------- */
 
 void opc_lift(int n, int m, int T, const double *A, const double *B, double *F)
 {
@@ -101,8 +100,7 @@ int opc_linearise_learned(const struct opc_predictor *p, int T, const double *lo
     return code;
 }
 
-/* ---- the update -------------------------------------------------------------------------------
- */
+/* ---- the update ------------------------------------------------------------------------------ */
 
 struct opc_ilc {
     int n, m, T, states, inputs; /* states = (T+1) n, inputs = T m */
@@ -204,8 +202,7 @@ void opc_ilc_update(struct opc_ilc *c, const double *e, const double *u, double 
         next[j] = u[j] + step[j];
 }
 
-/* ---- within limits ----------------------------------------------------------------------------
- */
+/* ---- within limits --------------------------------------------------------------------------- */
 
 struct program {
     struct opc_qp qp;
@@ -325,8 +322,7 @@ int opc_ilc_update_within(struct opc_ilc *c, const double *s_ref, const double *
     return code;
 }
 
-/* ---- noise: a Kalman filter over trials -------------------------------------------------------
- */
+/* ---- noise: a Kalman filter over trials ------------------------------------------------------ */
 
 int opc_ilc_filter_create(int size, struct opc_ilc_filter **out, struct opc_err *err)
 {

@@ -19,8 +19,7 @@
 
 #include <stdbool.h>
 
-/* ---- the lifted system ------------------------------------------------------------------------
- */
+/* ---- the lifted system ----------------------------------------------------------------------- */
 
 /* F[(T+1) n][T m] from A[T][n][n] and B[T][n][m]: block (i, j) is A_{i-1} ... A_{j+1} B_j for i > j
  * (B_j itself for i = j + 1), else 0. With B_t = I it is the way of process noise to the states. */
@@ -39,8 +38,7 @@ int opc_linearise_learned(const struct opc_predictor *, int T, const double *low
                           const double *high, const double *s, const double *u, double *A,
                           double *B, struct opc_pool *, struct opc_err *err);
 
-/* ---- the update -------------------------------------------------------------------------------
- */
+/* ---- the update ------------------------------------------------------------------------------ */
 
 struct opc_ilc; /* the weights, F and F^T M F + W */
 

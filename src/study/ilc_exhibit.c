@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- errors over repeats ------------------------------------------------------------------------
- */
+/* ---- errors over repeats --------------------------------------------------------------------- */
 
 /* A quantile over repeats of column `trial` of v[repeats][trials]; NaN for lack of memory. */
 static double over_repeats(const struct opc_ilc_trials *t, const double *v, int trial, double q)
@@ -39,8 +38,7 @@ double opc_ilc_error_seen(const struct opc_ilc_trials *t, int trial, double q)
     return over_repeats(t, t->seen, trial, q);
 }
 
-/* ---- pictures -----------------------------------------------------------------------------------
- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 enum { PANELS = 16, LAYERS = 8 };
 
@@ -265,8 +263,7 @@ static int draw_all(int runs, struct opc_ilc_trials *const run[], struct opc_exh
     return code;
 }
 
-/* ---- tables -------------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static int error_table(int runs, struct opc_ilc_trials *const run[], struct opc_exhibit *exhibit,
                        struct opc_err *err)
@@ -328,8 +325,7 @@ static int trajectory_table(int runs, struct opc_ilc_trials *const run[],
     return code;
 }
 
-/* ---- claims -------------------------------------------------------------------------------------
- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 
 static enum opc_verdict says(bool yes)
 {

@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* ---- f(s, a) = A s + B a as a predictor -------------------------------------------------------
- */
+/* ---- f(s, a) = A s + B a as a predictor ------------------------------------------------------ */
 
 struct linear {
     struct opc_predictor base;
@@ -36,8 +35,7 @@ static void predict(const struct opc_predictor *p, int rows, const float *s, con
 
 static const struct opc_predictor_type linear_type = {.name = "linear", .predict = predict};
 
-/* ---- the recording, and rollouts beside it ----------------------------------------------------
- */
+/* ---- the recording, and rollouts beside it --------------------------------------------------- */
 
 static int record(struct opc_episodes *past, int n, int m, int T, const double *s, const double *u,
                   float *action, struct opc_err *err)
@@ -119,8 +117,7 @@ static void imagine(struct rollouts *r, const struct opc_transition *tr, int T)
     }
 }
 
-/* ---- the best actions -------------------------------------------------------------------------
- */
+/* ---- the best actions ------------------------------------------------------------------------ */
 
 static int improve(const struct rollouts *r, int states, int inputs, const double *u,
                    const double *s_ref, const double *M, const double *W, double *next,

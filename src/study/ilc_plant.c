@@ -9,9 +9,7 @@
 
 static const double PI = 3.14159265358979323846;
 
-/* ---- the double integrator that is none: A, B as the model has them and as they are
- * --------------
- */
+/* ---- the double integrator that is none: A, B as the model has them and as they are ---------- */
 
 static const double DT = 0.1;
 static const double A_MODEL[4] = {1, .1, 0, 1}, B_MODEL[2] = {.005, .1};
@@ -30,8 +28,7 @@ static void integrator_model(void *ctx, const double *s, const double *a, double
     linear(A_MODEL, B_MODEL, s, a[0], next);
 }
 
-/* ---- the pendulum (env/pendulum.c), with another gravity and another motor ----------------------
- */
+/* ---- the pendulum (env/pendulum.c), with another gravity and another motor ------------------- */
 
 static void pendulum_model(void *ctx, const double *s, const double *a, double *next)
 {
@@ -41,8 +38,7 @@ static void pendulum_model(void *ctx, const double *s, const double *a, double *
     next[0] = s[0] + p->dt * next[1];
 }
 
-/* ---- life ---------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int opc_plant_open(const struct opc_plant_plan *plan, struct opc_plant **out, struct opc_err *err)
 {
@@ -84,8 +80,7 @@ void opc_plant_close(struct opc_plant *p)
     opc_free(p);
 }
 
-/* ---- a trial ------------------------------------------------------------------------------------
- */
+/* ---- a trial --------------------------------------------------------------------------------- */
 
 static int next_state(struct opc_plant *p, const double *s, const double *a, double *next,
                       struct opc_err *err)

@@ -57,8 +57,7 @@ int opc_ilc_example(int form, struct opc_ilc_config *c, struct opc_err *err)
     return code;
 }
 
-/* ---- the settings, spread out over a trial ------------------------------------------------------
- */
+/* ---- the settings, spread out over a trial --------------------------------------------------- */
 
 /* Everything of a run that does not change from repeat to repeat. */
 struct run {
@@ -215,8 +214,7 @@ static int make_covariances(struct run *r, struct opc_err *err)
     return code;
 }
 
-/* ---- the learned model --------------------------------------------------------------------------
- */
+/* ---- the learned model ----------------------------------------------------------------------- */
 
 static void to_unit(const struct run *r, const double *a, float *to)
 {
@@ -303,8 +301,7 @@ static int learn(struct run *r, int repeat, int trial, struct opc_err *err)
                                  r->B, r->pool, err);
 }
 
-/* ---- trials -------------------------------------------------------------------------------------
- */
+/* ---- trials ---------------------------------------------------------------------------------- */
 
 static double rms(int n, const double *a, const double *b)
 {
@@ -453,8 +450,7 @@ static int one_repeat(struct run *r, int repeat, bool filtered, double *error, d
     return code;
 }
 
-/* ---- memory -------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 void opc_ilc_trials_free(struct opc_ilc_trials *t)
 {
@@ -552,8 +548,7 @@ static void release(struct run *r)
     opc_plant_close(r->plant);
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int prepare(struct run *r, struct opc_err *err)
 {

@@ -125,8 +125,7 @@ enum opc_verdict opc_bound_smaller(int smaller, int larger, int equal);
  */
 int opc_bound_settled(int n, const double *eta);
 
-/* ---- settings of the analyses
- * ----------------------------------------------------------------------- */
+/* ---- settings of the analyses ---------------------------------------------------------------- */
 
 /* clang-format off */
 #define OPC_PROBE_STATES_FIELDS(X)                                                                 \

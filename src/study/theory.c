@@ -27,8 +27,7 @@ double opc_theory_drift_bound(double gamma, int H)
     return fmin(fmin(0.5 * H * (H + 1.0), H / rest), gamma / (rest * rest));
 }
 
-/* ---- Lemma 1 -----------------------------------------------------------------------------------
- */
+/* ---- Lemma 1 --------------------------------------------------------------------------------- */
 static double reward(const struct opc_integrator *in, const double s[2])
 {
     const double a = in->K[0] * s[0] + in->K[1] * s[1];
@@ -90,8 +89,7 @@ double opc_lemma1_return(const struct opc_integrator *in, int T)
     return sum;
 }
 
-/* ---- state marginals and Theorem 1 -------------------------------------------------------------
- */
+/* ---- state marginals and Theorem 1 ----------------------------------------------------------- */
 struct opc_linear_case opc_theory_counter_example(double L_f, double L_pi, double sigma)
 {
     const double phi = atan(L_pi);

@@ -160,8 +160,7 @@ struct opc_field_sum opc_field_sum(int n, const double *d)
     return sum;
 }
 
-/* ---- the double integrator ---------------------------------------------------------------------
- */
+/* ---- the double integrator ------------------------------------------------------------------- */
 struct opc_integrator opc_integrator_figure(void)
 {
     return (struct opc_integrator){
