@@ -134,12 +134,12 @@ static int find_file(const char *dir, const char *name, struct opc_experiment *x
                      struct opc_err *err)
 {
     char file[256];
-    const bool is_path = strchr(name, '/') != NULL;
     const char *last = opc_path_name(name), *dot = strrchr(last, '.');
-    const bool has_end = dot && (is_path || strcmp(dot, ".yaml") == 0);
+    x->by_path = strchr(name, '/') != NULL;
+    const bool has_end = dot && (x->by_path || strcmp(dot, ".yaml") == 0);
     snprintf(x->name, sizeof x->name, "%.*s", (int)(has_end ? dot - last : (long)strlen(last)),
              last);
-    if (is_path)
+    if (x->by_path)
         return opc_path_join(x->path, "", name, err);
     snprintf(file, sizeof file, "%.127s.yaml", x->name);
     const int code = opc_path_join(x->path, dir, file, err);
@@ -394,9 +394,11 @@ static int gather(const struct opc_experiment *x, char **dir, struct seen *seen,
 static int make(const struct opc_experiment *x, const struct opc_request *request,
                 const char *caption, struct opc_err *err)
 {
-    char command[256], *config;
+    char command[OPC_PATH + 128], *config;
     struct opc_exhibit *exhibit;
-    snprintf(command, sizeof command, "opc repro %s%s%s", x->name, *x->file->tier ? " --tier " : "",
+    /* Of an absolute path, which is this machine's, only the last part. */
+    const char *asked = !x->by_path ? x->name : *x->path == '/' ? opc_path_name(x->path) : x->path;
+    snprintf(command, sizeof command, "opc repro %s%s%s", asked, *x->file->tier ? " --tier " : "",
              x->file->tier);
     int code = opc_file_read(x->path, MOST_FILE, &config, NULL, err);
     if (code)

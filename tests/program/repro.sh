@@ -69,6 +69,8 @@ expect 0 '^fig10  *made, out of date, ' repro list --tier smoke
 expect 0 '^fig2 -> ' repro fig2 --tier smoke
 sed -i 's/smooth: 1/smooth: 3/' files/fig2.yaml
 expect 0 '^fig2 -> ' repro files/fig2.yaml --tier smoke
+grep -q '"command": "opc repro files/fig2.yaml --tier smoke"' repro-smoke/fig2.json ||
+    wrong "the command is not what was asked" cat repro-smoke/fig2.json
 expect 0 '^fig2 is up to date' repro fig2 --tier smoke
 # Other settings are foreign, and nothing is overwritten.
 sed -i 's/smoke: {train.epochs: 2}/smoke: {train.epochs: 2, opc.horizon: 2}/' files/fig2.yaml
