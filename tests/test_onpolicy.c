@@ -9,9 +9,10 @@
 #include "test.h"
 
 /* linear1d with A = 0.9 and B = 0.5 moves to s' = 0.9 s + 0.5 u, where the action a in [-1, 1]
- * stands for u = REACH a. Models of it: wrong everywhere, right, and right but for a constant. */
+ * stands for u = REACH a. Models of it: wrong everywhere, right, right but for a constant, and
+ * right but for a constant whose sign the elite decides. */
 static const char TASK[] = "linear1d?A=0.9&B=0.5";
-enum { WRONG, RIGHT, SHIFTED };
+enum { WRONG, RIGHT, SHIFTED, TORN };
 
 struct model {
     struct opc_predictor base;
@@ -22,15 +23,15 @@ struct model {
 static void predict(const struct opc_predictor *p, int n, const float *s, const float *a,
                     const int *elite, struct opc_rng *rng, float *y, struct opc_pool *pool)
 {
-    (void)elite, (void)rng, (void)pool;
+    (void)rng, (void)pool;
     const struct model *m = (const struct model *)p;
     for (int i = 0; i < n; i++) {
+        const double off = m->kind == SHIFTED ? 0.25 : m->kind == TORN ? elite[i] - 0.5 : 0;
         float *to = y + i * (p->obs + 1);
         for (int k = 0; k < p->obs; k++) {
             const float sk = s[i * p->obs + k];
             const double right = 0.9 * (double)sk + 0.5 * m->reach * (double)a[i];
-            to[k] = m->kind == WRONG ? 3 * sk - 2 * a[i] + 1
-                                     : (float)(right + (m->kind == SHIFTED ? 0.25 : 0));
+            to[k] = m->kind == WRONG ? 3 * sk - 2 * a[i] + 1 : (float)(right + off);
         }
         to[p->obs] = 0;
     }
@@ -84,8 +85,9 @@ static struct opc_episodes *record(const char *task, const struct opc_agent *age
     return past;
 }
 
-static struct opc_onpolicy errors(const char *task, int kind, const struct opc_agent *agent,
-                                  const struct opc_episodes *past, int newest, int worlds)
+static struct opc_onpolicy errors_by(const char *task, int kind, bool elite_per_rollout,
+                                     const struct opc_agent *agent, const struct opc_episodes *past,
+                                     int newest, int worlds)
 {
     struct opc_many *many;
     struct opc_pool *pool;
@@ -105,12 +107,19 @@ static struct opc_onpolicy errors(const char *task, int kind, const struct opc_a
                                            .agent = agent,
                                            .worlds = many,
                                            .sample = true,
+                                           .elite_per_rollout = elite_per_rollout,
                                            .seed = 1,
                                            .pool = pool};
     assert_ok(opc_onpolicy_errors(&plan, &got, &err), &err);
     opc_many_close(many);
     opc_pool_destroy(pool);
     return got;
+}
+
+static struct opc_onpolicy errors(const char *task, int kind, const struct opc_agent *agent,
+                                  const struct opc_episodes *past, int newest, int worlds)
+{
+    return errors_by(task, kind, false, agent, past, newest, worlds);
 }
 
 static void on_policy_the_corrected_model_has_no_error_however_wrong_it_is(void **state)
@@ -137,6 +146,24 @@ static void a_right_model_has_no_error_whatever_the_policy_does(void **state)
         assert_true(right.learned[k] < 1e-6 && right.corrected[k] < 1e-6);
         /* eq. 5 knows nothing of a constant */
         assert_true(shifted.learned[k] > 0.05 && shifted.corrected[k] < 1e-6);
+    }
+    opc_episodes_destroy(past);
+}
+
+/* Constants of either sign cancel where each step draws its elite anew; where a rollout keeps one,
+ * all its steps err the same way, by 0.5 (1 - 0.9^k) / 0.1. */
+static void a_rollout_that_keeps_its_elite_is_measured_so(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = record(TASK, &erratic, 1, 3, 40);
+    const struct opc_onpolicy step = errors_by(TASK, TORN, false, &erratic, past, 0, 2);
+    const struct opc_onpolicy kept = errors_by(TASK, TORN, true, &erratic, past, 0, 2);
+    assert_true(kept.learned[0] == step.learned[0]);
+    for (int k = 1; k < OPC_ERRORS; k++) {
+        const double times = (1 - pow(0.9, OPC_ERROR_STEPS[k])) / 0.1;
+        assert_true(fabs(kept.learned[k] - times * kept.learned[0]) < 1e-5);
+        assert_true(step.learned[k] < 0.9 * kept.learned[k]);
+        assert_true(kept.corrected[k] < 1e-6 && step.corrected[k] < 1e-6);
     }
     opc_episodes_destroy(past);
 }
@@ -308,6 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_policy_the_corrected_model_has_no_error_however_wrong_it_is),
         cmocka_unit_test(a_right_model_has_no_error_whatever_the_policy_does),
+        cmocka_unit_test(a_rollout_that_keeps_its_elite_is_measured_so),
         cmocka_unit_test(worlds_and_threads_do_not_matter),
         cmocka_unit_test(the_environment_is_not_asked_for_more_than_a_few_thousand_steps),
         cmocka_unit_test(episodes_that_are_too_short_leave_a_gap),

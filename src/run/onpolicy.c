@@ -217,6 +217,7 @@ static void go_on(struct sample *x, int h)
         x->slot[kept] = slot;
         x->beside[kept] = x->beside[i];
         x->at[kept] = x->at[i] + 1;
+        x->elite[kept] = x->elite[i];
         x->rng[kept] = x->rng[i];
         x->noise[kept] = x->noise[i];
         memcpy(x->state + (size_t)kept * obs, next, obs * sizeof *next);
@@ -229,7 +230,7 @@ static void walk(struct sample *x, const struct opc_onpolicy_plan *plan,
                  const struct opc_transition *tr)
 {
     for (int h = 0; h < LONGEST && x->n > 0; h++) {
-        for (int i = 0; i < x->n; i++)
+        for (int i = 0; i < x->n && (h == 0 || !plan->elite_per_rollout); i++)
             x->elite[i] = (int)opc_rng_below(&x->rng[i], (uint32_t)plan->model->elites);
         opc_agent_act(plan->agent, x->n, x->state, true, x->rng, x->action);
         struct opc_walk w = {

@@ -17,6 +17,7 @@ struct opc_onpolicy_plan {
     const struct opc_agent *agent; /* the policy that played them */
     struct opc_many *worlds;       /* environments of the task, at no particular state */
     bool sample;                   /* as opc.sample */
+    bool elite_per_rollout;        /* as opc.elite */
     uint64_t seed;
     uint32_t epoch;
     struct opc_pool *pool; /* may be NULL */

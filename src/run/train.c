@@ -168,6 +168,7 @@ static int measure_errors(struct opc_run *run, struct opc_err *err)
         .agent = run->agent,
         .worlds = run->worlds,
         .sample = run->set->opc.sample,
+        .elite_per_rollout = run->set->opc.elite,
         .seed = run->seed,
         .epoch = number(run),
         .pool = run->pool,
