@@ -202,7 +202,7 @@ static void a_file_without_tiers_can_stand_for_all_of_them(void **state)
     assert_int_equal(opc_sweep_open(&ask, &s, &err), OPC_EUSER);
     ask.any_tier = true;
     assert_ok(opc_sweep_open(&ask, &s, &err), &err);
-    assert_string_equal(s->tier, "small");
+    assert_string_equal(s->tier, "");
     opc_sweep_close(s);
 }
 

@@ -55,9 +55,9 @@ static int run(int argc, char **argv, struct opc_err *err)
     opc_log_to(NULL, NULL);
     if (code)
         return code;
-    printf("%d exhibits, claims: %d supported, %d not supported, %d undecided -> %s\n",
-           made.exhibits, made.claims[OPC_SUPPORTED], made.claims[OPC_NOT_SUPPORTED],
-           made.claims[OPC_UNDECIDED], given.out);
+    printf("%d exhibit%s, claims: %d supported, %d not supported, %d undecided -> %s\n",
+           made.exhibits, made.exhibits == 1 ? "" : "s", made.claims[OPC_SUPPORTED],
+           made.claims[OPC_NOT_SUPPORTED], made.claims[OPC_UNDECIDED], given.out);
     if (made.missing)
         return opc_fail(err, OPC_EIO,
                         "%s is written, but lacks %d of %d pictures and tables, see above; make "

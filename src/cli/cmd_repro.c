@@ -175,7 +175,7 @@ static bool list_one(const struct work *w, const char *name)
     opc_experiment_standing(x, &s);
     if (s.current)
         snprintf(state, sizeof state, "made");
-    else if (s.made && strcmp(s.tier, w->given->tier) != 0)
+    else if (s.made && *s.tier && *x->tier && strcmp(s.tier, x->tier) != 0)
         snprintf(state, sizeof state, "made of tier %.20s", s.tier);
     else
         snprintf(state, sizeof state, "%s", s.made ? "made, out of date" : "-");

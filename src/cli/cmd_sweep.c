@@ -36,7 +36,9 @@ static int run_all(const struct opc_sweep *sweep, const struct given *given, con
     const struct opc_schedule plan = {
         .out = out, .jobs = given->jobs, .threads = given->threads, .launcher = launcher};
     const int code = opc_sweeping(sweep, plan, &tally, err);
-    if (!code)
+    if (!code && sweep->tasks == 1)
+        printf("the run is done, in %s\n", out);
+    else if (!code)
         printf("all %d runs are done, in %s\n", sweep->tasks, out);
     return code;
 }
@@ -62,7 +64,7 @@ static int show_status(const struct opc_sweep *sweep, const char *out)
         printf("%-*s  %-11s  %9s  %10s%s%s\n", wide, sweep->task[i].name,
                opc_state_name(look.state), epoch, value, *look.why ? "  " : "", look.why);
     }
-    printf("%d runs in %s:", sweep->tasks, out);
+    printf("%d run%s in %s:", sweep->tasks, sweep->tasks == 1 ? "" : "s", out);
     const char *comma = "";
     for (int k = 0; k <= OPC_STATE_FOREIGN; k++)
         if (counts[k]) {
@@ -150,6 +152,9 @@ static int run(int argc, char **argv, struct opc_err *err)
     if (*sweep->runs)
         code = opc_fail(err, OPC_EUSER, "%s has no runs of its own, it uses those of %s", file,
                         sweep->runs);
+    else if (!opc_sweep_has_runs(sweep))
+        code = opc_fail(err, OPC_EUSER,
+                        "%s has no runs, only something to compute; 'opc repro' does it", file);
     else if (*given.only)
         code = opc_sweep_narrow(sweep, given.only, err);
     if (!code && strcmp(what, "run") == 0)

@@ -186,8 +186,9 @@ static int find_runs(struct opc_experiment *x, const char *tier, struct opc_err 
             code = opc_fail(err, OPC_EUSER, "%s: the runs of %s are those of %s: name that",
                             x->path, name, x->other->runs);
         x->runs = x->other;
-    } else if (!x->file->probe || x->file->keys > 0)
+    } else if (opc_sweep_has_runs(x->file))
         x->runs = x->file;
+    x->tier = *x->file->tier || !x->other ? x->file->tier : x->other->tier;
     snprintf(below, sizeof below, "runs/%.200s", name);
     return code ? code : opc_path_join(x->runs_dir, x->out, below, err);
 }
@@ -259,7 +260,7 @@ void opc_experiment_standing(const struct opc_experiment *x, struct opc_standing
     }
     if (!s->made)
         return;
-    s->current = s->current && s->complete == s->runs && strcmp(read->tier, x->file->tier) == 0 &&
+    s->current = s->current && s->complete == s->runs && strcmp(read->tier, x->tier) == 0 &&
                  !opc_file_read(x->path, MOST_FILE, &text, NULL, NULL) &&
                  strcmp(read->config, text) == 0;
     opc_free(text);
@@ -337,8 +338,8 @@ static int compose(const struct opc_experiment *x, const struct seen *seen, stru
 {
     const struct opc_sweep *runs = x->runs;
     int code = OPC_OK;
-    if (*x->file->tier)
-        opc_text_addf(t, "Tier %s; ", x->file->tier);
+    if (*x->tier)
+        opc_text_addf(t, "Tier %s; ", x->tier);
     if (runs && seen->complete < runs->tasks)
         opc_text_add(t, "INCOMPLETE: ");
     if (runs) {
@@ -398,8 +399,8 @@ static int make(const struct opc_experiment *x, const struct opc_request *reques
     struct opc_exhibit *exhibit;
     /* Of an absolute path, which is this machine's, only the last part. */
     const char *asked = !x->by_path ? x->name : *x->path == '/' ? opc_path_name(x->path) : x->path;
-    snprintf(command, sizeof command, "opc repro %s%s%s", asked, *x->file->tier ? " --tier " : "",
-             x->file->tier);
+    snprintf(command, sizeof command, "opc repro %s%s%s", asked, *x->tier ? " --tier " : "",
+             x->tier);
     int code = opc_file_read(x->path, MOST_FILE, &config, NULL, err);
     if (code)
         return code;
@@ -407,7 +408,7 @@ static int make(const struct opc_experiment *x, const struct opc_request *reques
         .dir = x->out,
         .name = x->name,
         .title = *x->file->title ? x->file->title : x->name,
-        .tier = *x->file->tier ? x->file->tier : NULL,
+        .tier = *x->tier ? x->tier : NULL,
         .caption = caption,
         .command = command,
         .config = config,

@@ -83,8 +83,10 @@ static int find_tier(struct open *o, const struct opc_sweep_ask *ask, struct opc
     if (!ask->tier || !*ask->tier)
         return OPC_OK;
     const struct part tiers = find(o->sweep, "tiers");
-    if (!tiers.node && ask->any_tier)
+    if (!tiers.node && ask->any_tier) {
+        *o->sweep->tier = '\0';
         return OPC_OK;
+    }
     if (!tiers.node)
         return opc_fail(err, OPC_EUSER, "%s has no tiers, so there is no '%s'", ask->path,
                         ask->tier);

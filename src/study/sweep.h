@@ -24,7 +24,7 @@ struct opc_task { /* one run */
 struct opc_sweep {
     char *path;
     char *title; /* "": none */
-    char *tier;  /* "": none */
+    char *tier;  /* "": none, or the file has none */
     char *runs;  /* "": its own; else the experiment beside it whose runs it uses */
     int keys;
     struct opc_vary *vary;
@@ -45,6 +45,12 @@ struct opc_sweep_ask {
 
 int opc_sweep_open(const struct opc_sweep_ask *, struct opc_sweep **out, struct opc_err *err);
 void opc_sweep_close(struct opc_sweep *); /* NULL is fine */
+/* Has a run of its own to start: not one that says whose it uses, or what to compute of none. */
+static inline bool opc_sweep_has_runs(const struct opc_sweep *s)
+{
+    return !*s->runs && (!s->probe || s->keys > 0);
+}
+
 /* Keeps the tasks whose names the pattern matches (* and ? as in a shell); OPC_EUSER: none. */
 int opc_sweep_narrow(struct opc_sweep *, const char *pattern, struct opc_err *err);
 

@@ -147,5 +147,16 @@ expect 2 "files/fig5.yaml: figure: env has no setting 'nam'; did you mean 'name'
 printf 'figure: {pannel: env.name}\nvary: {train.seed: 1..2}\n' >files/fig5.yaml
 expect 2 "files/fig5.yaml: figure: line 1: there is no 'pannel' in figure" repro fig5
 [ ! -e repro-small/runs/fig5 ] || wrong 'has run something' ls repro-small/runs/fig5
+cat >files/fig5.yaml <<END
+include: $SRC/experiments/examples/smoke.yaml
+train: {epochs: 1, random_steps: 60}
+opc.transition: replay
+figure: {panel: env.name}
+END
+expect 0 '^fig5 -> ' repro fig5
+grep -q '"caption": "1 of 1 runs complete, ' repro-small/fig5.json ||
+    wrong 'a tier of a file that has none' cat repro-small/fig5.json
+grep -q '"command": "opc repro fig5"' repro-small/fig5.json
+expect 0 '^fig5 is up to date' repro fig5
 printf 'runs: fig99\nfigure: {panel: env.name}\n' >files/fig5.yaml
 expect 1 'files/fig5.yaml: runs: .*fig99.yaml' repro fig5

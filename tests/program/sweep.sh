@@ -33,10 +33,10 @@ same() { # OUT: its runs are those of the undisturbed sweep
 expect 0 '^corrected_s2  missing  *-  *-$
 ^3 runs in ref: 3 missing$' "$OPC" sweep a.yaml status -o ref
 [ ! -e ref ] || wrong "status makes a directory" "$OPC" sweep
-expect 0 '^1 runs in ref: 1 missing$' "$OPC" sweep a.yaml status -o ref --only 'repl*1'
+expect 0 '^1 run in ref: 1 missing$' "$OPC" sweep a.yaml status -o ref --only 'repl*1'
 expect 2 "^opc: sweep: no run of a.yaml is called like 'x\*'; 'opc sweep a.yaml status' names them$" \
     "$OPC" sweep a.yaml run -o ref --only 'x*'
-expect 0 '^all 1 runs are done, in part$' "$OPC" sweep a.yaml run -o part --only replay_s1
+expect 0 '^the run is done, in part$' "$OPC" sweep a.yaml run -o part --only replay_s1
 [ "$(ls part)" = "$(printf 'replay_s1\nreplay_s1.log')" ] || wrong "runs others, too" "$OPC" sweep
 expect 0 '^started corrected_s1$
 ^done with replay_s1: return [0-9.]* (
@@ -153,6 +153,9 @@ expect 0 '^nosuch_replay_s1  *failed  .*no environment is called
 
 # ---- wrong input ---------------------------------------------------------------------------------------
 expect 2 'name an experiment file and what to do: opc sweep FILE.yaml run' "$OPC" sweep a.yaml
+printf 'probe: {analysis: theory}\n' >computed.yaml
+expect 2 "computed.yaml has no runs, only something to compute; 'opc repro' does it" \
+    "$OPC" sweep computed.yaml status
 expect 2 "'walk' is nothing to do" "$OPC" sweep a.yaml walk
 expect 2 "a.yaml:9: there is no tier 'tinny'; did you mean 'tiny'?" "$OPC" sweep a.yaml run --tier tinny
 expect 2 'the command line sets train.seed, which a.yaml:6 varies' "$OPC" sweep a.yaml run train.seed=1
