@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* opc doctor - what this program is made of and what it found here, to paste into a report. */
 #include "base/pool.h"
+#include "base/revision.h"
 #include "cli/command.h"
 #include "env/assets.h"
 #include "env/bullet_shim.h"
@@ -138,6 +139,7 @@ static int run(int argc, char **argv, struct opc_err *err)
     snprintf(text, sizeof text, "%d files, compiled in", models);
 
     printf("opc %s\n", OPC_VERSION);
+    line("revision", *opc_revision ? opc_revision : "not built from a clone");
     build();
     machine();
     kernels();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* opc - the program: finds the subcommand, and is the one place where an error is printed. */
+#include "base/revision.h"
 #include "cli/help.h"
 #include "num/kernel.h"
 #include "opc/version.h"
@@ -44,7 +45,8 @@ static int run(int argc, char **argv, struct opc_err *err)
         return OPC_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("opc %s\n", OPC_VERSION);
+        printf("opc %s%s%s%s\n", OPC_VERSION, *opc_revision ? " (" : "", opc_revision,
+               *opc_revision ? ")" : "");
         return OPC_OK;
     }
     if (argv[1][0] == '-')

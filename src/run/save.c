@@ -9,6 +9,7 @@
  *
  * Segments are on disk before the slot that names them, and the tables are, too. So a slot that is
  * whole describes a run that is whole, at whatever instant the process was killed. */
+#include "base/revision.h"
 #include "data/episodes_in.h"
 #include "num/kernel.h"
 #include "opc/mem.h"
@@ -55,6 +56,7 @@ static int write_meta(const struct opc_run *run, const char *path, struct opc_er
     processor_name(processor, sizeof processor);
     struct opc_json *j = opc_json_begin();
     opc_json_text(j, "opc", OPC_VERSION);
+    opc_json_text(j, "revision", *opc_revision ? opc_revision : NULL);
     opc_json_text(j, "compiler", __VERSION__);
     opc_json_text(j, "build", OPC_BUILD_TYPE);
     if (uname(&system) == 0) {

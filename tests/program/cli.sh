@@ -5,7 +5,7 @@
 . "$SRC/tests/program/lib"
 
 version=$(sed -n 's/^project(opc VERSION \([0-9.]*\).*/\1/p' "$SRC/CMakeLists.txt")
-expect 0 "^opc $version\$" "$OPC" --version
+expect 0 "^opc $version\( ([0-9a-f]*\(-dirty\)*)\)*\$" "$OPC" --version
 for way in '' --help -h help; do
     # shellcheck disable=SC2086 # '' is no argument at all
     expect 0 '^usage: opc SUBCOMMAND

@@ -16,8 +16,7 @@ rank opc 3
 rank agent 4
 rank run 5
 rank study 6
-rank web 7
-rank cli 8
+rank cli 7
 public version base
 public err base
 public mem base
@@ -30,7 +29,6 @@ public rollout opc
 public agent agent
 public config run
 public train run
-public plugin run
 public opc run
 only mujoco/ src/env/mujoco.c src/env/mujoco_render.c
 only EGL/ src/env/mujoco_render.c
@@ -41,8 +39,7 @@ only Bullet src/env/bullet_shim.cpp
 only yaml.h src/run/yaml.c
 only jansson.h src/run/json.c
 only cairo src/study/draw.c
-only microhttpd.h src/web/http.c
-only dlfcn.h src/run/plugin.c src/env/mujoco_render.c
+only dlfcn.h src/env/mujoco_render.c
 word pthread_create src/base/pool.c
 cpp src/env/bullet_shim.cpp
 END

@@ -39,6 +39,8 @@ for loop in paper original sac; do
         result.json checkpoints/a.opc checkpoints/b.opc; do
         [ -s "$loop/$file" ] || wrong "$loop/$file is missing" "$OPC" train
     done
+    grep -q '"revision": \("[0-9a-f]*\(-dirty\)*"\|null\),' $loop/meta.json ||
+        wrong "the commit is not recorded" cat $loop/meta.json
     head -n 1 $loop/metrics.csv |
         grep -q '^epoch,env_steps,total_steps,eval_return,eval_min,eval_max,eval_length,'
     [ "$(wc -l <$loop/metrics.csv)" = 7 ]
