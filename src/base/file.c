@@ -276,3 +276,17 @@ const char *opc_path_name(const char *path)
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
+
+int opc_path_shipped(char out[OPC_PATH], const char *name, struct opc_err *err)
+{
+    char program[OPC_PATH], folder[OPC_PATH];
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n > 0 && *name != '/' && !opc_file_exists(name)) {
+        program[n] = '\0';
+        if (!opc_path_parent(folder, program, NULL) &&
+            !opc_path_join(program, folder, "../share/opc", NULL) &&
+            !opc_path_join(out, program, name, NULL) && opc_file_exists(out))
+            return OPC_OK;
+    }
+    return opc_path_join(out, "", name, err);
+}

@@ -269,8 +269,7 @@ const struct opc_command opc_cmd_bench = {
     .detail = "gemm: the three products of a layer. sac: one update. fit: one minibatch of the "
               "whole ensemble. rollout: one step of many "
               "imagined rollouts. epoch: a whole epoch of HalfCheetah as in the paper, once. env: "
-              "a step of "
-              "each environment.\n"
+              "a step of each environment. all, or no word: each of these, which takes minutes.\n"
               "Each line gives the best and the median time, useful arithmetic per second, and "
               "its share of the peak measured in between on the same threads.",
     .words = "gemm sac fit rollout epoch env all",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* opc config - what can be set, and what a file sets. */
+#include "base/file.h"
 #include "cli/command.h"
 #include "opc/mem.h"
 #include "run/config.h"
@@ -71,8 +72,10 @@ static int explain(const char *name, const struct given *given, struct opc_err *
 static int resolve(int n, char **word, struct opc_err *err)
 {
     struct opc_config *config;
-    char *text;
-    int code = opc_config_load(word[0], &config, err);
+    char path[OPC_PATH], *text;
+    int code = opc_path_shipped(path, word[0], err);
+    if (!code)
+        code = opc_config_load(path, &config, err);
     if (code)
         return code;
     for (int i = 1; i < n && !code; i++)

@@ -145,6 +145,7 @@ static int run(int argc, char **argv, struct opc_err *err)
     struct opc_ilc_config config;
     struct opc_ilc_trials *trials;
     struct opc_pool *pool;
+    char path[OPC_PATH];
     int first;
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
@@ -153,7 +154,9 @@ static int run(int argc, char **argv, struct opc_err *err)
         return opc_fail(err, OPC_EUSER,
                         "name a file first: opc ilc FILE.yaml [KEY=VALUE...]; experiments/ilc/ has "
                         "some");
-    code = read_file(argv[first], &config, err);
+    code = opc_path_shipped(path, argv[first], err);
+    if (!code)
+        code = read_file(path, &config, err);
     for (int i = first + 1; i < argc && !code; i++)
         code = assign(argv[i], &config, err);
     if (!code && *given.out) /* a bad DIR is said before the work, not after it */
@@ -170,8 +173,9 @@ static int run(int argc, char **argv, struct opc_err *err)
         print_table(trials);
     if (*given.out) {
         struct opc_text command = {0};
-        const char *slash = strrchr(argv[first], '/');
-        opc_text_addf(&command, "opc ilc %s", slash ? slash + 1 : argv[first]);
+        /* of an absolute path, which is this machine's, only the last part */
+        const bool here = argv[first][0] != '/';
+        opc_text_addf(&command, "opc ilc %s", here ? argv[first] : opc_path_name(argv[first]));
         for (int i = first + 1; i < argc; i++)
             opc_text_addf(&command, " %s", argv[i]);
         code = opc_text_check(&command, err);

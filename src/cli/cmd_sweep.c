@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* opc sweep - the many runs of an experiment file. */
+#include "base/file.h"
 #include "cli/command.h"
 #include "cli/sweeping.h"
 #include "opc/mem.h"
@@ -133,7 +134,7 @@ static int run(int argc, char **argv, struct opc_err *err)
     static const char USAGE[] = "opc sweep FILE.yaml run|status|merge [KEY=VALUE...]";
     struct given given;
     struct opc_sweep *sweep;
-    char out[OPC_PATH];
+    char path[OPC_PATH], out[OPC_PATH];
     int first;
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
@@ -144,8 +145,10 @@ static int run(int argc, char **argv, struct opc_err *err)
     if (strcmp(what, "run") != 0 && strcmp(what, "status") != 0 && strcmp(what, "merge") != 0)
         return opc_fail(err, OPC_EUSER, "'%s' is nothing to do: %s", what, USAGE);
     const struct opc_sweep_ask ask = {
-        .path = file, .tier = given.tier, .sets = argc - first - 2, .set = argv + first + 2};
-    code = opc_sweep_open(&ask, &sweep, err);
+        .path = path, .tier = given.tier, .sets = argc - first - 2, .set = argv + first + 2};
+    code = opc_path_shipped(path, file, err);
+    if (!code)
+        code = opc_sweep_open(&ask, &sweep, err);
     if (code)
         return code;
     name_out(file, &given, out);

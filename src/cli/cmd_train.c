@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* opc train - start a run. */
+#include "base/file.h"
 #include "cli/command.h"
 #include "cli/training.h"
 
@@ -23,6 +24,7 @@ static int run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
     struct opc_config *config;
+    char path[OPC_PATH];
     int first;
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
@@ -33,7 +35,9 @@ static int run(int argc, char **argv, struct opc_err *err)
                         "DIR; experiments/examples/ has some");
     if (!*given.out)
         return opc_fail(err, OPC_EUSER, "say where to: --out DIR");
-    code = opc_config_load(argv[first], &config, err);
+    code = opc_path_shipped(path, argv[first], err);
+    if (!code)
+        code = opc_config_load(path, &config, err);
     if (code)
         return code;
     for (int i = first + 1; i < argc && !code; i++)
@@ -51,7 +55,8 @@ const struct opc_command opc_cmd_train = {
     .summary = "train a policy",
     .detail =
         "FILE.yaml sets what is to be done (opc config explains the settings, experiments/ has "
-        "files to start from), KEY=VALUE changes single settings: train.seed=2.\n"
+        "files to start from, which are found from anywhere once installed), KEY=VALUE changes "
+        "single settings: train.seed=2.\n"
         "DIR gets everything the run leaves: settings, a table of results, checkpoints, the "
         "policy. Ctrl-C (or SIGTERM) stops the run, which then can be resumed from the end of its "
         "last epoch; a second one stops it at once, which loses nothing either.",

@@ -192,6 +192,11 @@ void opc_help_man(FILE *out)
     roff_entry(out, "OPC_BACKEND",
                "name of the compute kernels to use instead of the best this processor has; "
                "'opc doctor' lists them");
+    roff_entry(out, "OPC_MODELS",
+               "directory to take the robots' models from, instead of those compiled in");
+    roff_entry(out, "OPC_GL",
+               "egl or osmesa: what 'opc env render' draws with, instead of trying "
+               "both");
 }
 
 void opc_help_completion(FILE *out)

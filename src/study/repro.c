@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 enum { MOST_NAMES = 1000, MOST_FILE = 1 << 20 };
-static const char BESIDE_PROGRAM[] = "../share/opc/experiments/paper";
 
 /* ---- which there are ------------------------------------------------------------------------- */
 
@@ -27,21 +26,12 @@ int opc_experiments_dir(const char *given, char out[OPC_PATH], struct opc_err *e
                    ? code
                    : opc_fail(err, OPC_EUSER, "there is no directory %s", given);
     }
-    int code = opc_path_join(out, "experiments", "paper", err);
-    if (code || opc_is_directory(out))
-        return code;
-    char program[OPC_PATH], folder[OPC_PATH];
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[n > 0 ? n : 0] = '\0';
-    code = opc_path_parent(folder, program, err);
-    if (!code)
-        code = opc_path_join(out, folder, BESIDE_PROGRAM, err);
+    const int code = opc_path_shipped(out, "experiments/paper", err);
     if (code || opc_is_directory(out))
         return code;
     return opc_fail(err, OPC_EUSER,
-                    "neither experiments/paper nor %s is a directory; say where the experiments "
-                    "are: --experiments DIR",
-                    out);
+                    "there is no directory experiments/paper, here or installed with the program; "
+                    "say where the experiments are: --experiments DIR");
 }
 
 /* Numbers inside names count as numbers. */

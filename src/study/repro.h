@@ -9,8 +9,7 @@
 #include "study/analysis.h"
 #include "study/schedule.h"
 
-/* Where experiments are: `given`, or if that is empty ./experiments/paper, or else what is
- * installed beside the program. */
+/* Where experiments are: `given`, or if that is empty experiments/paper, here or installed. */
 int opc_experiments_dir(const char *given, char out[OPC_PATH], struct opc_err *err);
 /* The names of its files that make an exhibit, in natural order (fig2 before fig10), and of those
  * that cannot be read. For opc_free, each and the list. */

@@ -12,14 +12,19 @@ lib=$(dirname "$(find "$prefix" -name libopc.a)")
 
 expect 0 '^opc [0-9]' "$prefix/bin/opc" --version
 for file in share/man/man1/opc.1 share/bash-completion/completions/opc include/opc/err.h \
-    include/opc/version.h share/opc/models/hopper.xml share/doc/opc/LICENSE; do
+    include/opc/version.h share/opc/models/hopper.xml share/doc/opc/LICENSE \
+    share/doc/opc/docs/experiments.md share/doc/opc/examples/embed.c; do
     [ -s "$prefix/$file" ] || {
         echo "not installed: $file"
         exit 1
     }
 done
 # The experiments are found from anywhere.
-(cd "$work" && expect 0 "^experiment " "$prefix/bin/opc" repro list)
+(cd "$work" && expect 0 "^experiment " "$prefix/bin/opc" repro list &&
+    expect 0 "name: cartpole" "$prefix/bin/opc" config experiments/examples/smoke.yaml &&
+    expect 0 '' "$prefix/bin/opc" train experiments/examples/smoke.yaml train.epochs=1 --out once &&
+    expect 0 ' missing$' "$prefix/bin/opc" sweep experiments/paper/fig4.yaml status &&
+    expect 0 '' "$prefix/bin/opc" ilc experiments/ilc/linear.yaml --quiet)
 [ "$(cd "$prefix/include/opc" && ls)" = "$( (cd "$SRC/include/opc" && ls && echo version.h) |
     sort)" ]
 
