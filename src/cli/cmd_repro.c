@@ -12,7 +12,7 @@
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
     X(TEXT, out,         "",      0, 200,  "directory of runs and exhibits; by default repro-TIER") \
-    X(TEXT, tier,        "small", 1, 64,   "how much to spend: smoke (minutes), small (hours), full (the paper's)") \
+    X(TEXT, tier,        "small", 1, 64,   "how much to spend: smoke (minutes), small (hours for a figure of runs), full (the paper's, days)") \
     X(INT,  jobs,        "0",     0, 4096, "runs at a time; 0: one per processor")                 \
     X(INT,  threads,     "0",     0, 1024, "threads of each run; 0: the processors divided by the runs at a time") \
     X(TEXT, launcher,    "local", 1, 64,   "how runs are started; local: processes on this machine") \
