@@ -95,8 +95,11 @@ int opc_sweeping(const struct opc_sweep *sweep, struct opc_schedule plan, struct
     struct sigaction action = {.sa_handler = on_signal}, before[N_SIGNALS];
     sigemptyset(&action.sa_mask);
     stops_wanted = 0;
-    for (int i = 0; i < N_SIGNALS; i++)
+    for (int i = 0; i < N_SIGNALS; i++) {
         sigaction(SIGNALS[i], &action, &before[i]);
+        if (SIGNALS[i] == SIGHUP && before[i].sa_handler == SIG_IGN) /* nohup */
+            sigaction(SIGHUP, &before[i], NULL);
+    }
     opc_log_to(hear, NULL);
     plan.progress = show;
     plan.stops = stops;

@@ -106,12 +106,15 @@ static int lock_out(struct state *s, struct opc_err *err)
         return opc_fail_errno(err, errno, "cannot open %s", path);
     if (flock(s->lock, LOCK_EX | LOCK_NB) == 0)
         return OPC_OK;
-    if (errno == EWOULDBLOCK)
+    const int why = errno;
+    close(s->lock);
+    s->lock = -1; /* nothing here is ours */
+    if (why == EWOULDBLOCK)
         return opc_fail(
             err, OPC_EUSER,
             "another sweep is at work in %s; wait for its end, or look on with 'status'",
             s->plan->out);
-    return opc_fail_errno(err, errno, "cannot lock %s", s->plan->out);
+    return opc_fail_errno(err, why, "cannot lock %s", s->plan->out);
 }
 
 /* ---- before anything starts ------------------------------------------------------------------ */

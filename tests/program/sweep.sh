@@ -93,6 +93,14 @@ wait $pid || wrong "a killed worker ends the sweep" "$OPC" sweep
 grep -q 'corrected_s1 ended with exit status 137; it is tried again (1 of 3)' hurt.said
 same hurt
 
+# ---- nohup: a terminal that goes away changes nothing --------------------------------------------------
+(trap '' HUP && exec "$OPC" sweep a.yaml run -o hung --jobs 1 >hung.said 2>&1) &
+pid=$!
+until [ -s hung/corrected_s1/.lock ]; do sleep 0.01; done
+kill -HUP $pid
+wait $pid || wrong "SIGHUP ends what ignores it" cat hung.said
+same hung
+
 # ---- Ctrl-C, a second sweep, looking on ----------------------------------------------------------------
 "$OPC" sweep a.yaml run --tier endless -o long --jobs 2 >long.said 2>&1 &
 pid=$!
