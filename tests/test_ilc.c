@@ -627,6 +627,26 @@ static void without_drift_the_filter_is_the_running_mean(void **state)
     opc_ilc_filter_destroy(f);
 }
 
+/* As where a trial starts: the sensors see it without noise. The rest is filtered as if it were not
+ * there. */
+static void what_is_known_and_measured_exactly_is_taken_as_measured(void **state)
+{
+    (void)state;
+    const double Omega[4] = {0}, Xi[4] = {0, 0, 0, 0.3};
+    double sum = 0.0;
+    struct opc_err err = {0};
+    struct opc_ilc_filter *f = filter_of(2);
+    for (int i = 0; i < 10; i++) {
+        const double y[2] = {i == 5 ? 0.75 : 0.5, 0.1 * i * i};
+        assert_ok(opc_ilc_filter_see(f, Omega, Xi, y, &err), &err);
+        sum += y[1];
+        assert_true(f->d[0] == y[0] && f->P[0] == 0 && f->P[1] == 0);
+        assert_true(fabs(f->d[1] - sum / (i + 1)) < 1e-13);
+        assert_true(fabs(f->P[3] - 0.3 / (i + 1)) < 1e-14);
+    }
+    opc_ilc_filter_destroy(f);
+}
+
 static void the_gain_becomes_the_stationary_one(void **state)
 {
     (void)state;
@@ -685,10 +705,10 @@ static void with_covariances_it_is_the_textbook_s_filter(void **state)
         assert_doubles_near(f->P, P, D * D, 1e-12);
     }
     const double none[D * D] = {0};
-    memset(f->P, 0, D * D * sizeof *f->P);
+    for (int i = 0; i < D * D; i++)
+        f->P[i] = 1; /* all entries move together, and are measured exactly */
     assert_fails(opc_ilc_filter_see(f, none, none, y, &err), OPC_EUSER, &err,
-                 "P + Omega + Xi is singular: something is known exactly and measured exactly; "
-                 "raise drift or sensor_noise");
+                 "P + Omega + Xi is singular to this precision; raise drift or sensor_noise");
     opc_ilc_filter_destroy(f);
 }
 
@@ -753,6 +773,7 @@ int main(void)
         cmocka_unit_test(the_trust_region_holds_for_several_actions),
         cmocka_unit_test(without_noise_the_filter_is_plain_ilc),
         cmocka_unit_test(without_drift_the_filter_is_the_running_mean),
+        cmocka_unit_test(what_is_known_and_measured_exactly_is_taken_as_measured),
         cmocka_unit_test(the_gain_becomes_the_stationary_one),
         cmocka_unit_test(with_covariances_it_is_the_textbook_s_filter),
         cmocka_unit_test(lack_of_memory_is_reported),

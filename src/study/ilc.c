@@ -373,10 +373,15 @@ int opc_ilc_filter_see(struct opc_ilc_filter *f, const double *Omega, const doub
         f->P[i] += Omega[i];
         f->S[i] = f->P[i] + Xi[i];
     }
+    /* What is known exactly and measured exactly, as where a trial starts: the measurement is
+     * taken. A covariance with 0 on its diagonal has 0 beside it. */
+    for (size_t i = 0; i < all; i += (size_t)n + 1)
+        if (f->S[i] == 0)
+            f->S[i] = f->P[i] = 1;
     if (!opc_chol_factor(n, f->S))
         return opc_fail(err, OPC_EUSER,
-                        "P + Omega + Xi is singular: something is known exactly and measured "
-                        "exactly; raise drift or sensor_noise");
+                        "P + Omega + Xi is singular to this precision; raise drift or "
+                        "sensor_noise");
     /* S^-1 P- is K^T, S and P- being symmetric */
     opc_chol_solve(n, f->S, n, f->P);
     for (int i = 0; i < n; i++)
