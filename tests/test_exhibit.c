@@ -110,6 +110,19 @@ static void what_was_made_is_read_back(void **state)
         assert_there(dir, END[i], drawn);
 }
 
+/* Its files may be half new by then. */
+static void one_that_is_made_again_and_given_up_is_not_there(void **state)
+{
+    struct opc_exhibit *x;
+    struct opc_err err;
+    assert_ok(make(*state, &err), &err);
+    assert_there(*state, "fig9.json", true);
+    const struct opc_exhibit_plan plan = {.dir = *state, .name = "fig9", .title = "t"};
+    assert_ok(opc_exhibit_begin(&plan, &x, &err), &err);
+    opc_exhibit_drop(x);
+    assert_there(*state, "fig9.json", false);
+}
+
 static void notes_and_caption_are_under_the_picture(void **state)
 {
     if (!opc_draw_version())
@@ -228,6 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_made_is_read_back),
+        cmocka_unit_test(one_that_is_made_again_and_given_up_is_not_there),
         cmocka_unit_test(notes_and_caption_are_under_the_picture),
         cmocka_unit_test(claims_are_a_table_too),
         cmocka_unit_test(damaged_exhibits_are_refused),

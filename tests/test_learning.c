@@ -63,7 +63,8 @@ static int tear_down(void **state)
 }
 
 /* The exhibit `fig` in the bench's directory, of the first `runs` runs. */
-static int make(const struct bench *b, int runs, const char *figure, struct opc_err *err)
+static int make_of(const struct bench *b, int runs, int missing, const char *figure,
+                   struct opc_err *err)
 {
     const struct opc_exhibit_plan plan = {.dir = b->dir, .name = "fig", .title = "t"};
     const struct opc_analysis *analysis = opc_analysis_find("learning_curves", err);
@@ -71,7 +72,7 @@ static int make(const struct bench *b, int runs, const char *figure, struct opc_
     struct opc_exhibit *x = NULL;
     int code = figure ? opc_yaml_parse("fig.yaml", figure, strlen(figure), &yaml, err) : OPC_OK;
     const struct opc_request request = {
-        .figure = yaml, .runs = runs, .run = (char *const *)b->run, .seed = 1};
+        .figure = yaml, .runs = runs, .run = (char *const *)b->run, .missing = missing, .seed = 1};
     if (!code)
         code = opc_exhibit_begin(&plan, &x, err);
     if (!code)
@@ -81,6 +82,11 @@ static int make(const struct bench *b, int runs, const char *figure, struct opc_
         return opc_exhibit_end(x, err);
     opc_exhibit_drop(x);
     return code;
+}
+
+static int make(const struct bench *b, int runs, const char *figure, struct opc_err *err)
+{
+    return make_of(b, runs, 0, figure, err);
 }
 
 static struct opc_table *read_table(const struct bench *b, const char *name)
@@ -252,6 +258,28 @@ static void a_clear_difference_decides(void **state)
     opc_exhibit_unload(r);
 }
 
+/* The runs that are there would decide; those that failed might not have agreed. */
+static void while_runs_are_missing_nothing_is_decided(void **state)
+{
+    const struct bench *b = *state;
+    struct opc_err err;
+    assert_ok(make_of(b, 8, 2,
+                      "claims:\n"
+                      "- {text: a, better: corrected, worse: learned}\n"
+                      "- {text: b, solves: corrected, level: 0}\n",
+                      &err),
+              &err);
+    struct opc_exhibit_read *r = load(b);
+    assert_int_equal(r->claim[0].verdict, OPC_UNDECIDED);
+    assert_string_equal(r->claim[0].measured,
+                        "P(OPC > MBPO(*)) = 1.00, 95 % interval [1.00, 1.00], over 4 and 4 "
+                        "runs in 1 panel; while 2 runs are missing, nothing is decided.");
+    assert_int_equal(r->claim[1].verdict, OPC_UNDECIDED);
+    assert_non_null(
+        strstr(r->claim[1].measured, "; while 2 runs are missing, nothing is decided."));
+    opc_exhibit_unload(r);
+}
+
 static void panels_are_compared_line_by_line(void **state)
 {
     const struct bench *b = *state;
@@ -321,6 +349,8 @@ static void wrong_settings_are_refused(void **state)
     static const char *const CASE[][2] = {
         {"{pannel: env.name}", "figure: line 1: there is no 'pannel' in figure; did you mean "
                                "'panel'?"},
+        {"{curve: {smooth: 4}}", "figure: smooth = 4: an average around each value takes an odd "
+                                 "number of them"},
         {"{curve: 3}", "figure: line 1: curve is a map like {smooth: 5}"},
         {"{curve: {of: eval_retrun}}",
          "figure: curve.of: metrics.csv has no column 'eval_retrun'; did you mean 'eval_return'?"},
@@ -378,6 +408,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(curves_are_tabulated_as_they_are_drawn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(claims_are_judged_by_what_runs_end_with, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_clear_difference_decides, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(while_runs_are_missing_nothing_is_decided, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(panels_are_compared_line_by_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(three_runs_against_three_decide_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_solved_is_solved_in_every_panel, set_up, tear_down),

@@ -2,6 +2,7 @@
 /* opc plot - learning curves of one or many runs. */
 #include "cli/command.h"
 #include "study/curves_draw.h"
+#include "study/stats.h"
 
 #include <stdio.h>
 
@@ -10,7 +11,7 @@
     X(TEXT, out,    "curves.svg",  1, 255, "file to draw: .svg, .pdf or .png")                     \
     X(TEXT, of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                        \
     X(TEXT, over,   "env_steps",   1, 64,  "column of metrics.csv to draw it over")                \
-    X(INT,  smooth, "1",           1, 999, "average over so many values around each (the paper's figures: 5)") \
+    X(INT,  smooth, "1",           1, 999, "average over so many values around each, an odd number (the paper's figures: 5)") \
     X(TEXT, title,  "",            0, 255, "heading of the figure")
 /* clang-format on */
 struct given {
@@ -44,7 +45,9 @@ static int run(int argc, char **argv, struct opc_err *err)
         return opc_fail(err, OPC_EUSER, "name run directories, or directories of runs");
     const struct opc_curves_plan plan = {
         .of = given.of, .over = given.over, .smooth = given.smooth};
-    code = opc_curves_read(argc - first, argv + first, &plan, &curves, err);
+    code = opc_smooth_check(given.smooth, err);
+    if (!code)
+        code = opc_curves_read(argc - first, argv + first, &plan, &curves, err);
     if (code)
         return code;
     char note[200];

@@ -86,6 +86,32 @@ static int hand_over(const struct given *given, const char *word,
     return code;
 }
 
+/* What was typed, without what changes no number. */
+static int command_of(const struct given *given, const char *word, struct opc_text *out,
+                      struct opc_err *err)
+{
+    static const char *const MUTE[] = {"out", "threads", "quiet"};
+    struct given fresh;
+    struct opc_text text = {0}, usual = {0};
+    int code = opc_section_defaults(&options, &fresh, err);
+    opc_text_addf(out, "opc probe RUN %s", word);
+    for (int i = 0; i < options.n && !code; i++) {
+        const struct opc_field *f = &options.fields[i];
+        bool mute = false;
+        for (size_t k = 0; k < sizeof MUTE / sizeof *MUTE; k++)
+            mute |= strcmp(f->name, MUTE[k]) == 0;
+        opc_text_clear(&text);
+        opc_text_clear(&usual);
+        opc_field_print(f, given, &text);
+        opc_field_print(f, &fresh, &usual);
+        if (!mute && strcmp(opc_text_get(&text), opc_text_get(&usual)) != 0)
+            opc_text_addf(out, " --%s '%s'", f->name, opc_text_get(&text));
+    }
+    opc_text_free(&text);
+    opc_text_free(&usual);
+    return code ? code : opc_text_check(out, err);
+}
+
 /* Under every picture: what run, and whether it is all of it. */
 static int caption_of(const char *dir, struct opc_text *out, struct opc_err *err)
 {
@@ -144,22 +170,23 @@ static int probe(char *run, int kind, const struct given *given, const char *dir
     const struct opc_analysis *analysis = KIND[kind].analysis;
     struct opc_pool *pool = NULL;
     struct opc_exhibit *exhibit = NULL;
-    struct opc_text caption = {0};
-    char command[64], *one[] = {run};
+    struct opc_text caption = {0}, command = {0};
+    char *one[] = {run};
     void *settings = opc_alloc(1, analysis->settings->size);
     int code = settings ? hand_over(given, KIND[kind].word, analysis, settings, err)
                         : opc_fail(err, OPC_ENOMEM, "no room for the settings");
     if (!code)
         code = caption_of(run, &caption, err);
     if (!code)
+        code = command_of(given, KIND[kind].word, &command, err);
+    if (!code)
         code = opc_pool_create(given->threads, &pool, err);
-    snprintf(command, sizeof command, "opc probe RUN %s", KIND[kind].word);
     const struct opc_exhibit_plan plan = {
         .dir = dir,
         .name = KIND[kind].word,
         .title = KIND[kind].title,
         .caption = opc_text_get(&caption),
-        .command = command,
+        .command = opc_text_get(&command),
     };
     const struct opc_request request = {
         .runs = 1,
@@ -179,6 +206,7 @@ static int probe(char *run, int kind, const struct given *given, const char *dir
     else
         code = opc_exhibit_end(exhibit, err);
     opc_text_free(&caption);
+    opc_text_free(&command);
     opc_pool_destroy(pool);
     opc_free(settings);
     return code;

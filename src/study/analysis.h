@@ -20,6 +20,7 @@ struct opc_request {
     const struct opc_yaml *figure; /* the map under `figure`; NULL: none */
     int runs;                      /* directories of complete runs, in the order of the sweep: */
     char *const *run;
+    int missing; /* runs that belong to them and are not complete */
     struct opc_pool *pool;
     uint64_t seed; /* of what the analysis draws itself */
     void (*progress)(void *ctx, double done, const char *what); /* 0 .. 1; may be NULL */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RUNS = 4096, MOST_BYTES = 200000000, LAST = 5, MOST_COLUMNS = 6 };
+enum { MOST_RUNS = 5000, MOST_BYTES = 200000000, LAST = 5, MOST_COLUMNS = 6 };
 static const char METHOD[] = "opc.transition:"; /* among settings as lines */
 
 static int no_room(struct opc_err *err)

@@ -6,9 +6,11 @@
 #include "opc/version.h"
 #include "run/json.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const VERDICT[] = {"supported", "not supported", "undecided"};
 
@@ -42,9 +44,17 @@ static void add_item(struct opc_text *list)
 int opc_exhibit_begin(const struct opc_exhibit_plan *plan, struct opc_exhibit **out,
                       struct opc_err *err)
 {
+    char file[OPC_PATH], path[OPC_PATH];
     int code = opc_make_directories(plan->dir, err);
+    if (!code && snprintf(file, sizeof file, "%s.json", plan->name) >= (int)sizeof file)
+        code = opc_fail(err, OPC_EUSER, "the name of the exhibit is too long");
+    if (!code)
+        code = opc_path_join(path, plan->dir, file, err);
     if (code)
         return code;
+    /* An older one of this name would call the new files complete. */
+    if (unlink(path) && errno != ENOENT)
+        return opc_fail_errno(err, errno, "cannot remove %s", path);
     struct opc_exhibit *x = opc_alloc(1, sizeof *x);
     if (!x)
         return no_room(err);

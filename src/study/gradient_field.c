@@ -215,7 +215,7 @@ static void claims(const struct field *f, const struct settings *s, struct opc_e
         "Wrong sign in %.2f %% of the stable cells with corrections, %.2f %% without; mean "
         "distance %.4f against %.4f.",
         opc->wrong, model->wrong, opc->mean, model->mean);
-    if (s->error == OPC_ERROR_A) {
+    if (s->error == OPC_ERROR_A && s->theta_least + s->theta_most == -2) { /* a grid around -1 */
         const double gap = asymmetry(f);
         opc_exhibit_claim(exhibit, gap < 1e-9 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                           "The field of ΔA is symmetric about (θ, ΔA) = (−1, 0).",

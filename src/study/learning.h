@@ -19,6 +19,7 @@ struct opc_learning {
     int tasks, *count;     /* [2][tasks] */
     const double **column; /* [2][tasks] */
     uint64_t seed;
+    int missing; /* runs that are not complete: while there are any, no claim is decided */
 };
 
 /* The runs of a line in every panel, or only in those that `panel` matches (a glob; NULL: all).

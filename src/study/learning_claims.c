@@ -131,6 +131,15 @@ static bool is_there(const struct opc_learning *l, const struct claim *c, const 
     return false;
 }
 
+/* Runs that are not there could decide otherwise: some may never be, because they diverge. */
+static bool some_missing(const struct opc_learning *l, size_t size, char *out)
+{
+    if (l->missing)
+        snprintf(out, size, "; while %d run%s missing, nothing is decided", l->missing,
+                 l->missing == 1 ? " is" : "s are");
+    return l->missing > 0;
+}
+
 /* How likely it is that chance alone puts n runs above m others: the smallest probability there is
  * for any outcome, which a bootstrap of few runs does not know of. */
 static double chance_above(int n, int m)
@@ -170,7 +179,9 @@ static int judge_duel(const struct opc_learning *l, const struct claim *c, int n
     if (code)
         return code;
     char few[128] = "";
-    if (fewest < FEWEST)
+    if (some_missing(l, sizeof few, few))
+        ;
+    else if (fewest < FEWEST)
         snprintf(few, sizeof few, "; fewer than 3 runs decide nothing");
     else if (chance > CHANCE)
         snprintf(few, sizeof few,
@@ -264,17 +275,18 @@ static void judge_solves(const struct opc_learning *l, const struct claim *c, st
                           c->panel ? c->panel : "*", l->label[line]);
         return;
     }
-    char where[96] = "";
+    char where[96] = "", few[96] = "";
     if (panels > 1)
         snprintf(where, sizeof where, " in the lowest of %d panels, %d of %d", panels, low, lows);
+    if (!some_missing(l, sizeof few, few) && fewest < FEWEST)
+        snprintf(few, sizeof few, "; fewer than 3 runs decide nothing");
     opc_exhibit_claim(x,
-                      fewest < FEWEST ? OPC_UNDECIDED
+                      *few            ? OPC_UNDECIDED
                       : least >= 0.75 ? OPC_SUPPORTED
                       : least < 0.5   ? OPC_NOT_SUPPORTED
                                       : OPC_UNDECIDED,
                       c->text, "%d of %d runs of %s end at %g or above (median %.4g%s)%s.", reached,
-                      runs, l->label[line], c->level, median, where,
-                      fewest < FEWEST ? "; fewer than 3 runs decide nothing" : "");
+                      runs, l->label[line], c->level, median, where, few);
 }
 
 int opc_learning_claims(const struct opc_learning *l, const struct opc_yaml *list,

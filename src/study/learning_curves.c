@@ -115,6 +115,8 @@ static int read_look(const struct opc_yaml *figure, struct look *look, struct op
     if (!code)
         code = check_column("over", look->curve.over, err);
     if (!code)
+        code = opc_smooth_check(look->curve.smooth, err);
+    if (!code)
         code = read_band(look, err);
     if (!code)
         code = read_keys(figure ? opc_yaml_find(figure, "panel") : NULL, "env.name",
@@ -457,6 +459,7 @@ static int make(const struct opc_request *request, const void *settings, struct 
         code = make_learning(curves, request->seed, &l, err);
     if (code)
         return code;
+    l.missing = request->missing;
     code = make_curve_table(request, &l, &look, x, err);
     if (!code)
         code = make_tables(&l, x, err);

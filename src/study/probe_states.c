@@ -115,6 +115,8 @@ static void sum_up_entries(void *ctx, int first, int end, int worker)
 
 static double ratio_of(double corrected, double learned)
 {
+    if (isnan(corrected) || isnan(learned))
+        return (double)NAN;
     if (learned > 0)
         return corrected / learned;
     return corrected > 0 ? HUGE_VAL : 1;

@@ -219,13 +219,10 @@ static void claim(const struct opc_states *s, int k, bool cosine, struct opc_exh
                       opc.least, opc.most, real.least, real.most, model.least, model.most,
                       other.least, other.most, ours, theirs);
     if (cosine)
-        opc_exhibit_claim(e,
-                          model.above_one > opc.above_one && model.most > opc.most
-                              ? OPC_SUPPORTED
-                              : OPC_NOT_SUPPORTED,
+        opc_exhibit_claim(e, model.most > 1.01 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                           "MBPO(*) takes values no cosine has.",
                           "of %d rollouts, above 1 at some step: %d by MBPO(*), up to %.5g; %d by "
-                          "OPC, up to %.5g",
+                          "OPC, up to %.5g (takes: above 1.01)",
                           s->rows, model.above_one, model.most, opc.above_one, opc.most);
     const int early = opc_states_too_early(s, OPC_BY_CORRECTED);
     const int earlier = opc_states_too_early(s, OPC_BY_LEARNED);

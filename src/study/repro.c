@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 enum { MOST_NAMES = 1000, MOST_FILE = 1 << 20 };
+static const char USUAL_PLACE[] = "experiments/paper";
+static const char INCOMPLETE[] = "INCOMPLETE"; /* in a caption: runs are missing */
 
 /* ---- which there are ------------------------------------------------------------------------- */
 
@@ -26,12 +28,13 @@ int opc_experiments_dir(const char *given, char out[OPC_PATH], struct opc_err *e
                    ? code
                    : opc_fail(err, OPC_EUSER, "there is no directory %s", given);
     }
-    const int code = opc_path_shipped(out, "experiments/paper", err);
+    const int code = opc_path_shipped(out, USUAL_PLACE, err);
     if (code || opc_is_directory(out))
         return code;
     return opc_fail(err, OPC_EUSER,
-                    "there is no directory experiments/paper, here or installed with the program; "
-                    "say where the experiments are: --experiments DIR");
+                    "there is no directory %s, here or installed with the program; say where the "
+                    "experiments are: --experiments DIR",
+                    USUAL_PLACE);
 }
 
 /* Numbers inside names count as numbers. */
@@ -191,6 +194,7 @@ int opc_experiment_open(const char *dir, const char *name, const char *tier, con
         return opc_fail(err, OPC_ENOMEM, "no room for the experiment %s", name);
     x->out = out;
     int code = find_file(dir, name, x, err);
+    x->by_path = x->by_path || (*dir != '/' && strcmp(dir, USUAL_PLACE) != 0);
     const struct opc_sweep_ask ask = {.path = x->path, .tier = tier, .any_tier = true};
     if (!code)
         code = opc_sweep_open(&ask, &x->file, err);
@@ -250,6 +254,9 @@ void opc_experiment_standing(const struct opc_experiment *x, struct opc_standing
     }
     if (!s->made)
         return;
+    /* That a run is older than the exhibit does not mean that it was there: it may have been made
+     * elsewhere. */
+    s->current = s->current && !strstr(read->caption, INCOMPLETE);
     s->current = s->current && s->complete == s->runs && strcmp(read->tier, x->tier) == 0 &&
                  !opc_file_read(x->path, MOST_FILE, &text, NULL, NULL) &&
                  strcmp(read->config, text) == 0;
@@ -331,7 +338,7 @@ static int compose(const struct opc_experiment *x, const struct seen *seen, stru
     if (*x->tier)
         opc_text_addf(t, "Tier %s; ", x->tier);
     if (runs && seen->complete < runs->tasks)
-        opc_text_add(t, "INCOMPLETE: ");
+        opc_text_addf(t, "%s: ", INCOMPLETE);
     if (runs) {
         opc_text_addf(t, "%d of %d runs complete, ", seen->complete, runs->tasks);
         code = add_seeds(runs, t, err);
@@ -433,6 +440,7 @@ int opc_experiment_draw(const struct opc_experiment *x, int threads,
         .ask = x->file->probe,
         .figure = x->file->figure,
         .runs = seen.complete,
+        .missing = x->runs ? x->runs->tasks - seen.complete : 0,
         .run = dir,
         .pool = pool,
         .seed = (uint64_t)x->file->seed,

@@ -17,7 +17,7 @@ int opc_experiments_list(const char *dir, char ***name, int *n, struct opc_err *
 
 struct opc_experiment {
     char name[128], path[OPC_PATH];
-    bool by_path;           /* asked for by its path, not by its name */
+    bool by_path;           /* its command names the path: a name is not enough to find it again */
     const char *out, *tier; /* tier "": neither its file nor that of its runs has any */
     struct opc_sweep *file;
     struct opc_sweep *runs; /* what is to be run: of the file, or of the one it names; NULL: none */

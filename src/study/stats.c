@@ -151,6 +151,16 @@ int opc_improvement(const struct opc_scores *sx, const struct opc_scores *sy, in
 
 /* ---- series ---------------------------------------------------------------------------------- */
 
+int opc_smooth_check(int width, struct opc_err *err)
+{
+    return width % 2 == 1
+               ? OPC_OK
+               : opc_fail(err, OPC_EUSER,
+                          "smooth = %d: an average around each value takes an odd number "
+                          "of them",
+                          width);
+}
+
 void opc_smooth(int n, const double *v, int width, double *out)
 {
     const int half = width / 2;

@@ -39,6 +39,7 @@ int opc_improvement(const struct opc_scores *x, const struct opc_scores *y, int 
 /* Moving average over `width` values around each (an odd number; the window shrinks at the ends).
  * NaN is left out, and stays where it is. out must not be v. */
 void opc_smooth(int n, const double *v, int width, double *out);
+int opc_smooth_check(int width, struct opc_err *err); /* OPC_EUSER: even */
 
 /* The step between at most `most` round numbers that cover a range: 1, 2 or 5 times a power of 10.
  */

@@ -32,6 +32,7 @@ head -c 8 one.png | od -An -tx1 | grep -q '89 50 4e 47'
 # A run that goes on is drawn as far as it is; a line that is being written is left out.
 cp -r runs/corrected-1 half
 printf '3,300,' >>half/metrics.csv
+expect 2 'smooth = 4: an average around each value takes an odd number' "$OPC" plot half --smooth 4
 expect 0 '^cartpole  *OPC  *1 ' "$OPC" plot half --of train_return --over total_steps --smooth 3 \
     --title 'half a run'
 

@@ -18,6 +18,8 @@ expect 0 'Rollouts of MBPO(\*) end too early' "$OPC" probe run trajectories --sa
 expect 0 'holds in 4 of 4 cases' "$OPC" probe run bound --samples 5
 expect 0 'at beta = 1:' "$OPC" probe run offpolicy --samples 5 --beta 0,1,2.5
 test -s run/probe/bound.json
+grep -q "\"command\": \"opc probe RUN offpolicy --samples '5' --beta '\[0, 1, 2.5\]'\"" \
+    run/probe/offpolicy.json || wrong "the command" cat run/probe/offpolicy.json
 test "$(head -1 run/probe/states.csv)" = \
     true,model,entry,h,rollouts,median,low,high,median_abs,p95_abs
 # 4 entries, 2 truths, 2 models, h = 0 .. 6

@@ -45,7 +45,8 @@ for name in fig2 fig10; do
     done
     grep -q '"caption": "Tier smoke; 4 of 4 runs complete, seeds 1 to 2; 2 epochs x 100 steps; opc [0-9.]*\."' \
         repro-smoke/$name.json || wrong "the caption of $name" cat repro-smoke/$name.json
-    grep -q "\"command\": \"opc repro $name --tier smoke\"" repro-smoke/$name.json
+    grep -q "\"command\": \"opc repro files/$name.yaml --tier smoke\"" repro-smoke/$name.json ||
+        wrong "the command of $name does not find it" cat repro-smoke/$name.json
 done
 if ! grep -q '^OPC_WITH_CAIRO:BOOL=OFF' "$BUILD/CMakeCache.txt"; then
     for end in svg pdf png; do
@@ -69,9 +70,11 @@ expect 0 '^fig10  *made, out of date, ' repro list --tier smoke
 expect 0 '^fig2 -> ' repro fig2 --tier smoke
 sed -i 's/smooth: 1/smooth: 3/' files/fig2.yaml
 expect 0 '^fig2 -> ' repro files/fig2.yaml --tier smoke
-grep -q '"command": "opc repro files/fig2.yaml --tier smoke"' repro-smoke/fig2.json ||
-    wrong "the command is not what was asked" cat repro-smoke/fig2.json
 expect 0 '^fig2 is up to date' repro fig2 --tier smoke
+# So is a caption: what was missing in the figure may have been made elsewhere, before it was drawn.
+sed -i 's/Tier smoke; 4 of 4 runs/Tier smoke; INCOMPLETE: 3 of 4 runs/' repro-smoke/fig2.json
+expect 0 '^fig2  *made, out of date, 4 of 4 runs ' repro list --tier smoke
+expect 0 '^fig2 -> ' repro fig2 --tier smoke
 # Other settings are foreign, and nothing is overwritten.
 sed -i 's/smoke: {train.epochs: 2}/smoke: {train.epochs: 2, opc.horizon: 2}/' files/fig2.yaml
 expect 2 'fig2/corrected_s1 is foreign: opc.horizon is \[5\] there and \[2\] here' repro fig2 \
@@ -156,7 +159,7 @@ END
 expect 0 '^fig5 -> ' repro fig5
 grep -q '"caption": "1 of 1 runs complete, ' repro-small/fig5.json ||
     wrong 'a tier of a file that has none' cat repro-small/fig5.json
-grep -q '"command": "opc repro fig5"' repro-small/fig5.json
+grep -q '"command": "opc repro files/fig5.yaml"' repro-small/fig5.json
 expect 0 '^fig5 is up to date' repro fig5
 printf 'runs: fig99\nfigure: {panel: env.name}\n' >files/fig5.yaml
 expect 1 'files/fig5.yaml: runs: .*fig99.yaml' repro fig5
