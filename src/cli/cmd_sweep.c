@@ -49,23 +49,36 @@ static int run_all(const struct opc_sweep *sweep, const struct given *given, con
 static int show_status(const struct opc_sweep *sweep, const char *out)
 {
     int counts[OPC_STATE_FOREIGN + 1] = {0}, wide = 4;
+    double all = 0;
+    char took[OPC_PRINTED];
     for (int i = 0; i < sweep->tasks; i++)
         if ((int)strlen(sweep->task[i].name) > wide)
             wide = (int)strlen(sweep->task[i].name);
-    printf("%-*s  %-11s  %9s  %10s\n", wide, "run", "state", "epoch", "return");
+    printf("%-*s  %-11s  %9s  %10s  %12s\n", wide, "run", "state", "epoch", "return", "time");
     for (int i = 0; i < sweep->tasks; i++) {
         struct opc_look look;
-        char epoch[32] = "-", value[32] = "-";
+        char epoch[32] = "-", value[32] = "-", path[OPC_PATH];
+        snprintf(took, sizeof took, "-");
         opc_schedule_look(out, &sweep->task[i], &look);
         counts[look.state]++;
         if (look.begun)
             snprintf(epoch, sizeof epoch, "%d/%d", look.epoch, look.epochs);
+        if (look.begun && !opc_schedule_path(out, &sweep->task[i], "", path, NULL)) {
+            int epochs;
+            const double seconds = opc_look_seconds(path, &epochs);
+            opc_print_duration(seconds, took);
+            all += seconds;
+        }
         if (look.begun && !isnan(look.eval_return))
             snprintf(value, sizeof value, "%.4g", look.eval_return);
-        printf("%-*s  %-11s  %9s  %10s%s%s\n", wide, sweep->task[i].name,
-               opc_state_name(look.state), epoch, value, *look.why ? "  " : "", look.why);
+        printf("%-*s  %-11s  %9s  %10s  %12s%s%s\n", wide, sweep->task[i].name,
+               opc_state_name(look.state), epoch, value, took, *look.why ? "  " : "", look.why);
     }
-    printf("%d run%s in %s:", sweep->tasks, sweep->tasks == 1 ? "" : "s", out);
+    printf("%d run%s in %s", sweep->tasks, sweep->tasks == 1 ? "" : "s", out);
+    opc_print_duration(all, took);
+    if (all > 0)
+        printf(", %s of computing", took);
+    putchar(':');
     const char *comma = "";
     for (int k = 0; k <= OPC_STATE_FOREIGN; k++)
         if (counts[k]) {

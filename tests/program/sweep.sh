@@ -30,7 +30,7 @@ same() { # OUT: its runs are those of the undisturbed sweep
 }
 
 # ---- undisturbed -----------------------------------------------------------------------------------
-expect 0 '^corrected_s2  missing  *-  *-$
+expect 0 '^corrected_s2  missing  *-  *-  *-$
 ^3 runs in ref: 3 missing$' "$OPC" sweep a.yaml status -o ref
 [ ! -e ref ] || wrong "status makes a directory" "$OPC" sweep
 expect 0 '^1 run in ref: 1 missing$' "$OPC" sweep a.yaml status -o ref --only 'repl*1'
@@ -53,8 +53,8 @@ expect 0 '^all 3 runs are done' "$OPC" sweep a.yaml run -o ref
 ! grep -q 'started\|going on' "$work/said" || wrong "does something" "$OPC" sweep
 find ref -type f ! -name .lock -exec ls -l --time-style=full-iso {} + >after
 cmp before after
-expect 0 '^replay_s1  *done  *8/8  *[0-9.]*$
-^3 runs in ref: 3 done$' "$OPC" sweep a.yaml status -o ref
+expect 0 '^replay_s1  *done  *8/8  *[0-9.]*  *[0-9.]* m*s$
+^3 runs in ref, .* of computing: 3 done$' "$OPC" sweep a.yaml status -o ref
 
 # Killed between its last epoch and its result, a run has nothing left to do and says what it ended with.
 cp -r ref late
@@ -109,7 +109,7 @@ until [ -e long/corrected_s1/checkpoints/b.opc ] && [ -e long/replay_s1/checkpoi
 done
 expect 2 'another sweep is at work in long' "$OPC" sweep a.yaml run --tier endless -o long
 expect 0 '^corrected_s1  *running  *[0-9]*/1000000 
-^2 runs in long: 2 running$' "$OPC" sweep a.yaml status --tier endless -o long
+^2 runs in long, .* of computing: 2 running$' "$OPC" sweep a.yaml status --tier endless -o long
 kill -INT $pid
 status=0
 wait $pid || status=$?
@@ -157,7 +157,7 @@ expect 1 'nosuch_corrected_s1 failed with exit status 2 (fail/nosuch_corrected_s
 ^opc: sweep: 3 of 6 runs failed: nosuch_corrected_s1 (exit status 2), .*; their logs are in fail$' \
     "$OPC" sweep fail.yaml run --tier tiny -o fail
 expect 0 '^nosuch_replay_s1  *failed  .*no environment is called
-^6 runs in fail: 3 done, 3 failed$' "$OPC" sweep fail.yaml status --tier tiny -o fail
+^6 runs in fail, .* of computing: 3 done, 3 failed$' "$OPC" sweep fail.yaml status --tier tiny -o fail
 
 # ---- wrong input ---------------------------------------------------------------------------------------
 expect 2 'name an experiment file and what to do: opc sweep FILE.yaml run' "$OPC" sweep a.yaml
