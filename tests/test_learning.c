@@ -287,6 +287,7 @@ static void panels_are_compared_line_by_line(void **state)
     assert_ok(make(b, 8,
                    "panel: opc.transition\n"
                    "line: env.name\n"
+                   "titles: {corrected: Eq. 5, nothing: not there}\n"
                    "claims:\n"
                    "- {text: a, above: corrected, below: learned}\n"
                    "- {text: b, above: learned, below: corrected}\n"
@@ -296,7 +297,7 @@ static void panels_are_compared_line_by_line(void **state)
     struct opc_exhibit_read *r = load(b);
     assert_int_equal(r->claim[0].verdict, OPC_SUPPORTED);
     assert_string_equal(r->claim[0].measured,
-                        "P(OPC > MBPO(*)) = 1.00, 95 % interval [1.00, 1.00], over 4 and 4 "
+                        "P(Eq. 5 > MBPO(*)) = 1.00, 95 % interval [1.00, 1.00], over 4 and 4 "
                         "runs in 1 line.");
     assert_int_equal(r->claim[1].verdict, OPC_NOT_SUPPORTED);
     assert_int_equal(r->claim[2].verdict, OPC_UNDECIDED);
@@ -351,6 +352,7 @@ static void wrong_settings_are_refused(void **state)
                                "'panel'?"},
         {"{curve: {smooth: 4}}", "figure: smooth = 4: an average around each value takes an odd "
                                  "number of them"},
+        {"{titles: [a]}", "figure: line 1: titles is a map like {PANEL: title}"},
         {"{curve: 3}", "figure: line 1: curve is a map like {smooth: 5}"},
         {"{curve: {of: eval_retrun}}",
          "figure: curve.of: metrics.csv has no column 'eval_retrun'; did you mean 'eval_return'?"},

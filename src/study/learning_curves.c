@@ -5,6 +5,7 @@
  *       panel: env.name               # a setting, or a list of them
  *       line: opc.transition
  *       curve: {of: eval_return, over: env_steps, smooth: 5, centre: median, band: [25, 75]}
+ *       titles: {"mujoco:hopper": On one leg}
  *       claims: [...]                 # study/learning.h
  *
  * Curves are smoothed; what a run ends with is the mean of its last five evaluations as they were.
@@ -47,8 +48,8 @@ struct look {
     const char *panel_key[KEYS], *line_key[KEYS];
     int panel_keys, line_keys;
     enum { PERCENTILES, STD, INTERVAL } band;
-    double low, high; /* percentiles */
-    const struct opc_yaml *claims;
+    double low, high;                       /* percentiles */
+    const struct opc_yaml *titles, *claims; /* NULL: none */
 };
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -92,6 +93,26 @@ static int read_band(struct look *look, struct opc_err *err)
                     band);
 }
 
+static int check_titles(const struct opc_yaml *titles, struct opc_err *err)
+{
+    bool good = !titles || titles->kind == OPC_YAML_MAP;
+    for (const struct opc_yaml *t = titles && good ? titles->first : NULL; t; t = t->next)
+        good = good && t->kind == OPC_YAML_WORD;
+    return good ? OPC_OK
+                : opc_fail(err, OPC_EUSER, "line %d: titles is a map like {PANEL: title}",
+                           titles->line);
+}
+
+/* In place of what is made of the panel's settings. */
+static void put_titles(const struct opc_yaml *titles, struct opc_curves *c)
+{
+    for (int p = 0; titles && p < c->panels; p++) {
+        const struct opc_yaml *t = opc_yaml_find(titles, c->panel[p]);
+        if (t)
+            snprintf(c->title[p], sizeof *c->title, "%s", t->text);
+    }
+}
+
 static int check_column(const char *key, const char *name, struct opc_err *err)
 {
     char meant[64];
@@ -103,7 +124,7 @@ static int check_column(const char *key, const char *name, struct opc_err *err)
 
 static int read_look(const struct opc_yaml *figure, struct look *look, struct opc_err *err)
 {
-    static const char *const NAMES[] = {"panel", "line", "curve", "claims", NULL};
+    static const char *const NAMES[] = {"panel", "line", "curve", "titles", "claims", NULL};
     int code = figure ? opc_learning_keys(figure, "figure", NAMES, err) : OPC_OK;
     const struct opc_yaml *curve = figure && !code ? opc_yaml_find(figure, "curve") : NULL;
     if (!code && curve && curve->kind != OPC_YAML_MAP)
@@ -124,7 +145,10 @@ static int read_look(const struct opc_yaml *figure, struct look *look, struct op
     if (!code)
         code = read_keys(figure ? opc_yaml_find(figure, "line") : NULL, "opc.transition",
                          look->line_key, &look->line_keys, err);
+    look->titles = figure && !code ? opc_yaml_find(figure, "titles") : NULL;
     look->claims = figure && !code ? opc_yaml_find(figure, "claims") : NULL;
+    if (!code)
+        code = check_titles(look->titles, err);
     return code ? code : opc_learning_claims_check(look->claims, err);
 }
 
@@ -455,6 +479,8 @@ static int make(const struct opc_request *request, const void *settings, struct 
                                          .panel_key = look.panel_key,
                                          .line_key = look.line_key};
     code = opc_curves_read(request->runs, request->run, &plan, &curves, err);
+    if (!code)
+        put_titles(look.titles, curves);
     if (!code)
         code = make_learning(curves, request->seed, &l, err);
     if (code)
