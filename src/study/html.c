@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
@@ -80,14 +81,15 @@ static int refuse_here(const struct reader *r, struct opc_err *err, const char *
     return refuse(r, r->at, err, what, (struct span){"", 0});
 }
 
+/* In a page, unlike in a file of its own, upper and lower case are the same to SVG. */
 static bool is(struct span s, const char *word)
 {
-    return s.n == strlen(word) && strncmp(s.at, word, s.n) == 0;
+    return s.n == strlen(word) && strncasecmp(s.at, word, s.n) == 0;
 }
 
 static bool starts(struct span s, const char *word)
 {
-    return s.n >= strlen(word) && strncmp(s.at, word, strlen(word)) == 0;
+    return s.n >= strlen(word) && strncasecmp(s.at, word, strlen(word)) == 0;
 }
 
 static void skip_space(struct reader *r)
