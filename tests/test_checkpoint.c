@@ -110,7 +110,7 @@ static void something_else_is_refused_in_words(void **state)
     struct opc_err err;
     char want[OPC_PATH];
     const char *path = save(state);
-    assert_int_equal(opc_checkpoint_load(path, OPC_PACK_POLICY, &pack, &err), OPC_EUSER);
+    assert_int_equal(opc_checkpoint_load(path, OPC_PACK_POLICY, &pack, &err), OPC_EDAMAGED);
     snprintf(want, sizeof want, "%s is a checkpoint, not a policy", path);
     assert_string_equal(err.text, want);
 

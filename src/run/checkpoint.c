@@ -230,7 +230,7 @@ int opc_checkpoint_load(const char *path, enum opc_pack_kind kind, struct opc_pa
     }
     p->bytes = bytes;
     if (p->kind != kind) {
-        code = opc_fail(err, OPC_EUSER, "%s is a %s, not a %s", path, KIND[p->kind], KIND[kind]);
+        code = opc_fail(err, OPC_EDAMAGED, "%s is a %s, not a %s", path, KIND[p->kind], KIND[kind]);
         opc_pack_free(p);
         return code;
     }

@@ -446,9 +446,25 @@ static int restore_play(struct opc_run *run, const struct opc_pack *slot, struct
     return code;
 }
 
+/* Are the settings still those the run began with? */
+static bool has_its_settings(const struct opc_run *run)
+{
+    char path[OPC_PATH], hash[16];
+    struct opc_json_value *meta;
+    if (opc_record_path(run->record, "meta.json", path, NULL) || opc_json_read(path, &meta, NULL))
+        return false;
+    const char *began = opc_json_string(opc_json_find(meta, "config_crc32c"));
+    snprintf(hash, sizeof hash, "%08x", (unsigned)run->hash);
+    const bool same = began && strcmp(began, hash) == 0;
+    opc_json_free(meta);
+    return same;
+}
+
 static int apply(struct opc_run *run, struct opc_pack *slot, struct opc_err *err)
 {
     struct opc_record_ends ends = {0};
+    if (slot->hash != run->hash && has_its_settings(run))
+        return opc_fail(err, OPC_EDAMAGED, "it belongs to a run of other settings");
     if (slot->hash != run->hash)
         return opc_fail(err, OPC_EUSER,
                         "%s/config.yaml was changed since the run began (only train.epochs may "

@@ -145,6 +145,23 @@ expect 3 'warning: .*a.opc is damaged
 warning: .*b.opc is damaged
 ^opc: resume: no checkpoint of hurt can be used' "$OPC" resume hurt
 cmp before.csv hurt/metrics.csv
+# Checkpoints of another run, and other files in their place.
+foreign() { # NAME FILE: one slot is used in place of the other, but not two bad ones
+    rm -rf hurt
+    cp -r paper hurt
+    rm hurt/result.json
+    cp "$2" hurt/checkpoints/b.opc
+    expect 0 "warning: .*checkpoints/b.opc.* $1
+^going on after epoch 5 of 6\$" "$OPC" resume hurt
+    same paper hurt || wrong "$1" cp "$2"
+    rm hurt/result.json
+    cp "$2" hurt/checkpoints/a.opc
+    cp "$2" hurt/checkpoints/b.opc
+    expect 3 '^opc: resume: no checkpoint of hurt can be used' "$OPC" resume hurt
+}
+"$OPC" train paper.yaml train.seed=9 --out stranger --quiet
+foreign 'belongs to a run of other settings' stranger/checkpoints/b.opc
+foreign 'is a policy, not a checkpoint' paper/policy.opc
 sed -i 's/discount: 0.99/discount: 0.98/' again/config.yaml
 expect 2 'again/config.yaml was changed since the run began' "$OPC" resume again
 
