@@ -288,6 +288,8 @@ static void panels_are_compared_line_by_line(void **state)
                    "panel: opc.transition\n"
                    "line: env.name\n"
                    "titles: {corrected: Eq. 5, nothing: not there}\n"
+                   "curve: {share: true}\n"
+                   "notes: [Two panels., \"Not the paper's.\"]\n"
                    "claims:\n"
                    "- {text: a, above: corrected, below: learned}\n"
                    "- {text: b, above: learned, below: corrected}\n"
@@ -301,6 +303,8 @@ static void panels_are_compared_line_by_line(void **state)
                         "runs in 1 line.");
     assert_int_equal(r->claim[1].verdict, OPC_NOT_SUPPORTED);
     assert_int_equal(r->claim[2].verdict, OPC_UNDECIDED);
+    assert_true(r->notes >= 2);
+    assert_string_equal(r->note[r->notes - 1], "Not the paper's.");
     assert_string_equal(r->claim[2].measured, "No line has runs of both MBPO(*) and nothing.");
     opc_exhibit_unload(r);
 }
@@ -352,6 +356,7 @@ static void wrong_settings_are_refused(void **state)
                                "'panel'?"},
         {"{curve: {smooth: 4}}", "figure: smooth = 4: an average around each value takes an odd "
                                  "number of them"},
+        {"{notes: a}", "figure: line 1: notes is a list of sentences"},
         {"{titles: [a]}", "figure: line 1: titles is a map like {PANEL: title}"},
         {"{curve: 3}", "figure: line 1: curve is a map like {smooth: 5}"},
         {"{curve: {of: eval_retrun}}",

@@ -130,7 +130,9 @@ int opc_curves_figure(const struct opc_curves_look *look, const struct opc_curve
                                    .note = look->note,
                                    .panels = c->panels,
                                    .columns = c->columns,
-                                   .panel = f.panel};
+                                   .panel = f.panel,
+                                   .share_x = look->share,
+                                   .share_y = look->share};
     *out = f;
     return OPC_OK;
 }

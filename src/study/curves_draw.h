@@ -11,6 +11,7 @@ struct opc_curves_look {
     const char *title; /* NULL: none */
     const char *x_label, *y_label;
     const char *note; /* what lines and bands are; below the legend */
+    bool share;       /* one range of each axis for all panels */
 };
 
 /* Borrows the look and the curves, which must outlive it. */

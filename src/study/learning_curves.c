@@ -6,6 +6,7 @@
  *       line: opc.transition
  *       curve: {of: eval_return, over: env_steps, smooth: 5, centre: median, band: [25, 75]}
  *       titles: {"mujoco:hopper": On one leg}
+ *       notes: [what differs from the paper]
  *       claims: [...]                 # study/learning.h
  *
  * Curves are smoothed; what a run ends with is the mean of its last five evaluations as they were.
@@ -33,7 +34,8 @@ enum { FOR_ENDS = 1, FOR_IMPROVEMENT = 2, FOR_CURVES = 100 };
     X(TEXT,   over,   "env_steps",   1, 64,  "column of metrics.csv to draw it over")              \
     X(INT,    smooth, "5",           1, 999, "average over so many values around each")            \
     X(CHOICE, centre, "median",      "median|mean|iqm", , "the line, over runs")                   \
-    X(TEXT,   band,   "[25, 75]",    1, 64,  "two percentiles, std, or interval: of the IQM")
+    X(TEXT,   band,   "[25, 75]",    1, 64,  "two percentiles, std, or interval: of the IQM")      \
+    X(BOOL,   share,  "false",       0, 1,   "one range of each axis for all panels")
 /* clang-format on */
 enum { MEDIAN, MEAN, IQM };
 struct curve {
@@ -48,8 +50,8 @@ struct look {
     const char *panel_key[KEYS], *line_key[KEYS];
     int panel_keys, line_keys;
     enum { PERCENTILES, STD, INTERVAL } band;
-    double low, high;                       /* percentiles */
-    const struct opc_yaml *titles, *claims; /* NULL: none */
+    double low, high;                               /* percentiles */
+    const struct opc_yaml *titles, *notes, *claims; /* NULL: none */
 };
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -103,6 +105,15 @@ static int check_titles(const struct opc_yaml *titles, struct opc_err *err)
                            titles->line);
 }
 
+static int check_notes(const struct opc_yaml *notes, struct opc_err *err)
+{
+    bool good = !notes || notes->kind == OPC_YAML_LIST;
+    for (const struct opc_yaml *n = notes && good ? notes->first : NULL; n; n = n->next)
+        good = good && n->kind == OPC_YAML_WORD;
+    return good ? OPC_OK
+                : opc_fail(err, OPC_EUSER, "line %d: notes is a list of sentences", notes->line);
+}
+
 /* In place of what is made of the panel's settings. */
 static void put_titles(const struct opc_yaml *titles, struct opc_curves *c)
 {
@@ -124,7 +135,8 @@ static int check_column(const char *key, const char *name, struct opc_err *err)
 
 static int read_look(const struct opc_yaml *figure, struct look *look, struct opc_err *err)
 {
-    static const char *const NAMES[] = {"panel", "line", "curve", "titles", "claims", NULL};
+    static const char *const NAMES[] = {"panel", "line",   "curve", "titles",
+                                        "notes", "claims", NULL};
     int code = figure ? opc_learning_keys(figure, "figure", NAMES, err) : OPC_OK;
     const struct opc_yaml *curve = figure && !code ? opc_yaml_find(figure, "curve") : NULL;
     if (!code && curve && curve->kind != OPC_YAML_MAP)
@@ -147,8 +159,11 @@ static int read_look(const struct opc_yaml *figure, struct look *look, struct op
                          look->line_key, &look->line_keys, err);
     look->titles = figure && !code ? opc_yaml_find(figure, "titles") : NULL;
     look->claims = figure && !code ? opc_yaml_find(figure, "claims") : NULL;
+    look->notes = figure && !code ? opc_yaml_find(figure, "notes") : NULL;
     if (!code)
         code = check_titles(look->titles, err);
+    if (!code)
+        code = check_notes(look->notes, err);
     return code ? code : opc_learning_claims_check(look->claims, err);
 }
 
@@ -452,7 +467,8 @@ static int make_figure(const struct opc_learning *l, const struct look *look, st
     int code = opc_text_check(&note, err);
     const struct opc_curves_look how = {.x_label = opc_column_label(look->curve.over),
                                         .y_label = opc_column_label(look->curve.of),
-                                        .note = opc_text_get(&note)};
+                                        .note = opc_text_get(&note),
+                                        .share = look->curve.share};
     if (!code && !(code = opc_curves_figure(&how, l->curves, &f, err))) {
         code = opc_exhibit_figure(x, NULL, "learning curves", &f.figure, err);
         opc_curves_figure_free(&f);
@@ -493,6 +509,8 @@ static int make(const struct opc_request *request, const void *settings, struct 
         code = make_figure(&l, &look, x, err);
     if (!code)
         code = opc_learning_claims(&l, look.claims, x, err);
+    for (const struct opc_yaml *n = look.notes && !code ? look.notes->first : NULL; n; n = n->next)
+        opc_exhibit_note(x, "%s", n->text);
     free_learning(&l);
     return code;
 }
