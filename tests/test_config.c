@@ -106,6 +106,26 @@ static void the_later_of_two_places_wins(void **state)
     opc_config_destroy(config);
 }
 
+/* A pattern without wildcards is a value, however it is written. */
+static void a_cell_looks_at_values_not_at_their_spelling(void **state)
+{
+    static const char *const SPELT[] = {
+        "sac.rate: 3e-4",      "opc.sample: yes",   "train.epochs: 1e2",    "opc.horizon: 10",
+        "opc.horizon: '[10]'", "opc.horizon: [10]", "sac.rate: [1, 0.0003]"};
+    for (size_t i = 0; i < sizeof SPELT / sizeof *SPELT; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "when:\n  - {match: {%s}, set: {data.retain: 5}}\n", SPELT[i]);
+        struct opc_config *config = load(file(state, "a.yaml", text));
+        assert_int_equal(config->set.data.retain, 5);
+        set(config, "sac.rate=1e-4");
+        set(config, "opc.sample=false");
+        set(config, "train.epochs=7");
+        set(config, "opc.horizon=9");
+        assert_int_equal(config->set.data.retain, 50);
+        opc_config_destroy(config);
+    }
+}
+
 static void a_cell_applies_when_all_its_conditions_hold(void **state)
 {
     const char *path =
@@ -268,6 +288,8 @@ static void settings_that_do_not_fit_each_other_are_refused(void **state)
         {"data.real_ratio=1", "", "data.real_ratio = 1 leaves no room"},
         {"train.fit_first=true", "train.random_steps=0", "raise train.random_steps"},
         {"train.updates_per_step=0", "", "below one gradient step"},
+        {"train.updates_per_step=10000", "train.steps_per_epoch=1000000",
+         "= 10000000000 gradient steps at a time are more than can be meant"},
         {"train.rounds=2", "train.improve_every=1",
          "simulate_every and train.improve_every must be"},
         {"train.rounds=30", "opc.rollouts=20", "train.rounds = 30 is more than the 20 rollouts"},
@@ -417,6 +439,7 @@ int main(void)
         cmocka_unit_test(the_defaults_are_the_papers_loop),
         WITH_DIR(both_ways_to_write_a_setting_mean_the_same),
         WITH_DIR(the_later_of_two_places_wins),
+        WITH_DIR(a_cell_looks_at_values_not_at_their_spelling),
         WITH_DIR(a_cell_applies_when_all_its_conditions_hold),
         WITH_DIR(mistakes_are_refused_with_file_line_and_the_nearest_name),
         WITH_DIR(mistakes_in_cells_are_found_whether_or_not_they_apply),

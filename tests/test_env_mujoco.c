@@ -477,6 +477,19 @@ static void environments_open_on_several_threads_at_once(void **state)
     opc_pool_destroy(pool);
 }
 
+/* Off the circle, as models imagine it, MBPO reads the first cosine as it is: 0.6 (0.6 + 1) <= 1.
+ */
+static void an_imagined_double_pendulum_ends_where_mbpo_says(void **state)
+{
+    (void)state;
+    struct opc_env *env = open_env("mujoco:inverted_double_pendulum");
+    float next[2][11] = {{0, 0, 0, 0.6f, 1}, {0, 0, 0, 0.7f, 1}}, s[2][11] = {{0}}, a[2] = {0};
+    bool ends[2];
+    opc_env_terminal(env, 2, s[0], a, next[0], ends);
+    assert_true(ends[0] && !ends[1]);
+    opc_env_close(env);
+}
+
 /* ---- resets ---------------------------------------------------------------------------------- */
 
 static void resets_have_the_stated_noise(void **state)
@@ -715,6 +728,7 @@ int main(void)
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(the_engine_leaves_no_log_file, test_make_dir,
                                         test_remove_dir),
+        cmocka_unit_test(an_imagined_double_pendulum_ends_where_mbpo_says),
         cmocka_unit_test(lack_of_memory_is_an_error),
         cmocka_unit_test(arguments_of_the_tasks_are_explained),
     };

@@ -296,6 +296,15 @@ static void what_does_not_fit_together_is_not_restored(void **state)
     bad.end = (uint64_t)1 << 40;
     assert_int_equal(opc_imagined_restore(d, &bad, &err), OPC_EDAMAGED);
     bad = good;
+    bad.end = UINT64_MAX; /* whose last block does not exist */
+    assert_int_equal(opc_imagined_restore(d, &bad, &err), OPC_EDAMAGED);
+    bad = good;
+    bad.epoch[0].start = good.end + 1; /* forgetting would give back more than there is */
+    assert_int_equal(opc_imagined_restore(d, &bad, &err), OPC_EDAMAGED);
+    bad = good;
+    bad.epoch[0].transitions++;
+    assert_int_equal(opc_imagined_restore(d, &bad, &err), OPC_EDAMAGED);
+    bad = good;
     bad.epochs = 3;
     assert_fails(opc_imagined_restore(d, &bad, &err), OPC_EDAMAGED, &err,
                  "there is more imagined data than this run can hold");

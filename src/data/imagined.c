@@ -353,11 +353,28 @@ const float *opc_imagined_piece(const struct opc_imagined *d, uint64_t from, siz
     return record_at(d, from);
 }
 
+/* Do the epochs follow each other, from the front on, and make up the whole? */
+static bool epochs_fit(const struct opc_imagined_state *s)
+{
+    uint64_t at = s->front, transitions = 0, rollouts = 0;
+    for (uint64_t i = 0; i < s->epochs; i++) {
+        const struct opc_imagined_epoch *e = &s->epoch[i];
+        if (e->start < at || e->start > s->end || (i == 0 && e->start != at))
+            return false;
+        at = e->start;
+        transitions += e->transitions;
+        rollouts += e->rollouts;
+    }
+    return transitions == s->transitions && rollouts == s->rollouts;
+}
+
 int opc_imagined_restore(struct opc_imagined *d, const struct opc_imagined_state *state,
                          struct opc_err *err)
 {
     const uint64_t first = block_of(d, state->front);
-    if (state->front > state->end || state->epochs > OPC_RETAIN_MOST ||
+    if (state->front > state->end || state->end > UINT64_MAX / 2 ||
+        state->epochs > OPC_RETAIN_MOST ||
+        (d->shape.forget == OPC_FORGET_EPOCHS && !epochs_fit(state)) ||
         state->limit > d->shape.transitions ||
         blocks_to(d, state->end) - first > (uint64_t)d->blocks ||
         (d->shape.forget == OPC_FORGET_EPOCHS && state->epochs > (uint64_t)d->shape.retain))

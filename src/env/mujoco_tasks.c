@@ -160,10 +160,11 @@ static bool double_pendulum_terminated(const struct opc_world *w)
     return w->site_xpos[2] <= 1;
 }
 
+/* Imagined sines and cosines may be off the circle: MBPO takes the first cosine as it is. */
 double opc_double_pendulum_height(const float *o)
 {
     const double t1 = atan2((double)o[1], (double)o[3]), t2 = atan2((double)o[2], (double)o[4]);
-    return 0.6 * (cos(t1) + cos(t1 + t2)) - 1;
+    return 0.6 * ((double)o[3] + cos(t1 + t2)) - 1;
 }
 
 static bool double_pendulum_ended(const float *o)

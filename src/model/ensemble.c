@@ -214,6 +214,10 @@ static int state(struct opc_predictor *p,
         if (code)
             return code;
     }
+    for (int i = 0; i < p->elites; i++)
+        if (p->elite[i] < 0 || p->elite[i] >= p->members)
+            return opc_fail(err, OPC_EDAMAGED, "elite %d is member %d of %d", i, p->elite[i],
+                            p->members);
     return OPC_OK;
 }
 

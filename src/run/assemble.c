@@ -5,6 +5,7 @@
 #include "opc/mem.h"
 #include "run/evaluate.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,22 +48,25 @@ size_t opc_run_limit(const struct opc_values *v, int horizon)
     return (size_t)(transitions_at(v, horizon) * simulations_per_epoch(v) * v->data.retain);
 }
 
+/* As many as opc/rollout.c will ever start at once. */
 static int rows_at_once(const struct opc_values *v)
 {
-    const double starts =
-        v->opc.rollouts ? v->opc.rollouts : (double)v->opc.transitions; /* at the least horizon */
+    const int first = opc_horizon(v, 1), last = opc_horizon(v, v->train.epochs);
+    const double starts = v->opc.rollouts
+                              ? v->opc.rollouts
+                              : ceil((double)v->opc.transitions / (first < last ? first : last));
     return starts < OPC_ROLLOUT_ROWS ? (int)starts : OPC_ROLLOUT_ROWS;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 struct need {
-    double recorded, reference, imagined, fit, rest;
+    double recorded, reference, imagined, rollouts, fit, rest;
 };
 
 static double all_of(const struct need *n)
 {
-    return n->recorded + n->reference + n->imagined + n->fit + n->rest;
+    return n->recorded + n->reference + n->imagined + n->rollouts + n->fit + n->rest;
 }
 
 static struct need need_of(const struct opc_run *run)
@@ -75,7 +79,7 @@ static struct need need_of(const struct opc_run *run)
         return n;
     const struct opc_imagined_shape shape = imagined_shape(run);
     n.imagined = (double)opc_imagined_need(&shape);
-    n.rest += (double)opc_rollout_need(run->obs, run->act, shape.longest, rows_at_once(v));
+    n.rollouts = (double)opc_rollout_need(run->obs, run->act, shape.longest, rows_at_once(v));
     /* The table of inputs and targets twice (ours and the trainer's), and each member's rows. */
     n.fit = room * (2 * (2 * run->obs + run->act + 1) * f + 4 * (v->model.members + 1));
     if (v->opc.transition == OPC_CORRECTED)
@@ -103,7 +107,10 @@ static double available(void)
 {
     double free = look_up("/proc/meminfo", "MemAvailable:") * 1024;
     const double most = look_up("/sys/fs/cgroup/memory.max", "");
-    const double used = look_up("/sys/fs/cgroup/memory.current", "");
+    double used = look_up("/sys/fs/cgroup/memory.current", "");
+    /* Of that, files in memory are given up when something needs the room. */
+    const double files = look_up("/sys/fs/cgroup/memory.stat", "inactive_file ");
+    used -= used > 0 && files > 0 ? fmin(files, used) : 0;
     if (most > 0 && used >= 0 && (free < 0 || most - used < free))
         free = most - used;
     return free;
@@ -113,10 +120,10 @@ static int check_memory(struct opc_run *run, struct opc_err *err)
 {
     char all[OPC_PRINTED], im[OPC_PRINTED], rec[OPC_PRINTED], here[OPC_PRINTED];
     const struct need n = need_of(run);
-    const double free = available();
+    const double free = available(), past = n.recorded + n.reference + n.fit;
     opc_print_bytes(all_of(&n), all);
     opc_print_bytes(n.imagined, im);
-    opc_print_bytes(n.recorded + n.reference + n.fit, rec);
+    opc_print_bytes(past, rec);
     opc_print_bytes(free, here);
     snprintf(run->memory, sizeof run->memory,
              "memory: up to %s (imagined steps %s, recorded steps and fits %s), %s available", all,
@@ -127,8 +134,9 @@ static int check_memory(struct opc_run *run, struct opc_err *err)
                     "this run needs up to %s of memory (imagined steps %s, recorded steps and fits "
                     "%s) and %s are available; lower %s",
                     all, im, rec, here,
-                    n.imagined > n.recorded + n.reference + n.fit ? "opc.transitions or data.retain"
-                                                                  : "train.epochs");
+                    n.rollouts > n.imagined && n.rollouts > past ? "opc.horizon"
+                    : n.imagined > past                          ? "opc.transitions or data.retain"
+                                                                 : "train.epochs");
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */

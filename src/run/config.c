@@ -233,9 +233,14 @@ int opc_share(int all, int parts, int k)
     return (int)((int64_t)all * (k + 1) / parts - (int64_t)all * k / parts);
 }
 
+static double updates(const struct opc_values *v)
+{
+    return round(v->train.updates_per_step * opc_every(v, v->train.improve_every));
+}
+
 int opc_updates(const struct opc_values *v)
 {
-    return (int)lround(v->train.updates_per_step * opc_every(v, v->train.improve_every));
+    return (int)updates(v);
 }
 
 /* MBPO's rollout schedule: epochs up to e0 have h0, later ones int(h0 + share * (h1 - h0)). */
@@ -374,7 +379,12 @@ int opc_config_check(const struct opc_config *c, struct opc_err *err)
                         "train.epochs x train.steps_per_epoch = %.0f real steps are more than a "
                         "run can record (1e9)",
                         steps);
-    if (opc_updates(v) < 1)
+    if (updates(v) > 1e9)
+        return opc_fail(err, OPC_EUSER,
+                        "train.updates_per_step x train.improve_every = %.0f gradient steps at a "
+                        "time are more than can be meant (1e9); lower either",
+                        updates(v));
+    if (updates(v) < 1)
         return opc_fail(err, OPC_EUSER,
                         "train.updates_per_step x train.improve_every is below one gradient step; "
                         "raise either");

@@ -442,6 +442,26 @@ int opc_sources_settled(const struct opc_sources *s, struct opc_err *err)
 
 /* ---- the values in the end ------------------------------------------------------------------- */
 
+/* Is the pattern a value, and this one? However it is written: 3e-4 is 0.0003. */
+static int is_value(const struct opc_values *values, const char *key, const char *pattern,
+                    const char *printed, bool *out, struct opc_err *err)
+{
+    struct opc_values other = *values;
+    struct opc_part part[OPC_PARTS];
+    struct opc_text text = {0};
+    void *section;
+    *out = false;
+    opc_config_parts(&other, part);
+    if (opc_parts_set(part, OPC_PARTS, key, pattern, NULL))
+        return OPC_OK;
+    const struct opc_field *f = opc_config_field(&other, key, &section, err);
+    opc_field_print(f, section, &text);
+    *out = strcmp(opc_text_get(&text), printed) == 0;
+    const int code = opc_text_check(&text, err);
+    opc_text_free(&text);
+    return code;
+}
+
 int opc_config_matches(struct opc_values *values, const char *key, const struct opc_yaml *patterns,
                        bool *out, struct opc_err *err)
 {
@@ -457,9 +477,12 @@ int opc_config_matches(struct opc_values *values, const char *key, const struct 
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(whole, "?"), whole);
     const bool list = patterns->kind == OPC_YAML_LIST;
     const struct opc_yaml *one = list ? patterns->first : patterns;
-    for (*out = false; one && !*out; one = list ? one->next : NULL)
+    int code = opc_text_check(&text, err);
+    for (*out = false; one && !*out && !code; one = list ? one->next : NULL) {
         *out = fnmatch(one->text, whole, 0) == 0 || fnmatch(one->text, bare, 0) == 0;
-    const int code = opc_text_check(&text, err);
+        if (!*out)
+            code = is_value(values, key, one->text, whole, out, err);
+    }
     opc_text_free(&text);
     return code;
 }

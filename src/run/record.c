@@ -283,7 +283,7 @@ int opc_record_timing(struct opc_record *r, int epoch, const double seconds[OPC_
     return put(r, r->timing, "timing.csv", &l, err);
 }
 
-/* Opens a table and cuts it to where it ended. */
+/* Opens a table that has to reach to where it ended. */
 static int open_table(struct opc_record *r, const char *name, uint64_t end, int *file,
                       struct opc_err *err)
 {
@@ -297,9 +297,15 @@ static int open_table(struct opc_record *r, const char *name, uint64_t end, int 
         return opc_fail(err, OPC_EDAMAGED,
                         "%s/%s has %lld bytes, the checkpoint was taken when it had %llu", r->dir,
                         name, (long long)st.st_size, (unsigned long long)end);
-    if (ftruncate(*file, (off_t)end))
-        return opc_fail_errno(err, errno, "cannot cut %s/%s", r->dir, name);
     return OPC_OK;
+}
+
+static int cut_table(const struct opc_record *r, const char *name, uint64_t end, int file,
+                     struct opc_err *err)
+{
+    return ftruncate(file, (off_t)end)
+               ? opc_fail_errno(err, errno, "cannot cut %s/%s", r->dir, name)
+               : OPC_OK;
 }
 
 int opc_record_begin(struct opc_record *r, struct opc_record_ends ends, int members,
@@ -311,6 +317,10 @@ int opc_record_begin(struct opc_record *r, struct opc_record_ends ends, int memb
     int code = open_table(r, "metrics.csv", ends.metrics, &r->metrics, err);
     if (!code)
         code = open_table(r, "timing.csv", ends.timing, &r->timing, err);
+    if (!code) /* both or none */
+        code = cut_table(r, "metrics.csv", ends.metrics, r->metrics, err);
+    if (!code)
+        code = cut_table(r, "timing.csv", ends.timing, r->timing, err);
     if (!code && ends.metrics == 0) {
         const struct opc_epoch_row row = {0};
         struct line l = {.head = true};

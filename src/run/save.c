@@ -19,8 +19,10 @@
 #include "run/run.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -198,7 +200,7 @@ static void remove_forgotten(struct opc_run *run, uint64_t front)
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 /* Results depend on them in the last bits. */
-enum { KERNELS = 16 };
+enum { KERNELS = 16, MOST_TABLE = 1 << 30 };
 static void kernels_name(char out[KERNELS])
 {
     memset(out, 0, KERNELS);
@@ -359,7 +361,8 @@ static int load_segment(const struct opc_run *run, const char *kind, const struc
     code = opc_pack_get(pack, "range", &got, sizeof got, err);
     const struct opc_named *part = opc_pack_find(pack, "records");
     if (!code && (memcmp(&got, want, sizeof got) != 0 || pack->hash != run->hash || !part ||
-                  part->bytes != (want->to - want->from) * stride * sizeof(float)))
+                  part->bytes % (stride * sizeof(float)) != 0 ||
+                  part->bytes / (stride * sizeof(float)) != want->to - want->from))
         code = opc_fail(err, OPC_EDAMAGED, "%s is not the segment this checkpoint was made with",
                         path);
     if (code) {
@@ -373,14 +376,20 @@ static int load_segment(const struct opc_run *run, const char *kind, const struc
 
 static int restore_past(struct opc_run *run, struct opc_err *err)
 {
+    uint64_t at = 0;
     int code = OPC_OK;
     for (uint64_t i = 0; i < run->past_segments.n && !code; i++) {
         const struct opc_segment *s = &run->past_segments.at[i];
         struct opc_pack *pack;
         const float *records;
-        code = load_segment(run, "past", s, &pack, &records, err);
+        if (s->from != at || s->to < at)
+            code = opc_fail(err, OPC_EDAMAGED, "recorded steps from %llu on are in no segment",
+                            (unsigned long long)at);
+        if (!code)
+            code = load_segment(run, "past", s, &pack, &records, err);
         if (code)
             break;
+        at = s->to;
         code = opc_episodes_restore(run->past, records, (size_t)(s->to - s->from), err);
         opc_pack_free(pack);
     }
@@ -446,13 +455,21 @@ static int restore_play(struct opc_run *run, const struct opc_pack *slot, struct
     return code;
 }
 
+/* NULL: it cannot be read. */
+static struct opc_json_value *read_meta(const struct opc_run *run)
+{
+    char path[OPC_PATH];
+    struct opc_json_value *meta = NULL;
+    if (opc_record_path(run->record, "meta.json", path, NULL) || opc_json_read(path, &meta, NULL))
+        return NULL;
+    return meta;
+}
+
 /* Are the settings still those the run began with? */
 static bool has_its_settings(const struct opc_run *run)
 {
-    char path[OPC_PATH], hash[16];
-    struct opc_json_value *meta;
-    if (opc_record_path(run->record, "meta.json", path, NULL) || opc_json_read(path, &meta, NULL))
-        return false;
+    char hash[16];
+    struct opc_json_value *meta = read_meta(run);
     const char *began = opc_json_string(opc_json_find(meta, "config_crc32c"));
     snprintf(hash, sizeof hash, "%08x", (unsigned)run->hash);
     const bool same = began && strcmp(began, hash) == 0;
@@ -469,6 +486,12 @@ static int apply(struct opc_run *run, struct opc_pack *slot, struct opc_err *err
         return opc_fail(err, OPC_EUSER,
                         "%s/config.yaml was changed since the run began (only train.epochs may "
                         "be); undo that, or start another run",
+                        opc_record_dir(run->record));
+    if (slot->epoch > (uint64_t)run->set->train.epochs)
+        return opc_fail(err, OPC_EUSER,
+                        "the run has %llu epochs already; train.epochs = %d in %s/config.yaml can "
+                        "be raised, but not lowered below that",
+                        (unsigned long long)slot->epoch, run->set->train.epochs,
                         opc_record_dir(run->record));
     int code = opc_pack_get(slot, "run", &run->now, sizeof run->now, err);
     if (!code)
@@ -505,6 +528,26 @@ static void compare_kernels(const struct opc_run *run, const struct opc_pack *sl
                        then, now, then);
 }
 
+/* Is it the world the run was begun in? */
+static void compare_worlds(const struct opc_run *run)
+{
+    const struct opc_env *env = run->play->env;
+    char now[16];
+    struct opc_json_value *meta = read_meta(run);
+    const char *engine = opc_json_string(opc_json_find(meta, "engine"));
+    const char *model = opc_json_string(opc_json_find(meta, "model_crc32c"));
+    snprintf(now, sizeof now, "%08x", (unsigned)env->model_hash);
+    if (engine && env->engine && strcmp(engine, env->engine) != 0)
+        opc_record_log(run->record, OPC_WARN, "this run was begun with %s and goes on with %s",
+                       engine, env->engine);
+    if (model && env->model && strcmp(model, now) != 0)
+        opc_record_log(run->record, OPC_WARN,
+                       "this run was begun with another model of %s than this one; set OPC_MODELS "
+                       "as it was then",
+                       run->set->env.name);
+    opc_json_free(meta);
+}
+
 /* What a killed process left half-written. The directory is locked, so nobody is writing. */
 static void remove_leftovers(const struct opc_run *run)
 {
@@ -523,6 +566,30 @@ static void remove_leftovers(const struct opc_run *run)
     }
 }
 
+/* A run that was killed before its first checkpoint has no result, and one row at the most. More
+ * is worth keeping. */
+static int begin_anew(struct opc_run *run, struct opc_err *err)
+{
+    char path[OPC_PATH], *rows = NULL;
+    int code = opc_record_path(run->record, "metrics.csv", path, err);
+    if (!code && opc_file_exists(path))
+        code = opc_file_read(path, MOST_TABLE, &rows, NULL, err);
+    int lines = 0;
+    for (const char *c = rows ? rows : ""; *c; c++)
+        lines += *c == '\n';
+    opc_free(rows);
+    if (!code)
+        code = opc_record_path(run->record, "result.json", path, err);
+    if (!code && (lines > 2 || opc_file_exists(path)))
+        return opc_fail(err, OPC_EDAMAGED,
+                        "%s has results but no checkpoint to go on from; it is left as it is; to "
+                        "train again from the start, choose another directory",
+                        opc_record_dir(run->record));
+    return code ? code
+                : opc_record_begin(run->record, (struct opc_record_ends){0},
+                                   run->model ? run->model->members : 0, err);
+}
+
 int opc_run_restore(struct opc_run *run, struct opc_err *err)
 {
     char path[OPC_PATH];
@@ -530,8 +597,9 @@ int opc_run_restore(struct opc_run *run, struct opc_err *err)
     int code = OPC_OK, present = 0;
     remove_leftovers(run);
     for (int i = 0; i < 2 && code != OPC_EUSER && code != OPC_ENOMEM; i++) {
+        struct stat st;
         code = opc_record_path(run->record, SLOT[i], path, err);
-        if (code || !opc_file_exists(path))
+        if (code || (stat(path, &st) && errno == ENOENT)) /* other troubles are those of reading */
             continue;
         present++;
         code = opc_checkpoint_load(path, OPC_PACK_RUN, &slot[i], err);
@@ -541,13 +609,14 @@ int opc_run_restore(struct opc_run *run, struct opc_err *err)
     const bool foreign = code == OPC_EUSER || code == OPC_ENOMEM;
     bool done = foreign || present == 0;
     if (!foreign && present == 0)
-        code = opc_record_begin(run->record, (struct opc_record_ends){0},
-                                run->model ? run->model->members : 0, err);
+        code = begin_anew(run, err);
     while (!done && (slot[0] || slot[1])) {
         const int newest = !slot[0] || (slot[1] && slot[1]->epoch > slot[0]->epoch);
         code = apply(run, slot[newest], err);
-        if (!code)
+        if (!code) {
             compare_kernels(run, slot[newest]);
+            compare_worlds(run);
+        }
         run->slot_b = !newest;
         opc_pack_free(slot[newest]);
         slot[newest] = NULL;

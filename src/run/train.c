@@ -552,9 +552,11 @@ static int set_up(struct opc_run *run, const struct opc_values *v,
     run->progress.steps_per_epoch = v->train.steps_per_epoch;
     run->progress.epoch = (int)run->now.epoch;
     tell_whereabouts(run);
-    if (run->now.epoch < v->train.epochs && run->record &&
-        !opc_record_path(run->record, "result.json", path, err))
-        unlink(path); /* it was raised train.epochs that made the run incomplete again */
+    /* It was raised train.epochs that made the run incomplete again. */
+    static const char *const LAST[] = {"result.json", "policy.opc"};
+    for (int i = 0; i < 2 && run->now.epoch < v->train.epochs && run->record; i++)
+        if (!opc_record_path(run->record, LAST[i], path, NULL))
+            unlink(path);
     opc_record_log(run->record, OPC_INFO, "%s: %d observations, %d actions, seed %d, %d threads",
                    v->env.name, run->obs, run->act, v->train.seed, opc_pool_threads(run->pool));
     opc_record_log(run->record, OPC_INFO, "%s", run->memory);

@@ -145,6 +145,32 @@ expect 3 'warning: .*a.opc is damaged
 warning: .*b.opc is damaged
 ^opc: resume: no checkpoint of hurt can be used' "$OPC" resume hurt
 cmp before.csv hurt/metrics.csv
+# Without checkpoints what was learned cannot be gone on with, and is not thrown away.
+rm -rf hurt
+cp -r paper hurt
+rm -r hurt/checkpoints
+expect 3 'hurt has results but no checkpoint to go on from; it is left as it is' "$OPC" resume hurt
+rm hurt/result.json
+expect 3 'hurt has results but no checkpoint to go on from' "$OPC" resume hurt
+cmp paper/metrics.csv hurt/metrics.csv
+# Where one table is missing, the other is not cut.
+rm -rf hurt
+cp -r paper hurt
+rm hurt/timing.csv hurt/result.json
+expect 3 'timing.csv has 0 bytes' "$OPC" resume hurt
+cmp paper/metrics.csv hurt/metrics.csv
+# Fewer epochs than there are cannot be had; of more, the old policy is not the last.
+rm -rf hurt
+cp -r paper hurt
+sed -i 's/^  epochs: 6/  epochs: 4/' hurt/config.yaml
+expect 2 'the run has 6 epochs already; train.epochs = 4 .* not lowered below that' "$OPC" resume hurt
+sed -i 's/^  epochs: 4/  epochs: 1000000/' hurt/config.yaml
+"$OPC" resume hurt --quiet &
+pid=$!
+until [ "$(wc -l <hurt/metrics.csv)" -gt 8 ]; do sleep 0.01; done
+kill -9 $pid
+wait $pid || :
+[ ! -e hurt/policy.opc ] || wrong "the policy of epoch 6 is still there" "$OPC" resume hurt
 # Checkpoints of another run, and other files in their place.
 foreign() { # NAME FILE: one slot is used in place of the other, but not two bad ones
     rm -rf hurt
@@ -164,6 +190,15 @@ foreign 'belongs to a run of other settings' stranger/checkpoints/b.opc
 foreign 'is a policy, not a checkpoint' paper/policy.opc
 sed -i 's/discount: 0.99/discount: 0.98/' again/config.yaml
 expect 2 'again/config.yaml was changed since the run began' "$OPC" resume again
+
+# In another world the run goes on, but not without a word.
+if ! grep -q '^OPC_WITH_MUJOCO:BOOL=OFF' "$BUILD/CMakeCache.txt"; then
+    "$OPC" train "$smoke" env.name=mujoco:inverted_pendulum train.epochs=1 --out world --quiet
+    sed -i 's/^  epochs: 1$/  epochs: 2/' world/config.yaml
+    sed -i 's/"model_crc32c": "[0-9a-f]*"/"model_crc32c": "00000000"/' world/meta.json
+    expect 0 'warning: this run was begun with another model of mujoco:inverted_pendulum' \
+        "$OPC" resume world
+fi
 
 # ---- a disk that fills up ------------------------------------------------------------------------
 expect 1 'cannot write full/checkpoints/.*: File too large; raise the limit' \
