@@ -117,9 +117,10 @@ static void error_panel(struct sheet *s, const struct opc_ilc_trials *t, const c
 {
     struct opc_panel *p = add_panel(s, title, "trial", "tracking error (RMS)");
     p->log_y = true;
+    add_errors(s, t, t->plain ? t->plain : t->rms, OPC_COLOUR_OPC, 0,
+               "each trial believed as seen");
     if (t->plain)
-        add_errors(s, t, t->plain, OPC_COLOUR_FIRST, 1, "each trial believed as seen");
-    add_errors(s, t, t->rms, OPC_COLOUR_OPC, 0, t->plain ? "Kalman filter over trials" : NULL);
+        add_errors(s, t, t->rms, OPC_COLOUR_FIRST, 1, "Kalman filter over trials");
 }
 
 /* Column k of v[n][columns] over time. */
