@@ -159,6 +159,16 @@ static void intervals_survive_lack_of_memory(void **state)
     assert_survives_lack_of_memory(make_interval, &s);
 }
 
+/* The textbook's 8 of 10, and none of 10, whose interval is not empty. */
+static void a_share_has_wilson_s_interval(void **state)
+{
+    (void)state;
+    const struct opc_interval eight = opc_share_interval(8, 10), none = opc_share_interval(0, 10);
+    assert_true(fabs(eight.low - 0.4901625) < 1e-7 && fabs(eight.high - 0.9433178) < 1e-7);
+    assert_true(eight.middle == 0.8);
+    assert_true(fabs(none.low) < 1e-15 && fabs(none.high - 0.2775328) < 1e-7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +182,7 @@ int main(void)
         cmocka_unit_test(nothing_to_compare_is_nan),
         cmocka_unit_test(bootstrap_draws_within_tasks),
         cmocka_unit_test(interval_has_the_width_theory_gives),
+        cmocka_unit_test(a_share_has_wilson_s_interval),
         cmocka_unit_test(intervals_survive_lack_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "study/probe.h"
 
 #include "opc/mem.h"
+#include "study/stats.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -136,12 +137,24 @@ static double share(const struct sweep *s, int beta, int way)
     return (double)n / s->rows;
 }
 
+static struct opc_interval interval(const struct sweep *s, int beta, int way)
+{
+    return opc_share_interval((int)lround(share(s, beta, way) * s->rows), s->rows);
+}
+
 static double mean(const struct sweep *s, int beta, int way)
 {
     double sum = 0;
     for (int row = 0; row < s->rows; row++)
         sum += s->returns[place(s, beta, way, row)];
     return sum / s->rows;
+}
+
+/* Of the difference of two means over rollouts. */
+static double error_of_gap(const struct sweep *s, int beta, int a, int b)
+{
+    const double *x = s->returns + place(s, beta, a, 0), *y = s->returns + place(s, beta, b, 0);
+    return hypot(opc_deviation(s->rows, x), opc_deviation(s->rows, y)) / sqrt(s->rows);
 }
 
 static int draw(const struct sweep *s, struct opc_exhibit *e, struct opc_err *err)
@@ -251,18 +264,20 @@ static int nearest(const struct sweep *s, double beta)
 static void claim_on_policy(const struct sweep *s, bool able, struct opc_exhibit *e)
 {
     const int one = nearest(s, 1);
-    const double model = share(s, one, LEARNED), opc = share(s, one, CORRECTED);
+    const struct opc_interval model = interval(s, one, LEARNED), opc = interval(s, one, CORRECTED);
     opc_exhibit_claim(
         e,
-        !able || s->beta->at[one] != 1 ? OPC_UNDECIDED
-        : model > 0.95 && opc > 0.95   ? OPC_SUPPORTED
-                                       : OPC_NOT_SUPPORTED,
+        !able || s->beta->at[one] != 1           ? OPC_UNDECIDED
+        : model.low > 0.95 && opc.low > 0.95     ? OPC_SUPPORTED
+        : model.high <= 0.95 || opc.high <= 0.95 ? OPC_NOT_SUPPORTED
+                                                 : OPC_UNDECIDED,
         "On-policy (beta = 1) more than 95 % of the rollouts are predicted to last to "
         "the time limit.",
-        "at beta = %g: %.3g %% by OPC, %.3g %% by MBPO(*), %.3g %% on the environment "
-        "(%.3g %% of the references do)",
-        s->beta->at[one], 100 * opc, 100 * model, 100 * share(s, one, WORLD),
-        100.0 * s->full / s->rows);
+        "at beta = %g: %.3g %% by OPC (95 %% interval over rollouts %.1f to %.1f), "
+        "%.3g %% by MBPO(*) (%.1f to %.1f), %.3g %% on the environment (%.3g %% of "
+        "the references do)",
+        s->beta->at[one], 100 * opc.middle, 100 * opc.low, 100 * opc.high, 100 * model.middle,
+        100 * model.low, 100 * model.high, 100 * share(s, one, WORLD), 100.0 * s->full / s->rows);
 }
 
 static void claim_far(const struct sweep *s, bool able, struct opc_exhibit *e)
@@ -299,17 +314,20 @@ static void claim_alike(const struct sweep *s, bool able, struct opc_exhibit *e)
             worst = k;
         }
     }
-    const double range = fabs(mean(s, nearest(s, 1), WORLD));
+    const double range = fabs(mean(s, nearest(s, 1), WORLD)), most = ALIKE * range / 100;
+    const double twice = 2 * error_of_gap(s, worst, LEARNED, CORRECTED);
     opc_exhibit_claim(
         e,
-        !able                        ? OPC_UNDECIDED
-        : 100 * gap <= ALIKE * range ? OPC_SUPPORTED
-                                     : OPC_NOT_SUPPORTED,
+        !able                 ? OPC_UNDECIDED
+        : gap + twice <= most ? OPC_SUPPORTED
+        : gap - twice > most  ? OPC_NOT_SUPPORTED
+                              : OPC_UNDECIDED,
         "Off-policy, OPC and MBPO(*) degrade alike.",
         "their mean returns differ most at beta = %g, by %.3g %% of the return at "
-        "beta = 1 (alike: up to %d %%); mean distance from the environment: %.4g with "
-        "OPC, %.4g with MBPO(*)",
-        s->beta->at[worst], range > 0 ? 100 * gap / range : 0, ALIKE, opc, model);
+        "beta = 1, give or take %.2g %% (alike: up to %d %%); mean distance from the environment: "
+        "%.4g with OPC, %.4g with MBPO(*)",
+        s->beta->at[worst], range > 0 ? 100 * gap / range : 0, range > 0 ? 100 * twice / range : 0,
+        ALIKE, opc, model);
 }
 
 static void note(const struct sweep *s, bool able, struct opc_exhibit *e)

@@ -149,6 +149,13 @@ int opc_improvement(const struct opc_scores *sx, const struct opc_scores *sy, in
                             count(sx) + count(sy));
 }
 
+struct opc_interval opc_share_interval(int hits, int n)
+{
+    const double z = 1.959963984540054, p = (double)hits / n, w = z * z / n;
+    const double middle = (p + w / 2) / (1 + w), half = z * sqrt(p * (1 - p) / n + w / n / 4);
+    return (struct opc_interval){p, middle - half / (1 + w), middle + half / (1 + w)};
+}
+
 /* ---- series ---------------------------------------------------------------------------------- */
 
 int opc_smooth_check(int width, struct opc_err *err)

@@ -36,6 +36,9 @@ int opc_iqm_interval(const struct opc_scores *, int resamples, struct opc_rng *,
 int opc_improvement(const struct opc_scores *x, const struct opc_scores *y, int resamples,
                     struct opc_rng *, struct opc_interval *out, struct opc_err *err);
 
+/* A share of n >= 1 trials with its 95 % interval, by Wilson's score. */
+struct opc_interval opc_share_interval(int hits, int n);
+
 /* Moving average over `width` values around each (an odd number; the window shrinks at the ends).
  * NaN is left out, and stays where it is. out must not be v. */
 void opc_smooth(int n, const double *v, int width, double *out);
