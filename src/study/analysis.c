@@ -21,6 +21,7 @@ const struct opc_analysis *const opc_analyses[] = {
     &opc_probe_offpolicy,
     &opc_learning_curves,
     &opc_learning_control,
+    &opc_settings_table,
     NULL,
 };
 /* clang-format on */

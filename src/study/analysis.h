@@ -47,6 +47,7 @@ extern const struct opc_analysis opc_correction_sketch, opc_state_distribution, 
 extern const struct opc_analysis opc_probe_states, opc_probe_trajectories, opc_probe_bound,
     opc_probe_offpolicy;
 extern const struct opc_analysis opc_learning_control; /* of ilc */
+extern const struct opc_analysis opc_settings_table;   /* of Table 1 */
 
 /* The defaults, then what a map says; `analysis` is passed over, an unknown key refused with the
  * nearest. map may be NULL. */
