@@ -52,13 +52,7 @@ static void build(void)
     snprintf(libc, sizeof libc, "glibc %s", gnu_get_libc_version());
 #endif
     snprintf(text, sizeof text, "%s%s%s, %s, %s", OPC_BUILD_TYPE, *OPC_SANITIZE ? " with " : "",
-             OPC_SANITIZE,
-#if defined(__clang__)
-             __VERSION__,
-#else
-             "gcc " __VERSION__,
-#endif
-             libc);
+             OPC_SANITIZE, OPC_COMPILER, libc);
     line("build", text);
 }
 

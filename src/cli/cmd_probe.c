@@ -205,6 +205,8 @@ static int probe(char *run, int kind, const struct given *given, const char *dir
         opc_exhibit_drop(exhibit);
     else
         code = opc_exhibit_end(exhibit, err);
+    if (code)
+        rmdir(dir); /* if nothing is in it */
     opc_text_free(&caption);
     opc_text_free(&command);
     opc_pool_destroy(pool);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/training.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "opc/train.h"
@@ -107,7 +108,7 @@ static double share_done(const struct display *d, const struct opc_progress *p)
 static void draw_bar(struct display *d, const struct opc_progress *p)
 {
     enum { WIDE = 16 };
-    char bar[WIDE + 1], line[256], left[OPC_PRINTED] = "?", value[32];
+    char bar[WIDE + 1], line[256], left[OPC_PRINTED] = "?", value[32], error[32];
     struct winsize size = {0};
     const double done = share_done(d, p), before = (double)(p->first_epoch - 1) / p->epochs;
     const int full = (int)(done * WIDE);
@@ -116,10 +117,12 @@ static void draw_bar(struct display *d, const struct opc_progress *p)
     bar[WIDE] = '\0';
     if (done > before && d->last > 0)
         opc_print_duration(p->elapsed * (1 - done) / (done - before), left);
-    snprintf(line, sizeof line,
-             "[%s] %3.0f %%, %s left, epoch %d/%d: %s %.0f %%, %ld steps, return %s", bar,
-             100 * done, left, p->epoch, p->epochs, opc_phase_name(p->phase), 100 * p->share,
-             p->env_steps, brief(p->eval_return, value));
+    /* What matters most comes first: the line is cut where the terminal ends. */
+    snprintf(
+        line, sizeof line,
+        "[%s] %3.0f %%, %s left, return %s, epoch %d/%d: %s %.0f %%, %ld steps, model error %s",
+        bar, 100 * done, left, brief(p->eval_return, value), p->epoch, p->epochs,
+        opc_phase_name(p->phase), 100 * p->share, p->env_steps, brief(p->model_error, error));
     int columns = 80;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         columns = size.ws_col;
@@ -174,8 +177,13 @@ int opc_training(const struct opc_config *config, const char *dir, bool resume, 
     wipe(&display);
     if (code == OPC_ESTOPPED)
         return opc_fail(err, OPC_ESTOPPED, "stopped by request; 'opc resume %s' goes on", dir);
+    char path[OPC_PATH];
+    const bool kept = !opc_path_join(path, dir, "checkpoints/a.opc", NULL) && opc_file_exists(path);
     if (code == OPC_EDIVERGED)
-        return opc_within(err, "training diverged (the last checkpoint is kept)");
+        return opc_within(err, "training diverged%s", kept ? " (the last checkpoint is kept)" : "");
+    if (code == OPC_EENV)
+        return opc_within(err, "the environment failed%s",
+                          kept ? " (what was learned before is kept)" : "");
     if (!code && !quiet)
         printf("done; 'opc plot %s' draws the learning curve, 'opc evaluate %s' plays the policy\n",
                dir, dir);

@@ -59,7 +59,7 @@ static int write_meta(const struct opc_run *run, const char *path, struct opc_er
     struct opc_json *j = opc_json_begin();
     opc_json_text(j, "opc", OPC_VERSION);
     opc_json_text(j, "revision", *opc_revision ? opc_revision : NULL);
-    opc_json_text(j, "compiler", __VERSION__);
+    opc_json_text(j, "compiler", OPC_COMPILER);
     opc_json_text(j, "build", OPC_BUILD_TYPE);
     if (uname(&system) == 0) {
         snprintf(text, sizeof text, "%.20s %.40s", system.sysname, system.release);

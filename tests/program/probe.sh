@@ -43,7 +43,8 @@ test "$(find run -newer run/result.json -type f | grep -cv '^run/probe/')" = 0
 
 # Without snapshots the newest checkpoint is taken, where one is enough.
 expect 0 'model after epoch 1, policy after epoch 1' "$OPC" probe plain states --samples 5
-expect 2 'plain has no snapshots.*record.snapshots=1' "$OPC" probe plain bound
+expect 2 'plain has no snapshots.*record.snapshots=1' "$OPC" probe plain bound --out refused
+test ! -e refused
 
 # Half a run is looked at as far as it is, and the picture says so.
 cp -r run half

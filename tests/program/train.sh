@@ -207,17 +207,17 @@ expect 0 '' "$OPC" resume full
 same paper full
 
 # ---- an environment that fails in the third epoch -------------------------------------------------
-expect 5 '^opc: train: epoch 3, real step 38: step 39 of episode 1: .* too big for a float' \
+expect 5 '^opc: train: the environment failed (what was learned before is kept): epoch 3, real step 38: step 39 of episode 1: .* too big for a float' \
     "$OPC" train "$smoke" 'env.name=linear1d?A=10' train.epochs=6 train.random_steps=0 \
     train.steps_per_epoch=15 train.reset_each_epoch=false opc.horizon=1 eval.every=100 --out fails
 cp fails/metrics.csv before.csv
 [ "$(wc -l <before.csv)" = 3 ] || wrong 'two epochs were complete' cat before.csv
 grep -q '"state": "failed"' fails/status.json || wrong 'status.json says otherwise' cat fails/status.json
-expect 5 '^opc: resume: epoch 3, real step 38: ' "$OPC" resume fails
+expect 5 '^opc: resume: the environment failed (what was learned before is kept): epoch 3, real step 38: ' "$OPC" resume fails
 cmp before.csv fails/metrics.csv
 
 # ---- divergence ----------------------------------------------------------------------------------
-expect 4 '^opc: train: training diverged .* epoch [0-9]*, real step [0-9]*: ' \
+expect 4 '^opc: train: training diverged: epoch [0-9]*, real step [0-9]*: ' \
     "$OPC" train sac.yaml sac.rate=1 sac.reward_scale=1e6 sac.tau=1 train.updates_per_step=50 \
     train.epochs=40 --out diverged
 grep -q '"state": "diverged"' diverged/status.json
