@@ -234,6 +234,8 @@ int opc_yaml_read(const char *path, struct opc_yaml **out, struct opc_err *err)
 {
     char *text;
     size_t n;
+    if (!opc_file_exists(path)) /* its name is what is wrong */
+        return opc_fail(err, OPC_EUSER, "cannot read %s: there is no such file", path);
     int code = opc_file_read(path, MOST_BYTES, &text, &n, err);
     if (code)
         return code;

@@ -43,7 +43,7 @@ expect 2 "ilc has no setting 'zzzzzzzz'; 'opc config ilc' lists them" \
 # ---- wrong input -------------------------------------------------------------------------------------
 expect 2 'name a file first: opc ilc FILE.yaml' "$OPC" ilc
 expect 2 'name a file first' "$OPC" ilc iterations=3
-expect 1 'nowhere.yaml' "$OPC" ilc nowhere.yaml
+expect 2 'nowhere.yaml' "$OPC" ilc nowhere.yaml
 : >file # said before the trials: no table of them
 expect 1 '^opc: ilc: cannot make directory file: .*part of the path is a file' \
     "$OPC" ilc "$examples/linear.yaml" --out file/below

@@ -162,4 +162,4 @@ grep -q '"caption": "1 of 1 runs complete, ' repro-small/fig5.json ||
 grep -q '"command": "opc repro files/fig5.yaml"' repro-small/fig5.json
 expect 0 '^fig5 is up to date' repro fig5
 printf 'runs: fig99\nfigure: {panel: env.name}\n' >files/fig5.yaml
-expect 1 'files/fig5.yaml: runs: .*fig99.yaml' repro fig5
+expect 2 'files/fig5.yaml: runs: .*fig99.yaml' repro fig5

@@ -171,5 +171,5 @@ expect 2 "there is no launcher 'locale'; did you mean 'local'?" "$OPC" sweep a.y
     --launcher locale -o x
 expect 2 'ref/replay_s1 is one run; choose a directory for many' "$OPC" sweep a.yaml run \
     -o ref/replay_s1
-expect 1 'cannot ' "$OPC" sweep nowhere.yaml run
+expect 2 'cannot read nowhere.yaml' "$OPC" sweep nowhere.yaml run
 [ ! -e x ] || wrong "a refused sweep leaves a directory" "$OPC" sweep

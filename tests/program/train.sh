@@ -240,7 +240,7 @@ expect 2 'empty has no policy yet' "$OPC" evaluate empty
 expect 2 'name a configuration file first' "$OPC" train
 expect 2 'name a configuration file first' "$OPC" train train.seed=1
 expect 2 'say where to: --out DIR' "$OPC" train paper.yaml
-expect 1 'cannot read nowhere.yaml: No such file' "$OPC" train nowhere.yaml --out x
+expect 2 'cannot read nowhere.yaml: there is no such file' "$OPC" train nowhere.yaml --out x
 expect 2 'paper holds a run already; .opc resume paper. goes on' "$OPC" train paper.yaml --out paper
 mkdir other
 : >other/thesis.tex
