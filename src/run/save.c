@@ -455,21 +455,24 @@ static int restore_play(struct opc_run *run, const struct opc_pack *slot, struct
     return code;
 }
 
-/* NULL: it cannot be read. */
-static struct opc_json_value *read_meta(const struct opc_run *run)
+/* NULL where it cannot be read, which is no error: it only serves to tell. */
+static int read_meta(const struct opc_run *run, struct opc_json_value **out, struct opc_err *err)
 {
     char path[OPC_PATH];
-    struct opc_json_value *meta = NULL;
-    if (opc_record_path(run->record, "meta.json", path, NULL) || opc_json_read(path, &meta, NULL))
-        return NULL;
-    return meta;
+    *out = NULL;
+    int code = opc_record_path(run->record, "meta.json", path, err);
+    if (!code)
+        code = opc_json_read(path, out, err);
+    return code == OPC_ENOMEM ? code : OPC_OK;
 }
 
 /* Are the settings still those the run began with? */
 static bool has_its_settings(const struct opc_run *run)
 {
     char hash[16];
-    struct opc_json_value *meta = read_meta(run);
+    struct opc_json_value *meta;
+    if (read_meta(run, &meta, NULL))
+        return false;
     const char *began = opc_json_string(opc_json_find(meta, "config_crc32c"));
     snprintf(hash, sizeof hash, "%08x", (unsigned)run->hash);
     const bool same = began && strcmp(began, hash) == 0;
@@ -529,11 +532,14 @@ static void compare_kernels(const struct opc_run *run, const struct opc_pack *sl
 }
 
 /* Is it the world the run was begun in? */
-static void compare_worlds(const struct opc_run *run)
+static int compare_worlds(const struct opc_run *run, struct opc_err *err)
 {
     const struct opc_env *env = run->play->env;
     char now[16];
-    struct opc_json_value *meta = read_meta(run);
+    struct opc_json_value *meta;
+    const int code = read_meta(run, &meta, err);
+    if (code)
+        return code;
     const char *engine = opc_json_string(opc_json_find(meta, "engine"));
     const char *model = opc_json_string(opc_json_find(meta, "model_crc32c"));
     snprintf(now, sizeof now, "%08x", (unsigned)env->model_hash);
@@ -546,6 +552,7 @@ static void compare_worlds(const struct opc_run *run)
                        "as it was then",
                        run->set->env.name);
     opc_json_free(meta);
+    return OPC_OK;
 }
 
 /* What a killed process left half-written. The directory is locked, so nobody is writing. */
@@ -615,7 +622,7 @@ int opc_run_restore(struct opc_run *run, struct opc_err *err)
         code = apply(run, slot[newest], err);
         if (!code) {
             compare_kernels(run, slot[newest]);
-            compare_worlds(run);
+            code = compare_worlds(run, err);
         }
         run->slot_b = !newest;
         opc_pack_free(slot[newest]);
