@@ -126,8 +126,8 @@ static void a_picture_that_could_do_more_than_be_seen_is_refused(void **state)
 static void exhibits_come_in_the_order_of_the_paper(void **state)
 {
     (void)state;
-    static const char *const ORDER[] = {"fig1a",   "fig1b",    "fig2",   "fig02b", "fig10",
-                                        "fig10-b", "figx",     "table1", "table2", "theory",
+    static const char *const ORDER[] = {"fig1a",   "fig1b",    "fig2", "fig02b", "fig10",
+                                        "fig10-b", "figx",     "tab1", "tab2",   "theory",
                                         "ilc",     "ablation", "zoo"};
     const int n = sizeof ORDER / sizeof *ORDER;
     for (int i = 0; i < n; i++)
@@ -245,7 +245,7 @@ static void a_page_shows_everything_in_order_and_escaped(void **state)
 {
     char *page = NULL;
     struct opc_report_made made = {0};
-    put_exhibit(*state, "in", "table1", "undecided");
+    put_exhibit(*state, "in", "tab1", "undecided");
     put_exhibit(*state, "in", "fig10", "not supported");
     put_exhibit(*state, "in/deeper", "fig9", "supported");
     put_exhibit(*state, "in/deeper/still", "fig1", "supported"); /* too deep */
@@ -285,7 +285,7 @@ static void a_page_shows_everything_in_order_and_escaped(void **state)
         "a: 1 # &lt;b&gt;",
         "<article id=\"fig10\"",
         "not supported</span>",
-        "<article id=\"table1\"",
+        "<article id=\"tab1\"",
         "Table 1",
         "undecided</span>",
         "</html>"};

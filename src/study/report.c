@@ -20,7 +20,7 @@ struct page {
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* "Figure 1a" for fig1a, "Table 1" for table1, "Theory", "ILC"; other names as they are. */
+/* "Figure 1a" for fig1a, "Table 1" for tab1, "Theory", "ILC"; other names as they are. */
 static void set_label(struct opc_report_card *card)
 {
     const char *name = card->exhibit->name;
@@ -28,8 +28,8 @@ static void set_label(struct opc_report_card *card)
     const bool numbered = name[letters] != '\0';
     if (numbered && letters == 3 && strncmp(name, "fig", 3) == 0)
         snprintf(card->label, sizeof card->label, "Figure %s", name + 3);
-    else if (numbered && letters == 5 && strncmp(name, "table", 5) == 0)
-        snprintf(card->label, sizeof card->label, "Table %s", name + 5);
+    else if (numbered && letters == 3 && strncmp(name, "tab", 3) == 0)
+        snprintf(card->label, sizeof card->label, "Table %s", name + 3);
     else if (strcmp(name, "ilc") == 0)
         snprintf(card->label, sizeof card->label, "ILC");
     else if (strcmp(name, "theory") == 0)

@@ -19,7 +19,7 @@ enum { MOST = 1000, LARGEST_JSON = 1 << 26 };
 
 static int family(const char *name)
 {
-    static const char *const FAMILY[] = {"fig", "table", "theory", "ilc"};
+    static const char *const FAMILY[] = {"fig", "tab", "theory", "ilc"};
     for (int i = 0; i < 4; i++)
         if (strncmp(name, FAMILY[i], strlen(FAMILY[i])) == 0)
             return i;
