@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* run/run.h - everything one training run consists of. train.c moves it, assemble.c makes it,
- * save.c keeps it. */
+ * save.c keeps it, restore.c brings it back. */
 #ifndef OPC_RUN_RUN_H
 #define OPC_RUN_RUN_H
 
@@ -90,16 +90,26 @@ int opc_run_agent(const struct opc_values *, int obs, int act, struct opc_pool *
 int opc_run_model(const struct opc_values *, int obs, int act, struct opc_pool *,
                   struct opc_predictor **out, struct opc_err *err);
 
-/* ---- save.c ---------------------------------------------------------------------------------- */
+/* ---- meta.c ---------------------------------------------------------------------------------- */
 
 /* Folders and meta.json, if they are not there yet. */
 int opc_run_open_directory(struct opc_run *, struct opc_err *err);
+/* Are the settings still those the run began with? Not if that cannot be told. */
+bool opc_run_has_its_settings(const struct opc_run *);
+/* Warns if the world is not the one the run was begun in. */
+int opc_run_compare_worlds(const struct opc_run *, struct opc_err *err);
+
+/* ---- save.c ---------------------------------------------------------------------------------- */
+
 /* All that a resumed run needs, into the older of the two slots. */
 int opc_run_save(struct opc_run *, struct opc_err *err);
-/* The newest slot that is whole; none at all means the beginning. Cuts the tables to it. */
-int opc_run_restore(struct opc_run *, struct opc_err *err);
 int opc_run_save_policy(struct opc_run *, struct opc_err *err);
 int opc_run_save_snapshot(struct opc_run *, struct opc_err *err);
+
+/* ---- restore.c ------------------------------------------------------------------------------- */
+
+/* The newest slot that is whole; none at all means the beginning. Cuts the tables to it. */
+int opc_run_restore(struct opc_run *, struct opc_err *err);
 /* The policy a run directory holds, into an agent of the same settings. */
 int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *, struct opc_err *err);
 /* Policy and model (NULL: none is wanted) of a snapshot, or of the newest checkpoint if epoch is

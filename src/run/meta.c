@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* meta.json: what made a run, and whether what goes on with it is the same. */
+#include "base/revision.h"
+#include "num/kernel.h"
+#include "opc/version.h"
+#include "run/json.h"
+#include "run/run.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+static void processor_name(char *out, size_t size)
+{
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    snprintf(out, size, "unknown");
+    if (!f)
+        return;
+    while (fgets(line, sizeof line, f)) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && colon) {
+            snprintf(out, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+            break;
+        }
+    }
+    fclose(f);
+}
+
+static int write_meta(const struct opc_run *run, const char *path, struct opc_err *err)
+{
+    char processor[128], text[64];
+    const struct opc_env *env = run->play->env;
+    struct utsname system;
+    const time_t now = time(NULL);
+    struct tm utc;
+    processor_name(processor, sizeof processor);
+    struct opc_json *j = opc_json_begin();
+    opc_json_text(j, "opc", OPC_VERSION);
+    opc_json_text(j, "revision", *opc_revision ? opc_revision : NULL);
+    opc_json_text(j, "compiler", OPC_COMPILER);
+    opc_json_text(j, "build", OPC_BUILD_TYPE);
+    if (uname(&system) == 0) {
+        snprintf(text, sizeof text, "%.20s %.40s", system.sysname, system.release);
+        opc_json_text(j, "system", text);
+        opc_json_text(j, "machine", system.machine);
+    }
+    opc_json_text(j, "processor", processor);
+    opc_json_text(j, "kernels", opc_kernels()->name);
+    opc_json_text(j, "env", run->set->env.name);
+    opc_json_text(j, "engine", env->engine);
+    opc_json_text(j, "model", env->model);
+    snprintf(text, sizeof text, "%08x", (unsigned)env->model_hash);
+    opc_json_text(j, "model_crc32c", env->model ? text : NULL);
+    opc_json_whole(j, "observations", run->obs);
+    opc_json_whole(j, "actions", run->act);
+    opc_json_whole(j, "seed", run->set->train.seed);
+    snprintf(text, sizeof text, "%08x", (unsigned)run->hash);
+    opc_json_text(j, "config_crc32c", text);
+    opc_json_whole(j, "threads", opc_pool_threads(run->pool));
+    gmtime_r(&now, &utc);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    opc_json_text(j, "started", text);
+    return opc_json_write(j, path, err);
+}
+
+int opc_run_open_directory(struct opc_run *run, struct opc_err *err)
+{
+    char path[OPC_PATH];
+    int code = opc_record_path(run->record, "checkpoints", path, err);
+    if (!code)
+        code = opc_make_directories(path, err);
+    if (!code)
+        code = opc_record_path(run->record, "meta.json", path, err);
+    return code || opc_file_exists(path) ? code : write_meta(run, path, err);
+}
+
+/* NULL where it cannot be read, which is no error: it only serves to tell. */
+static int read_meta(const struct opc_run *run, struct opc_json_value **out, struct opc_err *err)
+{
+    char path[OPC_PATH];
+    *out = NULL;
+    int code = opc_record_path(run->record, "meta.json", path, err);
+    if (!code)
+        code = opc_json_read(path, out, err);
+    return code == OPC_ENOMEM ? code : OPC_OK;
+}
+
+bool opc_run_has_its_settings(const struct opc_run *run)
+{
+    char hash[16];
+    struct opc_json_value *meta;
+    if (read_meta(run, &meta, NULL))
+        return false;
+    const char *began = opc_json_string(opc_json_find(meta, "config_crc32c"));
+    snprintf(hash, sizeof hash, "%08x", (unsigned)run->hash);
+    const bool same = began && strcmp(began, hash) == 0;
+    opc_json_free(meta);
+    return same;
+}
+
+int opc_run_compare_worlds(const struct opc_run *run, struct opc_err *err)
+{
+    const struct opc_env *env = run->play->env;
+    char now[16];
+    struct opc_json_value *meta;
+    const int code = read_meta(run, &meta, err);
+    if (code)
+        return code;
+    const char *engine = opc_json_string(opc_json_find(meta, "engine"));
+    const char *model = opc_json_string(opc_json_find(meta, "model_crc32c"));
+    snprintf(now, sizeof now, "%08x", (unsigned)env->model_hash);
+    if (engine && env->engine && strcmp(engine, env->engine) != 0)
+        opc_record_log(run->record, OPC_WARN, "this run was begun with %s and goes on with %s",
+                       engine, env->engine);
+    if (model && env->model && strcmp(model, now) != 0)
+        opc_record_log(run->record, OPC_WARN,
+                       "this run was begun with another model of %s than this one; set OPC_MODELS "
+                       "as it was then",
+                       run->set->env.name);
+    opc_json_free(meta);
+    return OPC_OK;
+}
