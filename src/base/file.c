@@ -277,6 +277,11 @@ const char *opc_path_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+const char *opc_path_told(const char *path)
+{
+    return *path == '/' ? opc_path_name(path) : path;
+}
+
 int opc_path_shipped(char out[OPC_PATH], const char *name, struct opc_err *err)
 {
     char program[OPC_PATH], folder[OPC_PATH];

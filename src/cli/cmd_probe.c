@@ -54,62 +54,55 @@ static int find_kind(const char *word, int *out, struct opc_err *err)
                     word);
 }
 
-/* Options that the analysis has a setting for are its settings; one it has no use for must not be
- * given. */
-static int hand_over(const struct given *given, const char *word,
-                     const struct opc_analysis *analysis, void *settings, struct opc_err *err)
+/* Has the option its default? Its value as text goes to `value`. */
+static bool is_usual(const struct opc_field *f, const struct given *given,
+                     const struct given *fresh, struct opc_text *value)
 {
-    static const char *const OWN[] = {"out", "seed", "threads", "quiet"};
+    struct opc_text usual = {0};
+    opc_text_clear(value);
+    opc_field_print(f, given, value);
+    opc_field_print(f, fresh, &usual);
+    const bool same = strcmp(opc_text_get(value), opc_text_get(&usual)) == 0;
+    opc_text_free(&usual);
+    return same;
+}
+
+static bool is_one_of(const char *name, const char *const *list)
+{
+    while (*list && strcmp(*list, name) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/* Options that the analysis has a setting for are its settings; one it has no use for must not be
+ * given. `command` becomes what was typed, without what changes no number. */
+static int hand_over(const struct given *given, const char *word,
+                     const struct opc_analysis *analysis, void *settings, struct opc_text *command,
+                     struct opc_err *err)
+{
+    static const char *const OWN[] = {"out", "seed", "threads", "quiet", NULL};
+    static const char *const MUTE[] = {"out", "threads", "quiet", NULL};
     struct given fresh;
-    struct opc_text text = {0}, usual = {0};
+    struct opc_text value = {0};
     int code = opc_section_defaults(analysis->settings, settings, err);
     if (!code)
         code = opc_section_defaults(&options, &fresh, err);
+    opc_text_addf(command, "opc probe RUN %s", word);
     for (int i = 0; i < options.n && !code; i++) {
         const struct opc_field *f = &options.fields[i];
-        bool own = false;
-        for (size_t k = 0; k < sizeof OWN / sizeof *OWN; k++)
-            own |= strcmp(f->name, OWN[k]) == 0;
-        if (own)
+        const bool usual = is_usual(f, given, &fresh, &value);
+        if (!usual && !is_one_of(f->name, MUTE))
+            opc_text_addf(command, " --%s '%s'", f->name, opc_text_get(&value));
+        if (is_one_of(f->name, OWN))
             continue;
-        opc_text_clear(&text);
-        opc_text_clear(&usual);
-        opc_field_print(f, given, &text);
-        opc_field_print(f, &fresh, &usual);
         if (opc_section_find(analysis->settings, f->name))
-            code = opc_section_set(analysis->settings, settings, f->name, opc_text_get(&text), err);
-        else if (strcmp(opc_text_get(&text), opc_text_get(&usual)) != 0)
+            code =
+                opc_section_set(analysis->settings, settings, f->name, opc_text_get(&value), err);
+        else if (!usual)
             code = opc_fail(err, OPC_EUSER, "--%s means nothing to %s", f->name, word);
     }
-    opc_text_free(&text);
-    opc_text_free(&usual);
-    return code;
-}
-
-/* What was typed, without what changes no number. */
-static int command_of(const struct given *given, const char *word, struct opc_text *out,
-                      struct opc_err *err)
-{
-    static const char *const MUTE[] = {"out", "threads", "quiet"};
-    struct given fresh;
-    struct opc_text text = {0}, usual = {0};
-    int code = opc_section_defaults(&options, &fresh, err);
-    opc_text_addf(out, "opc probe RUN %s", word);
-    for (int i = 0; i < options.n && !code; i++) {
-        const struct opc_field *f = &options.fields[i];
-        bool mute = false;
-        for (size_t k = 0; k < sizeof MUTE / sizeof *MUTE; k++)
-            mute |= strcmp(f->name, MUTE[k]) == 0;
-        opc_text_clear(&text);
-        opc_text_clear(&usual);
-        opc_field_print(f, given, &text);
-        opc_field_print(f, &fresh, &usual);
-        if (!mute && strcmp(opc_text_get(&text), opc_text_get(&usual)) != 0)
-            opc_text_addf(out, " --%s '%s'", f->name, opc_text_get(&text));
-    }
-    opc_text_free(&text);
-    opc_text_free(&usual);
-    return code ? code : opc_text_check(out, err);
+    opc_text_free(&value);
+    return code ? code : opc_text_check(command, err);
 }
 
 /* Under every picture: what run, and whether it is all of it. */
@@ -173,12 +166,10 @@ static int probe(char *run, int kind, const struct given *given, const char *dir
     struct opc_text caption = {0}, command = {0};
     char *one[] = {run};
     void *settings = opc_alloc(1, analysis->settings->size);
-    int code = settings ? hand_over(given, KIND[kind].word, analysis, settings, err)
+    int code = settings ? hand_over(given, KIND[kind].word, analysis, settings, &command, err)
                         : opc_fail(err, OPC_ENOMEM, "no room for the settings");
     if (!code)
         code = caption_of(run, &caption, err);
-    if (!code)
-        code = command_of(given, KIND[kind].word, &command, err);
     if (!code)
         code = opc_pool_create(given->threads, &pool, err);
     const struct opc_exhibit_plan plan = {

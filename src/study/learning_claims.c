@@ -131,13 +131,16 @@ static bool is_there(const struct opc_learning *l, const struct claim *c, const 
     return false;
 }
 
-/* Runs that are not there could decide otherwise: some may never be, because they diverge. */
-static bool some_missing(const struct opc_learning *l, size_t size, char *out)
+/* Why runs cannot decide, behind what was measured of them; "" if they can. Runs that are not there
+ * could decide otherwise: some may never be, because they diverge. */
+static void say_too_few(const struct opc_learning *l, int fewest, size_t size, char *out)
 {
+    *out = '\0';
     if (l->missing)
         snprintf(out, size, "; while %d run%s missing, nothing is decided", l->missing,
                  l->missing == 1 ? " is" : "s are");
-    return l->missing > 0;
+    else if (fewest < FEWEST)
+        snprintf(out, size, "; fewer than %d runs decide nothing", FEWEST);
 }
 
 /* How likely it is that chance alone puts n runs above m others: the smallest probability there is
@@ -178,12 +181,9 @@ static int judge_duel(const struct opc_learning *l, const struct claim *c, int n
     const int code = opc_improvement(&d->a, &d->b, 0, &rng, &p, err);
     if (code)
         return code;
-    char few[128] = "";
-    if (some_missing(l, sizeof few, few))
-        ;
-    else if (fewest < FEWEST)
-        snprintf(few, sizeof few, "; fewer than 3 runs decide nothing");
-    else if (chance > CHANCE)
+    char few[128];
+    say_too_few(l, fewest, sizeof few, few);
+    if (!*few && chance > CHANCE)
         snprintf(few, sizeof few,
                  "; so few runs decide nothing: chance puts all above all in %.1f %% of cases",
                  100 * chance);
@@ -275,11 +275,10 @@ static void judge_solves(const struct opc_learning *l, const struct claim *c, st
                           c->panel ? c->panel : "*", l->label[line]);
         return;
     }
-    char where[96] = "", few[96] = "";
+    char where[96] = "", few[96];
     if (panels > 1)
         snprintf(where, sizeof where, " in the lowest of %d panels, %d of %d", panels, low, lows);
-    if (!some_missing(l, sizeof few, few) && fewest < FEWEST)
-        snprintf(few, sizeof few, "; fewer than 3 runs decide nothing");
+    say_too_few(l, fewest, sizeof few, few);
     opc_exhibit_claim(x,
                       *few            ? OPC_UNDECIDED
                       : least >= 0.75 ? OPC_SUPPORTED

@@ -394,8 +394,7 @@ static int make(const struct opc_experiment *x, const struct opc_request *reques
 {
     char command[OPC_PATH + 128], *config;
     struct opc_exhibit *exhibit;
-    /* Of an absolute path, which is this machine's, only the last part. */
-    const char *asked = !x->by_path ? x->name : *x->path == '/' ? opc_path_name(x->path) : x->path;
+    const char *asked = x->by_path ? opc_path_told(x->path) : x->name;
     snprintf(command, sizeof command, "opc repro %s%s%s", asked, *x->tier ? " --tier " : "",
              x->tier);
     int code = opc_file_read(x->path, MOST_FILE, &config, NULL, err);
