@@ -311,6 +311,37 @@ static void settings_that_do_not_fit_each_other_are_refused(void **state)
     }
 }
 
+static void misfit(struct opc_config *config, const char *path, const char *message)
+{
+    struct opc_err err = {0};
+    char full[sizeof err.text];
+    snprintf(full, sizeof full, "%s%s", path, message);
+    assert_fails(opc_config_check(config, &err), OPC_EUSER, &err, full);
+}
+
+/* Of the settings that do not fit each other, the one set last is to blame; a cell that does not
+ * apply is not. */
+static void settings_that_do_not_fit_are_found_in_the_file(void **state)
+{
+    const char *path = file(state, "a.yaml",
+                            "model.members: 3\n"
+                            "train.fit_every: 7\n"
+                            "when:\n"
+                            "  - {match: {opc.transition: learned}, set: {model.elites: 4}}\n"
+                            "  - {match: {opc.transition: corrected}, set: {model.members: 4}}\n");
+    struct opc_config *config = load(path);
+    misfit(config, path,
+           ":2: train.fit_every = 7 does not divide train.steps_per_epoch = 1000; 0 means once an "
+           "epoch");
+    set(config, "train.fit_every=0");
+    misfit(config, path, ":5: model.elites = 5 is more than model.members = 4");
+    set(config, "opc.transition=learned");
+    misfit(config, path, ":4: model.elites = 4 is more than model.members = 3");
+    set(config, "model.elites=5");
+    misfit(config, "", "model.elites = 5 is more than model.members = 3");
+    opc_config_destroy(config);
+}
+
 /* algorithms.md 3.1: e <= e0 has k0; else int(k0 + min((e - e0) / (e1 - e0), 1) (k1 - k0)). */
 static void the_horizon_grows_as_in_mbpo(void **state)
 {
@@ -451,6 +482,7 @@ int main(void)
         cmocka_unit_test(settings_that_do_not_fit_each_other_are_refused),
         cmocka_unit_test(the_horizon_grows_as_in_mbpo),
         cmocka_unit_test(the_entropy_goal_is_the_tasks),
+        WITH_DIR(settings_that_do_not_fit_are_found_in_the_file),
         WITH_DIR(what_a_sweep_varies_must_be_settled_before_a_run),
         cmocka_unit_test(table1_has_the_papers_numbers),
         WITH_DIR(loading_survives_lack_of_memory),

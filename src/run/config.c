@@ -358,13 +358,10 @@ static int check_model(const struct opc_values *v, struct opc_err *err)
     return code ? code : check_horizon(v, err);
 }
 
-int opc_config_check(const struct opc_config *c, struct opc_err *err)
+static int check(const struct opc_values *v, struct opc_err *err)
 {
-    const struct opc_values *v = &c->set;
     const struct opc_train_config *t = &v->train;
-    int code = opc_sources_settled(c->from, err);
-    if (!code)
-        code = check_every(v, "fit_every", t->fit_every, err);
+    int code = check_every(v, "fit_every", t->fit_every, err);
     if (!code)
         code = check_every(v, "simulate_every", t->simulate_every, err);
     if (!code)
@@ -389,4 +386,12 @@ int opc_config_check(const struct opc_config *c, struct opc_err *err)
                         "train.updates_per_step x train.improve_every is below one gradient step; "
                         "raise either");
     return OPC_OK;
+}
+
+int opc_config_check(const struct opc_config *c, struct opc_err *err)
+{
+    const int code = opc_sources_settled(c->from, err);
+    if (code)
+        return code;
+    return check(&c->set, err) ? opc_sources_locate(c->from, err) : OPC_OK;
 }

@@ -123,6 +123,9 @@ int opc_sources_count(const struct opc_sources *); /* settings so far, those of 
 const char *opc_sources_sets(const struct opc_sources *, int from, const char *key);
 /* Defaults, then everything in order, with the `when` cells that apply. */
 int opc_sources_resolve(const struct opc_sources *, struct opc_values *, struct opc_err *err);
+/* Puts "file:line" before a message about settings that do not fit each other: of those it names,
+ * the one that was set last. Nothing, if that was opc_sources_add. Returns OPC_EUSER. */
+int opc_sources_locate(const struct opc_sources *, struct opc_err *err);
 /* OPC_EUSER if the file leaves a choice: `vary` names a setting that no opc_sources_add settled. */
 int opc_sources_settled(const struct opc_sources *, struct opc_err *err);
 /* What the last file that has it says under vary, skip, runs, title, figure, probe or tiers, for

@@ -8,6 +8,7 @@
 #include "opc/mem.h"
 #include "run/config.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
@@ -510,20 +511,27 @@ static int defaults(struct opc_values *values, struct opc_err *err)
     return code;
 }
 
+/* Defaults and every setting that is in no cell. */
+static int without_cells(const struct opc_sources *s, struct opc_values *out, struct opc_err *err)
+{
+    struct opc_part part[OPC_PARTS];
+    int code = defaults(out, err);
+    opc_config_parts(out, part);
+    for (int i = 0; i < s->n && !code; i++)
+        if (s->assignments[i].cell == 0)
+            code =
+                opc_parts_set(part, OPC_PARTS, s->assignments[i].key, s->assignments[i].text, err);
+    return code;
+}
+
 int opc_sources_resolve(const struct opc_sources *s, struct opc_values *out, struct opc_err *err)
 {
     struct opc_part part[OPC_PARTS];
     struct opc_values plain = {0};
     memset(out, 0, sizeof *out); /* also what lies between the sections */
-    int code = defaults(&plain, err);
+    int code = without_cells(s, &plain, err);
     if (!code)
         code = defaults(out, err);
-
-    opc_config_parts(&plain, part);
-    for (int i = 0; i < s->n && !code; i++)
-        if (s->assignments[i].cell == 0)
-            code =
-                opc_parts_set(part, OPC_PARTS, s->assignments[i].key, s->assignments[i].text, err);
 
     opc_config_parts(out, part);
     for (int i = 0; i < s->n && !code; i++) {
@@ -541,4 +549,32 @@ int opc_sources_resolve(const struct opc_sources *s, struct opc_values *out, str
             code = opc_parts_set(part, OPC_PARTS, a->key, a->text, err);
     }
     return code;
+}
+
+/* ---- where a message's settings come from ---------------------------------------------------- */
+
+/* Is the key in the text, and not only as the beginning of another? */
+static bool names(const char *text, const char *key)
+{
+    const size_t n = strlen(key);
+    for (const char *at = strstr(text, key); at; at = strstr(at + 1, key))
+        if (!isalnum((unsigned char)at[n]) && at[n] != '_')
+            return true;
+    return false;
+}
+
+int opc_sources_locate(const struct opc_sources *s, struct opc_err *err)
+{
+    struct opc_values plain = {0};
+    const struct assignment *last = NULL;
+    bool counts = true;
+    if (!err || without_cells(s, &plain, NULL))
+        return OPC_EUSER;
+    for (int i = s->n; i-- > 0 && !last;) {
+        const struct assignment *a = &s->assignments[i];
+        if (names(err->text, a->key) &&
+            (!a->cell || (!applies(s, a->cell, &plain, &counts, NULL) && counts)))
+            last = a;
+    }
+    return last && last->where ? opc_within(err, "%s", last->where) : OPC_EUSER;
 }
