@@ -426,14 +426,15 @@ static void known_reward_is_asked_on_the_restored_angle(void **state)
 struct strange {
     struct opc_env env;
     double x;
-    int resets;
+    int t; /* steps of the episode */
 };
 
-enum fault { NONE, FORGETS, DISAGREES, NOT_FINITE, FAILS, PAYS_OTHERWISE, BAD_RANGE };
+enum fault { NONE, REMEMBERS, DISAGREES, NOT_FINITE, FAILS, PAYS_OTHERWISE, BAD_RANGE };
 
 static const double strange_low[] = {-1}, strange_high[] = {1}, strange_worse[] = {INFINITY};
 static const struct opc_env_arg strange_args[] = {
-    {"fault", "none|forgets|disagrees|not_finite|fails|pays|range", "none", 0, 0, "what is wrong"},
+    {"fault", "none|remembers|disagrees|not_finite|fails|pays|range", "none", 0, 0,
+     "what is wrong"},
     {"speed", NULL, "0.01", 0, 1, "of the walk"},
     {0},
 };
@@ -458,7 +459,9 @@ static int strange_reset(struct opc_env *env, struct opc_rng *rng, double *obs, 
 {
     (void)err, (void)rng;
     struct strange *e = (struct strange *)env;
-    obs[0] = e->x = env->arg[0] == FORGETS ? 0.01 * e->resets++ : 0;
+    /* One that does not forget a long episode, though it does the first, short ones. */
+    obs[0] = e->x = env->arg[0] == REMEMBERS && e->t > 1 ? 0.01 : 0;
+    e->t = 0;
     return OPC_OK;
 }
 
@@ -467,6 +470,7 @@ static int strange_step(struct opc_env *env, const double *action, struct opc_ou
 {
     struct strange *e = (struct strange *)env;
     e->x += env->arg[1] + 0 * action[0];
+    e->t++;
     out->obs[0] = e->x;
     out->reward = 1;
     out->terminated = e->x > 1;
@@ -516,8 +520,9 @@ static void check_finds_what_is_wrong(void **state)
         const char *args, *message;
     } cases[] = {
         {NULL, NULL},
-        {"fault=forgets", "strange?fault=forgets: a used environment differs from a fresh one 0 "
-                          "steps after the same reset"},
+        {"fault=remembers",
+         "strange?fault=remembers: a used environment differs from a fresh one 0 "
+         "steps after the same reset"},
         {"fault=disagrees&speed=0.007", "strange?fault=disagrees&speed=0.007: transition 142: step "
                                         "says terminated = 0, but terminal says 1"},
         {"fault=not_finite",

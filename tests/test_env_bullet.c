@@ -376,6 +376,66 @@ static void termination_of_imagined_states_is_the_recorded_one(void **state)
     }
 }
 
+/* hopper_rs has its heading as cosine and sine at 2 and 1, roll and pitch at 6 and 7. */
+static void angles_that_are_as_wanted_keep_their_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        int obs, angle[3][2]; /* in any order */
+    } cases[] = {{"bullet:hopper_rs?angle=sincos", 17, {{6, 7}, {8, 9}, {2, 1}}},
+                 {"bullet:hopper_rs?angle=raw", 14, {{1, -1}, {5, -1}, {6, -1}}}};
+    for (int i = 0; i < 2; i++) {
+        struct opc_env *env = open_env(cases[i].spec), *other = NULL;
+        struct opc_err err = {0};
+        assert_ok(opc_env_another(env, &other, &err), &err);
+        assert_int_equal(other->obs, cases[i].obs);
+        assert_int_equal(other->n_angles, 3);
+        for (int k = 0; k < 3; k++) {
+            assert_int_equal(other->angles[k].at, cases[i].angle[k][0]);
+            assert_int_equal(other->angles[k].sine, cases[i].angle[k][1]);
+        }
+        opc_env_close(env);
+        opc_env_close(other);
+    }
+}
+
+/* No recording has an ant that ends. Its height is 0.49 m below the start's, or below the floor. */
+static void ants_end_where_their_originals_say(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"bullet:ant", "bullet:ant_truncated_obs", "bullet:ant_rs"};
+    for (int i = 0; i < 3; i++) {
+        struct opc_env *env = open_env(specs[i]);
+        float next[2 * MOST_OBS] = {0}, a[2 * MOST_ACT] = {0};
+        bool ends[2];
+        next[0] = -0.4901f;
+        next[env->obs] = -0.4899f;
+        opc_env_terminal(env, 2, next, a, next, ends);
+        assert_true(ends[0] && !ends[1]);
+        opc_env_close(env);
+    }
+}
+
+/* The _rs tasks show the height above the robot's own, wherever an episode starts, so that the
+ * state tells how it goes on. */
+static void heights_are_above_the_robots_own(void **state)
+{
+    (void)state;
+    static const double heights[] = {-0.4, 0, 0.6};
+    static const char *const specs[] = {"bullet:hopper_rs", "bullet:walker2d_rs",
+                                        "bullet:half_cheetah_rs"};
+    for (int i = 0; i < 9; i++) {
+        struct opc_env *env = open_env(specs[i / 3]);
+        struct opc_err err = {0};
+        double obs[MOST_OBS], s[MOST_STATE] = {0, heights[i % 3]};
+        assert_ok(opc_env_start(env, s, obs, &err), &err);
+        assert_true(fabs(obs[0] - heights[i % 3]) < 1e-7);
+        assert_true(i % 3 != 1 || obs[0] == 0);
+        opc_env_close(env);
+    }
+}
+
 /* Without contacts there is nothing but the state, and motion goes on from one as it did. */
 static void a_pendulum_goes_on_from_any_recorded_state(void **state)
 {
@@ -495,6 +555,8 @@ static void resets_have_the_stated_noise(void **state)
                  {"bullet:hopper", 6, 0},
                  {"bullet:hopper_rs", 6, 3},
                  {"bullet:half_cheetah", 9, 0},
+                 {"bullet:half_cheetah_rs", 9, 3},
+                 {"bullet:walker2d", 9, 0},
                  {"bullet:walker2d_rs", 9, 3},
                  {"bullet:ant", 8, 0},
                  {"bullet:ant_rs", 8, 0}};
@@ -886,6 +948,8 @@ static void bad_robot_files_are_explained(void **state)
         {BASE "body b turn_y 1",
          ":2: turn_y belongs to a solid; name sphere, capsule_z or two_spheres before it"},
         {BASE "sphere 0", ":2: a solid of radius 0 and height 0; above 0 would do"},
+        {BASE "sphere 1 turn 0 0 0 0 sphere 1",
+         ":2: turn 0 0 0 0 is no rotation; 1 0 0 0 is none at all"},
         {BASE "sphere 1 turn 0 0 0 0", ":2: turn 0 0 0 0 is no rotation; 1 0 0 0 is none at all"},
     };
     static struct opc_bullet_robot robot;
@@ -899,6 +963,12 @@ static void bad_robot_files_are_explained(void **state)
     assert_int_equal(opc_bullet_robot_parse(BASE "body b colour 1", "x", &robot, &err), OPC_EUSER);
     assert_int_equal(strncmp(err.text, "x:2: 'colour' is not known here; body, base,", 44), 0);
     assert_int_equal(opc_bullet_robot_parse("", "x", &robot, NULL), OPC_EUSER);
+    char mass[700];
+    snprintf(mass, sizeof mass, BASE "mass 1%0600d", 0); /* cut, it would be a number */
+    assert_int_equal(opc_bullet_robot_parse(mass, "x", &robot, &err), OPC_EUSER);
+    snprintf(mass, sizeof mass, BASE "mass 0.%090de99", 3665);
+    assert_ok(opc_bullet_robot_parse(mass, "x", &robot, &err), &err);
+    assert_true(robot.body[0].mass == 3665e9);
 
     struct opc_text crowd = {0};
     for (int i = 0; i < OPC_BULLET_BODIES + 1; i++)
@@ -978,6 +1048,9 @@ int main(void)
         cmocka_unit_test(models_equal_the_originals),
         cmocka_unit_test(traces_equal_the_originals_whatever_was_before),
         cmocka_unit_test(termination_of_imagined_states_is_the_recorded_one),
+        cmocka_unit_test(ants_end_where_their_originals_say),
+        cmocka_unit_test(heights_are_above_the_robots_own),
+        cmocka_unit_test(angles_that_are_as_wanted_keep_their_place),
         cmocka_unit_test(a_pendulum_goes_on_from_any_recorded_state),
         cmocka_unit_test(episodes_are_distributed_as_the_originals),
         cmocka_unit_test(resets_have_the_stated_noise),

@@ -13,7 +13,7 @@
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(TEXT, state,       "",        0, 255,  "trace: file with one line of numbers, the full state to start from; noise-free start if left out") \
+    X(TEXT, state,       "",        0, 255,  "trace, render: file with one line of numbers, the full state to start from; noise-free start if left out") \
     X(TEXT, actions,     "",        0, 255,  "trace, render: file with one action per line, in the task's own units; render: also random or zero") \
     X(TEXT, out,         "",        0, 255,  "trace: file to write, standard output if left out; render: film.mp4, film.gif or picture.png")     \
     X(INT,  steps,       "200",     0, 1e6,  "render: how many steps to play without a file of actions")                                       \
@@ -125,7 +125,7 @@ static void show_arguments(const struct opc_env *env)
         entry(name, line);
     }
     if (env->n_angles > 0)
-        entry(name, "angle=sincos|raw: observe angles as cosine and sine, or as one number");
+        entry(name, "angle=sincos|raw: observe angles as cosine and sine, or as one number each");
 }
 
 static void show_engine(const struct opc_env *env)
@@ -162,7 +162,7 @@ static int show(const char *spec, const struct given *given, struct opc_err *err
     entry("full state", line);
     snprintf(line, sizeof line, "termination %s; reward %s",
              env->type->terminal ? "computed from the observation" : "never",
-             env->type->reward ? "known" : "to be learned");
+             env->type->reward ? "known as a formula" : "not known as a formula");
     entry("imagined", line);
     show_arguments(env);
     show_engine(env);
@@ -194,7 +194,7 @@ static int check(const char *spec, const struct given *given, struct opc_err *er
     entry("termination", line);
     if (r.known_reward)
         snprintf(line, sizeof line, "imagined agrees with step to %.1e", r.reward_gap);
-    entry("reward", r.known_reward ? line : "to be learned");
+    entry("reward", r.known_reward ? line : "not known as a formula");
     snprintf(line, sizeof line, "%.0f steps per second, with resets and these checks",
              r.steps_per_second);
     entry("speed", line);

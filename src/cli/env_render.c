@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/env_render.h"
 
+#include "base/file.h"
+#include "base/text.h"
 #include "cli/env_trace.h"
 #include "cli/film.h"
 #include "env/view.h"
@@ -30,8 +32,11 @@ struct render {
 
 static int read_size(struct render *r, struct opc_err *err)
 {
-    char more;
-    if (sscanf(r->plan->size, "%dx%d%c", &r->width, &r->height, &more) != 2)
+    char width[16];
+    const size_t n = strcspn(r->plan->size, "x");
+    snprintf(width, sizeof width, "%.*s", (int)n, r->plan->size);
+    if (n >= sizeof width || !r->plan->size[n] || !opc_parse_int(width, &r->width) ||
+        !opc_parse_int(r->plan->size + n + 1, &r->height))
         return opc_fail(err, OPC_EUSER, "--size = %s is no size; write WIDTHxHEIGHT, as in 640x480",
                         r->plan->size);
     return OPC_OK;
@@ -117,16 +122,19 @@ static int play(struct render *r, int every, struct opc_err *err)
     return code;
 }
 
-/* plan->spec is an environment, or the directory of a run, which names one and has a policy. */
+/* plan->spec is an environment, or the directory of a run, which names one and has a policy. An
+ * environment's name is not taken for a directory; ./cartpole is one. */
 static int open_world(struct render *r, struct opc_err *err)
 {
     const char *spec = r->plan->spec;
     struct stat info;
-    if (stat(spec, &info) != 0 || !S_ISDIR(info.st_mode))
-        return opc_env_open(spec, &r->env, err);
+    const bool folder = stat(spec, &info) == 0 && S_ISDIR(info.st_mode);
+    int code = opc_env_open(spec, &r->env, err);
+    if (!code || !folder)
+        return code;
     struct opc_config *config = NULL;
     char *name = NULL;
-    int code = opc_config_of_run(spec, &config, err);
+    code = opc_config_of_run(spec, &config, err);
     if (!code)
         code = opc_config_get(config, "env.name", &name, err);
     if (!code)

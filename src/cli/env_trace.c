@@ -38,11 +38,11 @@ static void trim(const char **from, const char **to)
 
 static int read_cell(const char *from, const char *to, double *out, struct opc_err *err)
 {
-    char cell[64];
+    char cell[512];
     trim(&from, &to);
-    snprintf(cell, sizeof cell, "%.*s", (int)(to - from), from);
-    if (!opc_parse_real(cell, out))
-        return opc_fail(err, OPC_EUSER, "'%s' is not a number (there is no header line)", cell);
+    const int n = snprintf(cell, sizeof cell, "%.*s", (int)(to - from), from);
+    if (n < 0 || (size_t)n >= sizeof cell || !opc_parse_real(cell, out))
+        return opc_fail(err, OPC_EUSER, "'%.60s' is not a number (there is no header line)", cell);
     if (!isfinite(*out))
         return opc_fail(err, OPC_EUSER, "%s will not do; every number must be finite", cell);
     return OPC_OK;

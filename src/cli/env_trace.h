@@ -9,7 +9,7 @@
  * `what` says in messages what a line is. */
 int opc_read_numbers(const char *path, int columns, const char *what, double **out, int *rows,
                      struct opc_err *err);
-/* One line of them, into a caller's memory. An empty path leaves *out NULL. */
+/* One line of them, for opc_free. An empty path leaves *out NULL. */
 int opc_read_state(const char *path, int columns, double **out, struct opc_err *err);
 
 /* state and out may be "": the noise-free start, standard output. */

@@ -28,7 +28,8 @@ static const char *ending(const char *path)
 
 static int start_ffmpeg(struct opc_film *f, double per_second, struct opc_err *err)
 {
-    char size[40], rate[40];
+    char size[40], rate[40], file[OPC_PATH + 8]; /* a name alone could be an option or a protocol */
+    snprintf(file, sizeof file, "file:%s", f->part);
     snprintf(size, sizeof size, "%dx%d", f->width, f->height);
     snprintf(rate, sizeof rate, "%.6g", per_second);
     /* yuv420p is what every player understands; a GIF has a palette instead */
@@ -36,7 +37,7 @@ static int start_ffmpeg(struct opc_film *f, double per_second, struct opc_err *e
     char *argv[] = {"ffmpeg",    "-nostdin",   "-loglevel", "error", "-y",       "-f",
                     "rawvideo",  "-pix_fmt",   "rgb24",     "-s",    size,       "-r",
                     rate,        "-i",         "-",         "-an",   "-pix_fmt", pixels,
-                    "-movflags", "+faststart", f->part,     NULL};
+                    "-movflags", "+faststart", file,        NULL};
     return opc_child_start(argv, &(struct opc_child_plan){.pipe_in = true}, &f->ffmpeg, err);
 }
 

@@ -30,7 +30,8 @@ static int read_file(const char *name, struct opc_model_text *m, struct opc_err 
 int opc_model_open(const char *name, struct opc_model_text *out, struct opc_err *err)
 {
     const char *folder = getenv("OPC_MODELS");
-    *out = (struct opc_model_text){.folder = folder && *folder ? folder : NULL};
+    const bool ours = !folder || !*folder || strcmp(name, OPC_STAGE) == 0;
+    *out = (struct opc_model_text){.folder = ours ? NULL : folder};
     if (out->folder)
         return read_file(name, out, err);
     const struct opc_asset *asset = opc_asset_find(name);

@@ -18,10 +18,13 @@ struct opc_asset {
 
 extern const struct opc_asset opc_assets[];
 
+#define OPC_STAGE "stage.xml" /* floor and light for what is not MuJoCo's */
+
 const struct opc_asset *opc_asset_find(const char *name); /* NULL: there is none of that name */
 
-/* A model for reading: the file of that name in the folder $OPC_MODELS, if that is set, or else the
- * one compiled in. close puts the folder in front of the message if `code` is a failure. */
+/* A model for reading: the file of that name in the folder $OPC_MODELS, if that is set, or else
+ * (and always, if it is the stage, which is no task's) the one compiled in. close puts the folder
+ * in front of the message if `code` is a failure. */
 struct opc_model_text {
     const char *text; /* a zero byte follows the last */
     size_t size;

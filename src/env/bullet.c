@@ -124,7 +124,11 @@ static int complete(struct bullet *e, struct opc_err *err)
     e->sight.task = task;
     snprintf(e->engine, sizeof e->engine, "Bullet %s", opc_bullet_version());
     e->world = opc_bullet_create(&e->robot, &task->setting);
-    return e->world ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for another simulation");
+    if (!e->world)
+        return opc_fail(err, OPC_ENOMEM, "no room for another simulation");
+    opc_bullet_pose(e->world, e->torso, e->sight.position, NULL);
+    e->sight.own_height = e->sight.position[2];
+    return OPC_OK;
 }
 
 /* like NULL: the robot is read from its file. */
@@ -255,7 +259,7 @@ static int bullet_start(struct opc_env *env, const double *state, double *obs, s
     const int code = e->spoiled ? renew(e, err) : OPC_OK;
     if (code)
         return code;
-    if (opc_bullet_reset(e->world, from, from + e->task->machine->joints, NULL))
+    if (opc_bullet_reset(e->world, from, from + e->task->machine->joints))
         return out_of_memory(e, err);
     memset(e->sight.touched, 0, sizeof e->sight.touched);
     look(e);

@@ -9,7 +9,7 @@
 struct reader {
     const char *next; /* the unread text */
     int line;         /* of the word just read */
-    char word[64];    /* empty at the end of the text */
+    char word[512];   /* empty at the end of the text */
     struct opc_bullet_robot *robot;
     struct opc_err *err;
 };
@@ -57,7 +57,8 @@ static void skip_blanks(struct reader *r)
     }
 }
 
-/* Next word of the text, empty at its end; a longer word than we know is cut and then not known. */
+/* Next word of the text, empty at its end. One that had to be cut is too long for a name or a
+ * number. */
 static const char *read_word(struct reader *r)
 {
     size_t n = 0;
@@ -293,7 +294,6 @@ static int check_body(struct reader *r)
 {
     const struct opc_bullet_body *b = this_body(r);
     const bool moves = b->joint == OPC_BULLET_SLIDE || b->joint == OPC_BULLET_HINGE;
-    const struct opc_bullet_shape *s = this_solid(r);
     if (r->robot->bodies > 1 && b->parent < 0)
         return opc_fail(r->err, OPC_EUSER, "body '%s' hangs on nothing; add on BODY", b->name);
     if (moves && !(b->axis[0] || b->axis[1] || b->axis[2]))
@@ -306,8 +306,12 @@ static int check_body(struct reader *r)
     if (b->joint == OPC_BULLET_FREE_BASE && !(b->mass > 0))
         return opc_fail(r->err, OPC_EUSER, "free base '%s' weighs nothing; add mass and inertia",
                         b->name);
-    if (s && s->turn[0] == 0 && s->turn[1] == 0 && s->turn[2] == 0 && s->turn[3] == 0)
-        return opc_fail(r->err, OPC_EUSER, "turn 0 0 0 0 is no rotation; 1 0 0 0 is none at all");
+    for (int i = 0; i < r->robot->shapes; i++) {
+        const struct opc_bullet_shape *s = &r->robot->shape[i];
+        if (s->turn[0] == 0 && s->turn[1] == 0 && s->turn[2] == 0 && s->turn[3] == 0)
+            return opc_fail(r->err, OPC_EUSER,
+                            "turn 0 0 0 0 is no rotation; 1 0 0 0 is none at all");
+    }
     return OPC_OK;
 }
 

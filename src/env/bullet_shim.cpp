@@ -134,9 +134,9 @@ struct opc_bullet {
     void constrain(std::unique_ptr<btMultiBodyConstraint> c);
 
     void insert_all();
-    void place_base(const double *base);
+    void place_base();
     void refresh();
-    void reset(const double *q, const double *qd, const double *base);
+    void reset(const double *q, const double *qd);
     void step(const double *force);
 };
 
@@ -291,19 +291,11 @@ void opc_bullet::insert_all()
     }
 }
 
-void opc_bullet::place_base(const double *base)
+void opc_bullet::place_base()
 {
-    btTransform at = translation(robot.body[0].insert);
-    btVector3 velocity(0, 0, 0), omega(0, 0, 0);
-
-    if (base) {
-        at = btTransform(btQuaternion(base[3], base[4], base[5], base[6]), vector(base));
-        velocity = vector(base + 7);
-        omega = vector(base + 10);
-    }
-    multibody->setBaseWorldTransform(at);
-    multibody->setBaseVel(velocity);
-    multibody->setBaseOmega(omega);
+    multibody->setBaseWorldTransform(translation(robot.body[0].insert));
+    multibody->setBaseVel(btVector3(0, 0, 0));
+    multibody->setBaseOmega(btVector3(0, 0, 0));
 }
 
 void opc_bullet::refresh()
@@ -312,15 +304,15 @@ void opc_bullet::refresh()
     multibody->updateCollisionObjectWorldTransforms(scratch_turn, scratch_origin);
 }
 
-void opc_bullet::reset(const double *q, const double *qd, const double *base)
+void opc_bullet::reset(const double *q, const double *qd)
 {
     insert_all();
     if (robot.body[0].joint == OPC_BULLET_FREE_BASE)
-        place_base(base);
+        place_base();
     /* Refreshing after every joint looks wasteful, but also decides the order of pairs. */
     for (size_t j = 0; j < joint.size(); j++) {
         multibody->setJointPos(joint[j], q[j]);
-        multibody->setJointVel(joint[j], qd ? qd[j] : 0);
+        multibody->setJointVel(joint[j], qd[j]);
         refresh();
         for (auto &c : colliders)
             world.updateSingleAabb(c.get());
@@ -361,7 +353,7 @@ struct opc_bullet *opc_bullet_create(const struct opc_bullet_robot *robot,
     } catch (...) {
         return nullptr;
     }
-    if (opc_bullet_reset(b, zero, nullptr, nullptr))
+    if (opc_bullet_reset(b, zero, zero))
         return nullptr; /* lost: see broken */
     return b;
 }
@@ -372,14 +364,9 @@ void opc_bullet_destroy(struct opc_bullet *b)
         delete b;
 }
 
-int opc_bullet_joints(const struct opc_bullet *b)
+int opc_bullet_reset(struct opc_bullet *b, const double *q, const double *qd)
 {
-    return (int)b->joint.size();
-}
-
-int opc_bullet_reset(struct opc_bullet *b, const double *q, const double *qd, const double *base)
-{
-    return guarded(b, [=] { b->reset(q, qd, base); });
+    return guarded(b, [=] { b->reset(q, qd); });
 }
 
 int opc_bullet_step(struct opc_bullet *b, const double *force)
@@ -433,15 +420,6 @@ bool opc_bullet_touches(const struct opc_bullet *b, int body)
             return true;
     }
     return false;
-}
-
-int opc_bullet_contacts(const struct opc_bullet *b)
-{
-    int n = 0;
-
-    for (int i = 0; i < b->dispatcher.getNumManifolds(); i++)
-        n += b->dispatcher.getManifoldByIndexInternal(i)->getNumContacts();
-    return n;
 }
 
 void opc_bullet_mass(const struct opc_bullet *b, int body, double *mass, double inertia[3])

@@ -96,14 +96,13 @@ struct opc_bullet; /* opaque */
 /* The robot stands at rest with all joints at 0. NULL: out of memory. The description is copied. */
 struct opc_bullet *opc_bullet_create(const struct opc_bullet_robot *,
                                      const struct opc_bullet_setting *);
-void opc_bullet_destroy(struct opc_bullet *);     /* NULL is fine */
-int opc_bullet_joints(const struct opc_bullet *); /* slides and hinges, in body order */
+void opc_bullet_destroy(struct opc_bullet *); /* NULL is fine */
 
-/* What follows a reset does not depend on what went before, not in one bit. qd NULL: at rest.
- * base (a free base only): position 3, quaternion x y z w 4, linear and angular velocity 3 + 3, in
- * the world's frame; NULL: at `insert`, upright, at rest. Returns 0, or -1 when out of memory; then
- * the world is of no more use, and its memory stays taken: Bullet cannot clean up after that. */
-int opc_bullet_reset(struct opc_bullet *, const double *q, const double *qd, const double *base);
+/* Joints are slides and hinges, in body order. A free base is put at `insert`, upright and at rest.
+ * What follows does not depend on what went before, not in one bit. Returns 0, or -1 when out of
+ * memory; then the world is of no more use, and its memory stays taken: Bullet cannot clean up
+ * after that. */
+int opc_bullet_reset(struct opc_bullet *, const double *q, const double *qd);
 
 /* force[joints] in N or N m, held through all substeps. Returns as reset does. */
 int opc_bullet_step(struct opc_bullet *, const double *force);
@@ -120,7 +119,6 @@ void opc_bullet_velocity(struct opc_bullet *, int body, double linear[3], double
 
 /* Whether the engine holds a contact point between body and floor; up to 2 cm apart counts. */
 bool opc_bullet_touches(const struct opc_bullet *, int body);
-int opc_bullet_contacts(const struct opc_bullet *); /* contact points held */
 
 /* What the engine works with, for tests: compilers have been seen to change it. */
 void opc_bullet_mass(const struct opc_bullet *, int body, double *mass, double inertia[3]);

@@ -108,7 +108,6 @@ static double progress(struct opc_bullet_sight *e)
 
 void opc_bullet_begin(struct opc_bullet_sight *e)
 {
-    e->start_height = e->position[2];
     e->x = e->position[0];
     if (e->task->around)
         e->potential = potential(e);
@@ -172,7 +171,7 @@ static void observe_rs(const struct opc_bullet_sight *e, double *obs)
     c = cos(-rpy[2]);
     s = sin(-rpy[2]);
     ahead = atan2(0 - e->centre[1], 1000 - e->centre[0]) - rpy[2];
-    *o++ = e->position[2] - e->start_height;
+    *o++ = e->position[2] - e->own_height;
     *o++ = sin(ahead);
     *o++ = cos(ahead);
     *o++ = 0.3 * (c * vx - s * vy);
@@ -261,7 +260,8 @@ static bool ended_walker2d(const double *obs)
     return !(all_below_100(15, obs + 2) && obs[0] > -0.2 && obs[0] < 1.0 && fabs(obs[1]) < 1);
 }
 
-/* The original adds the height at reset, 0.75 m, to a height that includes it already. */
+/* The height at reset, 0.75 m, is to be added to the height above it, which ant_rs shows. The other
+ * ants show a height that includes it already; the original adds it all the same. */
 static bool ended_ant(const double *obs)
 {
     return !(obs[0] + 0.75 > 0.26);
@@ -270,11 +270,6 @@ static bool ended_ant(const double *obs)
 static bool ended_rs_biped(const double *obs)
 {
     return !(obs[0] + 1.25 > 0.8 && fabs(obs[7]) < 1);
-}
-
-static bool ended_rs_ant(const double *obs)
-{
-    return !(obs[0] + 0.75 > 0.26);
 }
 
 /* Flags of ffoot, fshin, fthigh, bfoot, bshin, bthigh: only feet may touch the ground. */
@@ -523,6 +518,6 @@ const struct opc_bullet_task opc_bullet_ant_rs = {
     .obs = 28,
     .strength = 1,
     .feet = {"front_left_foot", "front_right_foot", "left_back_foot", "right_back_foot"},
-    .ended = ended_rs_ant,
+    .ended = ended_ant,
     RS,
 };

@@ -36,6 +36,7 @@ struct opc_bullet_sight {
     const struct opc_bullet_task *task;
     int drive[OPC_BULLET_DRIVES];                              /* joint of each action */
     double lower[OPC_BULLET_DRIVES], upper[OPC_BULLET_DRIVES]; /* its range */
+    double own_height; /* of the torso when all joints are at 0 */
     double q[OPC_BULLET_JOINTS], qd[OPC_BULLET_JOINTS];
     /* Of the torso. Unless the base is free, position and quaternion (x, y, z, w) lag by a substep,
      * and the tasks read them so, as the originals do. */
@@ -45,7 +46,6 @@ struct opc_bullet_sight {
     double centre[2];              /* mean x and y of all bodies and the floor, lagging */
     bool touched[OPC_BULLET_FEET]; /* a step old: the originals look at their feet too late */
     /* What begin and reward keep from one step to the next. */
-    double start_height;
     double x, potential; /* progress so far: of the torso, of the centre */
 };
 

@@ -232,7 +232,13 @@ static int share(const struct opc_task *task, struct shared **out, struct opc_er
     for (size_t i = 0; i < nu; i++) {
         s->low[i] = s->model->actuator_ctrlrange[2 * i];
         s->high[i] = s->model->actuator_ctrlrange[2 * i + 1];
+        if (!code && !(s->low[i] < s->high[i]))
+            code = opc_fail(err, OPC_EUSER,
+                            "%s: actuator %zu has no range of controls; give it a ctrlrange",
+                            task->model, i);
     }
+    if (code)
+        goto fail;
     *out = s;
     return OPC_OK;
 fail:
@@ -265,7 +271,6 @@ static struct opc_world look(const struct opc_task *task, const mjModel *m, cons
                               .nbody = m->nbody,
                               .timestep = m->opt.timestep,
                               .dt = m->opt.timestep * task->frame_skip,
-                              .qpos0 = m->qpos0,
                               .body_mass = m->body_mass,
                               .qpos = d->qpos,
                               .qvel = d->qvel,
@@ -468,10 +473,7 @@ static void mujoco_bare(struct opc_env *env, const double *action, struct opc_ou
     struct mujoco *e = (struct mujoco *)env;
     const double before = e->task->progress ? e->task->progress(&e->world) : 0;
     memcpy(e->data->ctrl, action, (size_t)e->task->nu * sizeof *action);
-    for (int i = 0; i < e->task->frame_skip; i++)
-        mj_step(e->shared->model, e->data);
-    if (e->contact)
-        mj_rnePostConstraint(e->shared->model, e->data);
+    simulate(e);
     judge(e, action, before, out);
 }
 

@@ -5,6 +5,7 @@
  * mjData, because drawing needs poses that agree with qpos, while the lagging ones an environment
  * holds are part of its task and must stay. Environments on other engines, or on none, describe
  * themselves as capsules, which are put on the stage of models/stage.xml. */
+#include "env/assets.h"
 #include "env/mujoco.h"
 #include "env/view.h"
 #include "opc/mem.h"
@@ -42,6 +43,7 @@ struct gl {
     void *library;
     void (*leave)(struct gl *);
     void *display, *context;
+    bool works;
     unsigned char *pixels; /* OSMesa draws into memory of ours */
 };
 
@@ -142,7 +144,7 @@ static void leave(struct gl *gl)
     opc_free(gl->pixels);
     /* Mesa's drivers do not survive being unloaded and loaded again, so a library that worked
      * stays; one that did not must go, because MuJoCo takes the first it finds in the process. */
-    if (gl->library && !gl->context)
+    if (gl->library && !gl->works)
         dlclose(gl->library);
     *gl = (struct gl){0};
 }
@@ -160,7 +162,8 @@ static int enter(struct gl *gl, struct opc_err *err)
         if (only && *only && strcmp(only, ways[i].name) != 0)
             continue;
         *gl = (struct gl){.library = dlopen(ways[i].library, RTLD_NOW | RTLD_LOCAL)};
-        if (gl->library && ways[i].enter(gl))
+        gl->works = gl->library && ways[i].enter(gl);
+        if (gl->works)
             return OPC_OK;
         leave(gl);
     }
@@ -240,7 +243,7 @@ static int find_model(struct opc_view *v, struct opc_err *err)
     const mjModel *model = opc_mujoco_inside(v->env, &theirs);
     v->own_scene = !model;
     if (v->own_scene)
-        return v->env->type->draw ? opc_mujoco_load("stage.xml", &v->model, NULL, err)
+        return v->env->type->draw ? opc_mujoco_load(OPC_STAGE, &v->model, NULL, err)
                                   : opc_fail(err, OPC_EUSER, "%s has nothing to see", v->env->spec);
     v->model = mj_copyModel(NULL, model);
     return v->model ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for a copy of the model");

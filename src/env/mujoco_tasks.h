@@ -12,8 +12,8 @@
 
 struct opc_world {
     int nq, nv, nu, nbody;
-    double timestep, dt; /* of the engine; of an environment step */
-    const double *qpos0, *body_mass;
+    double timestep, dt;                    /* of the engine; of an environment step */
+    const double *body_mass;                /* [nbody] */
     const double *qpos, *qvel;              /* [nq] [nv] */
     const double *xpos, *xipos, *site_xpos; /* [nbody][3] [nbody][3] [nsite][3] lagging */
     const double *qfrc_constraint;          /* [nv] lagging */

@@ -21,8 +21,9 @@ struct entry {
 struct wrapped {
     struct opc_env env;
     struct opc_env_type type; /* the inner one's, with our functions */
-    struct entry *outwards;   /* [env.obs] from the inner observation */
-    struct entry *inwards;    /* [inner.obs] from the outer one */
+    enum opc_angle how;
+    struct entry *outwards; /* [env.obs] from the inner observation */
+    struct entry *inwards;  /* [inner.obs] from the outer one */
     struct opc_env_angle *angles;
     double *inner_obs; /* [inner.obs] */
 };
@@ -173,12 +174,11 @@ static int wrap(struct opc_env *inner, enum opc_angle how, struct opc_env **out,
 
 static int wrapped_copy(const struct opc_env *like, struct opc_env **out, struct opc_err *err)
 {
-    const bool sincos = ((const struct wrapped *)like)->angles[0].sine >= 0;
     struct opc_env *inner;
     int code = opc_env_another(like->inner, &inner, err);
     if (code)
         return code;
-    code = wrap(inner, sincos ? OPC_ANGLE_SINCOS : OPC_ANGLE_RAW, out, err);
+    code = wrap(inner, ((const struct wrapped *)like)->how, out, err);
     if (code)
         opc_env_close(inner);
     return code;
@@ -221,6 +221,7 @@ static const struct opc_env_angle *angle_at(const struct opc_env *inner, int i, 
 static int lay_out(struct wrapped *w, const struct opc_env *inner, enum opc_angle how)
 {
     int k = 0, angles = 0; /* next entries of the outer observation and of w->angles */
+    w->how = how;
     for (int i = 0; i < inner->obs; i++) {
         bool first;
         const struct opc_env_angle *a = angle_at(inner, i, &first);
@@ -240,6 +241,13 @@ static int lay_out(struct wrapped *w, const struct opc_env *inner, enum opc_angl
             w->inwards[i] = (struct entry){COPY, k, k};
             w->outwards[k++] = (struct entry){COPY, i, i};
         }
+    }
+    /* Angles that were as wanted have moved with the entries they are copied from. */
+    for (int i = 0; i < inner->n_angles; i++) {
+        const struct opc_env_angle *a = &inner->angles[i];
+        if ((a->sine >= 0) == (how == OPC_ANGLE_SINCOS))
+            w->angles[angles++] = (struct opc_env_angle){
+                w->inwards[a->at].from, a->sine < 0 ? -1 : w->inwards[a->sine].from};
     }
     w->env.n_angles = angles;
     return k;

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char spec[512];
-    double obs[16];
+    double obs[256];
     struct opc_env *env;
     struct opc_err err = {0};
     struct opc_rng rng = {0};
@@ -27,6 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         return 0;
     }
+    if (env->obs > (int)(sizeof obs / sizeof *obs))
+        abort();
     if (opc_env_reset(env, &rng, obs, &err) || opc_env_step(env, env->high, &out, &err))
         abort();
     opc_env_close(env);

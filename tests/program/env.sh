@@ -10,7 +10,7 @@ cd "$work" # models are compiled in: any directory will do
 same_trace() { # RECORDED TRACE
     awk -F, '
         FNR == NR { for (i = 1; i <= NF; i++) want[FNR, i] = $i; n[FNR] = NF; next }
-        FNR == 1 { if ($0 != header($0)) bad("header: " $0); next }
+        FNR == 1 { if ($0 != header($0) || NF != n[1]) bad("header: " $0); next }
         {
             for (i = 1; i <= n[FNR] && i <= NF; i++) {
                 gap = $i - want[FNR, i]; size = want[FNR, i] < 0 ? -want[FNR, i] : want[FNR, i]
@@ -24,6 +24,7 @@ same_trace() { # RECORDED TRACE
             for (i = 0; i < NF - 3; i++) text = text ",o" i
             return text
         }
+        NF != n[1] { bad("row " $1 " has " NF " columns") }
         function bad(text) { print text; wrong = 1 }
         END { if (rows != 201) bad(rows " rows"); exit wrong }
     ' "$1" "$2"
@@ -89,6 +90,8 @@ printf '1\n\n2\n' >gap
 printf '1\0002\n' >zero
 expect 2 '^opc: env: nan:2: nan will not do; every number must be finite$' \
     "$OPC" env trace linear1d --actions nan
+printf '1%080d\n' 0 >long # cut after 63 digits it would be another number
+expect 0 '^0,0,0,1e+80$' "$OPC" env trace linear1d --actions two --state long
 expect 2 "^opc: env: header:1: 'a0' is not a number (there is no header line)\$" \
     "$OPC" env trace linear1d --actions header
 expect 2 "^opc: env: gap:2: '' is not a number" "$OPC" env trace linear1d --actions gap
@@ -264,7 +267,19 @@ expect 2 '^opc: env: a picture of 64 x 9 pixels; 16 to 4096 each way$' \
 expect 2 '^opc: env: 65 x 48: the sides of a film must be even numbers$' \
     "$OPC" env render mujoco:hopper -o x.mp4 --size 65x48
 expect 2 '^opc: env: linear1d has nothing to see$' "$OPC" env render linear1d -o x.png
-expect 1 '^opc: env: ' "$OPC" env render pendulum -o nowhere/x.png --steps 1 --size 64x48
-expect 1 '^opc: env: ' "$OPC" env render pendulum -o nowhere/x.mp4 --steps 40 --size 64x48
-expect 1 '^opc: env: ' "$OPC" env render pendulum -o film.xyz --steps 40 --size 64x48
+expect 2 '^opc: env: --size = 4294967360x48 is no size' \
+    "$OPC" env render mujoco:hopper -o x.png --size 4294967360x48
+expect 1 '^opc: env: cannot write nowhere/x.png: No such file' \
+    "$OPC" env render pendulum -o nowhere/x.png --steps 1 --size 64x48
+expect 1 '^opc: env: cannot make nowhere/x.mp4, see above: ffmpeg ended early' \
+    "$OPC" env render pendulum -o nowhere/x.mp4 --steps 40 --size 64x48
+expect 1 '^opc: env: cannot make film.xyz, see above: ffmpeg ended early' \
+    "$OPC" env render pendulum -o film.xyz --steps 40 --size 64x48
+# Names that are no options and no protocols, whatever they look like; a folder called as a task is; and
+# a folder of other models, which need not have our stage.
+expect 0 '^wrote -a:b.mp4: ' "$OPC" env render pendulum --out=-a:b.mp4 --steps 6 --size 64x48
+mkdir cartpole others
+expect 0 '^wrote c.png$' "$OPC" env render cartpole -o c.png --steps 3 --size 64x48
+expect 2 '^opc: env: .*there is no run in ./cartpole' "$OPC" env render ./cartpole -o c.png
+expect 0 '^wrote c.png$' env OPC_MODELS=others "$OPC" env render pendulum -o c.png --steps 3 --size 64x48
 [ -z "$(find . -name 'x.*' -o -name '*.part.*')" ]
