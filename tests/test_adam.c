@@ -57,7 +57,7 @@ static void steps_agree_with_double_precision(void **state)
                 /* A step is at most about the rate; 0.999 in float leaves v 1.3e-5 of its value
                  * away while the sum is young, and p is a float. */
                 const double room = 1.5e-5 * config.rate * t + t * 0x1p-24 * (fabs(want.p[i]));
-                if (fabs(p[i] - want.p[i]) > room)
+                if (!(fabs(p[i] - want.p[i]) <= room))
                     fail_msg("step %d, form %d: parameter %d is %.9g, should be %.9g", t, form, i,
                              (double)p[i], want.p[i]);
             }

@@ -82,7 +82,7 @@ static void assert_even(const int *count, int cells, int draws)
     for (int i = 0; i < cells; i++)
         chi += (count[i] - want) * (count[i] - want) / want;
     const double df = cells - 1;
-    if (fabs(chi - df) > 4.5 * sqrt(2 * df))
+    if (!(fabs(chi - df) <= 4.5 * sqrt(2 * df)))
         fail_msg("chi-square %g with %g degrees of freedom", chi, df);
 }
 

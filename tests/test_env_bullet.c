@@ -532,7 +532,7 @@ static void episodes_are_distributed_as_the_originals(void **state)
             sum += play_episode(env, random, (uint32_t)row, (uint32_t)n, &steps);
         const double returns = score(&t, row, "return", sum / n, n);
         const double lengths = score(&t, row, "length", (double)steps / n, n);
-        if (fabs(returns) > 3.5 || fabs(lengths) > 3.5)
+        if (!(fabs(returns) <= 3.5 && fabs(lengths) <= 3.5))
             fail_msg("%s, %s: return %g and length %g are %.1f and %.1f standard errors off",
                      env->spec, cell(&t, row, "policy"), sum / n, (double)steps / n, returns,
                      lengths);

@@ -317,12 +317,12 @@ static void recorded_actions_lead_where_they_led(void **state)
     check_retrace("pendulum");
     check_retrace("cartpole");
     check_retrace("double_integrator");
-#ifdef OPC_WITH_MUJOCO
+#if OPC_WITH_MUJOCO
     check_retrace("mujoco:hopper");
     check_retrace("mujoco:half_cheetah");
     check_retrace("mujoco:inverted_pendulum?angle=sincos");
 #endif
-#ifdef OPC_WITH_BULLET
+#if OPC_WITH_BULLET
     check_retrace("bullet:hopper");
     check_retrace("bullet:ant");
     check_retrace("bullet:inverted_pendulum_rs?angle=raw");

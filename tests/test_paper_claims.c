@@ -64,7 +64,7 @@ static int check(const char *dir, const char *name)
     snprintf(path, sizeof path, "%s/%s.json", folder, name);
     assert_ok(opc_exhibit_load(path, &r, &err), &err);
     for (int i = 0; i < r->claims; i++)
-        if (strncmp(r->claim[i].measured, "No panel", 8) == 0 ||
+        if (strncmp(r->claim[i].measured, "No ", 3) == 0 || /* panel or line has such runs */
             strncmp(r->claim[i].measured, "There is no", 11) == 0)
             fail_msg("%s: %s: %s", name, r->claim[i].claim, r->claim[i].measured);
     const int claims = r->claims;

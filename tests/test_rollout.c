@@ -281,7 +281,7 @@ static void assert_fits(const int *count, const double *share, int cells, int dr
         chi += (count[i] - want) * (count[i] - want) / want;
         df++;
     }
-    if (fabs(chi - df) > 4.5 * sqrt(2 * df))
+    if (!(fabs(chi - df) <= 4.5 * sqrt(2 * df)))
         fail_msg("chi-square %g with %g degrees of freedom", chi, df);
 }
 

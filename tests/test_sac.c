@@ -949,6 +949,26 @@ static int create_and_destroy(void *ctx, struct opc_err *err)
     return code;
 }
 
+/* As a program does that has the public headers only. */
+static void without_settings_it_has_the_defaults(void **state)
+{
+    (void)state;
+    struct opc_sac_config config;
+    struct opc_agent *agent[2];
+    struct opc_err err = {0};
+    const float s[3] = {0.1f, -0.2f, 0.3f};
+    float a[2][2];
+    assert_ok(opc_section_defaults(&opc_sac_section, &config, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        const struct opc_agent_args args = {
+            .obs = 3, .act = 2, .seed = 5, .config = i ? &config : NULL, .target_entropy = -2};
+        assert_ok(opc_agent_create("sac", &args, &agent[i], &err), &err);
+        opc_agent_act(agent[i], 1, s, false, NULL, a[i]);
+        opc_agent_destroy(agent[i]);
+    }
+    assert_same_bits(a[0], a[1], sizeof a[0]);
+}
+
 static void lack_of_memory_is_an_error(void **state)
 {
     (void)state;
@@ -1028,6 +1048,7 @@ int main(void)
         each_backend(nan_anywhere_in_a_batch_stops_within_one_update),
         once(the_actor_s_loss_is_named_when_it_is_the_one),
         once(a_request_to_stop_is_heard),
+        once(without_settings_it_has_the_defaults),
         once(lack_of_memory_is_an_error),
         once(a_bandit_is_learned),
     };

@@ -59,8 +59,8 @@ static void a_run_without_a_directory_trains_and_tells(void **state)
     opc_config_destroy(config);
 }
 
-/* Reads a column of the last line of metrics.csv. */
-static double metric(const char *dir, const char *name)
+/* Reads a column of line `row` of metrics.csv, 1 being the first below the header, 0 the last. */
+static double metric_of(const char *dir, const char *name, int row)
 {
     char path[OPC_PATH], *text;
     struct opc_err err;
@@ -68,9 +68,11 @@ static double metric(const char *dir, const char *name)
     assert_ok(opc_file_read(path, 1000000, &text, NULL, &err), &err);
     int column = 0;
     char *last = text, *cell = text;
-    for (char *c = text; *c; c++)
+    int rows = 0;
+    for (char *c = text; *c && (row == 0 || rows < row); c++)
         if (*c == '\n' && c[1])
-            last = c + 1;
+            last = c + 1, rows++;
+    assert_true(rows > 0 && rows >= row);
     while (strncmp(cell, name, strlen(name)) != 0 || !strchr(",\n", cell[strlen(name)])) {
         cell = strchr(cell, ',');
         assert_non_null(cell);
@@ -82,6 +84,11 @@ static double metric(const char *dir, const char *name)
     const double value = *last == ',' || *last == '\n' ? (double)NAN : strtod(last, NULL);
     opc_free(text);
     return value;
+}
+
+static double metric(const char *dir, const char *name)
+{
+    return metric_of(dir, name, 0);
 }
 
 static void train_in(const char *dir, const char *const set[])
@@ -166,7 +173,23 @@ static void the_original_loop_fits_before_and_improves_after_each_step(void **st
     /* First in, first out: as many as full rollouts of this horizon would make, at most. */
     assert_true(metric(dir, "imagined") <= 2 * 10 * 4);
     /* What runs on is not recorded yet. */
-    assert_true(metric(dir, "recorded") <= metric(dir, "total_steps"));
+    assert_true(metric(dir, "recorded") < metric(dir, "total_steps"));
+}
+
+/* What is imagined before the first step of an epoch does not depend on how many come; what is
+ * imagined behind them does. */
+static void fit_first_comes_before_the_steps(void **state)
+{
+    static const char *const first[] = {"train.fit_first=true", "train.fit_first=false"};
+    static const char *const steps[] = {"train.steps_per_epoch=20", "train.steps_per_epoch=10"};
+    char dir[4][OPC_PATH];
+    for (int i = 0; i < 4; i++) {
+        snprintf(dir[i], sizeof dir[i], "%s/run%d", (const char *)*state, i);
+        train_in(dir[i], (const char *const[]){first[i / 2], steps[i % 2], "train.epochs=1",
+                                               "opc.rollouts=10", NULL});
+    }
+    assert_true(imagined_alike(dir[0], dir[1]));
+    assert_false(imagined_alike(dir[2], dir[3]));
 }
 
 static void replay_is_sac_without_a_model(void **state)
@@ -205,8 +228,11 @@ static void an_evaluation_need_not_come_every_epoch(void **state)
 {
     char dir[OPC_PATH];
     snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
-    train_in(dir, (const char *const[]){"eval.every=2", "train.epochs=3", NULL});
-    assert_true(metric(dir, "eval_return") >= 1); /* the last is always evaluated */
+    train_in(dir, (const char *const[]){"eval.every=3", "train.epochs=4", NULL});
+    assert_true(isnan(metric_of(dir, "eval_return", 1)));
+    assert_true(isnan(metric_of(dir, "eval_return", 2)));
+    assert_true(metric_of(dir, "eval_return", 3) >= 1);
+    assert_true(metric_of(dir, "eval_return", 4) >= 1); /* the last is always evaluated */
 }
 
 /* ---- the policy afterwards ------------------------------------------------------------------- */
@@ -265,7 +291,7 @@ static void a_run_survives_files_that_fail(void **state)
 {
     char dir[OPC_PATH];
     struct opc_err err = {0};
-    int failures = 0;
+    int swallowed = 0;
     snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
     struct place p = {.dir = dir};
     assert_ok(tiny("train.epochs=1", &p.config, &err), &err);
@@ -275,12 +301,12 @@ static void a_run_survives_files_that_fail(void **state)
         const int code = whole_run(&p, &err);
         const bool all_tried = opc_fault_pending();
         opc_fault_system(0);
-        failures += code != OPC_OK;
+        swallowed += code == OPC_OK && !all_tried;
         assert_true(code == OPC_OK || (err.code == (enum opc_code)code && *err.text));
         if (all_tried)
             break;
     }
-    assert_true(failures > 20);
+    assert_true(swallowed <= 3);
     opc_config_destroy(p.config);
 }
 
@@ -333,6 +359,7 @@ int main(void)
         WITH_DIR(the_papers_loop_does_everything_once_an_epoch),
         WITH_DIR(rounds_share_the_work_and_each_imagines_with_the_policy_so_far),
         WITH_DIR(the_original_loop_fits_before_and_improves_after_each_step),
+        WITH_DIR(fit_first_comes_before_the_steps),
         WITH_DIR(replay_is_sac_without_a_model),
         WITH_DIR(no_update_comes_before_enough_is_recorded),
         WITH_DIR(imagined_data_can_be_emptied_before_each_simulation),

@@ -121,7 +121,7 @@ static void a_right_model_gives_the_truth_under_the_recorded_noise(void **state)
                 for (int k = 0; k < OBS; k++) /* f + noise, where noise = s_ref' - f_ref */
                     truth[i][k] = f[k] + ((double)ref.next[k] - f_ref[k]);
                 for (int k = 0; k < OBS; k++)
-                    if (fabs(truth[i][k] - (double)r.next[i][k]) > 5e-6)
+                    if (!(fabs(truth[i][k] - (double)r.next[i][k]) <= 5e-6))
                         fail_msg("off by %g at t = %d", truth[i][k] - (double)r.next[i][k], t);
                 assert_true(fabs(f[OBS] - (double)r.reward[i]) < 2e-5); /* rewards have no noise */
                 r.time[i]++;

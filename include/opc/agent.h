@@ -19,8 +19,9 @@ extern "C" {
 struct opc_pool;
 struct opc_agent;
 
-/* Draws a batch of n steps in panels, batch[panel][columns][16], columns as in data/records.h:
- * s, a, r, mark, s'. The stream names the gradient step. */
+/* Draws a batch of n steps in panels of 16, batch[ceil(n / 16)][2 obs + act + 2][16]: step i is
+ * number i % 16 of panel i / 16, and its columns are s, a (in [-1, 1]), r, 1 if the task ended in
+ * s' and else 0, s'. The stream names the gradient step. */
 typedef void opc_draw_fn(void *ctx, int n, struct opc_rng *, float *batch);
 
 struct opc_feed {
@@ -39,7 +40,7 @@ struct opc_agent_report { /* means over the updates of one improve */
 struct opc_agent_args {
     int obs, act;
     uint64_t seed;
-    const void *config;    /* the agent's own settings, for instance struct opc_sac_config */
+    const void *config;    /* the agent's own settings; NULL: its defaults */
     double target_entropy; /* what "auto" stands for on this task; NaN: -act */
     struct opc_pool *pool; /* may be NULL; borrowed */
 };

@@ -4,7 +4,7 @@
  * Whatever can fail returns an `enum opc_code` as int and takes a `struct opc_err *` last. The
  * message is written where the fault is known (what was read, why it will not do, what would),
  * each level up adds only where it was, and the program prints it once. The library itself never
- * prints and never exits. */
+ * prints and never exits, unless it finds itself broken: then it says so and aborts. */
 #ifndef OPC_ERR_H
 #define OPC_ERR_H
 

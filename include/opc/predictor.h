@@ -42,6 +42,7 @@ struct opc_predictor_type {
     const char *name;
     int (*fit)(struct opc_predictor *, int n, const float *sa, const float *y,
                const struct opc_fit_plan *, struct opc_fit_report *, struct opc_err *);
+    /* opc_predictor_mean if rng is NULL, or else opc_predictor_sample. */
     void (*predict)(const struct opc_predictor *, int n, const float *s, const float *a,
                     const int *elite, struct opc_rng *rng, float *y, struct opc_pool *);
     void (*destroy)(struct opc_predictor *);

@@ -514,12 +514,17 @@ static int create(const struct opc_agent_args *args, struct opc_agent **out, str
     if (!c)
         return opc_fail(err, OPC_ENOMEM, "no room for the agent");
     c->base = (struct opc_agent){.type = &opc_sac_type, .obs = args->obs, .act = args->act};
-    c->config = *(const struct opc_sac_config *)args->config;
+    int code = OPC_OK;
+    if (args->config)
+        c->config = *(const struct opc_sac_config *)args->config;
+    else
+        code = opc_section_defaults(&opc_sac_section, &c->config, err);
     c->pool = args->pool;
     c->threads = opc_pool_threads(args->pool);
     c->panels = opc_panels(c->config.batch);
     c->columns = 2 * args->obs + args->act + 2;
-    int code = entropy_goal(args, &c->config, &c->target_entropy, err);
+    if (!code)
+        code = entropy_goal(args, &c->config, &c->target_entropy, err);
     if (!code)
         code = make_networks(c, args->seed, err);
     if (!code)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* base/pool.h - the only place that makes threads.
  *
- * Work is a number of items cut into chunks of a fixed size, whatever the number of threads;
- * threads take the next chunk as they come. A chunk must write only what belongs to its items, and
- * a sum over chunks goes through one slot per chunk, added in order by the caller. Results then
- * cannot depend on how many threads there are or on who was faster. */
+ * Work is a number of items cut into chunks; threads take the next chunk as they come. A chunk must
+ * write only what belongs to its items, and what it writes of one must not depend on how items are
+ * cut. A sum over items is taken in their order: by one chunk, or from one slot per item by the
+ * caller; a sum by chunks is allowed where their size is fixed, whatever the number of threads.
+ * Results then cannot depend on how many threads there are or on who was faster. */
 #ifndef OPC_BASE_POOL_H
 #define OPC_BASE_POOL_H
 

@@ -63,9 +63,9 @@ static int run(int argc, char **argv, struct opc_err *err)
             return OPC_OK;
         }
     }
-    const char *backend = getenv("OPC_BACKEND");
-    if (backend && opc_kernels_use(backend, err))
-        return opc_within(err, "OPC_BACKEND");
+    code = opc_kernels_check(err);
+    if (code)
+        return code;
     code = command->run(argc - 1, argv + 1, err);
     return code ? opc_within(err, "%s", command->name) : OPC_OK;
 }

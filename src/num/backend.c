@@ -77,13 +77,8 @@ const struct opc_kernels *opc_kernels(void)
     return k;
 }
 
-int opc_kernels_use(const char *name, struct opc_err *err)
+static int unknown(const char *name, struct opc_err *err)
 {
-    const struct opc_kernels *k = find(name);
-    if (k) {
-        atomic_store_explicit(&in_use, k, memory_order_release);
-        return OPC_OK;
-    }
     const struct opc_kernels *all[8];
     const int n = opc_kernels_list(all);
     char names[128] = "";
@@ -93,4 +88,32 @@ int opc_kernels_use(const char *name, struct opc_err *err)
     }
     return opc_fail(err, OPC_EUSER, "backend '%s' is not one this processor can run: %s", name,
                     names);
+}
+
+static bool is_fused(const char *name)
+{
+    return strcmp(name, "avx2") == 0 || strcmp(name, "avx512") == 0 || strcmp(name, "neon") == 0;
+}
+
+bool opc_kernels_agree(const char *name, const char *other)
+{
+    return strcmp(name, other) == 0 || (is_fused(name) && is_fused(other));
+}
+
+int opc_kernels_check(struct opc_err *err)
+{
+    const char *name = getenv("OPC_BACKEND");
+    if (!name || find(name))
+        return OPC_OK;
+    unknown(name, err);
+    return opc_within(err, "OPC_BACKEND");
+}
+
+int opc_kernels_use(const char *name, struct opc_err *err)
+{
+    const struct opc_kernels *k = find(name);
+    if (!k)
+        return unknown(name, err);
+    atomic_store_explicit(&in_use, k, memory_order_release);
+    return OPC_OK;
 }

@@ -173,7 +173,7 @@ static void normals(size_t n, const uint32_t *words, float *z)
 /* Swish and its slope for four vectors, a step of all before the next step of any: the chain is
  * long, and so the processor always finds a free operation. The sigmoid has nothing in it that a
  * network could not notice: e^-x enters as 1 / (1 + e^-x), where a fifth-degree polynomial and ln 2
- * in one piece leave x times it within 4 ULP for |x| < 10 and 6 up to 87, where it becomes flat. */
+ * in one piece leave x times it within 4 ULP for |x| < 10 and 7 up to 87, where it becomes flat. */
 enum { TOGETHER = 4 };
 INLINE void swish(V x[TOGETHER], V slope[TOGETHER])
 {

@@ -95,6 +95,10 @@ struct opc_kernels {
 
 /* The table in use. Chosen once; OPC_BACKEND=NAME in the environment overrides the choice. */
 const struct opc_kernels *opc_kernels(void);
+/* OPC_EUSER: that NAME is none this processor can run. */
+int opc_kernels_check(struct opc_err *err);
+/* Whether tables of these names, perhaps another machine's, give the same bits. */
+bool opc_kernels_agree(const char *name, const char *other);
 /* All tables this processor can run, best first. */
 int opc_kernels_list(const struct opc_kernels *out[8]);
 /* Makes `name` the table in use, for tests and benchmarks; not while other threads compute. */

@@ -56,13 +56,14 @@ void opc_mlp_init(struct opc_mlp *, enum opc_init, uint64_t seed, uint32_t which
 
 /* What one member remembers of a forward pass, for the backward pass. */
 struct opc_tape {
-    int rows, panels;             /* room */
-    const float *x;               /* borrowed: the batch, in panels */
-    size_t xs;                    /* floats from one of its panels to the next */
-    float *y[OPC_MLP_LAYERS];     /* [panels][out][16] outputs of each layer */
-    float *slope[OPC_MLP_LAYERS]; /* swish only; otherwise NULL */
-    float *dy[OPC_MLP_LAYERS];    /* [panels][out][16] loss by the sums before activation */
-    float *turned;                /* scratch of the weight gradient */
+    int rows, panels;         /* room */
+    const float *x;           /* borrowed: the batch, in panels */
+    size_t xs;                /* floats from one of its panels to the next */
+    float *y[OPC_MLP_LAYERS]; /* [panels][out][16] outputs of each layer */
+    float
+        *slope[OPC_MLP_LAYERS]; /* swish only; otherwise NULL. In dy's memory: one backward each */
+    float *dy[OPC_MLP_LAYERS];  /* [panels][out][16] loss by the sums before activation */
+    float *turned;              /* scratch of the weight gradient */
 };
 int opc_tape_create(const struct opc_mlp *, int rows, struct opc_tape **out, struct opc_err *err);
 void opc_tape_destroy(struct opc_tape *); /* NULL is fine */

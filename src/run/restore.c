@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A run from what save.c left: all of it, to go on, or its policy and model alone. */
 #include "data/episodes_in.h"
+#include "num/kernel.h"
 #include "opc/mem.h"
 #include "run/checkpoint.h"
 #include "run/save.h"
@@ -189,7 +190,7 @@ static void compare_kernels(const struct opc_run *run, const struct opc_pack *sl
     char then[OPC_KERNELS_NAME], now[OPC_KERNELS_NAME];
     opc_kernels_name(now);
     if (!opc_pack_get(slot, "kernels", then, sizeof then, NULL) &&
-        memcmp(then, now, sizeof now) != 0)
+        (then[sizeof then - 1] || !opc_kernels_agree(then, now)))
         opc_record_log(run->record, OPC_WARN,
                        "this run was made with the kernels %.15s and goes on with %s; it will not "
                        "be the same to the bit (OPC_BACKEND=%.15s chooses the former)",

@@ -20,6 +20,7 @@
  * Whatever is random draws from a stream named by what it is for, so the loop keeps no generator,
  * and a run that was stopped anywhere can be brought back to the end of its last epoch. */
 #include "base/clock.h"
+#include "num/kernel.h"
 #include "run/evaluate.h"
 #include "run/json.h"
 #include "run/onpolicy.h"
@@ -584,7 +585,9 @@ int opc_train(const struct opc_config *config, const struct opc_train_plan *plan
     struct opc_run run = {0};
     struct opc_err own = {0};
     err = err ? err : &own;
-    int code = opc_config_check(config, err);
+    int code = opc_kernels_check(err);
+    if (!code)
+        code = opc_config_check(config, err);
     if (!code && plan->resume && !plan->dir)
         code = opc_fail(err, OPC_EUSER, "there is no directory to resume a run from");
     if (!code)

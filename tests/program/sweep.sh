@@ -73,13 +73,14 @@ awk -F, '{print NF}' ref/merged.csv | sort -u | wc -l | grep -qx 1
 expect 2 'there is no directory nowhere' "$OPC" sweep a.yaml merge -o nowhere
 
 # ---- kill -9 of the sweep, its workers left to themselves --------------------------------------------
-for wait in 0.03 0.15 0.3; do
+for sign in config.yaml metrics.csv policy.opc; do # of the first run: begun, learning, done
     rm -rf killed
-    "$OPC" sweep a.yaml run -o killed --jobs 2 >/dev/null 2>&1 &
+    "$OPC" sweep a.yaml run -o killed --jobs 1 >/dev/null 2>&1 &
     pid=$!
-    sleep $wait
-    kill -9 $pid 2>/dev/null || :
+    until [ -s killed/corrected_s1/$sign ]; do sleep 0.01; done
+    kill -9 $pid
     wait $pid 2>/dev/null || :
+    [ ! -e killed/replay_s1/result.json ] || wrong "the kill came too late" "$OPC" sweep
     expect 0 '^all 3 runs are done' "$OPC" sweep a.yaml run -o killed --jobs 2
     same killed
 done

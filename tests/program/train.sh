@@ -57,30 +57,38 @@ done
 [ "$(find paper/checkpoints -name 'imagined-*' | wc -l)" -le 3 ]
 
 # ---- kill -9 at any instant ----------------------------------------------------------------------
-# The instants are spread over the time the whole run takes, and differ from one to the next.
+# It would go on for ever, so that every kill meets it at work; then it is told to end two epochs later,
+# and killed once more on the way there.
 for loop in paper original sac; do
-    for wait in 0.02 0.07 0.13 0.19 0.27 0.38; do
-        rm -rf killed
-        "$OPC" train $loop.yaml --out killed --threads 1 --quiet &
+    for wait in 0 0.02 0.07 0.13 0.2 0.3; do
+        rm -rf killed whole
+        "$OPC" train $loop.yaml train.epochs=1000000 --out killed --threads 1 --quiet &
         pid=$!
+        until [ -e killed/config.yaml ]; do sleep 0.01; done
         sleep $wait
+        kill -9 $pid
+        wait $pid 2>/dev/null || :
+        rows=0
+        [ ! -e killed/metrics.csv ] || rows=$(wc -l <killed/metrics.csv)
+        epochs=$((rows + 2))
+        sed -i "s/^  epochs: 1000000\$/  epochs: $epochs/" killed/config.yaml
+        "$OPC" resume killed --threads 2 --quiet &
+        pid=$!
+        sleep 0.03
         kill -9 $pid 2>/dev/null || :
         wait $pid 2>/dev/null || :
-        if [ ! -e killed/config.yaml ]; then
-            # Nothing had begun: the same command is not in its own way.
-            "$OPC" train $loop.yaml --out killed --threads 2 --quiet
-        elif [ ! -e killed/result.json ]; then
-            "$OPC" resume killed --threads 2 --quiet &
-            pid=$!
-            sleep 0.05
-            kill -9 $pid 2>/dev/null || :
-            wait $pid 2>/dev/null || :
-            expect 0 '' "$OPC" resume killed --threads 1
-        fi
-        same $loop killed
+        expect 0 '' "$OPC" resume killed --threads 1
+        expect 0 '' "$OPC" train $loop.yaml train.epochs=$epochs --out whole --threads 2 --quiet
+        same whole killed
         [ -z "$(find killed -name '*.tmp')" ] || wrong "left temporary files" "$OPC" resume
     done
 done
+# Killed before it began, it is not in its own way.
+rm -rf killed
+"$OPC" train sac.yaml --out killed --quiet &
+kill -9 $!
+wait $! 2>/dev/null || :
+[ -e killed/config.yaml ] || expect 0 '' "$OPC" train sac.yaml --out killed --quiet
 # A complete run stays as it is.
 cp -r paper again
 expect 0 '^going on after epoch 6 of 6$' "$OPC" resume again

@@ -17,10 +17,6 @@
 
 #include "opc/transition.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct opc_imagined; /* data/imagined.h: D_sim */
 struct opc_rollout;  /* opaque: the memory rollouts are made in; used by one thread at a time */
 
@@ -64,17 +60,13 @@ struct opc_rollout_report {
 /* `rows` rollouts of up to `horizon` steps advance together; a few thousand make the best use of
  * the caches, more cost memory only. */
 enum { OPC_ROLLOUT_ROWS = 16384 };
-OPC_API int opc_rollout_create(int obs, int act, int horizon, int rows, struct opc_rollout **out,
-                               struct opc_err *err);
-OPC_API void opc_rollout_destroy(struct opc_rollout *);                   /* NULL is fine */
-OPC_API size_t opc_rollout_need(int obs, int act, int horizon, int rows); /* bytes */
+int opc_rollout_create(int obs, int act, int horizon, int rows, struct opc_rollout **out,
+                       struct opc_err *err);
+void opc_rollout_destroy(struct opc_rollout *);                   /* NULL is fine */
+size_t opc_rollout_need(int obs, int act, int horizon, int rows); /* bytes */
 
 /* Appends to the open epoch of `into`. OPC_EDIVERGED: a state or reward is not finite. */
-OPC_API int opc_rollout_run(struct opc_rollout *, const struct opc_rollout_plan *,
-                            struct opc_imagined *into, struct opc_rollout_report *,
-                            struct opc_err *err);
+int opc_rollout_run(struct opc_rollout *, const struct opc_rollout_plan *,
+                    struct opc_imagined *into, struct opc_rollout_report *, struct opc_err *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif
