@@ -411,7 +411,8 @@ static void no_exhibit_is_an_error(void **state)
     struct opc_report_made made = {0};
     put(*state, "in/sweep.json", "{}");
     snprintf(want, sizeof want,
-             "no exhibit in %s/in or one level below; 'opc repro' makes them (fig2.json with its "
+             "no exhibit in %s/in or one level below; 'opc repro' and 'opc probe' make them "
+             "(fig2.json with its "
              "pictures and tables)",
              (const char *)*state);
     assert_fails(make_page(*state, "in", &made, &err), OPC_EUSER, &err, want);

@@ -68,6 +68,7 @@ OPC_API int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_
 OPC_API int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *err);
 
 struct opc_evaluation {
+    int epoch; /* the policy is as it was at its end */
     int episodes;
     double mean, deviation, least, most; /* of their returns */
     double length;                       /* mean */

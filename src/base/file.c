@@ -220,7 +220,7 @@ int opc_file_read(const char *path, size_t most, char **out, size_t *n, struct o
 bool opc_file_exists(const char *path)
 {
     struct stat st;
-    return stat(path, &st) == 0;
+    return stat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 bool opc_is_directory(const char *path)

@@ -30,8 +30,10 @@ int opc_file_read(const char *path, size_t most, char **out, size_t *n, struct o
 /* All n bytes, however many calls that takes; false leaves the reason in errno. */
 bool opc_write_all(int fd, const void *data, size_t n);
 
-bool opc_file_exists(const char *path);  /* of any kind; a dangling link is nothing */
-bool opc_is_directory(const char *path); /* or a link to one */
+/* Of any kind; a dangling link is nothing. True also where it cannot be told: reading it says why.
+ */
+bool opc_file_exists(const char *path);
+bool opc_is_directory(const char *path);                         /* or a link to one */
 int opc_make_directories(const char *path, struct opc_err *err); /* like mkdir -p */
 
 enum { OPC_PATH = 4096 };

@@ -17,13 +17,14 @@
 #include <string.h>
 
 #define OPTIONS(X)                                                                                 \
-    X(INT, obs, "17", 1, 4096, "numbers in an observation")                                        \
-    X(INT, act, "6", 1, 1024, "numbers in an action")                                              \
-    X(INT, hidden, "0", 0, 8192, "width of the hidden layers; 0: what the work usually has")       \
-    X(INT, batch, "256", 1, 65536, "rows in a batch (gemm, sac, fit)")                             \
-    X(INT, states, "100000", 1, 1e7, "states in a rollout step (rollout)")                         \
+    X(INT, obs, "17", 1, 4096, "gemm, sac, fit, rollout: numbers in an observation")               \
+    X(INT, act, "6", 1, 1024, "gemm, sac, fit, rollout: numbers in an action")                     \
+    X(INT, hidden, "0", 0, 8192,                                                                   \
+      "gemm, sac, fit, rollout: width of the hidden layers; 0: as usual")                          \
+    X(INT, batch, "256", 1, 65536, "gemm, sac, fit: rows in a batch")                              \
+    X(INT, states, "100000", 1, 1e7, "rollout: states in a rollout step")                          \
     X(INT, threads, "1", 1, 1024, "threads to compute with")                                       \
-    X(REAL, seconds, "1", 0.01, 3600, "time for each measurement")                                 \
+    X(REAL, seconds, "1", 0.01, 3600, "gemm, sac, fit, rollout, env: time for each measurement")   \
     X(BOOL, json, "false", 0, 1, "print one JSON object per line")
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -244,6 +245,10 @@ static int run(int argc, char **argv, struct opc_err *err)
     if (!known || argc - first > 1)
         return opc_fail(err, OPC_EUSER, "cannot measure '%s'; name one of: %s",
                         known ? argv[first + 1] : want, opc_cmd_bench.words);
+    if (strcmp(want, "all") != 0)
+        code = opc_options_fit(&options, opc_cmd_bench.words, want, &given, err);
+    if (code)
+        return code;
 
     struct opc_bench b = {.obs = given.obs,
                           .act = given.act,

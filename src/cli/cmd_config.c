@@ -100,6 +100,10 @@ static int run(int argc, char **argv, struct opc_err *err)
     if (code)
         return code;
     const char *word = first < argc ? argv[first] : NULL;
+    if (given.list && (word || given.markdown))
+        return opc_fail(err, OPC_EUSER, "--list names all sections, as they are");
+    if (given.markdown && argc - first > 0 && strchr(word, '.'))
+        return opc_fail(err, OPC_EUSER, "--markdown is for sections; a file is printed as YAML");
     if (word && (strchr(word, '/') || strstr(word, ".yaml") || strstr(word, ".yml")))
         return resolve(argc - first, argv + first, err);
     if (argc - first > 1)

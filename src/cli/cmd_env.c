@@ -267,11 +267,13 @@ static const struct {
     {"bench", false, bench}, {"trace", true, trace}, {"render", true, render},
 };
 
+extern const struct opc_command opc_cmd_env;
+
 static int run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
     int first;
-    const int code = opc_options_read(&options, argc, argv, &given, &first, err);
+    int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
         return code;
     const char *word = first < argc ? argv[first] : "";
@@ -284,7 +286,8 @@ static int run(int argc, char **argv, struct opc_err *err)
         if (works[i].needs_name && !spec)
             return opc_fail(err, OPC_EUSER, "%s: name an environment; 'opc env list' shows them",
                             word);
-        return works[i].run(spec, &given, err);
+        code = opc_options_fit(&options, opc_cmd_env.words, word, &given, err);
+        return code ? code : works[i].run(spec, &given, err);
     }
     return opc_fail(err, OPC_EUSER, "say what to do: list, show, check, bench, trace or render");
 }

@@ -38,15 +38,18 @@ static int run(int argc, char **argv, struct opc_err *err)
     code = opc_evaluate_run(dir, given.episodes, (uint64_t)given.seed, given.explore, given.threads,
                             &e, returns, err);
     if (!code && given.json)
-        printf("{\"episodes\": %d, \"mean\": %.10g, \"deviation\": %.10g, \"min\": %.10g, "
+        printf("{\"epoch\": %d, \"episodes\": %d, \"mean\": %.10g, \"deviation\": %.10g, \"min\": "
+               "%.10g, "
                "\"max\": %.10g, \"length\": %.10g}\n",
-               e.episodes, e.mean, e.deviation, e.least, e.most, e.length);
+               e.epoch, e.episodes, e.mean, e.deviation, e.least, e.most, e.length);
     else if (!code) {
         for (int i = 0; i < given.episodes && given.episodes <= 20; i++)
             printf("episode %-4d %12.2f\n", i + 1, returns[i]);
-        printf("%d episodes: mean return %.2f, deviation %.2f, from %.2f to %.2f, mean length "
-               "%.1f\n",
-               e.episodes, e.mean, e.deviation, e.least, e.most, e.length);
+        printf(
+            "%d episode%s with the policy after epoch %d: mean return %.2f, deviation %.2f, from "
+            "%.2f to %.2f, mean length %.1f\n",
+            e.episodes, e.episodes == 1 ? "" : "s", e.epoch, e.mean, e.deviation, e.least, e.most,
+            e.length);
     }
     opc_free(returns);
     return code;

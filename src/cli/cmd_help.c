@@ -22,6 +22,8 @@ static int run(int argc, char **argv, struct opc_err *err)
         return code;
     if (argc - first > 1)
         return opc_fail(err, OPC_EUSER, "name one subcommand, not %d", argc - first);
+    if ((given.man || given.completion) && (first < argc || (given.man && given.completion)))
+        return opc_fail(err, OPC_EUSER, "--man and --completion are for all subcommands, one each");
     const struct opc_command *about = NULL;
     if (first < argc && (code = opc_command_find(argv[first], &about, err)))
         return code;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* opc plot - learning curves of one or many runs. */
+#include "base/log.h"
 #include "cli/command.h"
 #include "study/curves_draw.h"
 #include "study/stats.h"
@@ -26,11 +27,28 @@ static void print_ends(const struct opc_curves *c, const struct given *given)
     printf("%-28s %-28s %5s %10s %10s %10s\n", "task", "kind", "runs", "median", "25 %", "75 %");
     for (int g = 0; g < c->groups; g++) {
         const struct opc_curve_group *group = &c->group[g];
-        printf("%-28s %-28s %5d %10.4g %10.4g %10.4g\n", c->panel[group->panel], group->label,
-               group->runs, group->end_middle, group->end_low, group->end_high);
+        if (group->n > 0)
+            printf("%-28s %-28s %5d %10.4g %10.4g %10.4g\n", c->panel[group->panel], group->label,
+                   group->runs, group->end_middle, group->end_low, group->end_high);
     }
     printf("(mean of the last 5 values of %s in each run, over runs) -> %s\n", given->of,
            given->out);
+}
+
+/* Runs that have got nowhere yet are told, and all of them are an error. */
+static int check_rows(const struct opc_curves *c, const struct given *given, struct opc_err *err)
+{
+    int empty = 0;
+    for (int i = 0; i < c->runs; i++)
+        empty += c->run[i].n == 0;
+    if (empty == c->runs)
+        return opc_fail(err, OPC_EUSER, "%s has no value of %s over %s yet", c->run[0].dir,
+                        given->of, given->over);
+    for (int i = 0; i < c->runs; i++)
+        if (c->run[i].n == 0)
+            opc_log(OPC_WARN, "%s has no value of %s yet and is not drawn", c->run[i].dir,
+                    given->of);
+    return OPC_OK;
 }
 
 static int run(int argc, char **argv, struct opc_err *err)
@@ -59,7 +77,9 @@ static int run(int argc, char **argv, struct opc_err *err)
         .y_label = opc_column_label(given.of),
         .note = note,
     };
-    code = opc_curves_draw(&figure, curves, given.out, err);
+    code = check_rows(curves, &given, err);
+    if (!code)
+        code = opc_curves_draw(&figure, curves, given.out, err);
     if (!code)
         print_ends(curves, &given);
     opc_curves_free(curves);

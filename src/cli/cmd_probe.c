@@ -2,6 +2,7 @@
 /* opc probe - how good the models of a run are: Figures 13 to 16 for any run. */
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/display.h"
 #include "opc/mem.h"
 #include "opc/train.h"
 #include "study/probe.h"
@@ -54,19 +55,6 @@ static int find_kind(const char *word, int *out, struct opc_err *err)
                     word);
 }
 
-/* Has the option its default? Its value as text goes to `value`. */
-static bool is_usual(const struct opc_field *f, const struct given *given,
-                     const struct given *fresh, struct opc_text *value)
-{
-    struct opc_text usual = {0};
-    opc_text_clear(value);
-    opc_field_print(f, given, value);
-    opc_field_print(f, fresh, &usual);
-    const bool same = strcmp(opc_text_get(value), opc_text_get(&usual)) == 0;
-    opc_text_free(&usual);
-    return same;
-}
-
 static bool is_one_of(const char *name, const char *const *list)
 {
     while (*list && strcmp(*list, name) != 0)
@@ -82,15 +70,12 @@ static int hand_over(const struct given *given, const char *word,
 {
     static const char *const OWN[] = {"out", "seed", "threads", "quiet", NULL};
     static const char *const MUTE[] = {"out", "threads", "quiet", NULL};
-    struct given fresh;
     struct opc_text value = {0};
     int code = opc_section_defaults(analysis->settings, settings, err);
-    if (!code)
-        code = opc_section_defaults(&options, &fresh, err);
     opc_text_addf(command, "opc probe RUN %s", word);
     for (int i = 0; i < options.n && !code; i++) {
         const struct opc_field *f = &options.fields[i];
-        const bool usual = is_usual(f, given, &fresh, &value);
+        const bool usual = opc_option_is_usual(&options, f, given, &value);
         if (!usual && !is_one_of(f->name, MUTE))
             opc_text_addf(command, " --%s '%s'", f->name, opc_text_get(&value));
         if (is_one_of(f->name, OWN))
@@ -128,9 +113,10 @@ static int caption_of(const char *dir, struct opc_text *out, struct opc_err *err
 
 static void show(void *ctx, double done, const char *what)
 {
+    char text[128];
     (void)ctx;
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%3.0f %% %s\033[K%s", 100 * done, what, done < 1 ? "" : "\n");
+    snprintf(text, sizeof text, "%3.0f %% %s", 100 * done, what);
+    opc_bar_draw(done, text);
 }
 
 static int report(const char *dir, const char *name, bool quiet, struct opc_err *err)
@@ -190,8 +176,7 @@ static int probe(char *run, int kind, const struct given *given, const char *dir
         code = opc_exhibit_begin(&plan, &exhibit, err);
     if (!code)
         code = analysis->make(&request, settings, exhibit, err);
-    if (!code && request.progress)
-        show(NULL, 1, "done");
+    opc_bar_wipe();
     if (code)
         opc_exhibit_drop(exhibit);
     else

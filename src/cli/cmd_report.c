@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* opc report - exhibits as one HTML page. */
-#include "base/log.h"
 #include "cli/command.h"
+#include "cli/display.h"
 #include "num/kernel.h"
 #include "study/report.h"
 
@@ -19,15 +19,6 @@ struct given {
 #define SELF struct given
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
-
-static void hear(void *ctx, enum opc_level level, const char *line)
-{
-    (void)ctx;
-    if (level == OPC_WARN)
-        fprintf(stderr, "opc: warning: %s\n", line);
-    else if (level == OPC_INFO)
-        printf("%s\n", line);
-}
 
 static int run(int argc, char **argv, struct opc_err *err)
 {
@@ -50,9 +41,8 @@ static int run(int argc, char **argv, struct opc_err *err)
         .title = *given.title ? given.title : NULL,
         .machine = machine,
     };
-    opc_log_to(hear, NULL);
+    opc_display_listen(OPC_INFO);
     code = opc_report_write(&plan, &made, err);
-    opc_log_to(NULL, NULL);
     if (code)
         return code;
     printf("%d exhibit%s, claims: %d supported, %d not supported, %d undecided -> %s\n",

@@ -2,6 +2,7 @@
 /* opc repro - figures and tables of the paper, from nothing. */
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/display.h"
 #include "cli/sweeping.h"
 #include "opc/mem.h"
 #include "study/repro.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* opc sweep - the many runs of an experiment file. */
 #include "base/file.h"
+#include "base/log.h"
 #include "cli/command.h"
 #include "cli/sweeping.h"
 #include "opc/mem.h"
@@ -13,10 +14,10 @@
 #define OPTIONS(X)                                                                                 \
     X(TEXT, out,      "",      0, 255,  "directory of the runs; by default sweep-FILE, or sweep-FILE-TIER") \
     X(TEXT, tier,     "",      0, 64,   "one of the file's tiers; by default none: the file as it is") \
-    X(TEXT, only,     "",      0, 255,  "the runs whose names match, with * and ? as in a shell; quote it") \
-    X(INT,  jobs,     "0",     0, 4096, "runs at a time; 0: one per processor")                    \
-    X(INT,  threads,  "0",     0, 1024, "threads of each run; 0: the processors divided by the runs at a time") \
-    X(TEXT, launcher, "local", 1, 64,   "how runs are started; local: processes on this machine")
+    X(TEXT, only,     "",      0, 255,  "run, status: the runs whose names match, with * and ? as in a shell; quote it") \
+    X(INT,  jobs,     "0",     0, 4096, "run: how many at a time; 0: one per processor")                    \
+    X(INT,  threads,  "0",     0, 1024, "run: threads of each; 0: the processors divided by the runs at a time") \
+    X(TEXT, launcher, "local", 1, 64,   "run: how they are started; local: processes on this machine")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -112,13 +113,12 @@ static int merge(const struct opc_sweep *sweep, const char *out, struct opc_err 
         if (!code && !(dir[i] = opc_strdup(path)))
             code = opc_fail(err, OPC_ENOMEM, "no room to merge tables");
     }
+    if (!code && foreign)
+        opc_log(OPC_WARN, "%d foreign runs are left out; 'status' names them", foreign);
     if (!code)
         code = opc_path_join(path, out, "merged.csv", err);
     if (!code)
         code = opc_sweep_merge(sweep, dir, complete, path, &merged, err);
-    if (!code && foreign)
-        fprintf(stderr, "opc: warning: %d foreign runs are left out; 'status' names them\n",
-                foreign);
     if (!code)
         printf("%d of %d runs have rows, %d are complete: %ld rows -> %s\n", merged.runs,
                sweep->tasks, merged.complete, merged.rows, path);
@@ -142,6 +142,8 @@ static void name_out(const char *file, const struct given *given, char out[OPC_P
                  name, *given->tier ? "-" : "", given->tier);
 }
 
+extern const struct opc_command opc_cmd_sweep;
+
 static int run(int argc, char **argv, struct opc_err *err)
 {
     static const char USAGE[] = "opc sweep FILE.yaml run|status|merge [KEY=VALUE...]";
@@ -157,6 +159,9 @@ static int run(int argc, char **argv, struct opc_err *err)
     const char *file = argv[first], *what = argv[first + 1];
     if (strcmp(what, "run") != 0 && strcmp(what, "status") != 0 && strcmp(what, "merge") != 0)
         return opc_fail(err, OPC_EUSER, "'%s' is nothing to do: %s", what, USAGE);
+    code = opc_options_fit(&options, opc_cmd_sweep.words, what, &given, err);
+    if (code)
+        return code;
     const struct opc_sweep_ask ask = {
         .path = path, .tier = given.tier, .sets = argc - first - 2, .set = argv + first + 2};
     code = opc_path_shipped(path, file, err);

@@ -11,6 +11,7 @@
 #include "opc/train.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,6 +30,23 @@ struct render {
     unsigned char *rgb;
     float *seen, *chosen; /* what the policy sees and does */
 };
+
+static volatile sig_atomic_t stop_wanted; /* a handler can reach nothing else */
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop_wanted = 1;
+}
+
+/* So that half a film is removed; a second signal does what it always does. */
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
 
 static int read_size(struct render *r, struct opc_err *err)
 {
@@ -118,6 +136,8 @@ static int play(struct render *r, int every, struct opc_err *err)
         last = t == r->steps || (r->agent && (out.terminated || out.truncated));
         if (!code && ((film && t % every == 0) || last))
             code = add_frame(r, err);
+        if (stop_wanted)
+            code = opc_fail(err, OPC_ESTOPPED, "stopped by request");
     }
     return code;
 }
@@ -171,6 +191,7 @@ static int run(struct render *r, struct opc_err *err)
     code = opc_film_open(plan->out, r->width, r->height, 1 / (every * dt), &r->film, err);
     if (code)
         return code;
+    catch_signals();
     code = play(r, every, err);
     const int ended = opc_film_end(r->film, !code, code ? NULL : err);
     return code ? code : ended;

@@ -202,26 +202,36 @@ void opc_help_man(FILE *out)
 void opc_help_completion(FILE *out)
 {
     fputs("# bash completion for opc; printed by 'opc help --completion'\n"
-          "_opc() {\n    local list\n    case $COMP_CWORD:${COMP_WORDS[1]} in\n    1:*) list=\"",
+          "_opc() {\n"
+          "    local words= options='--help' word=${COMP_WORDS[COMP_CWORD]}\n"
+          "    case $COMP_CWORD:${COMP_WORDS[1]} in\n    1:*) words='",
           out);
     for (int i = 0; opc_commands[i]; i++)
-        fprintf(out, "%s ", opc_commands[i]->name);
-    fputs("--help --version\" ;;\n", out);
+        fprintf(out, "%s%s", i ? " " : "", opc_commands[i]->name);
+    fputs("' options='--help --version' ;;\n", out);
     for (int i = 0; opc_commands[i]; i++) {
         const struct opc_command *c = opc_commands[i];
-        fprintf(out, "    *:%s) list=\"--help", c->name);
+        fprintf(out, "    *:%s) words='%s", c->name, c->words ? c->words : "");
         for (int k = 0; strcmp(c->name, "help") == 0 && opc_commands[k]; k++)
-            fprintf(out, " %s", opc_commands[k]->name);
-        if (c->words)
-            fprintf(out, " %s", c->words);
+            fprintf(out, "%s%s", k ? " " : "", opc_commands[k]->name);
+        fputs("' options='--help", out);
         for (int k = 0; c->options && k < c->options->n; k++) {
             char name[OPC_OPTION_NAME];
             fprintf(out, " --%s", opc_option_name(&c->options->fields[k], name));
         }
-        fputs("\" ;;\n", out);
+        fputs("' ;;\n", out);
     }
-    fputs("    *) list= ;;\n    esac\n"
-          "    mapfile -t COMPREPLY < <(compgen -W \"$list\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n"
-          "}\ncomplete -o default -F _opc opc\n",
+    /* A word that begins with a dash is an option. Anything else may be a file as well, and behind
+     * an option that takes a value it is nothing else. */
+    fputs("    esac\n"
+          "    if [[ $word == -* ]]; then\n"
+          "        mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")\n"
+          "        return\n"
+          "    fi\n"
+          "    [[ $COMP_CWORD -gt 2 && ${COMP_WORDS[COMP_CWORD - 1]} == -* ]] && words=\n"
+          "    compopt -o filenames 2>/dev/null\n"
+          "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\"\n"
+          "        [[ $COMP_CWORD -eq 1 ]] || compgen -f -- \"$word\")\n"
+          "}\ncomplete -F _opc opc\n",
           out);
 }

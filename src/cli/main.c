@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* opc - the program: finds the subcommand, and is the one place where an error is printed. */
 #include "base/revision.h"
+#include "cli/display.h"
 #include "cli/help.h"
 #include "num/kernel.h"
 #include "opc/version.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern const struct opc_command opc_cmd_train, opc_cmd_resume, opc_cmd_evaluate, opc_cmd_plot,
     opc_cmd_sweep, opc_cmd_repro, opc_cmd_report, opc_cmd_probe, opc_cmd_ilc, opc_cmd_config,
@@ -70,9 +73,21 @@ static int run(int argc, char **argv, struct opc_err *err)
     return code ? opc_within(err, "%s", command->name) : OPC_OK;
 }
 
+/* A standard stream that is closed would be the next file we open. So it becomes something that can
+ * not be written to (nor, standard input, read from), and that stays the error it is. */
+static void keep_streams(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
     struct opc_err err = {0};
+    unsetenv("POSIXLY_CORRECT"); /* options may stand anywhere, as every usage line has them */
+    keep_streams();
+    opc_display_listen(OPC_WARN);
     int code = run(argc, argv, &err);
     /* A full disk shows when the last bytes leave, so the output counts only once it is closed. */
     const bool lost = ferror(stdout) != 0;

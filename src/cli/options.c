@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/options.h"
 
+#include "base/text.h"
+#include "opc/mem.h"
+
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
@@ -44,6 +47,54 @@ static int unknown(const struct opc_section *options, const char *command, const
     if (*meant)
         return opc_fail(err, OPC_EUSER, "unknown option %s; did you mean --%s?", word, meant);
     return opc_fail(err, OPC_EUSER, "unknown option %s; 'opc %s --help' lists them", word, command);
+}
+
+bool opc_option_is_usual(const struct opc_section *options, const struct opc_field *f,
+                         const void *given, struct opc_text *value)
+{
+    struct opc_text is = {0}, usual = {0};
+    void *fresh = opc_alloc(1, options->size);
+    if (fresh && !opc_section_defaults(options, fresh, NULL))
+        opc_field_print(f, fresh, &usual);
+    opc_field_print(f, given, &is);
+    const bool same = strcmp(opc_text_get(&is), opc_text_get(&usual)) == 0;
+    if (value) {
+        opc_text_clear(value);
+        opc_text_add(value, opc_text_get(&is));
+    }
+    opc_text_free(&is);
+    opc_text_free(&usual);
+    opc_free(fresh);
+    return same;
+}
+
+/* Does the help name this work, as in "trace, render: file"? */
+static bool speaks_of(const char *help, const char *word, size_t n)
+{
+    for (const char *at = help; (at = strstr(at, word)); at++)
+        if ((at == help || at[-1] == ' ') && (at[n] == ':' || at[n] == ','))
+            return true;
+    return false;
+}
+
+int opc_options_fit(const struct opc_section *options, const char *words, const char *word,
+                    const void *given, struct opc_err *err)
+{
+    for (int i = 0; i < options->n; i++) {
+        const struct opc_field *f = &options->fields[i];
+        char one[32], name[OPC_OPTION_NAME];
+        bool special = false;
+        for (const char *at = words; *at && !special; at += strcspn(at, " "), at += *at == ' ') {
+            const int n = (int)strcspn(at, " ");
+            snprintf(one, sizeof one, "%.*s", n, at);
+            special = speaks_of(f->help, one, (size_t)n);
+        }
+        if (special && !speaks_of(f->help, word, strlen(word)) &&
+            !opc_option_is_usual(options, f, given, NULL))
+            return opc_fail(err, OPC_EUSER, "--%s means nothing to %s", opc_option_name(f, name),
+                            word);
+    }
+    return OPC_OK;
 }
 
 int opc_options_read(const struct opc_section *options, int argc, char **argv, void *into,

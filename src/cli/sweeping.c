@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/sweeping.h"
 
-#include "base/log.h"
+#include "cli/display.h"
 
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* ---- Ctrl-C ---------------------------------------------------------------------------------- */
@@ -35,32 +33,6 @@ static int stops(void *ctx)
 
 /* ---- display --------------------------------------------------------------------------------- */
 
-void opc_bar_draw(double share, const char *text)
-{
-    enum { WIDE = 16 };
-    char bar[WIDE + 1], line[512];
-    struct winsize size = {0};
-    if (!isatty(STDOUT_FILENO))
-        return;
-    const int full = (int)(fmin(fmax(share, 0), 1) * WIDE);
-    memset(bar, '.', WIDE);
-    memset(bar, '#', (size_t)full);
-    bar[WIDE] = '\0';
-    snprintf(line, sizeof line, "[%s] %s", bar, text);
-    int columns = 80;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        columns = size.ws_col;
-    printf("\r%.*s\033[K", columns - 1, line);
-    fflush(stdout);
-}
-
-void opc_bar_wipe(void)
-{
-    if (isatty(STDOUT_FILENO))
-        fputs("\r\033[K", stdout);
-    fflush(stdout);
-}
-
 static void show(void *ctx, const struct opc_tally *t)
 {
     char text[256], left[OPC_PRINTED] = "?", failed[32] = "";
@@ -76,17 +48,6 @@ static void show(void *ctx, const struct opc_tally *t)
     opc_bar_draw(t->share, text);
 }
 
-static void hear(void *ctx, enum opc_level level, const char *line)
-{
-    (void)ctx;
-    if (level == OPC_DEBUG)
-        return;
-    opc_bar_wipe();
-    fprintf(level == OPC_WARN ? stderr : stdout, "%s%s\n",
-            level == OPC_WARN ? "opc: warning: " : "", line);
-    fflush(stdout);
-}
-
 /* ---------------------------------------------------------------------------------------------- */
 
 int opc_sweeping(const struct opc_sweep *sweep, struct opc_schedule plan, struct opc_tally *tally,
@@ -100,11 +61,11 @@ int opc_sweeping(const struct opc_sweep *sweep, struct opc_schedule plan, struct
         if (SIGNALS[i] == SIGHUP && before[i].sa_handler == SIG_IGN) /* nohup */
             sigaction(SIGHUP, &before[i], NULL);
     }
-    opc_log_to(hear, NULL);
+    opc_display_listen(OPC_INFO);
     plan.progress = show;
     plan.stops = stops;
     const int code = opc_schedule_run(sweep, &plan, tally, err);
-    opc_log_to(NULL, NULL);
+    opc_display_listen(OPC_WARN);
     opc_bar_wipe();
     for (int i = 0; i < N_SIGNALS; i++)
         sigaction(SIGNALS[i], &before[i], NULL);

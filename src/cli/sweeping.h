@@ -11,8 +11,4 @@
 int opc_sweeping(const struct opc_sweep *, struct opc_schedule plan, struct opc_tally *tally,
                  struct opc_err *err);
 
-/* A bar on the current line of a terminal: "[####............] text"; elsewhere nothing. */
-void opc_bar_draw(double share, const char *text);
-void opc_bar_wipe(void);
-
 #endif

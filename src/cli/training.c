@@ -2,15 +2,13 @@
 #include "cli/training.h"
 
 #include "base/file.h"
-#include "base/log.h"
 #include "base/text.h"
+#include "cli/display.h"
 #include "opc/train.h"
 
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* ---- Ctrl-C ---------------------------------------------------------------------------------- */
@@ -39,24 +37,16 @@ static void catch_signals(void)
 /* ---- display --------------------------------------------------------------------------------- */
 
 struct display {
-    bool quiet, bar; /* bar: standard output is a terminal */
-    bool drawn;      /* a bar is on the current line */
-    int lines;       /* of the table, so far */
-    double last;     /* seconds the last epoch took; 0: none yet */
-    int parent;      /* the run lasts while this is our parent; 0: whatever happens to it */
+    bool quiet;
+    int lines;   /* of the table, so far */
+    double last; /* seconds the last epoch took; 0: none yet */
+    int parent;  /* the run lasts while this is our parent; 0: whatever happens to it */
 };
 
 static bool stop(void *ctx)
 {
     const struct display *d = ctx;
     return stop_wanted || (d->parent && getppid() != d->parent);
-}
-
-static void wipe(struct display *d)
-{
-    if (d->drawn)
-        fputs("\r\033[K", stdout);
-    d->drawn = false;
 }
 
 static double sum_of(const double seconds[OPC_PHASES])
@@ -82,7 +72,7 @@ static const char *brief(double v, char out[32])
 static void table_line(struct display *d, const struct opc_progress *p)
 {
     char a[32], b[32], c[32];
-    wipe(d);
+    opc_bar_wipe();
     if (d->lines++ % 40 == 0)
         printf("%5s %8s %9s %6s %7s | seconds:\n%5s %8s %9s %6s %7s | %5s %5s %5s %5s %5s %5s\n",
                "", "real", "", "", "model", "epoch", "steps", "return", "length", "error", "act",
@@ -105,29 +95,18 @@ static double share_done(const struct display *d, const struct opc_progress *p)
     return (p->epoch - 1 + (p->epoch_done ? 1 : part)) / p->epochs;
 }
 
-static void draw_bar(struct display *d, const struct opc_progress *p)
+static void draw_bar(const struct display *d, const struct opc_progress *p)
 {
-    enum { WIDE = 16 };
-    char bar[WIDE + 1], line[256], left[OPC_PRINTED] = "?", value[32], error[32];
-    struct winsize size = {0};
+    char line[256], left[OPC_PRINTED] = "?", value[32], error[32];
     const double done = share_done(d, p), before = (double)(p->first_epoch - 1) / p->epochs;
-    const int full = (int)(done * WIDE);
-    memset(bar, '.', WIDE);
-    memset(bar, '#', (size_t)full);
-    bar[WIDE] = '\0';
     if (done > before && d->last > 0)
         opc_print_duration(p->elapsed * (1 - done) / (done - before), left);
     /* What matters most comes first: the line is cut where the terminal ends. */
-    snprintf(
-        line, sizeof line,
-        "[%s] %3.0f %%, %s left, return %s, epoch %d/%d: %s %.0f %%, %ld steps, model error %s",
-        bar, 100 * done, left, brief(p->eval_return, value), p->epoch, p->epochs,
-        opc_phase_name(p->phase), 100 * p->share, p->env_steps, brief(p->model_error, error));
-    int columns = 80;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        columns = size.ws_col;
-    printf("\r%.*s\033[K", columns - 1, line);
-    d->drawn = true;
+    snprintf(line, sizeof line,
+             "%3.0f %%, %s left, return %s, epoch %d/%d: %s %.0f %%, %ld steps, model error %s",
+             100 * done, left, brief(p->eval_return, value), p->epoch, p->epochs,
+             opc_phase_name(p->phase), 100 * p->share, p->env_steps, brief(p->model_error, error));
+    opc_bar_draw(done, line);
 }
 
 static void show(void *ctx, const struct opc_progress *p)
@@ -139,20 +118,8 @@ static void show(void *ctx, const struct opc_progress *p)
         d->last = sum_of(p->seconds);
         table_line(d, p);
     }
-    if (d->bar && !(p->epoch_done && p->epoch == p->epochs))
+    if (!(p->epoch_done && p->epoch == p->epochs))
         draw_bar(d, p);
-    fflush(stdout);
-}
-
-static void hear(void *ctx, enum opc_level level, const char *line)
-{
-    struct display *d = ctx;
-    if (level == OPC_DEBUG || (d->quiet && level != OPC_WARN))
-        return;
-    wipe(d);
-    fflush(stdout);
-    fprintf(level == OPC_WARN ? stderr : stdout, "%s%s\n",
-            level == OPC_WARN ? "opc: warning: " : "", line);
     fflush(stdout);
 }
 
@@ -161,7 +128,7 @@ static void hear(void *ctx, enum opc_level level, const char *line)
 int opc_training(const struct opc_config *config, const char *dir, bool resume, int threads,
                  bool quiet, int parent, struct opc_err *err)
 {
-    struct display display = {.quiet = quiet, .bar = isatty(STDOUT_FILENO), .parent = parent};
+    struct display display = {.quiet = quiet, .parent = parent};
     const struct opc_train_plan plan = {
         .dir = dir,
         .resume = resume,
@@ -171,10 +138,9 @@ int opc_training(const struct opc_config *config, const char *dir, bool resume, 
         .ctx = &display,
     };
     catch_signals();
-    opc_log_to(hear, &display);
+    opc_display_listen(quiet ? OPC_WARN : OPC_INFO);
     int code = opc_train(config, &plan, err);
-    opc_log_to(NULL, NULL);
-    wipe(&display);
+    opc_bar_wipe();
     if (code == OPC_ESTOPPED)
         return opc_fail(err, OPC_ESTOPPED, "stopped by request; 'opc resume %s' goes on", dir);
     char path[OPC_PATH];

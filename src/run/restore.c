@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A run from what save.c left: all of it, to go on, or its policy and model alone. */
+#include "base/log.h"
 #include "data/episodes_in.h"
 #include "num/kernel.h"
 #include "opc/mem.h"
@@ -307,8 +308,10 @@ static int newest_slot(const char *dir, struct opc_pack **out, struct opc_err *e
             opc_pack_free(best);
             return code;
         }
-        if (code)
+        if (code) {
+            opc_log(OPC_WARN, "%s", err->text);
             continue;
+        }
         struct opc_pack *worse = best && best->epoch > pack->epoch ? pack : best;
         best = worse == pack ? best : pack;
         opc_pack_free(worse);
@@ -325,7 +328,7 @@ static int check_hash(const char *dir, const struct opc_pack *pack, uint32_t has
     return opc_fail(err, OPC_EUSER, "%s/config.yaml was changed since the policy was trained", dir);
 }
 
-int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *agent,
+int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *agent, int *epoch,
                         struct opc_err *err)
 {
     char path[OPC_PATH];
@@ -343,6 +346,8 @@ int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *agent,
         code = check_hash(dir, best, hash, err);
     if (!code)
         code = agent->type->state(agent, opc_pack_visit, best, err);
+    if (!code)
+        *epoch = (int)best->epoch;
     opc_pack_free(best);
     return code;
 }

@@ -69,8 +69,8 @@ struct opc_run {
     uint64_t imagined_front; /* of the checkpoint before */
     bool slot_b;             /* the next checkpoint goes there */
 
-    struct opc_progress progress;
-    double began, entered, shown; /* as opc_now tells it */
+    struct opc_progress progress, told; /* told: status.json, of the last epoch that is whole */
+    double began, entered, shown;       /* as opc_now tells it */
 };
 
 /* ---- assemble.c ------------------------------------------------------------------------------ */
@@ -111,7 +111,8 @@ int opc_run_save_snapshot(struct opc_run *, struct opc_err *err);
 /* The newest slot that is whole; none at all means the beginning. Cuts the tables to it. */
 int opc_run_restore(struct opc_run *, struct opc_err *err);
 /* The policy a run directory holds, into an agent of the same settings. */
-int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *, struct opc_err *err);
+int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *, int *epoch,
+                        struct opc_err *err);
 /* Policy and model (NULL: none is wanted) of a snapshot, or of the newest checkpoint if epoch is
  * negative; *got is the epoch it was made after. */
 int opc_run_load_networks(const char *dir, int epoch, uint32_t hash, struct opc_agent *,

@@ -405,6 +405,12 @@ static void log_epoch(struct opc_run *run)
                    run->now.model_error, opc_print_duration(sum, spent));
 }
 
+static int tell_status(struct opc_run *run, struct opc_err *err)
+{
+    run->told = run->progress;
+    return opc_record_status(run->record, "running", NULL, &run->told, err);
+}
+
 static int save(struct opc_run *run, struct opc_err *err)
 {
     struct opc_epoch_row *row = &run->row;
@@ -433,7 +439,7 @@ static int save(struct opc_run *run, struct opc_err *err)
     if (!code)
         code = opc_run_save(run, err);
     if (!code)
-        code = opc_record_status(run->record, "running", NULL, &run->progress, err);
+        code = tell_status(run, err);
     if (code)
         return code;
     run->progress.epoch_done = true;
@@ -564,11 +570,11 @@ static int set_up(struct opc_run *run, const struct opc_values *v,
     if (run->now.epoch > 0)
         opc_record_log(run->record, OPC_INFO, "going on after epoch %lld of %d",
                        (long long)run->now.epoch, v->train.epochs);
-    return opc_record_status(run->record, "running", NULL, &run->progress, err);
+    return tell_status(run, err);
 }
 
-/* The reason of a failure goes into the directory, too; that this works is not taken for granted.
- */
+/* The reason of a failure goes into the directory, too, with how far the run can be resumed from;
+ * that this works is not taken for granted. */
 static void note_failure(struct opc_run *run, int code, const struct opc_err *err)
 {
     struct opc_err ignored;
@@ -576,7 +582,7 @@ static void note_failure(struct opc_run *run, int code, const struct opc_err *er
                         : code == OPC_EDIVERGED ? "diverged"
                                                 : "failed";
     opc_record_log(run->record, OPC_DEBUG, "%s: %s", state, err->text);
-    opc_record_status(run->record, state, err->text, &run->progress, &ignored);
+    opc_record_status(run->record, state, err->text, &run->told, &ignored);
 }
 
 int opc_train(const struct opc_config *config, const struct opc_train_plan *plan,

@@ -23,13 +23,13 @@ int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *
 
 /* The dimensions are those of its environment. */
 static int load(const char *dir, const struct opc_config *config, const struct opc_env *env,
-                struct opc_pool *pool, struct opc_agent **out, struct opc_err *err)
+                struct opc_pool *pool, struct opc_agent **out, int *epoch, struct opc_err *err)
 {
     struct opc_agent *agent;
     int code = opc_run_agent(&config->set, env->obs, env->act, pool, &agent, err);
     if (code)
         return code;
-    code = opc_run_load_policy(dir, opc_config_hash(&config->set), agent, err);
+    code = opc_run_load_policy(dir, opc_config_hash(&config->set), agent, epoch, err);
     if (code)
         opc_agent_destroy(agent);
     else
@@ -41,12 +41,12 @@ int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err
 {
     struct opc_config *config;
     struct opc_env *env = NULL;
-    int code = opc_config_of_run(dir, &config, err);
+    int epoch, code = opc_config_of_run(dir, &config, err);
     if (code)
         return code;
     code = opc_env_open(config->set.env.name, &env, err);
     if (!code)
-        code = load(dir, config, env, NULL, out, err);
+        code = load(dir, config, env, NULL, out, &epoch, err);
     opc_env_close(env);
     opc_config_destroy(config);
     return code;
@@ -60,13 +60,13 @@ int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore,
     struct opc_many *worlds = NULL;
     struct opc_agent *agent = NULL;
     const int at_once = episodes < OPC_EVAL_AT_ONCE ? episodes : OPC_EVAL_AT_ONCE;
-    int code = opc_config_of_run(dir, &config, err);
+    int epoch = 0, code = opc_config_of_run(dir, &config, err);
     if (!code)
         code = opc_pool_create(threads, &pool, err);
     if (!code)
         code = opc_many_open(config->set.env.name, at_once, pool, &worlds, err);
     if (!code)
-        code = load(dir, config, opc_many_env(worlds, 0), pool, &agent, err);
+        code = load(dir, config, opc_many_env(worlds, 0), pool, &agent, &epoch, err);
     if (!code) {
         const int steps = opc_many_env(worlds, 0)->steps;
         const struct opc_eval_plan plan = {
@@ -78,6 +78,7 @@ int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore,
             .seed = seed,
         };
         code = opc_evaluate(&plan, out, returns, err);
+        out->epoch = epoch;
     }
     opc_agent_destroy(agent);
     opc_many_close(worlds);

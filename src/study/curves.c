@@ -9,11 +9,13 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MOST_RUNS = 5000, MOST_BYTES = 200000000, LAST = 5, MOST_COLUMNS = 6 };
 static const char METHOD[] = "opc.transition:"; /* among settings as lines */
@@ -288,9 +290,17 @@ static bool is_run(const char *dir)
 static int add_run(struct opc_curves *c, const char *dir, const struct opc_curves_plan *plan,
                    struct opc_err *err)
 {
+    struct stat st;
+    if (stat(dir, &st))
+        return opc_fail_errno(err, errno, "cannot look into %s", dir);
+    for (int i = 0; i < c->runs; i++)
+        if (c->run[i].device == st.st_dev && c->run[i].inode == st.st_ino)
+            return OPC_OK; /* named before, perhaps otherwise */
     if (c->runs == MOST_RUNS)
         return opc_fail(err, OPC_EUSER, "more than %d runs", MOST_RUNS);
     struct opc_curve_run *r = &c->run[c->runs++];
+    r->device = st.st_dev;
+    r->inode = st.st_ino;
     r->dir = opc_strdup(dir);
     if (!r->dir)
         return no_room(err);
@@ -308,6 +318,8 @@ static int add_inner(struct opc_curves *c, const char *dir, const struct opc_cur
                      struct opc_err *err)
 {
     DIR *d = opendir(dir);
+    if (!d && errno != ENOENT && errno != ENOTDIR)
+        return opc_fail_errno(err, errno, "cannot look into %s", dir);
     if (!d)
         return opc_fail(err, OPC_EUSER, "%s is neither a run nor a directory of runs", dir);
     char(*inner)[OPC_PATH] = opc_alloc(MOST_RUNS, sizeof *inner);

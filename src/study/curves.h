@@ -10,6 +10,7 @@
 #include "opc/err.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct opc_curves_plan {
     const char *of, *over; /* columns of metrics.csv; rows without a value are left out */
@@ -21,6 +22,8 @@ struct opc_curves_plan {
 
 struct opc_curve_run {
     char *dir;
+    dev_t device; /* of the directory, which may have several names */
+    ino_t inode;
     char *panel;  /* env.name, or the values of the panel's settings: "mujoco:hopper+20" */
     char *title;  /* the same for people: "Hopper (MuJoCo), horizon 20" */
     char *rest;   /* what tells lines apart, a line of text each: the values of the line's settings,

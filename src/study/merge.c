@@ -164,6 +164,8 @@ int opc_sweep_merge(const struct opc_sweep *s, char *const *dir, const bool *com
             opc_save_bytes(save, opc_text_get(&head), head.used);
             code = pass(s, dir, complete, all, save, out, err);
         }
+        if (!code && out->rows == 0)
+            code = opc_fail(err, OPC_EUSER, "no run has a row yet; %s is left as it is", path);
         if (code)
             opc_save_drop(save);
         else

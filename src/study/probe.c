@@ -56,6 +56,13 @@ int opc_probe_load(const struct opc_probe *p, int epoch, struct opc_trained *out
         which = p->snapshot[i];
     }
     int code = opc_trained_load(p->dir, p->config, p->obs, p->act, which, p->pool, out, err);
+    if (!code && epoch > 0 && p->snapshots == 0 && out->epoch > epoch) {
+        code = opc_fail(err, OPC_EUSER,
+                        "%s has no snapshots, only its checkpoint of epoch %d; train with "
+                        "record.snapshots=1 to have those before it",
+                        p->dir, out->epoch);
+        opc_trained_free(out);
+    }
     if (!code && !out->agent->type->act_spread) {
         code = opc_fail(err, OPC_EUSER, "%s: the deviation of this agent's policy cannot be scaled",
                         p->dir);

@@ -148,7 +148,11 @@ static int search(struct search *s, const char *dir, bool below, struct opc_err 
 {
     char path[OPC_PATH];
     int code = opc_path_join(path, dir, "config.yaml", err);
-    if (code || opc_file_exists(path)) /* a run, with files of its own */
+    if (!code && opc_file_exists(path)) { /* a run, with files of its own: exhibits are in probe */
+        code = opc_path_join(path, dir, "probe", err);
+        return code || !below || !opc_is_directory(path) ? code : search(s, path, false, err);
+    }
+    if (code)
         return code;
     struct dirent **entry;
     errno = 0;
@@ -185,10 +189,11 @@ int opc_exhibits_find(int dirs, char *const *dir, struct opc_exhibits *out, stru
                             dir[i]);
     }
     if (!code && s.n == 0)
-        code = opc_fail(err, OPC_EUSER,
-                        "no exhibit in %s%s or one level below; 'opc repro' makes them (fig2.json "
-                        "with its pictures and tables)",
-                        dirs > 0 ? dir[0] : "no directory", dirs > 1 ? " and the others" : "");
+        code =
+            opc_fail(err, OPC_EUSER,
+                     "no exhibit in %s%s or one level below; 'opc repro' and 'opc probe' make them "
+                     "(fig2.json with its pictures and tables)",
+                     dirs > 0 ? dir[0] : "no directory", dirs > 1 ? " and the others" : "");
     if (!code && !(at = opc_alloc((size_t)s.n, sizeof(*at))))
         code = opc_fail(err, OPC_ENOMEM, "no room for the exhibits");
     qsort(s.found, (size_t)s.n, sizeof *s.found, compare);

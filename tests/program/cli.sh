@@ -65,6 +65,20 @@ fi
 expect 1 '^opc: cannot write to standard output: No space left' sh -c "'$OPC' --help >/dev/full"
 expect 1 '^opc: cannot write to standard output' sh -c "'$OPC' --help >&-"
 expect 0 '' sh -c "'$OPC' --help | true"
+# A stream that is closed is not the next file that is opened.
+expect 1 '^opc: cannot write to standard output' sh -c "'$OPC' train \
+    '$SRC/experiments/examples/smoke.yaml' --out '$work/closed' --threads 1 <&- >&-"
+! grep -q 'real' "$work/closed/log.txt" || wrong "the table is in the log" cat "$work/closed/log.txt"
+[ -s "$work/closed/result.json" ]
+# Options stand where the usage has them, whatever the environment says about it.
+expect 0 '' env POSIXLY_CORRECT=1 "$OPC" config eval --markdown
+# An option that means nothing to what is done is not dropped.
+expect 2 '^opc: env: --json means nothing to list$' "$OPC" env list --json
+expect 2 '^opc: env: --out means nothing to check$' "$OPC" env check cartpole -o x
+expect 2 '^opc: bench: --states means nothing to sac$' "$OPC" bench sac --states 5
+expect 2 '^opc: config: --markdown is for sections' \
+    "$OPC" config "$SRC/experiments/examples/smoke.yaml" --markdown
+expect 2 '^opc: help: --man and --completion are for all' "$OPC" help --man train
 
 # The manual page and the completion come from the same tables.
 expect 0 '^\.TH OPC 1
@@ -74,6 +88,20 @@ expect 0 '^\.TH OPC 1
 "$OPC" help --completion >"$work/completion"
 expect 0 '^doctor$' bash -c ". '$work/completion'; COMP_WORDS=(opc doc); COMP_CWORD=1; _opc;
     printf '%s\n' \"\${COMPREPLY[@]}\""
+offer() { # WORD...: what is offered for the last one
+    bash -c ". '$work/completion'; COMP_WORDS=(opc \"\$@\"); COMP_CWORD=\$#; _opc;
+        printf '%s\n' \"\${COMPREPLY[@]}\"" offer "$@"
+}
+mkdir "$work/tab"
+touch "$work/tab/smoke.yaml"
+(
+    cd "$work/tab"
+    offer train '' >"$work/offered"
+    offer sweep s >>"$work/offered"
+    offer train x --out s >>"$work/offered"
+)
+[ "$(cat "$work/offered")" = "$(printf 'smoke.yaml\nstatus\nsmoke.yaml\nsmoke.yaml')" ] ||
+    wrong "completion offers otherwise" cat "$work/offered"
 expect 0 '^--man$
 ^--completion$' bash -c ". '$work/completion'; COMP_WORDS=(opc help --); COMP_CWORD=2; _opc;
     printf '%s\n' \"\${COMPREPLY[@]}\""

@@ -282,4 +282,11 @@ mkdir cartpole others
 expect 0 '^wrote c.png$' "$OPC" env render cartpole -o c.png --steps 3 --size 64x48
 expect 2 '^opc: env: .*there is no run in ./cartpole' "$OPC" env render ./cartpole -o c.png
 expect 0 '^wrote c.png$' env OPC_MODELS=others "$OPC" env render pendulum -o c.png --steps 3 --size 64x48
+"$OPC" env render pendulum -o x.mp4 --steps 1000000 --size 64x48 2>/dev/null &
+pid=$!
+until [ -e x.part.mp4 ]; do sleep 0.02; done
+kill -INT $pid
+status=0
+wait $pid || status=$?
+[ $status = 75 ] || wrong "exit status $status instead of 75" kill -INT
 [ -z "$(find . -name 'x.*' -o -name '*.part.*')" ]

@@ -36,6 +36,14 @@ expect 2 'smooth = 4: an average around each value takes an odd number' "$OPC" p
 expect 0 '^cartpole  *OPC  *1 ' "$OPC" plot half --of train_return --over total_steps --smooth 3 \
     --title 'half a run'
 
+# However often it is named, a run is one.
+expect 0 '^cartpole  *OPC  *1 ' "$OPC" plot half ./half "$work/half/"
+# One that has got nowhere is told, and drawn if there is nothing else.
+cp -r half none
+sed -i 1q none/metrics.csv
+expect 2 '^opc: plot: none has no value of eval_return over env_steps yet$' "$OPC" plot none
+expect 0 '^opc: warning: none has no value of eval_return yet and is not drawn$
+^cartpole  *OPC  *2 ' "$OPC" plot half none
 expect 2 'name run directories, or directories of runs' "$OPC" plot
 expect 2 'nowhere is neither a run nor a directory of runs' "$OPC" plot nowhere
 mkdir empty

@@ -25,6 +25,12 @@ test "$(head -1 run/probe/states.csv)" = \
 # 4 entries, 2 truths, 2 models, h = 0 .. 6
 test "$(wc -l <run/probe/states.csv)" = 113
 
+# What is asked for is had, or it is said.
+"$OPC" train "$smoke" train.epochs=3 --quiet --out bare
+expect 2 'bare has no snapshots, only its checkpoint of epoch 3; train with record.snapshots=1' \
+    "$OPC" probe bare states --samples 5 --epoch 1
+expect 2 'bare has no snapshots, only its checkpoint' "$OPC" probe bare states --samples 5 --policy 2
+expect 0 'model after epoch 3' "$OPC" probe bare states --samples 5 --epoch 3
 # Whatever is random has its own stream: the number of threads changes nothing, the seed does.
 for kind in states trajectories bound offpolicy; do
     "$OPC" probe run $kind --samples 5 --threads 1 --quiet --out one >/dev/null

@@ -47,7 +47,10 @@ cmp page.html again.html
 expect 2 'name directories that hold exhibits' "$OPC" report
 expect 2 'nowhere is no directory' "$OPC" report all nowhere
 mkdir empty
-expect 2 "no exhibit in empty or one level below; 'opc repro' makes them" "$OPC" report empty
+exhibit looked-at/probe states 'of a run' supported
+touch looked-at/config.yaml
+expect 0 '^1 exhibit, claims: 1 supported' "$OPC" report looked-at -o run.html
+expect 2 "no exhibit in empty or one level below; 'opc repro' and 'opc probe' make them" "$OPC" report empty
 [ ! -e report.html ]
 expect 1 'cannot write nowhere/page.html' "$OPC" report all -o nowhere/page.html
 

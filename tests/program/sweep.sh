@@ -71,6 +71,12 @@ head -n 1 ref/merged.csv | grep -q '^opc.transition,train.seed,complete,epoch,en
 [ "$(grep -c '^corrected,2,1,' ref/merged.csv)" = 8 ]
 awk -F, '{print NF}' ref/merged.csv | sort -u | wc -l | grep -qx 1
 expect 2 'there is no directory nowhere' "$OPC" sweep a.yaml merge -o nowhere
+# A table is not replaced by nothing, nor by a part of it.
+cp ref/merged.csv merged
+expect 2 '^opc: sweep: no run has a row yet; ref/merged.csv is left as it is$' \
+    "$OPC" sweep a.yaml merge -o ref opc.horizon=7
+expect 2 '^opc: sweep: --only means nothing to merge$' "$OPC" sweep a.yaml merge -o ref --only 'c*'
+cmp merged ref/merged.csv
 
 # ---- kill -9 of the sweep, its workers left to themselves --------------------------------------------
 for sign in config.yaml metrics.csv policy.opc; do # of the first run: begun, learning, done
@@ -138,8 +144,8 @@ nothing was started; choose another --out' "$OPC" sweep a.yaml run -o ref opc.ho
 expect 2 'is foreign: train.epochs is 8 there and 2 here' "$OPC" sweep a.yaml run --tier tiny -o ref
 expect 0 '^corrected_s1  *foreign .* train.epochs is 8 there and 2 here$' \
     "$OPC" sweep a.yaml status --tier tiny -o ref
-expect 0 'warning: 3 foreign runs are left out
-^0 of 3 runs have rows' "$OPC" sweep a.yaml merge --tier tiny -o ref
+expect 2 'warning: 3 foreign runs are left out
+no run has a row yet' "$OPC" sweep a.yaml merge --tier tiny -o ref
 rm ref/merged.csv kept/merged.csv
 diff -r kept ref || wrong "a foreign run was touched" diff
 # More epochs are gone on with, and give what a longer sweep gives.

@@ -114,6 +114,8 @@ wait $pid || status=$?
 [ $status = 75 ] || wrong "exit status $status instead of 75" kill -INT
 grep -q "stopped by request; 'opc resume long' goes on" long.said
 grep -q '"state": "stopped"' long/status.json
+grep -q "\"epoch\": $(sed -n '$s/,.*//p' long/metrics.csv),\$" long/status.json ||
+    wrong "status.json counts an epoch that is not whole" cat long/status.json
 epochs=$(($(sed -n '$s/,.*//p' long/metrics.csv) + 2))
 sed -i "s/epochs: 100000/epochs: $epochs/" long/config.yaml
 expect 0 '' "$OPC" resume long
@@ -231,13 +233,21 @@ expect 4 '^opc: train: training diverged: epoch [0-9]*, real step [0-9]*: ' \
 grep -q '"state": "diverged"' diverged/status.json
 
 # ---- evaluate ------------------------------------------------------------------------------------
-expect 0 '^3 episodes: mean return [0-9.]*, deviation' "$OPC" evaluate paper --episodes 3 --seed 5
+expect 0 '^3 episodes with the policy after epoch 6: mean return [0-9.]*, deviation' \
+    "$OPC" evaluate paper --episodes 3 --seed 5
 cp "$work/said" first
 expect 0 '' "$OPC" evaluate paper --episodes 3 --seed 5 --threads 1
 cmp "$work/said" first
 rm again/policy.opc
 cp paper/config.yaml again/config.yaml
-expect 0 '^{"episodes": 2, "mean": ' "$OPC" evaluate again --episodes 2 --json --explore
+expect 0 '^{"epoch": 8, "episodes": 2, "mean": ' "$OPC" evaluate again --episodes 2 --json --explore
+# A checkpoint is damaged: the other one will do, and it is said.
+for slot in a b; do
+    cp -r again hurt-$slot
+    printf zz | dd of=hurt-$slot/checkpoints/$slot.opc bs=1 seek=100 conv=notrunc 2>/dev/null
+    expect 0 "^opc: warning: hurt-$slot/checkpoints/$slot.opc is damaged" \
+        "$OPC" evaluate hurt-$slot --episodes 1
+done
 mkdir empty
 expect 2 'there is no run in empty: it has no config.yaml' "$OPC" evaluate empty
 expect 2 'there is no run in empty' "$OPC" resume empty

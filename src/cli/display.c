@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/display.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* There is one terminal, so there is one of these. */
+static enum opc_level heard_from = OPC_WARN;
+static bool drawn; /* a bar is on the current line */
+
+static void hear(void *ctx, enum opc_level level, const char *line)
+{
+    (void)ctx;
+    if (level < heard_from)
+        return;
+    opc_bar_wipe();
+    fprintf(level == OPC_WARN ? stderr : stdout, "%s%s\n",
+            level == OPC_WARN ? "opc: warning: " : "", line);
+    fflush(stdout);
+}
+
+void opc_display_listen(enum opc_level least)
+{
+    heard_from = least;
+    opc_log_to(hear, NULL);
+}
+
+static bool can_redraw(void)
+{
+    const char *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+void opc_bar_draw(double share, const char *text)
+{
+    enum { WIDE = 16 };
+    char bar[WIDE + 1], line[512];
+    struct winsize size = {0};
+    if (!can_redraw())
+        return;
+    const int full = (int)(fmin(fmax(share, 0), 1) * WIDE);
+    memset(bar, '.', WIDE);
+    memset(bar, '#', (size_t)full);
+    bar[WIDE] = '\0';
+    snprintf(line, sizeof line, "[%s] %s", bar, text);
+    int columns = 80;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        columns = size.ws_col;
+    printf("\r%.*s\033[K", columns - 1, line);
+    drawn = true;
+    fflush(stdout);
+}
+
+void opc_bar_wipe(void)
+{
+    if (drawn)
+        fputs("\r\033[K", stdout);
+    drawn = false;
+    fflush(stdout);
+}
