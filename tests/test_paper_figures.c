@@ -184,8 +184,10 @@ static void figure_9_leaves_open_what_its_two_numbers_disagree_about(void **stat
         assert_int_equal(e->claim[1].verdict, OPC_SUPPORTED);
         assert_int_equal(e->claim[2].verdict, OPC_UNDECIDED);
         assert_non_null(strstr(e->claim[2].measured, "the two do not agree"));
-        assert_true(e->notes >= 2);
-        assert_non_null(strstr(e->note[0], "grows there, its share of wrong signs does not"));
+        bool said = false; /* among other notes, such as that a build draws nothing */
+        for (int k = 0; k < e->notes; k++)
+            said = said || strstr(e->note[k], "grows there, its share of wrong signs does not");
+        assert_true(said);
         opc_exhibit_unload(e);
     }
 }
