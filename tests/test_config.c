@@ -340,6 +340,14 @@ static void settings_that_do_not_fit_are_found_in_the_file(void **state)
     set(config, "model.elites=5");
     misfit(config, "", "model.elites = 5 is more than model.members = 3");
     opc_config_destroy(config);
+    /* What the advice names is not to blame. */
+    path = file(state, "b.yaml", "data.real_ratio: 1\nopc.transition: corrected\n");
+    config = load(path);
+    misfit(
+        config, path,
+        ":1: data.real_ratio = 1 leaves no room for imagined steps; for training without a model "
+        "set opc.transition=replay");
+    opc_config_destroy(config);
 }
 
 /* algorithms.md 3.1: e <= e0 has k0; else int(k0 + min((e - e0) / (e1 - e0), 1) (k1 - k0)). */

@@ -41,7 +41,7 @@ static int find_program(const char *name, char out[OPC_PATH])
         const int n = (int)strcspn(dir, ":");
         const char *slash = n > 0 ? "/" : "";
         if (snprintf(out, OPC_PATH, "%.*s%s%s", n, dir, slash, name) < OPC_PATH &&
-            opc_file_exists(out)) {
+            access(out, F_OK) == 0) {
             if (!opc_is_directory(out) && access(out, X_OK) == 0)
                 return 0;
             why = EACCES;

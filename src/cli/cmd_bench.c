@@ -24,7 +24,7 @@
     X(INT, batch, "256", 1, 65536, "gemm, sac, fit: rows in a batch")                              \
     X(INT, states, "100000", 1, 1e7, "rollout: states in a rollout step")                          \
     X(INT, threads, "1", 1, 1024, "threads to compute with")                                       \
-    X(REAL, seconds, "1", 0.01, 3600, "gemm, sac, fit, rollout, env: time for each measurement")   \
+    X(REAL, seconds, "1", 0.01, 3600, "time for each measurement")                                 \
     X(BOOL, json, "false", 0, 1, "print one JSON object per line")
 struct given {
     OPTIONS(OPC_MEMBER)

@@ -100,11 +100,12 @@ static int run(int argc, char **argv, struct opc_err *err)
     if (code)
         return code;
     const char *word = first < argc ? argv[first] : NULL;
+    const bool file = word && (strchr(word, '/') || strstr(word, ".yaml") || strstr(word, ".yml"));
     if (given.list && (word || given.markdown))
         return opc_fail(err, OPC_EUSER, "--list names all sections, as they are");
-    if (given.markdown && argc - first > 0 && strchr(word, '.'))
+    if (given.markdown && file)
         return opc_fail(err, OPC_EUSER, "--markdown is for sections; a file is printed as YAML");
-    if (word && (strchr(word, '/') || strstr(word, ".yaml") || strstr(word, ".yml")))
+    if (file)
         return resolve(argc - first, argv + first, err);
     if (argc - first > 1)
         return opc_fail(err, OPC_EUSER, "name one section, or one FILE.yaml; not '%s' as well",

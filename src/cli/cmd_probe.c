@@ -70,12 +70,15 @@ static int hand_over(const struct given *given, const char *word,
 {
     static const char *const OWN[] = {"out", "seed", "threads", "quiet", NULL};
     static const char *const MUTE[] = {"out", "threads", "quiet", NULL};
+    struct given fresh;
     struct opc_text value = {0};
     int code = opc_section_defaults(analysis->settings, settings, err);
+    if (!code)
+        code = opc_section_defaults(&options, &fresh, err);
     opc_text_addf(command, "opc probe RUN %s", word);
     for (int i = 0; i < options.n && !code; i++) {
         const struct opc_field *f = &options.fields[i];
-        const bool usual = opc_option_is_usual(&options, f, given, &value);
+        const bool usual = opc_option_is_usual(f, given, &fresh, &value);
         if (!usual && !is_one_of(f->name, MUTE))
             opc_text_addf(command, " --%s '%s'", f->name, opc_text_get(&value));
         if (is_one_of(f->name, OWN))

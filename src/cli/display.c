@@ -2,7 +2,7 @@
 #include "cli/display.h"
 
 #include <math.h>
-#include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,4 +62,33 @@ void opc_bar_wipe(void)
         fputs("\r\033[K", stdout);
     drawn = false;
     fflush(stdout);
+}
+
+/* ---- Ctrl-C ---------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t stop_wanted; /* a handler can reach nothing else */
+static const char *to_be_said;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop_wanted = 1;
+    if (to_be_said && isatty(STDERR_FILENO) &&
+        write(STDERR_FILENO, to_be_said, strlen(to_be_said)) < 0)
+        return;
+}
+
+void opc_stop_catch(const char *said)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    stop_wanted = 0;
+    to_be_said = said;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool opc_stop_wanted(void)
+{
+    return stop_wanted;
 }

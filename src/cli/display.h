@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/display.h - the terminal: one bar on its last line, and lines of the log above it. */
+/* cli/display.h - the terminal: one bar on its last line, lines of the log above it, and Ctrl-C. */
 #ifndef OPC_CLI_DISPLAY_H
 #define OPC_CLI_DISPLAY_H
 
 #include "base/log.h"
+
+#include <stdbool.h>
 
 /* Log lines of this level and above are printed from now on: warnings to standard error, the rest
  * to standard output, above the bar if there is one. */
@@ -13,5 +15,10 @@ void opc_display_listen(enum opc_level least);
  * the terminal ends; elsewhere nothing. */
 void opc_bar_draw(double share, const char *text);
 void opc_bar_wipe(void);
+
+/* From now on the first SIGINT or SIGTERM only asks to stop, and says so on a terminal with `said`
+ * (NULL: does not); the second does what it always does. */
+void opc_stop_catch(const char *said);
+bool opc_stop_wanted(void);
 
 #endif

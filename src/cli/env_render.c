@@ -3,18 +3,18 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/display.h"
 #include "cli/env_trace.h"
 #include "cli/film.h"
 #include "env/view.h"
 #include "opc/env.h"
 #include "opc/mem.h"
 #include "opc/train.h"
+#include "run/trained.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const double PER_SECOND = 30; /* about, and at most: films run in real time */
 
@@ -30,23 +30,6 @@ struct render {
     unsigned char *rgb;
     float *seen, *chosen; /* what the policy sees and does */
 };
-
-static volatile sig_atomic_t stop_wanted; /* a handler can reach nothing else */
-
-static void on_signal(int number)
-{
-    (void)number;
-    stop_wanted = 1;
-}
-
-/* So that half a film is removed; a second signal does what it always does. */
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 static int read_size(struct render *r, struct opc_err *err)
 {
@@ -136,25 +119,25 @@ static int play(struct render *r, int every, struct opc_err *err)
         last = t == r->steps || (r->agent && (out.terminated || out.truncated));
         if (!code && ((film && t % every == 0) || last))
             code = add_frame(r, err);
-        if (stop_wanted)
+        if (opc_stop_wanted())
             code = opc_fail(err, OPC_ESTOPPED, "stopped by request");
     }
     return code;
 }
 
-/* plan->spec is an environment, or the directory of a run, which names one and has a policy. An
- * environment's name is not taken for a directory; ./cartpole is one. */
+/* plan->spec is an environment, or the directory of a run, which names one and has a policy. A
+ * directory that is called as an environment and holds no run is not meant. */
 static int open_world(struct render *r, struct opc_err *err)
 {
     const char *spec = r->plan->spec;
-    struct stat info;
-    const bool folder = stat(spec, &info) == 0 && S_ISDIR(info.st_mode);
-    int code = opc_env_open(spec, &r->env, err);
-    if (!code || !folder)
-        return code;
+    if (!opc_is_run(spec)) {
+        const int code = opc_env_open(spec, &r->env, err);
+        if (!code || !opc_is_directory(spec))
+            return code;
+    }
     struct opc_config *config = NULL;
     char *name = NULL;
-    code = opc_config_of_run(spec, &config, err);
+    int code = opc_config_of_run(spec, &config, err);
     if (!code)
         code = opc_config_get(config, "env.name", &name, err);
     if (!code)
@@ -191,7 +174,7 @@ static int run(struct render *r, struct opc_err *err)
     code = opc_film_open(plan->out, r->width, r->height, 1 / (every * dt), &r->film, err);
     if (code)
         return code;
-    catch_signals();
+    opc_stop_catch(NULL); /* so that half a film is removed */
     code = play(r, every, err);
     const int ended = opc_film_end(r->film, !code, code ? NULL : err);
     return code ? code : ended;

@@ -49,22 +49,15 @@ static int unknown(const struct opc_section *options, const char *command, const
     return opc_fail(err, OPC_EUSER, "unknown option %s; 'opc %s --help' lists them", word, command);
 }
 
-bool opc_option_is_usual(const struct opc_section *options, const struct opc_field *f,
-                         const void *given, struct opc_text *value)
+bool opc_option_is_usual(const struct opc_field *f, const void *given, const void *fresh,
+                         struct opc_text *value)
 {
-    struct opc_text is = {0}, usual = {0};
-    void *fresh = opc_alloc(1, options->size);
-    if (fresh && !opc_section_defaults(options, fresh, NULL))
-        opc_field_print(f, fresh, &usual);
-    opc_field_print(f, given, &is);
-    const bool same = strcmp(opc_text_get(&is), opc_text_get(&usual)) == 0;
-    if (value) {
-        opc_text_clear(value);
-        opc_text_add(value, opc_text_get(&is));
-    }
-    opc_text_free(&is);
+    struct opc_text usual = {0};
+    opc_text_clear(value);
+    opc_field_print(f, given, value);
+    opc_field_print(f, fresh, &usual);
+    const bool same = strcmp(opc_text_get(value), opc_text_get(&usual)) == 0;
     opc_text_free(&usual);
-    opc_free(fresh);
     return same;
 }
 
@@ -77,24 +70,36 @@ static bool speaks_of(const char *help, const char *word, size_t n)
     return false;
 }
 
+/* Is the option for some of the works only, and not for this one? */
+static bool is_for_others(const struct opc_field *f, const char *words, const char *word)
+{
+    char one[32];
+    bool special = false;
+    for (const char *at = words; *at && !special; at += strcspn(at, " "), at += *at == ' ') {
+        const int n = (int)strcspn(at, " ");
+        snprintf(one, sizeof one, "%.*s", n, at);
+        special = speaks_of(f->help, one, (size_t)n);
+    }
+    return special && !speaks_of(f->help, word, strlen(word));
+}
+
 int opc_options_fit(const struct opc_section *options, const char *words, const char *word,
                     const void *given, struct opc_err *err)
 {
-    for (int i = 0; i < options->n; i++) {
+    char name[OPC_OPTION_NAME];
+    struct opc_text value = {0};
+    void *fresh = opc_alloc(1, options->size);
+    int code = fresh ? opc_section_defaults(options, fresh, err)
+                     : opc_fail(err, OPC_ENOMEM, "no room for the options");
+    for (int i = 0; i < options->n && !code; i++) {
         const struct opc_field *f = &options->fields[i];
-        char one[32], name[OPC_OPTION_NAME];
-        bool special = false;
-        for (const char *at = words; *at && !special; at += strcspn(at, " "), at += *at == ' ') {
-            const int n = (int)strcspn(at, " ");
-            snprintf(one, sizeof one, "%.*s", n, at);
-            special = speaks_of(f->help, one, (size_t)n);
-        }
-        if (special && !speaks_of(f->help, word, strlen(word)) &&
-            !opc_option_is_usual(options, f, given, NULL))
-            return opc_fail(err, OPC_EUSER, "--%s means nothing to %s", opc_option_name(f, name),
+        if (is_for_others(f, words, word) && !opc_option_is_usual(f, given, fresh, &value))
+            code = opc_fail(err, OPC_EUSER, "--%s means nothing to %s", opc_option_name(f, name),
                             word);
     }
-    return OPC_OK;
+    opc_text_free(&value);
+    opc_free(fresh);
+    return code;
 }
 
 int opc_options_read(const struct opc_section *options, int argc, char **argv, void *into,

@@ -28,8 +28,8 @@ char *opc_option_name(const struct opc_field *, char out[OPC_OPTION_NAME]);
 int opc_options_read(const struct opc_section *options, int argc, char **argv, void *into,
                      int *first, struct opc_err *err);
 
-/* Was the option left at its default? `value` (may be NULL) becomes its value as text. */
-bool opc_option_is_usual(const struct opc_section *, const struct opc_field *, const void *given,
+/* Has the option the value it has in `fresh`, the defaults? `value` becomes its value as text. */
+bool opc_option_is_usual(const struct opc_field *, const void *given, const void *fresh,
                          struct opc_text *value);
 /* For a subcommand that does one of several works, `words`: refuses an option that was given
  * although its help, "trace, render: file with ...", says that it is for others than `word`. */

@@ -7,32 +7,8 @@
 #include "opc/train.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
-
-/* ---- Ctrl-C ---------------------------------------------------------------------------------- */
-
-static volatile sig_atomic_t stop_wanted; /* a handler can reach nothing else */
-
-static void on_signal(int number)
-{
-    static const char SAID[] = "\nstopping; once more stops at once\n";
-    (void)number;
-    stop_wanted = 1;
-    if (isatty(STDERR_FILENO) && write(STDERR_FILENO, SAID, sizeof SAID - 1) < 0)
-        return;
-}
-
-/* The first signal asks, the second one does what it always does. */
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    stop_wanted = 0;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 /* ---- display --------------------------------------------------------------------------------- */
 
@@ -46,7 +22,7 @@ struct display {
 static bool stop(void *ctx)
 {
     const struct display *d = ctx;
-    return stop_wanted || (d->parent && getppid() != d->parent);
+    return opc_stop_wanted() || (d->parent && getppid() != d->parent);
 }
 
 static double sum_of(const double seconds[OPC_PHASES])
@@ -137,7 +113,7 @@ int opc_training(const struct opc_config *config, const char *dir, bool resume, 
         .stop = stop,
         .ctx = &display,
     };
-    catch_signals();
+    opc_stop_catch("\nstopping; once more stops at once\n");
     opc_display_listen(quiet ? OPC_WARN : OPC_INFO);
     int code = opc_train(config, &plan, err);
     opc_bar_wipe();

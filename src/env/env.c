@@ -87,9 +87,10 @@ static const struct opc_env_type *find(const char *name)
 
 /* Understood by every task. */
 static const struct opc_env_arg angle_arg = {
-    "angle", "as_is|sincos|raw",
-    "as_is", 0,
-    0,       "observe angles as the task does, as cosine and sine, or as one number each",
+    .name = "angle",
+    .words = "as_is|sincos|raw",
+    .fallback = "as_is",
+    .help = "observe angles as the task does, as cosine and sine, or as one number each",
 };
 
 struct request {

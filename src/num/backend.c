@@ -95,9 +95,15 @@ static bool is_fused(const char *name)
     return strcmp(name, "avx2") == 0 || strcmp(name, "avx512") == 0 || strcmp(name, "neon") == 0;
 }
 
+static bool is_plain(const char *name)
+{
+    return strcmp(name, "sse2") == 0 || strcmp(name, "avx") == 0;
+}
+
 bool opc_kernels_agree(const char *name, const char *other)
 {
-    return strcmp(name, other) == 0 || (is_fused(name) && is_fused(other));
+    return strcmp(name, other) == 0 || (is_fused(name) && is_fused(other)) ||
+           (is_plain(name) && is_plain(other));
 }
 
 int opc_kernels_check(struct opc_err *err)

@@ -56,14 +56,13 @@ void opc_mlp_init(struct opc_mlp *, enum opc_init, uint64_t seed, uint32_t which
 
 /* What one member remembers of a forward pass, for the backward pass. */
 struct opc_tape {
-    int rows, panels;         /* room */
-    const float *x;           /* borrowed: the batch, in panels */
-    size_t xs;                /* floats from one of its panels to the next */
-    float *y[OPC_MLP_LAYERS]; /* [panels][out][16] outputs of each layer */
-    float
-        *slope[OPC_MLP_LAYERS]; /* swish only; otherwise NULL. In dy's memory: one backward each */
-    float *dy[OPC_MLP_LAYERS];  /* [panels][out][16] loss by the sums before activation */
-    float *turned;              /* scratch of the weight gradient */
+    int rows, panels;             /* room */
+    const float *x;               /* borrowed: the batch, in panels */
+    size_t xs;                    /* floats from one of its panels to the next */
+    float *y[OPC_MLP_LAYERS];     /* [panels][out][16] outputs of each layer */
+    float *slope[OPC_MLP_LAYERS]; /* swish only, in dy's memory */
+    float *dy[OPC_MLP_LAYERS];    /* [panels][out][16] loss by the sums before activation */
+    float *turned;                /* scratch of the weight gradient */
 };
 int opc_tape_create(const struct opc_mlp *, int rows, struct opc_tape **out, struct opc_err *err);
 void opc_tape_destroy(struct opc_tape *); /* NULL is fine */
@@ -71,7 +70,8 @@ void opc_tape_destroy(struct opc_tape *); /* NULL is fine */
 /* Panels p0 .. p1-1 of tape->x, which the caller has set, through `member`; the result is tape->y
  * of the last layer. */
 void opc_mlp_forward_part(const struct opc_mlp *, int member, int p0, int p1, struct opc_tape *);
-/* From tape->dy of the last layer, which the caller has filled, down to tape->dy[0]. */
+/* From tape->dy of the last layer, which the caller has filled, down to tape->dy[0]. Once for each
+ * forward: the slopes are overwritten. */
 void opc_mlp_backward_part(const struct opc_mlp *, int member, int p0, int p1, struct opc_tape *);
 /* One layer of that: tape->dy[layer] to tape->dy[layer - 1], layer >= 1. */
 void opc_mlp_backward_layer(const struct opc_mlp *, int member, int layer, int p0, int p1,

@@ -553,11 +553,14 @@ int opc_sources_resolve(const struct opc_sources *s, struct opc_values *out, str
 
 /* ---- where a message's settings come from ---------------------------------------------------- */
 
-/* Is the key in the text, and not only as the beginning of another? */
+/* Is the key in what the message complains about, which is all before its advice, and not only as
+ * the beginning of another? */
 static bool names(const char *text, const char *key)
 {
     const size_t n = strlen(key);
-    for (const char *at = strstr(text, key); at; at = strstr(at + 1, key))
+    const char *advice = strchr(text, ';');
+    for (const char *at = strstr(text, key); at && !(advice && at > advice);
+         at = strstr(at + 1, key))
         if (!isalnum((unsigned char)at[n]) && at[n] != '_')
             return true;
     return false;

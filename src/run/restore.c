@@ -293,31 +293,36 @@ int opc_run_restore(struct opc_run *run, struct opc_err *err)
 
 /* ---- its policy and model -------------------------------------------------------------------- */
 
-/* The newer of the two slots of those that are whole; *out is NULL if there is none. */
+/* The newer of the two slots of those that are whole; *out is NULL if there is none. One that is
+ * not is told if the other will do. */
 static int newest_slot(const char *dir, struct opc_pack **out, struct opc_err *err)
 {
     char path[OPC_PATH];
     struct opc_pack *best = NULL;
+    struct opc_err fault = {0};
     int code = OPC_OK;
     for (int i = 0; i < 2; i++) {
         struct opc_pack *pack;
         if (opc_path_join(path, dir, opc_slot_name[i], err) || !opc_file_exists(path))
             continue;
-        code = opc_checkpoint_load(path, OPC_PACK_RUN, &pack, err);
+        code = opc_checkpoint_load(path, OPC_PACK_RUN, &pack, &fault);
         if (code == OPC_ENOMEM) { /* says nothing about the slot, so the other one must not do */
             opc_pack_free(best);
-            return code;
+            return opc_fail(err, OPC_ENOMEM, "%s", fault.text);
         }
-        if (code) {
-            opc_log(OPC_WARN, "%s", err->text);
+        if (code)
             continue;
-        }
         struct opc_pack *worse = best && best->epoch > pack->epoch ? pack : best;
         best = worse == pack ? best : pack;
         opc_pack_free(worse);
     }
     *out = best;
-    return best ? OPC_OK : code;
+    if (!fault.code)
+        return OPC_OK;
+    if (!best)
+        return opc_fail(err, fault.code, "%s", fault.text);
+    opc_log(OPC_WARN, "%s", fault.text);
+    return OPC_OK;
 }
 
 static int check_hash(const char *dir, const struct opc_pack *pack, uint32_t hash,

@@ -407,6 +407,7 @@ static void log_epoch(struct opc_run *run)
 
 static int tell_status(struct opc_run *run, struct opc_err *err)
 {
+    tell_whereabouts(run);
     run->told = run->progress;
     return opc_record_status(run->record, "running", NULL, &run->told, err);
 }

@@ -9,6 +9,14 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+bool opc_is_run(const char *dir)
+{
+    char path[OPC_PATH];
+    struct stat st;
+    return !opc_path_join(path, dir, "config.yaml", NULL) && stat(path, &st) == 0;
+}
 
 int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *err)
 {

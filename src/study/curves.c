@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "opc/mem.h"
 #include "opc/train.h"
+#include "run/trained.h"
 #include "study/stats.h"
 
 #include <ctype.h>
@@ -281,12 +282,6 @@ static int read_settings(struct opc_curve_run *r, const struct opc_curves_plan *
 
 /* ---- which runs ------------------------------------------------------------------------------ */
 
-static bool is_run(const char *dir)
-{
-    char path[OPC_PATH];
-    return !opc_path_join(path, dir, "config.yaml", NULL) && opc_file_exists(path);
-}
-
 static int add_run(struct opc_curves *c, const char *dir, const struct opc_curves_plan *plan,
                    struct opc_err *err)
 {
@@ -326,7 +321,7 @@ static int add_inner(struct opc_curves *c, const char *dir, const struct opc_cur
     int n = 0, code = inner ? OPC_OK : no_room(err);
     for (struct dirent *e; !code && n < MOST_RUNS && (e = readdir(d));)
         if (e->d_name[0] != '.' && !opc_path_join(inner[n], dir, e->d_name, NULL) &&
-            is_run(inner[n]))
+            opc_is_run(inner[n]))
             n++;
     closedir(d);
     if (inner)
@@ -372,7 +367,7 @@ static void form_groups(struct opc_curves *c)
             c->group[r->group].panel = panel_of(c, r);
             snprintf(c->group[r->group].method, sizeof c->group->method, "%s", r->method);
         }
-        c->group[r->group].runs++;
+        c->group[r->group].runs += r->n > 0;
         if (strcmp(c->group[r->group].method, r->method) != 0)
             *c->group[r->group].method = '\0';
     }
@@ -621,7 +616,7 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
     c->title = opc_alloc(MOST_RUNS, sizeof *c->title);
     int code = scratch && c->run && c->group && c->panel && c->title ? OPC_OK : no_room(err);
     for (int i = 0; i < n && !code; i++)
-        code = is_run(dir[i]) ? add_run(c, dir[i], plan, err) : add_inner(c, dir[i], plan, err);
+        code = opc_is_run(dir[i]) ? add_run(c, dir[i], plan, err) : add_inner(c, dir[i], plan, err);
     if (!code && c->runs == 0)
         code = opc_fail(err, OPC_EUSER, "there are no runs to draw");
     if (!code) {

@@ -43,7 +43,7 @@ struct opc_curve_group {
     char label[128]; /* for people; what tells it from the others of all panels */
     char line[128];  /* the values of the plan's settings, "corrected+20"; else as the label */
     char method[32]; /* opc.transition of all its runs; "" when they differ */
-    int runs;
+    int runs;        /* that have got anywhere */
     /* where at least half of its runs have got to: */
     int n;
     double *x, *low, *middle, *high;      /* [n] quartiles and median over the runs */

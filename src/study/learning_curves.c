@@ -237,7 +237,7 @@ static int make_learning(struct opc_curves *c, uint64_t seed, struct opc_learnin
             l.label[line] = c->group[g].label;
         }
         const size_t at = (size_t)line * panels + (size_t)c->group[g].panel;
-        l.end[at] = opc_alloc((size_t)c->group[g].runs, sizeof **l.end);
+        l.end[at] = opc_alloc((size_t)c->group[g].runs + 1, sizeof **l.end);
         whole = l.end[at] != NULL;
         if (whole) {
             l.n[at] = opc_curves_ends(c, g, l.end[at]);

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "opc/mem.h"
+#include "run/trained.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -147,13 +148,11 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 static int search(struct search *s, const char *dir, bool below, struct opc_err *err)
 {
     char path[OPC_PATH];
-    int code = opc_path_join(path, dir, "config.yaml", err);
-    if (!code && opc_file_exists(path)) { /* a run, with files of its own: exhibits are in probe */
+    int code = OPC_OK;
+    if (opc_is_run(dir)) { /* with files of its own: exhibits are in probe */
         code = opc_path_join(path, dir, "probe", err);
         return code || !below || !opc_is_directory(path) ? code : search(s, path, false, err);
     }
-    if (code)
-        return code;
     struct dirent **entry;
     errno = 0;
     const int n = scandir(dir, &entry, NULL, by_name);

@@ -12,6 +12,7 @@
 #include "base/pool.h"
 #include "opc/mem.h"
 #include "opc/version.h"
+#include "run/trained.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,12 +92,10 @@ void opc_schedule_look(const char *out, const struct opc_task *t, struct opc_loo
 static int lock_out(struct state *s, struct opc_err *err)
 {
     char path[OPC_PATH];
-    int code = opc_path_join(path, s->plan->out, "config.yaml", err);
-    if (!code && opc_file_exists(path))
+    if (opc_is_run(s->plan->out))
         return opc_fail(err, OPC_EUSER, "%s is one run; choose a directory for many: --out DIR",
                         s->plan->out);
-    if (!code)
-        code = opc_make_directories(s->plan->out, err);
+    int code = opc_make_directories(s->plan->out, err);
     if (!code)
         code = opc_path_join(path, s->plan->out, ".lock", err);
     if (code)

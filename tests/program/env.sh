@@ -284,7 +284,7 @@ expect 2 '^opc: env: .*there is no run in ./cartpole' "$OPC" env render ./cartpo
 expect 0 '^wrote c.png$' env OPC_MODELS=others "$OPC" env render pendulum -o c.png --steps 3 --size 64x48
 "$OPC" env render pendulum -o x.mp4 --steps 1000000 --size 64x48 2>/dev/null &
 pid=$!
-until [ -e x.part.mp4 ]; do sleep 0.02; done
+await $pid x.part.mp4
 kill -INT $pid
 status=0
 wait $pid || status=$?

@@ -50,8 +50,9 @@ int main(void)
 END
 # Every public header stands alone, in C and in C++.
 for header in "$prefix"/include/opc/*.h; do
-    expect 0 '' "$CC" -std=c17 -Wall -Werror -I"$prefix/include" -fsyntax-only -x c "$header"
-    expect 0 '' "$CC" -std=c++17 -Wall -Werror -I"$prefix/include" -fsyntax-only -x c++ "$header"
+    echo "#include <opc/${header##*/}>" >"$work/alone.h"
+    expect 0 '' "$CC" -std=c17 -Wall -Werror -I"$prefix/include" -fsyntax-only -x c "$work/alone.h"
+    expect 0 '' "$CC" -std=c++17 -Wall -Werror -I"$prefix/include" -fsyntax-only -x c++ "$work/alone.h"
 done
 
 PKG_CONFIG_PATH=$lib/pkgconfig

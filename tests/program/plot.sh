@@ -38,12 +38,15 @@ expect 0 '^cartpole  *OPC  *1 ' "$OPC" plot half --of train_return --over total_
 
 # However often it is named, a run is one.
 expect 0 '^cartpole  *OPC  *1 ' "$OPC" plot half ./half "$work/half/"
-# One that has got nowhere is told, and drawn if there is nothing else.
+# One that has got nowhere is told and does not count; if there is no other, that is an error.
 cp -r half none
 sed -i 1q none/metrics.csv
 expect 2 '^opc: plot: none has no value of eval_return over env_steps yet$' "$OPC" plot none
 expect 0 '^opc: warning: none has no value of eval_return yet and is not drawn$
-^cartpole  *OPC  *2 ' "$OPC" plot half none
+^cartpole  *OPC  *1 ' "$OPC" plot half none
+cp -r none none-2
+sed -i 's/seed: 1/seed: 2/' none-2/config.yaml
+expect 0 '^cartpole  *OPC  *1 ' "$OPC" plot half none none-2
 expect 2 'name run directories, or directories of runs' "$OPC" plot
 expect 2 'nowhere is neither a run nor a directory of runs' "$OPC" plot nowhere
 mkdir empty

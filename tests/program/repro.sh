@@ -105,7 +105,7 @@ expect 0 '^fig3  *made, out of date, 1 of 2 runs  *$' repro list
 # Nothing complete, nothing drawn.
 "$OPC" repro fig2 --tier endless --experiments files -o endless >stop.said 2>&1 &
 pid=$!
-until [ -e endless/runs/fig2/corrected_s1/checkpoints/a.opc ]; do sleep 0.02; done
+await $pid endless/runs/fig2/corrected_s1/checkpoints/a.opc
 kill -INT $pid
 status=0
 wait $pid || status=$?

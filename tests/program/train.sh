@@ -64,7 +64,7 @@ for loop in paper original sac; do
         rm -rf killed whole
         "$OPC" train $loop.yaml train.epochs=1000000 --out killed --threads 1 --quiet &
         pid=$!
-        until [ -e killed/config.yaml ]; do sleep 0.01; done
+        await $pid killed/config.yaml
         sleep $wait
         kill -9 $pid
         wait $pid 2>/dev/null || :
@@ -104,7 +104,7 @@ same longer again
 # ---- Ctrl-C, and a second process ----------------------------------------------------------------
 "$OPC" train paper.yaml train.epochs=100000 --out long --threads 1 >long.said 2>&1 &
 pid=$!
-until [ -e long/checkpoints/b.opc ]; do sleep 0.05; done
+await $pid long/checkpoints/b.opc
 expect 2 "long is in use by another process ($pid); wait for its end or choose another directory" \
     "$OPC" resume long
 expect 2 'long is in use by another process' "$OPC" train paper.yaml --out long
@@ -116,6 +116,8 @@ grep -q "stopped by request; 'opc resume long' goes on" long.said
 grep -q '"state": "stopped"' long/status.json
 grep -q "\"epoch\": $(sed -n '$s/,.*//p' long/metrics.csv),\$" long/status.json ||
     wrong "status.json counts an epoch that is not whole" cat long/status.json
+grep -q "\"env_steps\": $(tail -n 1 long/metrics.csv | cut -d, -f2),\$" long/status.json ||
+    wrong "status.json has the steps of another epoch" cat long/status.json
 epochs=$(($(sed -n '$s/,.*//p' long/metrics.csv) + 2))
 sed -i "s/epochs: 100000/epochs: $epochs/" long/config.yaml
 expect 0 '' "$OPC" resume long
