@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: MIT */
+/* Algorithm 1 written a second time, as plainly as it can be: one environment, one thread, nothing
+ * that saves, shows or resumes. Run with the same settings it must give the same policy to the bit,
+ * and the same numbers as metrics.csv. So a setting that is not handed on, a stream that is named
+ * otherwise, or an action that explores where it should not, shows. */
+#include "agent/sac.h"
+#include "base/file.h"
+#include "data/batch.h"
+#include "model/ensemble.h"
+#include "opc/env.h"
+#include "opc/mem.h"
+#include "opc/rollout.h"
+#include "opc/train.h"
+#include "run/config.h"
+#include "run/json.h"
+#include "test.h"
+
+enum { MOST_OBS = 8, MOST_ACT = 2, MOST_EPISODES = 70, WHICH_MODEL = 3, LEAST_TO_FIT = 16 };
+
+struct loop {
+    const struct opc_values *v;
+    struct opc_env *env, *other; /* to learn on, and to be judged on */
+    struct opc_episodes *past;
+    struct opc_predictor *model; /* NULL: opc.transition = replay */
+    struct opc_transition transition;
+    struct opc_rollout *rollout;
+    struct opc_imagined *imagined;
+    struct opc_agent *agent;
+    struct opc_mix mix;
+    float *sa, *y;
+
+    double state[MOST_OBS], total; /* of the running episode */
+    int t, episode;                /* its step, and the number of the next one */
+    long steps;                    /* of all */
+    int epoch, fits_ever;
+
+    /* of an epoch, as in metrics.csv */
+    int episodes, fits, rollouts;
+    uint32_t next_rollout;
+    long updates;
+    double returns, lengths, q, alpha, entropy;
+    double eval[4]; /* mean, least, most, length */
+    double best;    /* mean of all epochs */
+};
+
+static uint64_t seed_of(const struct loop *l)
+{
+    return (uint64_t)l->v->train.seed;
+}
+
+static int or_epoch(const struct loop *l, int every)
+{
+    return every ? every : l->v->train.steps_per_epoch;
+}
+
+/* ---- the real environment -------------------------------------------------------------------- */
+
+static void begin(struct loop *l)
+{
+    struct opc_err err;
+    struct opc_rng rng = opc_rng_stream(seed_of(l), OPC_USE_RESET, 0, (uint32_t)l->episode++);
+    assert_ok(opc_env_reset(l->env, &rng, l->state, &err), &err);
+    assert_ok(opc_episodes_begin(l->past, l->state, &err), &err);
+    l->t = 0;
+    l->total = 0;
+}
+
+static void end(struct loop *l)
+{
+    opc_episodes_close(l->past);
+    l->episodes++;
+    l->returns += l->total;
+    l->lengths += l->t;
+}
+
+static void step(struct loop *l, const float *a)
+{
+    struct opc_err err;
+    struct opc_outcome out = {.obs = l->state};
+    double action[MOST_ACT];
+    opc_env_scale(l->env, a, action);
+    assert_ok(opc_env_step(l->env, action, &out, &err), &err);
+    /* Out of time is not terminal. */
+    assert_ok(opc_episodes_append(l->past, a, out.reward, out.obs, out.terminated, &err), &err);
+    l->total += out.reward;
+    l->t++;
+    l->steps++;
+    if (out.terminated || out.truncated)
+        end(l);
+}
+
+static void play_at_random(struct loop *l)
+{
+    while (opc_episodes_steps(l->past) < l->v->train.random_steps) {
+        struct opc_rng rng = opc_rng_stream(seed_of(l), OPC_USE_RANDOM, 0, (uint32_t)l->episode);
+        for (begin(l); opc_episodes_open(l->past);) {
+            float a[MOST_ACT];
+            for (int k = 0; k < l->env->act; k++)
+                a[k] = 2 * opc_rng_unit(&rng) - 1;
+            step(l, a);
+        }
+    }
+}
+
+static void to_float(int n, const double *from, float *to)
+{
+    for (int k = 0; k < n; k++)
+        to[k] = (float)from[k];
+}
+
+static void act(struct loop *l)
+{
+    float s[MOST_OBS], a[MOST_ACT];
+    if (!opc_episodes_open(l->past))
+        begin(l);
+    struct opc_rng rng = opc_rng_stream(seed_of(l), OPC_USE_EXPLORE, 0, (uint32_t)l->steps);
+    to_float(l->env->obs, l->state, s);
+    opc_agent_act(l->agent, 1, s, true, &rng, a);
+    step(l, a);
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+static void fit(struct loop *l)
+{
+    struct opc_err err;
+    struct opc_fit_report report;
+    const int n = opc_episodes_steps(l->past);
+    const struct opc_fit_plan plan = {
+        .seed = seed_of(l), .epoch = (uint32_t)l->epoch, .index = (uint32_t)l->fits};
+    if (n < LEAST_TO_FIT)
+        return;
+    opc_episodes_flatten(l->past, l->sa, l->y);
+    assert_ok(opc_predictor_fit(l->model, n, l->sa, l->y, &plan, &report, &err), &err);
+    l->fits++;
+    l->fits_ever++;
+}
+
+static void draw_action(void *ctx, int n, const float *s, struct opc_rng *rng, float *a)
+{
+    opc_agent_act(ctx, n, s, true, rng, a);
+}
+
+static void is_over(void *ctx, int n, const float *s, const float *a, const float *next, bool *out)
+{
+    opc_env_terminal(ctx, n, s, a, next, out);
+}
+
+static void simulate(struct loop *l, int round)
+{
+    const struct opc_values *v = l->v;
+    const int h = opc_horizon(v, l->epoch - 1); /* which has a test of its own */
+    const int per_epoch = v->train.steps_per_epoch / or_epoch(l, v->train.simulate_every);
+    struct opc_err err;
+    struct opc_rollout_report report;
+    if (l->fits_ever == 0)
+        return;
+    assert_ok(opc_transition_refresh(&l->transition, NULL, &err), &err);
+    if (v->data.reset)
+        opc_imagined_clear(l->imagined);
+    if (v->data.forget == OPC_FORGET_STEPS)
+        opc_imagined_limit(l->imagined, (size_t)(v->opc.rollouts * h * per_epoch * v->data.retain));
+    opc_imagined_open_epoch(l->imagined, l->epoch);
+    const struct opc_rollout_plan plan = {
+        .transition = &l->transition,
+        .act = draw_action,
+        .act_ctx = l->agent,
+        .terminal = is_over,
+        .terminal_ctx = l->env,
+        .horizon = h,
+        .transitions = (size_t)opc_share(v->opc.transitions, v->train.rounds, round),
+        .rollouts = opc_share(v->opc.rollouts, v->train.rounds, round),
+        .start = v->opc.start == 0 ? OPC_START_UNIFORM : OPC_START_PAPER,
+        .reference_terminal = v->opc.reference_terminal == 1,
+        .elite_per_rollout = v->opc.elite == 1,
+        .seed = seed_of(l),
+        .epoch = (uint32_t)l->epoch,
+        .index = l->next_rollout,
+    };
+    assert_ok(opc_rollout_run(l->rollout, &plan, l->imagined, &report, &err), &err);
+    l->next_rollout = report.index;
+    l->rollouts += (int)report.rollouts;
+}
+
+/* What is due at step t. */
+static void dream(struct loop *l, int t)
+{
+    if (!l->model)
+        return;
+    if (t % or_epoch(l, l->v->train.fit_every) == 0)
+        fit(l);
+    if (t % or_epoch(l, l->v->train.simulate_every) == 0)
+        simulate(l, 0);
+}
+
+/* ---- the policy ------------------------------------------------------------------------------ */
+
+static void improve(struct loop *l)
+{
+    const struct opc_train_config *train = &l->v->train;
+    const int steps = opc_episodes_steps(l->past), rounds = l->model ? train->rounds : 1;
+    const int all = (int)round(train->updates_per_step * or_epoch(l, train->improve_every));
+    struct opc_err err;
+    if ((l->model && opc_imagined_transitions(l->imagined) == 0) || steps == 0 ||
+        steps < train->least_steps)
+        return;
+    for (int k = 0; k < rounds; k++) {
+        const int n = opc_share(all, rounds, k);
+        struct opc_agent_report r = {0};
+        if (k > 0)
+            simulate(l, k);
+        const struct opc_feed feed = {.draw = opc_batch_draw,
+                                      .ctx = &l->mix,
+                                      .seed = seed_of(l),
+                                      .epoch = (uint32_t)l->epoch,
+                                      .first = (uint32_t)l->updates};
+        assert_ok(opc_agent_improve(l->agent, &feed, n, &r, &err), &err);
+        l->updates += n;
+        l->q += n * r.q;
+        l->alpha += n * r.alpha;
+        l->entropy += n * r.entropy;
+    }
+}
+
+/* One episode behind the other, without exploration. */
+static void evaluate(struct loop *l)
+{
+    const int n = l->v->eval.episodes;
+    struct opc_err err;
+    double obs[MOST_OBS], action[MOST_ACT], sum[MOST_EPISODES] = {0}, length = 0;
+    struct opc_outcome out = {.obs = obs};
+    float s[MOST_OBS], a[MOST_ACT];
+    assert_true(n <= MOST_EPISODES);
+    for (int i = 0; i < n; i++) {
+        struct opc_rng rng =
+            opc_rng_stream(seed_of(l), OPC_USE_EVAL, (uint32_t)l->epoch, (uint32_t)i);
+        assert_ok(opc_env_reset(l->other, &rng, obs, &err), &err);
+        do {
+            to_float(l->other->obs, obs, s);
+            opc_agent_act(l->agent, 1, s, false, NULL, a);
+            opc_env_scale(l->other, a, action);
+            assert_ok(opc_env_step(l->other, action, &out, &err), &err);
+            sum[i] += out.reward;
+            length++;
+        } while (!out.terminated && !out.truncated);
+    }
+    l->eval[0] = 0;
+    l->eval[1] = l->eval[2] = sum[0];
+    for (int i = 0; i < n; i++) {
+        l->eval[0] += sum[i];
+        l->eval[1] = fmin(l->eval[1], sum[i]);
+        l->eval[2] = fmax(l->eval[2], sum[i]);
+    }
+    l->eval[0] /= n;
+    l->eval[3] = length / n;
+    l->best = l->epoch == 1 ? l->eval[0] : fmax(l->best, l->eval[0]);
+}
+
+static void play_epoch(struct loop *l)
+{
+    const struct opc_train_config *train = &l->v->train;
+    const int n = train->steps_per_epoch;
+    l->epoch++;
+    l->episodes = l->fits = l->rollouts = 0;
+    l->next_rollout = 0;
+    l->updates = 0;
+    l->returns = l->lengths = l->q = l->alpha = l->entropy = 0;
+    for (int t = 0; t < n; t++) {
+        if (train->fit_first)
+            dream(l, t);
+        act(l);
+        if (t + 1 == n && train->reset_each_epoch && opc_episodes_open(l->past))
+            end(l);
+        if (!train->fit_first)
+            dream(l, t + 1);
+        if ((t + 1) % or_epoch(l, train->improve_every) == 0)
+            improve(l);
+    }
+    evaluate(l);
+}
+
+/* ---- its parts ------------------------------------------------------------------------------- */
+
+static void make_model(struct loop *l, int room)
+{
+    static const char *const NAME[] = {[OPC_LEARNED] = "learned", [OPC_CORRECTED] = "corrected"};
+    const struct opc_values *v = l->v;
+    const int obs = l->env->obs, actions = l->env->act, h = opc_horizon_most(v);
+    struct opc_err err;
+    assert_ok(
+        opc_ensemble_create(&v->model, obs, actions, 1, seed_of(l), WHICH_MODEL, &l->model, &err),
+        &err);
+    assert_ok(
+        opc_transition_make(NAME[v->opc.transition], l->past, l->model, room, &l->transition, &err),
+        &err);
+    l->transition.correct_reward = v->opc.correct_reward;
+    l->transition.sample = v->opc.sample;
+    assert_ok(opc_rollout_create(obs, actions, h, 64, &l->rollout, &err), &err);
+    const struct opc_imagined_shape shape = {
+        .obs = obs,
+        .act = actions,
+        .longest = h,
+        .forget = v->data.forget == OPC_FORGET_STEPS ? OPC_FORGET_STEPS : OPC_FORGET_EPOCHS,
+        .retain = v->data.retain,
+        .transitions = 100000,
+    };
+    assert_ok(opc_imagined_create(&shape, &l->imagined, &err), &err);
+    l->sa = opc_alloc((size_t)(room * (obs + actions)), sizeof *l->sa);
+    l->y = opc_alloc((size_t)(room * (obs + 1)), sizeof *l->y);
+    assert_true(l->sa && l->y);
+}
+
+static void make(struct loop *l, const struct opc_values *v, double entropy)
+{
+    struct opc_err err;
+    const int room = 10000;
+    *l = (struct loop){.v = v};
+    assert_ok(opc_env_open(v->env.name, &l->env, &err), &err);
+    assert_ok(opc_env_open(v->env.name, &l->other, &err), &err);
+    assert_true(l->env->obs <= MOST_OBS && l->env->act <= MOST_ACT);
+    assert_ok(opc_episodes_create(l->env->obs, l->env->act, room, room, &l->past, &err), &err);
+    const struct opc_agent_args args = {.obs = l->env->obs,
+                                        .act = l->env->act,
+                                        .seed = seed_of(l),
+                                        .config = &v->sac,
+                                        .target_entropy = entropy};
+    assert_ok(opc_agent_create("sac", &args, &l->agent, &err), &err);
+    if (v->opc.transition != OPC_REPLAY)
+        make_model(l, room);
+    l->mix = (struct opc_mix){.imagined = l->imagined,
+                              .episodes = l->model && v->data.real_ratio == 0 ? NULL : l->past,
+                              .real_ratio = l->model ? v->data.real_ratio : 1};
+}
+
+static void destroy(struct loop *l)
+{
+    opc_agent_destroy(l->agent);
+    opc_imagined_destroy(l->imagined);
+    opc_rollout_destroy(l->rollout);
+    if (l->model)
+        opc_transition_free(&l->transition);
+    opc_predictor_destroy(l->model);
+    opc_episodes_destroy(l->past);
+    opc_env_close(l->env);
+    opc_env_close(l->other);
+    opc_free(l->sa);
+    opc_free(l->y);
+}
+
+/* ---- beside opc_train ------------------------------------------------------------------------ */
+
+/* The cell of metrics.csv in this row, from 1, and column; NaN where it is empty. */
+static double metric(const char *table, int row, const char *name)
+{
+    int column = 0;
+    const char *cell = table, *line = table;
+    while (strncmp(cell, name, strlen(name)) != 0 || !strchr(",\n", cell[strlen(name)])) {
+        cell = strchr(cell, ',');
+        assert_non_null(cell);
+        cell++;
+        column++;
+    }
+    for (; row > 0; row--) {
+        line = strchr(line, '\n');
+        assert_non_null(line);
+        line++;
+    }
+    for (; column > 0; column--)
+        line = strchr(line, ',') + 1;
+    return *line == ',' || *line == '\n' ? (double)NAN : strtod(line, NULL);
+}
+
+static void compare_row(const struct loop *l, const char *table, const char *what)
+{
+    const double n = (double)l->updates, ended = l->episodes;
+    const struct {
+        const char *name;
+        double want, room; /* room: relative, where sums are taken in another order */
+    } cells[] = {
+        {"eval_return", l->eval[0], 0},
+        {"eval_min", l->eval[1], 0},
+        {"eval_max", l->eval[2], 0},
+        {"eval_length", l->eval[3], 0},
+        {"env_steps", (double)l->epoch * l->v->train.steps_per_epoch, 0},
+        {"total_steps", (double)l->steps, 0},
+        {"recorded", opc_episodes_steps(l->past), 0},
+        {"imagined", l->model ? (double)opc_imagined_transitions(l->imagined) : 0, 0},
+        {"fits", l->fits, 0},
+        {"rollouts", l->rollouts, 0},
+        {"updates", n, 0},
+        {"episodes", ended, 0},
+        {"train_return", ended > 0 ? l->returns / ended : (double)NAN, 1e-12},
+        {"train_length", ended > 0 ? l->lengths / ended : (double)NAN, 1e-12},
+        {"q", l->q / n, 1e-9},
+        {"alpha", l->alpha / n, 1e-9},
+        {"entropy", l->entropy / n, 1e-9},
+    };
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        const double got = metric(table, l->epoch, cells[i].name), want = cells[i].want;
+        if (isnan(want) && isnan(got))
+            continue;
+        if (!(fabs(got - want) <= cells[i].room * fabs(want)))
+            fail_msg("%s: epoch %d: %s is %.17g, should be %.17g", what, l->epoch, cells[i].name,
+                     got, want);
+    }
+}
+
+static void compare_policies(const struct loop *l, const char *dir, const char *what)
+{
+    struct opc_agent *agent;
+    struct opc_err err;
+    float s[MOST_OBS], mine[MOST_ACT], its[MOST_ACT];
+    assert_ok(opc_policy_load(dir, &agent, &err), &err);
+    for (uint32_t i = 0; i < 20; i++) {
+        struct opc_rng rng = opc_rng_stream(1, OPC_USE_TEST, 0, i);
+        for (int k = 0; k < l->env->obs; k++)
+            s[k] = 2 * opc_rng_unit(&rng) - 1;
+        opc_agent_act(l->agent, 1, s, false, NULL, mine);
+        opc_agent_act(agent, 1, s, false, NULL, its);
+        if (memcmp(mine, its, (size_t)l->env->act * sizeof *mine) != 0)
+            fail_msg("%s: in state %u the policy does %a, should do %a", what, i, (double)its[0],
+                     (double)mine[0]);
+    }
+    opc_agent_destroy(agent);
+}
+
+static void compare_result(const struct loop *l, const char *dir)
+{
+    struct opc_json_value *j;
+    struct opc_err err;
+    char path[OPC_PATH];
+    double last, best;
+    assert_ok(opc_path_join(path, dir, "result.json", &err), &err);
+    assert_ok(opc_json_read(path, &j, &err), &err);
+    assert_true(opc_json_number(opc_json_find(j, "eval_return"), &last));
+    assert_true(opc_json_number(opc_json_find(j, "best_return"), &best));
+    assert_true(fabs(last - l->eval[0]) <= 1e-14 * fabs(last)); /* 15 digits */
+    assert_true(fabs(best - l->best) <= 1e-14 * fabs(best));
+    opc_json_free(j);
+}
+
+static const char *const SMALL[] = {
+    "train.seed=7",
+    "train.epochs=3",
+    "train.steps_per_epoch=20",
+    "train.random_steps=60",
+    "train.updates_per_step=2",
+    "opc.transitions=100",
+    "opc.horizon=4",
+    "model.members=3",
+    "model.elites=2",
+    "model.hidden=[8]",
+    "model.decay=1e-5",
+    "model.most_passes=3",
+    "sac.policy_hidden=[8]",
+    "sac.critic_hidden=[8]",
+    "sac.batch=20",
+    "eval.episodes=3",
+    "data.retain=2",
+    "env.name=cartpole",
+};
+
+/* `more` ends with NULL; entropy is the goal of the task. */
+static void both_agree(const char *dir, const char *const *more, double entropy)
+{
+    struct opc_config *config;
+    struct opc_err err;
+    struct loop l;
+    struct opc_text what = {0};
+    char path[OPC_PATH], *table;
+    assert_ok(opc_config_create(&config, &err), &err);
+    for (size_t i = 0; i < sizeof SMALL / sizeof *SMALL; i++)
+        assert_ok(opc_config_set(config, SMALL[i], &err), &err);
+    for (; *more; more++) {
+        assert_ok(opc_config_set(config, *more, &err), &err);
+        opc_text_addf(&what, "%s ", *more);
+    }
+    test_remove(dir);
+    const struct opc_train_plan plan = {.dir = dir, .threads = 2};
+    assert_ok(opc_train(config, &plan, &err), &err);
+    assert_ok(opc_path_join(path, dir, "metrics.csv", &err), &err);
+    assert_ok(opc_file_read(path, 1000000, &table, NULL, &err), &err);
+
+    make(&l, &config->set, entropy);
+    play_at_random(&l);
+    while (l.epoch < config->set.train.epochs) {
+        play_epoch(&l);
+        compare_row(&l, table, opc_text_get(&what));
+    }
+    compare_policies(&l, dir, opc_text_get(&what));
+    compare_result(&l, dir);
+    destroy(&l);
+    opc_free(table);
+    opc_text_free(&what);
+    opc_config_destroy(config);
+}
+
+enum { CARTPOLE, PENDULUM };
+
+static void the_loop_is_the_one_that_is_written_here(void **state)
+{
+    static const double ENTROPY[] = {-0.05, (double)NAN};
+    const struct {
+        const char *const *set;
+        int task;
+    } cases[] = {
+        {(const char *const[]){NULL}, CARTPOLE},
+        {(const char *const[]){"opc.transition=learned", NULL}, CARTPOLE},
+        {(const char *const[]){"opc.transition=learned", "opc.sample=false", NULL}, CARTPOLE},
+        {(const char *const[]){"opc.correct_reward=false", NULL}, CARTPOLE},
+        {(const char *const[]){"opc.start=paper", "opc.reference_terminal=terminal", NULL},
+         CARTPOLE},
+        {(const char *const[]){"opc.elite=rollout", "data.real_ratio=0.3", NULL}, CARTPOLE},
+        {(const char *const[]){"train.rounds=3", "data.retain=1", NULL}, CARTPOLE},
+        {(const char *const[]){"train.rounds=2", "data.reset=true", "opc.rollouts=31", NULL},
+         CARTPOLE},
+        /* more episodes than are played at once */
+        {(const char *const[]){"eval.episodes=67", "train.epochs=2", NULL}, CARTPOLE},
+        /* fits of one and the same past, because its episode has not ended */
+        {(const char *const[]){"env.name=pendulum", "train.fit_first=true", "train.fit_every=5",
+                               "train.simulate_every=5", "train.improve_every=1",
+                               "train.reset_each_epoch=false", "opc.rollouts=10", NULL},
+         PENDULUM},
+        /* two episodes end by time in the random phase */
+        {(const char *const[]){"env.name=pendulum", "train.random_steps=300", NULL}, PENDULUM},
+        {(const char *const[]){"env.name=pendulum", "opc.transition=replay",
+                               "train.improve_every=1", "train.reset_each_epoch=false",
+                               "train.steps_per_epoch=150", "train.least_steps=100", NULL},
+         PENDULUM},
+        {(const char *const[]){"train.fit_every=10", "train.simulate_every=5",
+                               "train.improve_every=1", "train.fit_first=true",
+                               "train.reset_each_epoch=false", "opc.transition=learned",
+                               "opc.rollouts=10", "opc.horizon=[0, 2, 1, 3]", "data.forget=steps",
+                               "data.real_ratio=0.05", NULL},
+         CARTPOLE},
+    };
+    char dir[OPC_PATH];
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        both_agree(dir, cases[i].set, ENTROPY[cases[i].task]);
+}
+
+int main(void)
+{
+    if (!getenv("TMPDIR") && access("/dev/shm", W_OK) == 0)
+        setenv("TMPDIR", "/dev/shm", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_loop_is_the_one_that_is_written_here, test_make_dir,
+                                        test_remove_dir),
+    };
+    return cmocka_run_group_tests_name("loop", tests, NULL, NULL);
+}
