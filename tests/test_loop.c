@@ -13,6 +13,7 @@
 #include "opc/train.h"
 #include "run/config.h"
 #include "run/json.h"
+#include "run/onpolicy.h"
 #include "test.h"
 
 enum { MOST_OBS = 8, MOST_ACT = 2, MOST_EPISODES = 70, WHICH_MODEL = 3, LEAST_TO_FIT = 16 };
@@ -41,6 +42,9 @@ struct loop {
     double returns, lengths, q, alpha, entropy;
     double eval[4]; /* mean, least, most, length */
     double best;    /* mean of all epochs */
+    int recorded;   /* episodes, before it */
+    struct opc_onpolicy errors;
+    double model_error;
 };
 
 static uint64_t seed_of(const struct loop *l)
@@ -182,13 +186,37 @@ static void simulate(struct loop *l, int round)
     l->rollouts += (int)report.rollouts;
 }
 
+static void measure(struct loop *l)
+{
+    struct opc_err err;
+    struct opc_many *worlds;
+    assert_ok(opc_many_open(l->v->env.name, 1, NULL, &worlds, &err), &err);
+    const struct opc_onpolicy_plan plan = {.past = l->past,
+                                           .newest = l->recorded,
+                                           .model = l->model,
+                                           .agent = l->agent,
+                                           .worlds = worlds,
+                                           .sample = l->v->opc.sample,
+                                           .elite_per_rollout = l->v->opc.elite == 1,
+                                           .seed = seed_of(l),
+                                           .epoch = (uint32_t)l->epoch};
+    assert_ok(opc_onpolicy_errors(&plan, &l->errors, &err), &err);
+    l->model_error =
+        l->v->opc.transition == OPC_LEARNED ? l->errors.learned[0] : l->errors.corrected[0];
+    opc_many_close(worlds);
+}
+
 /* What is due at step t. */
 static void dream(struct loop *l, int t)
 {
+    const int every = or_epoch(l, l->v->train.fit_every), n = l->v->train.steps_per_epoch;
     if (!l->model)
         return;
-    if (t % or_epoch(l, l->v->train.fit_every) == 0)
+    if (t % every == 0) {
         fit(l);
+        if (t + every >= n + !l->v->train.fit_first && l->fits > 0) /* the last of the epoch */
+            measure(l);
+    }
     if (t % or_epoch(l, l->v->train.simulate_every) == 0)
         simulate(l, 0);
 }
@@ -261,6 +289,9 @@ static void play_epoch(struct loop *l)
     const struct opc_train_config *train = &l->v->train;
     const int n = train->steps_per_epoch;
     l->epoch++;
+    l->recorded = opc_episodes_count(l->past);
+    for (int k = 0; k < OPC_ERRORS; k++)
+        l->errors.learned[k] = l->errors.corrected[k] = (double)NAN;
     l->episodes = l->fits = l->rollouts = 0;
     l->next_rollout = 0;
     l->updates = 0;
@@ -391,6 +422,10 @@ static void compare_row(const struct loop *l, const char *table, const char *wha
         {"episodes", ended, 0},
         {"train_return", ended > 0 ? l->returns / ended : (double)NAN, 1e-12},
         {"train_length", ended > 0 ? l->lengths / ended : (double)NAN, 1e-12},
+        {"learned_1", l->errors.learned[0], 0},
+        {"learned_10", l->errors.learned[2], 0},
+        {"corrected_1", l->errors.corrected[0], 0},
+        {"corrected_10", l->errors.corrected[2], 0},
         {"q", l->q / n, 1e-9},
         {"alpha", l->alpha / n, 1e-9},
         {"entropy", l->entropy / n, 1e-9},
@@ -436,6 +471,13 @@ static void compare_result(const struct loop *l, const char *dir)
     assert_true(opc_json_number(opc_json_find(j, "best_return"), &best));
     assert_true(fabs(last - l->eval[0]) <= 1e-14 * fabs(last)); /* 15 digits */
     assert_true(fabs(best - l->best) <= 1e-14 * fabs(best));
+    opc_json_free(j);
+    if (!l->model)
+        return;
+    assert_ok(opc_path_join(path, dir, "status.json", &err), &err);
+    assert_ok(opc_json_read(path, &j, &err), &err);
+    assert_true(opc_json_number(opc_json_find(j, "model_error"), &last));
+    assert_true(fabs(last - l->model_error) <= 1e-14 * fabs(last));
     opc_json_free(j);
 }
 

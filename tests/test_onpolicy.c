@@ -10,9 +10,9 @@
 
 /* linear1d with A = 0.9 and B = 0.5 moves to s' = 0.9 s + 0.5 u, where the action a in [-1, 1]
  * stands for u = REACH a. Models of it: wrong everywhere, right, right but for a constant, and
- * right but for a constant whose sign the elite decides. */
+ * right but for a constant whose sign the elite decides, or for noise. */
 static const char TASK[] = "linear1d?A=0.9&B=0.5";
-enum { WRONG, RIGHT, SHIFTED, TORN };
+enum { WRONG, RIGHT, SHIFTED, TORN, NOISY };
 
 struct model {
     struct opc_predictor base;
@@ -23,10 +23,13 @@ struct model {
 static void predict(const struct opc_predictor *p, int n, const float *s, const float *a,
                     const int *elite, struct opc_rng *rng, float *y, struct opc_pool *pool)
 {
-    (void)rng, (void)pool;
+    (void)pool;
     const struct model *m = (const struct model *)p;
     for (int i = 0; i < n; i++) {
-        const double off = m->kind == SHIFTED ? 0.25 : m->kind == TORN ? elite[i] - 0.5 : 0;
+        const double off = m->kind == SHIFTED        ? 0.25
+                           : m->kind == TORN         ? elite[i] - 0.5
+                           : m->kind == NOISY && rng ? (double)opc_rng_unit(&rng[i]) - 0.5
+                                                     : 0;
         float *to = y + i * (p->obs + 1);
         for (int k = 0; k < p->obs; k++) {
             const float sk = s[i * p->obs + k];
@@ -37,11 +40,12 @@ static void predict(const struct opc_predictor *p, int n, const float *s, const 
     }
 }
 
-/* A policy that always does the same, and one that never does. */
+/* A policy that always does the same, and one that never does. Neither is asked for its mode. */
 static void act_steadily(const struct opc_agent *agent, int n, const float *s, bool explore,
                          struct opc_rng *rng, float *a)
 {
-    (void)agent, (void)s, (void)explore, (void)rng;
+    (void)agent, (void)s, (void)rng;
+    assert_true(explore);
     for (int i = 0; i < n; i++)
         a[i] = 0.25f;
 }
@@ -49,14 +53,32 @@ static void act_steadily(const struct opc_agent *agent, int n, const float *s, b
 static void act_at_random(const struct opc_agent *agent, int n, const float *s, bool explore,
                           struct opc_rng *rng, float *a)
 {
-    (void)agent, (void)s, (void)explore;
+    (void)agent, (void)s;
+    assert_true(explore);
     for (int i = 0; i < n; i++)
         a[i] = 2 * opc_rng_unit(&rng[i]) - 1;
+}
+
+/* The same, and what the first row did can be looked at. */
+struct watched {
+    struct opc_agent base;
+    int n;
+    float *did; /* [64] */
+};
+
+static void act_watched(const struct opc_agent *agent, int n, const float *s, bool explore,
+                        struct opc_rng *rng, float *a)
+{
+    struct watched *w = (struct watched *)(void *)(uintptr_t)agent;
+    act_at_random(agent, n, s, explore, rng, a);
+    assert_true(w->n < 64);
+    w->did[w->n++] = a[0];
 }
 
 static const struct opc_predictor_type model_type = {.name = "model", .predict = predict};
 static const struct opc_agent_type steady_type = {.name = "steady", .act = act_steadily};
 static const struct opc_agent_type random_type = {.name = "random", .act = act_at_random};
+static const struct opc_agent_type watched_type = {.name = "watched", .act = act_watched};
 static const struct opc_agent steady = {.type = &steady_type, .obs = 1, .act = 1};
 static const struct opc_agent erratic = {.type = &random_type, .obs = 1, .act = 1};
 
@@ -85,30 +107,38 @@ static struct opc_episodes *record(const char *task, const struct opc_agent *age
     return past;
 }
 
-static struct opc_onpolicy errors_by(const char *task, int kind, bool elite_per_rollout,
-                                     const struct opc_agent *agent, const struct opc_episodes *past,
-                                     int newest, int worlds)
+struct ask {
+    int kind; /* of model */
+    bool no_sample, elite_per_rollout;
+    const struct opc_agent *agent;
+    int newest, worlds;
+    uint32_t epoch;
+};
+
+static struct opc_onpolicy errors_by(const char *task, const struct opc_episodes *past,
+                                     struct ask ask)
 {
     struct opc_many *many;
     struct opc_pool *pool;
     struct opc_onpolicy got;
     struct opc_err err;
     const int obs = opc_episodes_obs(past);
-    assert_ok(opc_pool_create(worlds, &pool, &err), &err);
-    assert_ok(opc_many_open(task, worlds, pool, &many, &err), &err);
+    assert_ok(opc_pool_create(ask.worlds, &pool, &err), &err);
+    assert_ok(opc_many_open(task, ask.worlds, pool, &many, &err), &err);
     const struct model model = {
         {.type = &model_type, .obs = obs, .act = 1, .members = 3, .elites = 2},
-        kind,
+        ask.kind,
         opc_many_env(many, 0)->high[0],
     };
     const struct opc_onpolicy_plan plan = {.past = past,
-                                           .newest = newest,
+                                           .newest = ask.newest,
                                            .model = &model.base,
-                                           .agent = agent,
+                                           .agent = ask.agent,
                                            .worlds = many,
-                                           .sample = true,
-                                           .elite_per_rollout = elite_per_rollout,
+                                           .sample = !ask.no_sample,
+                                           .elite_per_rollout = ask.elite_per_rollout,
                                            .seed = 1,
+                                           .epoch = ask.epoch,
                                            .pool = pool};
     assert_ok(opc_onpolicy_errors(&plan, &got, &err), &err);
     opc_many_close(many);
@@ -119,7 +149,8 @@ static struct opc_onpolicy errors_by(const char *task, int kind, bool elite_per_
 static struct opc_onpolicy errors(const char *task, int kind, const struct opc_agent *agent,
                                   const struct opc_episodes *past, int newest, int worlds)
 {
-    return errors_by(task, kind, false, agent, past, newest, worlds);
+    return errors_by(
+        task, past, (struct ask){.kind = kind, .agent = agent, .newest = newest, .worlds = worlds});
 }
 
 static void on_policy_the_corrected_model_has_no_error_however_wrong_it_is(void **state)
@@ -156,8 +187,10 @@ static void a_rollout_that_keeps_its_elite_is_measured_so(void **state)
 {
     (void)state;
     struct opc_episodes *past = record(TASK, &erratic, 1, 3, 40);
-    const struct opc_onpolicy step = errors_by(TASK, TORN, false, &erratic, past, 0, 2);
-    const struct opc_onpolicy kept = errors_by(TASK, TORN, true, &erratic, past, 0, 2);
+    struct ask ask = {.kind = TORN, .agent = &erratic, .worlds = 2};
+    const struct opc_onpolicy step = errors_by(TASK, past, ask);
+    ask.elite_per_rollout = true;
+    const struct opc_onpolicy kept = errors_by(TASK, past, ask);
     assert_true(kept.learned[0] == step.learned[0]);
     for (int k = 1; k < OPC_ERRORS; k++) {
         const double times = (1 - pow(0.9, OPC_ERROR_STEPS[k])) / 0.1;
@@ -165,6 +198,70 @@ static void a_rollout_that_keeps_its_elite_is_measured_so(void **state)
         assert_true(step.learned[k] < 0.9 * kept.learned[k]);
         assert_true(kept.corrected[k] < 1e-6 && step.corrected[k] < 1e-6);
     }
+    opc_episodes_destroy(past);
+}
+
+/* Few steps are all starts, and a policy that does what was recorded leads to what was recorded:
+ * then the error after one step can be added up by hand, over the newest episodes alone, in
+ * deviations of all the past. */
+static void errors_are_in_standard_deviations_of_the_past(void **state)
+{
+    (void)state;
+    enum { EPISODES = 4, STEPS = 8, NEWEST = 2, OBS = 3 };
+    struct opc_episodes *past = record("pendulum", &steady, 1, EPISODES, STEPS);
+    const struct opc_onpolicy got = errors("pendulum", WRONG, &steady, past, NEWEST, 2);
+    double sum[OBS] = {0}, squares[OBS] = {0}, all = 0;
+    for (int b = 0; b < EPISODES; b++)
+        for (int t = 0; t <= STEPS; t++)
+            for (int k = 0; k < OBS; k++) {
+                const double v = (double)(t < STEPS ? opc_episodes_at(past, b, t).state[k]
+                                                    : opc_episodes_at(past, b, t - 1).next[k]);
+                sum[k] += v / (EPISODES * (STEPS + 1));
+                squares[k] += v * v / (EPISODES * (STEPS + 1));
+            }
+    for (int b = NEWEST; b < EPISODES; b++)
+        for (int t = 0; t < STEPS; t++)
+            for (int k = 0; k < OBS; k++) {
+                const struct opc_step s = opc_episodes_at(past, b, t);
+                const float said = 3 * s.state[k] - 2 * s.action[0] + 1;
+                const double e = (double)said - (double)s.next[k];
+                all += e * e / (squares[k] - sum[k] * sum[k]);
+            }
+    const double want = sqrt(all / ((EPISODES - NEWEST) * STEPS * OBS));
+    assert_true(fabs(got.learned[0] - want) < 1e-5 * want);
+    opc_episodes_destroy(past);
+}
+
+/* opc.sample = false is measured as it is used. */
+static void without_samples_noise_is_no_error(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = record(TASK, &erratic, 1, 3, 40);
+    struct ask ask = {.kind = NOISY, .agent = &erratic, .worlds = 2};
+    const struct opc_onpolicy drawn = errors_by(TASK, past, ask);
+    ask.no_sample = true;
+    const struct opc_onpolicy mean = errors_by(TASK, past, ask);
+    for (int k = 0; k < OPC_ERRORS; k++) {
+        assert_true(drawn.learned[k] > 0.05 && drawn.corrected[k] < 1e-6);
+        assert_true(mean.learned[k] < 1e-6);
+    }
+    opc_episodes_destroy(past);
+}
+
+/* Whatever the model draws, and other actions in every epoch. */
+static void both_models_see_the_same_actions(void **state)
+{
+    (void)state;
+    float did[2][64];
+    struct opc_episodes *past = record(TASK, &erratic, 1, 1, 40);
+    for (int i = 0; i < 2; i++) {
+        struct watched w = {{.type = &watched_type, .obs = 1, .act = 1}, 0, did[i]};
+        errors_by(TASK, past,
+                  (struct ask){.kind = NOISY, .agent = &w.base, .worlds = 1, .epoch = (uint32_t)i});
+        assert_int_equal(w.n, 20); /* ten steps each */
+        assert_same_bits(did[i], did[i] + 10, 10 * sizeof(float));
+    }
+    assert_memory_not_equal(did[0], did[1], 10 * sizeof(float));
     opc_episodes_destroy(past);
 }
 
@@ -336,6 +433,9 @@ int main(void)
         cmocka_unit_test(on_policy_the_corrected_model_has_no_error_however_wrong_it_is),
         cmocka_unit_test(a_right_model_has_no_error_whatever_the_policy_does),
         cmocka_unit_test(a_rollout_that_keeps_its_elite_is_measured_so),
+        cmocka_unit_test(errors_are_in_standard_deviations_of_the_past),
+        cmocka_unit_test(without_samples_noise_is_no_error),
+        cmocka_unit_test(both_models_see_the_same_actions),
         cmocka_unit_test(worlds_and_threads_do_not_matter),
         cmocka_unit_test(the_environment_is_not_asked_for_more_than_a_few_thousand_steps),
         cmocka_unit_test(episodes_that_are_too_short_leave_a_gap),

@@ -267,6 +267,38 @@ static void a_second_call_goes_on_where_the_first_ended(void **state)
     opc_episodes_destroy(past);
 }
 
+/* Where it starts, and what it draws on the way. */
+static void seed_epoch_and_number_name_a_rollout(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = played(true, 0.1);
+    const struct toy_model model = toy_model(TOY_TRUTH, ELITES);
+    struct opc_transition tr = made("corrected", past, &model.base, NULL);
+    struct opc_rollout_report report;
+    struct opc_rollout_rows of[4];
+    struct opc_imagined *d[4];
+    for (int i = 0; i < 4; i++) {
+        const struct opc_rollout_plan plan = {.transition = &tr,
+                                              .act = act_at_random,
+                                              .horizon = H,
+                                              .rollouts = 1,
+                                              .seed = i == 1 ? 9 : 8,
+                                              .epoch = i == 2 ? 1 : 0,
+                                              .index = i == 3 ? 1 : 0};
+        uint64_t at = 0;
+        d[i] = run(&plan, 64, &report);
+        assert_true(opc_imagined_next(d[i], &at, &of[i]));
+        for (int k = 0; k < i; k++) {
+            assert_memory_not_equal(of[i].records, of[k].records, OBS * sizeof(float));
+            assert_memory_not_equal(of[i].records + OBS, of[k].records + OBS, ACT * sizeof(float));
+        }
+    }
+    for (int i = 0; i < 4; i++)
+        opc_imagined_destroy(d[i]);
+    opc_transition_free(&tr);
+    opc_episodes_destroy(past);
+}
+
 /* ---- where they start ------------------------------------------------------------------------ */
 
 static void assert_fits(const int *count, const double *share, int cells, int draws)
@@ -614,6 +646,7 @@ int main(void)
         cmocka_unit_test(threads_and_rows_at_a_time_change_no_bit),
         cmocka_unit_test(they_are_the_first_that_hold_n_transitions),
         cmocka_unit_test(a_second_call_goes_on_where_the_first_ended),
+        cmocka_unit_test(seed_epoch_and_number_name_a_rollout),
         cmocka_unit_test(any_recorded_step_is_an_equally_likely_start),
         cmocka_unit_test(the_papers_law_draws_the_episode_first),
         cmocka_unit_test(they_end_at_terminal_states_at_the_recordings_end_and_at_the_horizon),

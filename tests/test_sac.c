@@ -29,6 +29,7 @@ struct play {
     float *table;                     /* [steps][columns] */
     bool in_order;                    /* batches are rows 0, 1, ... and not drawn */
     int columns, draws;
+    uint32_t stream; /* first number of that of the last batch */
     struct opc_feed feed;
 };
 
@@ -46,7 +47,9 @@ static struct setup setup_of(int obs, int act)
 static void draw(void *ctx, int n, struct opc_rng *r, float *batch)
 {
     struct play *p = ctx;
+    struct opc_rng first = *r;
     int pick[MOST_BATCH];
+    p->stream = opc_rng_below(&first, UINT32_MAX);
     for (int i = 0; i < n; i++)
         pick[i] = p->in_order ? i : any_below(r, p->setup.steps);
     opc_kernels()->gather(n, p->columns, p->table, (size_t)p->columns, pick, batch,
@@ -732,6 +735,7 @@ static void seed_epoch_and_first_name_the_updates(void **state)
     (void)state;
     const struct setup s = setup_of(3, 2);
     float *copy[4];
+    uint32_t batch[4]; /* which the batch is drawn from, besides what the update draws itself */
     for (int i = 0; i < 4; i++) {
         struct play *p = play_open(&s);
         p->feed.seed += i == 1;
@@ -740,8 +744,11 @@ static void seed_epoch_and_first_name_the_updates(void **state)
         improve(p, 1);
         copy[i] = floats_of(p->policy->each, 0.0f);
         memcpy(copy[i], weights(p, "sac.policy"), p->policy->each * sizeof(float));
-        for (int j = 0; j < i; j++)
+        batch[i] = p->stream;
+        for (int j = 0; j < i; j++) {
             assert_memory_not_equal(copy[i], copy[j], p->policy->each * sizeof(float));
+            assert_int_not_equal(batch[i], batch[j]);
+        }
         play_close(p);
     }
     for (int i = 0; i < 4; i++)
