@@ -563,6 +563,11 @@ static void the_loop_is_the_one_that_is_written_here(void **state)
                                "train.simulate_every=5", "train.improve_every=1",
                                "train.reset_each_epoch=false", "opc.rollouts=10", NULL},
          PENDULUM},
+        /* a past that grows while the model stays */
+        {(const char *const[]){"train.fit_every=20", "train.simulate_every=5",
+                               "train.improve_every=5", "train.reset_each_epoch=false",
+                               "train.steps_per_epoch=60", "opc.rollouts=10", NULL},
+         CARTPOLE},
         /* two episodes end by time in the random phase */
         {(const char *const[]){"env.name=pendulum", "train.random_steps=300", NULL}, PENDULUM},
         {(const char *const[]){"env.name=pendulum", "opc.transition=replay",
