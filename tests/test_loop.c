@@ -563,6 +563,8 @@ static void the_loop_is_the_one_that_is_written_here(void **state)
                                "train.simulate_every=5", "train.improve_every=1",
                                "train.reset_each_epoch=false", "opc.rollouts=10", NULL},
          PENDULUM},
+        /* an epoch of too few steps for a model: nothing is imagined, and nothing learned */
+        {(const char *const[]){"train.random_steps=0", "train.steps_per_epoch=10", NULL}, CARTPOLE},
         /* a past that grows while the model stays */
         {(const char *const[]){"train.fit_every=20", "train.simulate_every=5",
                                "train.improve_every=5", "train.reset_each_epoch=false",
