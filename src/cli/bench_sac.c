@@ -3,40 +3,28 @@
  * targets. */
 #include "agent/sac.h"
 #include "cli/bench.h"
-#include "data/records.h"
-#include "num/kernel.h"
+#include "data/batch.h"
 #include "num/normal.h"
 #include "opc/mem.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { RECORDS = 1000000, MOST_BATCH = 65536 };
+enum { ROLLOUTS = 100000, STEPS = 10 };
 
-struct store {
-    int obs, act;
-    float *records; /* [RECORDS + 1][stride] */
-    int *pick;
+struct work {
+    struct opc_mix mix; /* a million imagined steps */
     struct opc_agent *agent;
     uint32_t update;
 };
 
-static void draw(void *ctx, int n, struct opc_rng *r, float *batch)
-{
-    const struct store *s = ctx;
-    const int columns = opc_step_columns(s->obs, s->act);
-    for (int i = 0; i < n; i++)
-        s->pick[i] = (int)opc_rng_below(r, RECORDS);
-    opc_kernels()->gather(n, columns, s->records, opc_record_stride(s->obs, s->act), s->pick, batch,
-                          (size_t)columns * OPC_PANEL);
-}
-
 static int run_update(void *ctx, struct opc_err *err)
 {
-    struct store *s = ctx;
-    const struct opc_feed feed = {.draw = draw, .ctx = s, .seed = 1, .first = s->update++};
+    struct work *w = ctx;
+    const struct opc_feed feed = {
+        .draw = opc_batch_draw, .ctx = &w->mix, .seed = 1, .first = w->update++};
     struct opc_agent_report report;
-    return opc_agent_improve(s->agent, &feed, 1, &report, err);
+    return opc_agent_improve(w->agent, &feed, 1, &report, err);
 }
 
 /* Weights of a network of two hidden layers: multiply-adds of one row forward. */
@@ -56,7 +44,7 @@ double opc_bench_sac_flops(int obs, int act, int h, int batch)
     return 2.0 * batch * (2 * policy + policy_back + 2 * (3 * critic + critic_back + to_action));
 }
 
-static int one_width(struct opc_bench *b, struct store *s, int h, struct opc_err *err)
+static int one_width(struct opc_bench *b, struct work *work, int h, struct opc_err *err)
 {
     struct opc_sac_config config;
     int code = opc_section_defaults(&opc_sac_section, &config, err);
@@ -70,7 +58,7 @@ static int one_width(struct opc_bench *b, struct store *s, int h, struct opc_err
                                         .config = &config,
                                         .target_entropy = (double)NAN,
                                         .pool = b->pool};
-    code = opc_agent_create("sac", &args, &s->agent, err);
+    code = opc_agent_create("sac", &args, &work->agent, err);
     if (!code) {
         char name[64];
         snprintf(name, sizeof name, "sac 2x%d", h);
@@ -79,38 +67,51 @@ static int one_width(struct opc_bench *b, struct store *s, int h, struct opc_err
                                          .batch = b->batch,
                                          .flops = opc_bench_sac_flops(b->obs, b->act, h, b->batch),
                                          .run = run_update,
-                                         .ctx = s};
+                                         .ctx = work};
         code = opc_bench_measure(b, &w, err);
     }
-    opc_agent_destroy(s->agent);
-    s->agent = NULL;
+    opc_agent_destroy(work->agent);
+    work->agent = NULL;
+    return code;
+}
+
+static int fill(struct opc_imagined *d, int obs, int act, struct opc_err *err)
+{
+    const size_t stride = opc_record_stride(obs, act);
+    float *records = opc_alloc((STEPS + 1) * stride, sizeof *records);
+    int code = records ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for a rollout");
+    struct opc_rng r = opc_rng_stream(1, OPC_USE_TEST, 0, 6);
+    opc_imagined_open_epoch(d, 1);
+    for (int i = 0; i < ROLLOUTS && !code; i++) {
+        opc_rng_normals(&r, (int)((STEPS + 1) * stride), records);
+        for (int t = 0; t <= STEPS; t++) {
+            float *record = records + (size_t)t * stride, *a = opc_record_action(record, obs);
+            for (int k = 0; k < act; k++)
+                a[k] = fmaxf(-1, fminf(1, a[k]));
+            *opc_record_mark(record, obs, act) = t < STEPS ? OPC_GOES_ON : OPC_END;
+        }
+        code = opc_imagined_append(d, STEPS, records, err);
+    }
+    opc_free(records);
     return code;
 }
 
 int opc_bench_sac(struct opc_bench *b, struct opc_err *err)
 {
-    const size_t stride = opc_record_stride(b->obs, b->act);
-    struct store s = {.obs = b->obs, .act = b->act};
-    s.records = opc_alloc((RECORDS + 1) * stride, sizeof *s.records);
-    s.pick = opc_alloc(MOST_BATCH, sizeof *s.pick);
-    int code = OPC_OK;
-    if (!s.records || !s.pick) {
-        code = opc_fail(err, OPC_ENOMEM, "no room for a store of a million steps");
-    } else {
-        struct opc_rng r = opc_rng_stream(1, OPC_USE_TEST, 0, 6);
-        for (size_t i = 0; i < RECORDS + 1; i++) {
-            opc_rng_normals(&r, (int)stride, s.records + i * stride);
-            for (size_t k = 0; k < (size_t)b->act; k++) {
-                float *a = &s.records[i * stride + (size_t)b->obs + k];
-                *a = *a > 1.0f ? 1.0f : *a < -1.0f ? -1.0f : *a;
-            }
-            s.records[i * stride + stride - 1] = OPC_GOES_ON;
-        }
-    }
     static const int usual[] = {64, 256};
+    const struct opc_imagined_shape shape = {.obs = b->obs,
+                                             .act = b->act,
+                                             .longest = STEPS,
+                                             .forget = OPC_FORGET_EPOCHS,
+                                             .retain = 1,
+                                             .transitions = ROLLOUTS * STEPS};
+    struct opc_imagined *store = NULL;
+    int code = opc_imagined_create(&shape, &store, err);
+    if (!code)
+        code = fill(store, b->obs, b->act, err);
+    struct work work = {.mix = {.imagined = store}};
     for (int i = 0; !code && i < (b->hidden ? 1 : 2); i++)
-        code = one_width(b, &s, b->hidden ? b->hidden : usual[i], err);
-    opc_free(s.records);
-    opc_free(s.pick);
+        code = one_width(b, &work, b->hidden ? b->hidden : usual[i], err);
+    opc_imagined_destroy(store);
     return code;
 }
