@@ -2,6 +2,7 @@
 #include "study/curves.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "opc/mem.h"
 #include "opc/train.h"
@@ -301,6 +302,12 @@ static int add_run(struct opc_curves *c, const char *dir, const struct opc_curve
         return no_room(err);
     const int code = read_settings(r, plan, err);
     return code ? code : read_table(r, plan, err);
+}
+
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 static int by_name(const void *a, const void *b)
@@ -615,8 +622,17 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
     c->panel = opc_alloc(MOST_RUNS, sizeof *c->panel);
     c->title = opc_alloc(MOST_RUNS, sizeof *c->title);
     int code = scratch && c->run && c->group && c->panel && c->title ? OPC_OK : no_room(err);
-    for (int i = 0; i < n && !code; i++)
-        code = opc_is_run(dir[i]) ? add_run(c, dir[i], plan, err) : add_inner(c, dir[i], plan, err);
+    int files = 0; /* the logs of a sweep lie beside its runs, and a shell's star names them, too */
+    for (int i = 0; i < n && !code; i++) {
+        if (opc_is_run(dir[i]))
+            code = add_run(c, dir[i], plan, err);
+        else if (n > 1 && is_file(dir[i]))
+            files++;
+        else
+            code = add_inner(c, dir[i], plan, err);
+    }
+    if (!code && files)
+        opc_log(OPC_WARN, "%d of the names are files, not directories, and are left out", files);
     if (!code && c->runs == 0)
         code = opc_fail(err, OPC_EUSER, "there are no runs to draw");
     if (!code) {

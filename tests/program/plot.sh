@@ -38,6 +38,11 @@ expect 0 '^cartpole  *OPC  *1 ' "$OPC" plot half --of train_return --over total_
 
 # However often it is named, a run is one.
 expect 0 '^cartpole  *OPC  *1 ' "$OPC" plot half ./half "$work/half/"
+# The logs of a sweep lie beside its runs, and 'sweep/*' names them, too.
+touch half.log
+expect 0 '^opc: warning: 1 of the names are files
+^cartpole  *OPC  *1 ' "$OPC" plot half half.log
+expect 2 'half.log is neither a run nor a directory of runs' "$OPC" plot half.log
 # One that has got nowhere is told and does not count; if there is no other, that is an error.
 cp -r half none
 sed -i 1q none/metrics.csv
