@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "opc/config.h"
 #include "opc/mem.h"
+#include "study/table.h"
 #include "test.h"
 
 /* DIR/name with n evaluations, the k-th after 100 (k + 1) steps; settings are assignments, NULL at
@@ -37,6 +38,23 @@ static inline void test_make_run(const char *dir, const char *name, const char *
     snprintf(path, sizeof path, "%s/metrics.csv", run);
     assert_ok(opc_file_write(path, opc_text_get(&metrics), metrics.used, &err), &err);
     opc_text_free(&metrics);
+}
+
+/* The cell of DIR/metrics.csv in a row, from 1, and column; NaN where it is empty. Row 0 is the
+ * last. */
+static inline double test_metric(const char *dir, int row, const char *column)
+{
+    char path[OPC_PATH];
+    struct opc_table *t;
+    struct opc_err err;
+    assert_ok(opc_path_join(path, dir, "metrics.csv", &err), &err);
+    assert_ok(opc_table_read(path, &t, &err), &err);
+    const int k = opc_table_find(t, column), rows = opc_table_rows(t);
+    assert_true(k >= 0 && rows > 0 && row <= rows);
+    const char *cell = opc_table_cell(t, (row ? row : rows) - 1, k);
+    const double value = *cell ? strtod(cell, NULL) : (double)NAN;
+    opc_table_free(t);
+    return value;
 }
 
 #endif

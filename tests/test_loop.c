@@ -14,7 +14,7 @@
 #include "run/config.h"
 #include "run/json.h"
 #include "run/onpolicy.h"
-#include "test.h"
+#include "runs.h"
 
 enum { MOST_OBS = 8, MOST_ACT = 2, MOST_EPISODES = 70, WHICH_MODEL = 3, LEAST_TO_FIT = 16 };
 
@@ -380,28 +380,7 @@ static void destroy(struct loop *l)
 
 /* ---- beside opc_train ------------------------------------------------------------------------ */
 
-/* The cell of metrics.csv in this row, from 1, and column; NaN where it is empty. */
-static double metric(const char *table, int row, const char *name)
-{
-    int column = 0;
-    const char *cell = table, *line = table;
-    while (strncmp(cell, name, strlen(name)) != 0 || !strchr(",\n", cell[strlen(name)])) {
-        cell = strchr(cell, ',');
-        assert_non_null(cell);
-        cell++;
-        column++;
-    }
-    for (; row > 0; row--) {
-        line = strchr(line, '\n');
-        assert_non_null(line);
-        line++;
-    }
-    for (; column > 0; column--)
-        line = strchr(line, ',') + 1;
-    return *line == ',' || *line == '\n' ? (double)NAN : strtod(line, NULL);
-}
-
-static void compare_row(const struct loop *l, const char *table, const char *what)
+static void compare_row(const struct loop *l, const char *dir, const char *what)
 {
     const double n = (double)l->updates, ended = l->episodes;
     const struct {
@@ -431,7 +410,7 @@ static void compare_row(const struct loop *l, const char *table, const char *wha
         {"entropy", l->entropy / n, 1e-9},
     };
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
-        const double got = metric(table, l->epoch, cells[i].name), want = cells[i].want;
+        const double got = test_metric(dir, l->epoch, cells[i].name), want = cells[i].want;
         if (isnan(want) && isnan(got))
             continue;
         if (!(fabs(got - want) <= cells[i].room * fabs(want)))
@@ -509,7 +488,6 @@ static void both_agree(const char *dir, const char *const *more, double entropy)
     struct opc_err err;
     struct loop l;
     struct opc_text what = {0};
-    char path[OPC_PATH], *table;
     assert_ok(opc_config_create(&config, &err), &err);
     for (size_t i = 0; i < sizeof SMALL / sizeof *SMALL; i++)
         assert_ok(opc_config_set(config, SMALL[i], &err), &err);
@@ -520,19 +498,16 @@ static void both_agree(const char *dir, const char *const *more, double entropy)
     test_remove(dir);
     const struct opc_train_plan plan = {.dir = dir, .threads = 2};
     assert_ok(opc_train(config, &plan, &err), &err);
-    assert_ok(opc_path_join(path, dir, "metrics.csv", &err), &err);
-    assert_ok(opc_file_read(path, 1000000, &table, NULL, &err), &err);
 
     make(&l, &config->set, entropy);
     play_at_random(&l);
     while (l.epoch < config->set.train.epochs) {
         play_epoch(&l);
-        compare_row(&l, table, opc_text_get(&what));
+        compare_row(&l, dir, opc_text_get(&what));
     }
     compare_policies(&l, dir, opc_text_get(&what));
     compare_result(&l, dir);
     destroy(&l);
-    opc_free(table);
     opc_text_free(&what);
     opc_config_destroy(config);
 }

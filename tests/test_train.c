@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "opc/mem.h"
 #include "opc/train.h"
-#include "test.h"
+#include "runs.h"
 
 static const char *const TINY[] = {
     "train.epochs=2",        "train.steps_per_epoch=20",
@@ -59,36 +59,9 @@ static void a_run_without_a_directory_trains_and_tells(void **state)
     opc_config_destroy(config);
 }
 
-/* Reads a column of line `row` of metrics.csv, 1 being the first below the header, 0 the last. */
-static double metric_of(const char *dir, const char *name, int row)
-{
-    char path[OPC_PATH], *text;
-    struct opc_err err;
-    snprintf(path, sizeof path, "%s/metrics.csv", dir);
-    assert_ok(opc_file_read(path, 1000000, &text, NULL, &err), &err);
-    int column = 0;
-    char *last = text, *cell = text;
-    int rows = 0;
-    for (char *c = text; *c && (row == 0 || rows < row); c++)
-        if (*c == '\n' && c[1])
-            last = c + 1, rows++;
-    assert_true(rows > 0 && rows >= row);
-    while (strncmp(cell, name, strlen(name)) != 0 || !strchr(",\n", cell[strlen(name)])) {
-        cell = strchr(cell, ',');
-        assert_non_null(cell);
-        cell++;
-        column++;
-    }
-    for (; column > 0; column--)
-        last = strchr(last, ',') + 1;
-    const double value = *last == ',' || *last == '\n' ? (double)NAN : strtod(last, NULL);
-    opc_free(text);
-    return value;
-}
-
 static double metric(const char *dir, const char *name)
 {
-    return metric_of(dir, name, 0);
+    return test_metric(dir, 0, name);
 }
 
 static void train_in(const char *dir, const char *const set[])
@@ -229,10 +202,10 @@ static void an_evaluation_need_not_come_every_epoch(void **state)
     char dir[OPC_PATH];
     snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
     train_in(dir, (const char *const[]){"eval.every=3", "train.epochs=4", NULL});
-    assert_true(isnan(metric_of(dir, "eval_return", 1)));
-    assert_true(isnan(metric_of(dir, "eval_return", 2)));
-    assert_true(metric_of(dir, "eval_return", 3) >= 1);
-    assert_true(metric_of(dir, "eval_return", 4) >= 1); /* the last is always evaluated */
+    assert_true(isnan(test_metric(dir, 1, "eval_return")));
+    assert_true(isnan(test_metric(dir, 2, "eval_return")));
+    assert_true(test_metric(dir, 3, "eval_return") >= 1);
+    assert_true(test_metric(dir, 4, "eval_return") >= 1); /* the last is always evaluated */
 }
 
 /* ---- the policy afterwards ------------------------------------------------------------------- */

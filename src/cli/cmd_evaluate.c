@@ -38,9 +38,8 @@ static int run(int argc, char **argv, struct opc_err *err)
     code = opc_evaluate_run(dir, given.episodes, (uint64_t)given.seed, given.explore, given.threads,
                             &e, returns, err);
     if (!code && given.json)
-        printf("{\"epoch\": %d, \"episodes\": %d, \"mean\": %.10g, \"deviation\": %.10g, \"min\": "
-               "%.10g, "
-               "\"max\": %.10g, \"length\": %.10g}\n",
+        printf("{\"epoch\": %d, \"episodes\": %d, \"mean\": %.10g, \"deviation\": %.10g, "
+               "\"min\": %.10g, \"max\": %.10g, \"length\": %.10g}\n",
                e.epoch, e.episodes, e.mean, e.deviation, e.least, e.most, e.length);
     else if (!code) {
         for (int i = 0; i < given.episodes && given.episodes <= 20; i++)
