@@ -2,10 +2,9 @@
 #include "data/batch.h"
 
 #include "data/episodes_in.h"
-#include "num/kernel.h"
 #include "test.h"
 
-enum { OBS = 5, ACT = 3, STRIDE = 10, COLUMNS = 15, LONGEST = 7, MOST = 1024 };
+enum { OBS = 5, ACT = 3, STRIDE = 10, LONGEST = 7, MOST = 1024 };
 
 /* Step number n of a side: s = side + n, n + 0.25, ...; the mark and s' follow from it. */
 static float entry(int side, int n, int k)
@@ -61,16 +60,15 @@ static struct opc_episodes *memories(const int *length, int episodes)
     return e;
 }
 
-/* Row i of a batch as a step: its number, with everything about it checked. */
-static int number(const float *batch, int i, int side)
+/* A step's number, with everything about it checked. */
+static int number(const float *x, int side)
 {
-    const float *x = batch + (i / OPC_PANEL) * COLUMNS * OPC_PANEL + i % OPC_PANEL;
     const int n = (int)x[0] - 100000 * side;
     for (int k = 0; k < OBS + ACT + 1; k++)
-        assert_true(x[k * OPC_PANEL] == entry(side, n, k));
-    assert_true(x[(STRIDE - 1) * OPC_PANEL] == (float)(n % 2));
+        assert_true(x[k] == entry(side, n, k));
+    assert_true(x[STRIDE - 1] == (float)(n % 2));
     for (int k = 0; k < OBS; k++)
-        assert_true(x[(STRIDE + k) * OPC_PANEL] == entry(side, n + 1, k));
+        assert_true(x[STRIDE + k] == entry(side, n + 1, k));
     return n;
 }
 
@@ -102,13 +100,13 @@ static void every_step_is_equally_likely(void **state)
 {
     (void)state;
     struct opc_mix mix = {dreams(LENGTH, PATHS), memories(LENGTH, PATHS), 0.5};
-    static float batch[MOST * COLUMNS];
+    const float *step[MOST];
     int count[2][100] = {{0}};
     for (uint32_t k = 0; k < 100; k++) {
         struct opc_rng rng = opc_rng_stream(1, OPC_USE_BATCH, 0, k);
-        opc_batch_draw(&mix, MOST, &rng, batch);
+        opc_batch_draw(&mix, MOST, &rng, step);
         for (int i = 0; i < MOST; i++)
-            count[i >= MOST / 2][number(batch, i, i >= MOST / 2)]++;
+            count[i >= MOST / 2][number(step[i], i >= MOST / 2)]++;
     }
     for (int side = 0; side < 2; side++) {
         int cell[100], cells = 0;
@@ -131,17 +129,15 @@ static void the_recorded_share_comes_first(void **state)
     struct opc_mix mix = {dreams(LENGTH, PATHS), memories(LENGTH, PATHS), 0};
     static const double RATIO[] = {0, 0.05, 0.5, 0.99, 1};
     static const int N[] = {1, 15, 16, 17, 100, 255, 256, 300, MOST};
-    static float batch[MOST * COLUMNS];
+    const float *step[MOST];
     for (int r = 0; r < 5; r++)
         for (int j = 0; j < 9; j++) {
             struct opc_rng rng = opc_rng_stream(2, OPC_USE_BATCH, (uint32_t)r, (uint32_t)j);
             mix.real_ratio = RATIO[r];
-            opc_batch_draw(&mix, N[j], &rng, batch);
+            opc_batch_draw(&mix, N[j], &rng, step);
             const int real = (int)floor(N[j] * RATIO[r]);
             for (int i = 0; i < N[j]; i++)
-                number(batch, i, i >= real);
-            for (int i = 0; i < opc_panels(N[j]) * COLUMNS * OPC_PANEL; i++)
-                assert_true(isfinite(batch[i])); /* the padding, too */
+                number(step[i], i >= real);
         }
     assert_int_equal((int)floor(256 * 0.05), 12);
     opc_imagined_destroy((struct opc_imagined *)mix.imagined);
@@ -155,13 +151,13 @@ static void an_empty_side_leaves_all_to_the_other(void **state)
     struct opc_episodes *past = memories(LENGTH, PATHS), *none = memories(LENGTH, 0);
     const struct opc_mix mixes[] = {
         {full, NULL, 0.5}, {full, none, 1}, {NULL, past, 0}, {empty, past, 0.1}};
-    static float batch[MOST * COLUMNS];
+    const float *step[MOST];
     for (int m = 0; m < 4; m++) {
         struct opc_mix mix = mixes[m];
         struct opc_rng rng = opc_rng_stream(3, OPC_USE_BATCH, 0, 0);
-        opc_batch_draw(&mix, 100, &rng, batch);
+        opc_batch_draw(&mix, 100, &rng, step);
         for (int i = 0; i < 100; i++)
-            number(batch, i, m < 2);
+            number(step[i], m < 2);
     }
     opc_imagined_destroy(full);
     opc_imagined_destroy(empty);
@@ -182,16 +178,18 @@ static void the_stream_alone_decides(void **state)
     for (uint64_t at = 0; opc_imagined_next(d, &at, &rows);)
         assert_ok(opc_imagined_append(moved, rows.steps, rows.records, &err), &err);
     struct opc_mix mix[] = {{d, NULL, 0}, {d, NULL, 0}, {moved, NULL, 0}};
-    static float batch[4][256 * COLUMNS];
+    const float *step[4][256];
     for (int m = 0; m < 3; m++) {
         struct opc_rng rng = opc_rng_stream(4, OPC_USE_BATCH, 5, 6);
-        opc_batch_draw(&mix[m], 256, &rng, batch[m]);
+        opc_batch_draw(&mix[m], 256, &rng, step[m]);
     }
     struct opc_rng rng = opc_rng_stream(4, OPC_USE_BATCH, 5, 7);
-    opc_batch_draw(&mix[0], 256, &rng, batch[3]);
-    assert_same_bits(batch[0], batch[1], sizeof *batch);
-    assert_same_bits(batch[0], batch[2], sizeof *batch);
-    assert_true(memcmp(batch[0], batch[3], sizeof *batch) != 0);
+    opc_batch_draw(&mix[0], 256, &rng, step[3]);
+    for (int i = 0; i < 256; i++) {
+        assert_ptr_equal(step[0][i], step[1][i]);
+        assert_int_equal(number(step[0][i], 1), number(step[2][i], 1));
+    }
+    assert_memory_not_equal(step[0], step[3], sizeof *step);
     opc_imagined_destroy(d);
     opc_imagined_destroy(moved);
 }

@@ -308,7 +308,9 @@ static void weights_are_right(const struct layer *l, struct opc_rng *r)
     const struct opc_kernels *k = opc_kernels();
     const int panels = l->panels;
     float *xt = floats_of(opc_turned(panels, l->in), NAN);
-    k->turn(panels, l->in, l->x, l->xs, xt);
+    const int cut = any_below(r, panels + 1); /* in two parts, the last first */
+    k->turn(cut, panels, panels, l->in, l->x, l->xs, xt);
+    k->turn(0, cut, panels, l->in, l->x, l->xs, xt);
     for (int i = 0; i < panels * P; i++)
         for (int j = 0; j < l->in; j++) {
             const size_t group = (size_t)(j / P) * (size_t)(panels * P * P);
@@ -365,7 +367,7 @@ static void weight_gradient_in_slices_is_the_whole(void **state)
     const size_t size = (size_t)(l.out * l.ld);
     float *xt = floats_of(opc_turned(l.panels, l.in), 0.0f);
     float *whole = floats_of(size, 0.0f), *sliced = floats_of(size, 0.0f);
-    k->turn(l.panels, l.in, l.x, l.xs, xt);
+    k->turn(0, l.panels, l.panels, l.in, l.x, l.xs, xt);
     k->back_weight(l.rows, l.panels, l.in, 0, l.out, xt, l.dy, l.ys, whole, l.ld);
     for (int step = 1; step <= l.out; step++) {
         memset(sliced, 0, size * sizeof *sliced);
@@ -467,6 +469,13 @@ static void rows_come_back_from_panels_as_they_went_in(void **state)
                 float *x = floats_of((size_t)panels * xs, 1234.5f);
                 k->gather(rows, dim, table, stride, indexed ? index : NULL, x, xs);
                 assert_gaps_untouched(x, panels, dim, xs);
+                const float *each[256];
+                for (int i = 0; i < rows; i++)
+                    each[i] = table + (size_t)index[i] * stride;
+                float *y = floats_of((size_t)panels * xs, 1234.5f);
+                k->collect(rows, dim, each, y, xs);
+                assert_same_bits(x, y, (size_t)panels * xs * sizeof *x);
+                free(y);
                 for (int i = 0; i < panels * P; i++) {
                     const int row = index[i < rows ? i : i / P * P];
                     for (int j = 0; j < dim; j++)

@@ -460,10 +460,14 @@ static void bits_do_not_depend_on_how_the_work_was_sliced(void **state)
                                             from + step < s.width[0] ? step : s.width[0] - from, t,
                                             dx + from * P, b.dxs);
                 }
-                for (int l = s.layers - 1; l >= 0; l--)
+                for (int l = s.layers - 1; l >= 0; l--) {
+                    for (int p = 0; p < b.panels; p += step)
+                        opc_mlp_turn_part(b.net, l, p, p + step < b.panels ? p + step : b.panels,
+                                          b.panels, t, turned);
                     for (int o = s.width[l + 1]; o > 0; o -= step) /* the last outputs first */
                         opc_mlp_gradient_part(b.net, l, o > step ? o - step : 0, o, b.rows, t,
                                               turned, b.grad + (size_t)m * b.net->each);
+                }
             }
             assert_result(&b, &whole);
         }

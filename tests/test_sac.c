@@ -9,7 +9,7 @@
 #include "num/normal.h"
 #include "test_net.h"
 
-enum { P = OPC_PANEL, MOST_BATCH = 512 };
+enum { P = OPC_PANEL };
 
 /* ---- an agent and the steps it learns from -------------------------------------------------- */
 
@@ -44,16 +44,13 @@ static struct setup setup_of(int obs, int act)
     return s;
 }
 
-static void draw(void *ctx, int n, struct opc_rng *r, float *batch)
+static void draw(void *ctx, int n, struct opc_rng *r, const float **step)
 {
     struct play *p = ctx;
     struct opc_rng first = *r;
-    int pick[MOST_BATCH];
     p->stream = opc_rng_below(&first, UINT32_MAX);
     for (int i = 0; i < n; i++)
-        pick[i] = p->in_order ? i : any_below(r, p->setup.steps);
-    opc_kernels()->gather(n, p->columns, p->table, (size_t)p->columns, pick, batch,
-                          (size_t)p->columns * P);
+        step[i] = p->table + (p->in_order ? i : any_below(r, p->setup.steps)) * p->columns;
     p->draws++;
 }
 
@@ -97,7 +94,6 @@ static struct play *play_open(const struct setup *s)
     struct play *p = calloc(1, sizeof *p);
     struct opc_err err = {0};
     assert_non_null(p);
-    assert_true(s->config.batch <= MOST_BATCH);
     p->setup = *s;
     p->pool = pool_of(s->threads);
     assert_ok(create_agent(s, p->pool, &p->agent, &err), &err);

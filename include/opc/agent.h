@@ -19,10 +19,10 @@ extern "C" {
 struct opc_pool;
 struct opc_agent;
 
-/* Draws a batch of n steps in panels of 16, batch[ceil(n / 16)][2 obs + act + 2][16]: step i is
- * number i % 16 of panel i / 16, and its columns are s, a (in [-1, 1]), r, 1 if the task ended in
- * s' and else 0, s'. The stream names the gradient step. */
-typedef void opc_draw_fn(void *ctx, int n, struct opc_rng *, float *batch);
+/* Draws a batch of n steps. Each is 2 obs + act + 2 floats, s, a (in [-1, 1]), r, 1 if the task
+ * ended in s' and else 0, s', which stay as they are until the next draw: steps are not copied, the
+ * agent reads them where they lie, with all its threads. The stream names the gradient step. */
+typedef void opc_draw_fn(void *ctx, int n, struct opc_rng *, const float **step);
 
 struct opc_feed {
     opc_draw_fn *draw;

@@ -27,10 +27,20 @@ const struct opc_section opc_sac_section =
     OPC_SECTION("sac", "soft actor-critic, the agent that improves the policy", OPC_SAC_FIELDS);
 #undef SELF
 
-enum { P = OPC_PANEL, WHICH_POLICY = 1, WHICH_CRITICS = 2 };
+enum { P = OPC_PANEL, WHICH_POLICY = 1, WHICH_CRITICS = 2, LEARNERS = 3 };
 
 struct sums { /* of one panel */
     double q, target, critic_loss, actor_loss, logp;
+};
+
+/* A network that learns: its parameters and what moves them. */
+struct learner {
+    struct opc_mlp *net, *target; /* target NULL: none follows */
+    int member;
+    struct opc_tape *tape;
+    struct opc_adam *adam;
+    float *grad;                   /* laid out as the parameters */
+    float *turned[OPC_MLP_LAYERS]; /* the layers' inputs, for the gradients of their weights */
 };
 
 struct sac {
@@ -47,7 +57,8 @@ struct sac {
     long updates;
 
     /* one batch */
-    float *batch;                     /* [panels][columns][16] s, a, r, mark, s' */
+    const float **step;               /* [batch] as drawn: s, a, r, mark, s' */
+    float *batch;                     /* [panels][columns][16] the same in panels */
     float *noise;                     /* [2][panels][act][16] for a', then for a~ */
     float *joint;                     /* [panels][obs + act][16] s, a~ */
     float *spread;                    /* [panels][act][16] deviations of a~ */
@@ -57,7 +68,8 @@ struct sac {
     struct opc_tape *judge[2];        /* Q_i at (s, a~) */
     struct sums *sums;                /* [panels] */
     float *policy_grad, *critic_grad; /* laid out as the parameters */
-    float **turned;                   /* [threads] scratch of the weight gradients */
+    float *turned;                    /* of all learners */
+    struct learner learner[LEARNERS]; /* both critics and the policy */
     struct opc_arena *scratch;        /* [threads] */
     float alpha;                      /* of this update */
     struct opc_rng stream;            /* of its noise */
@@ -180,6 +192,14 @@ static void act_better(struct sac *c, int p0, int p1, struct opc_arena *scratch)
     opc_arena_rewind(scratch, mark);
 }
 
+/* The steps of these panels, from wherever they lie. */
+static void bring(struct sac *c, int p0, int p1)
+{
+    const int first = p0 * P, end = p1 * P < c->config.batch ? p1 * P : c->config.batch;
+    opc_kernels()->collect(end - first, c->columns, c->step + first,
+                           panel(c->batch, p0, c->columns), (size_t)c->columns * P);
+}
+
 /* The noise of a' and a~ is one run of the update's stream; these panels' share of it. */
 static void draw_noise(struct sac *c, int p0, int p1)
 {
@@ -189,6 +209,17 @@ static void draw_noise(struct sac *c, int p0, int p1)
         struct opc_rng r = c->stream;
         r.block += (uint64_t)at / 4;
         opc_rng_normals(&r, (p1 - p0) * each, c->noise + at);
+    }
+}
+
+/* The inputs of all layers, as their gradients want them. All networks look at one batch: the
+ * policy's s are the first columns of the critics' (s, a). */
+static void turn(struct sac *c, int p0, int p1)
+{
+    for (int i = 0; i < LEARNERS; i++) {
+        const struct learner *n = &c->learner[i];
+        for (int l = i == 0 ? 0 : 1; l < n->net->shape.layers; l++)
+            opc_mlp_turn_part(n->net, l, p0, p1, c->panels, n->tape, n->turned[l]);
     }
 }
 
@@ -203,54 +234,50 @@ static void rows_part(void *ctx, int first, int end, int worker)
             continue;
         const size_t mark = scratch->used;
         float *y = opc_floats(scratch, (size_t)(p1 - p0), P);
+        bring(c, p0, p1);
         draw_noise(c, p0, p1);
         targets_of(c, p0, p1, y, scratch);
         criticise(c, p0, p1, y);
         act_better(c, p0, p1, scratch);
+        turn(c, p0, p1);
         opc_arena_rewind(scratch, mark);
     }
 }
 
 /* ---- sums over rows -------------------------------------------------------------------------- */
 
-static void learn(const struct sac *c, const struct opc_mlp *net, int member, int l, int part,
-                  const struct opc_tape *tape, float *turned, float *grad, struct opc_adam *adam,
-                  struct opc_mlp *target)
+static void learn(const struct sac *c, const struct learner *n, int l, int part, bool follows)
 {
-    const struct opc_layer *layer = &net->layer[l];
+    const struct opc_layer *layer = &n->net->layer[l];
     const int o0 = opc_cut(layer->out, c->threads, part),
               o1 = opc_cut(layer->out, c->threads, part + 1);
     if (o0 == o1)
         return;
-    const size_t base = (size_t)member * net->each, ld = (size_t)layer->ld;
+    const size_t base = (size_t)n->member * n->net->each, ld = (size_t)layer->ld;
     const struct {
         size_t first, count;
     } range[2] = {{layer->weight + (size_t)o0 * ld, (size_t)(o1 - o0) * ld},
                   {layer->bias + (size_t)o0, (size_t)(o1 - o0)}};
-    opc_mlp_gradient_part(net, l, o0, o1, c->config.batch, tape, turned, grad + base);
+    opc_mlp_gradient_part(n->net, l, o0, o1, c->config.batch, n->tape, n->turned[l],
+                          n->grad + base);
     for (int i = 0; i < 2; i++) {
         const size_t at = base + range[i].first;
-        opc_adam_range(adam, at, range[i].count, 0.0, grad + at, net->param + at);
-        if (target)
-            opc_kernels()->follow(range[i].count, (float)c->config.tau, net->param + at,
-                                  target->param + at);
+        opc_adam_range(n->adam, at, range[i].count, 0.0, n->grad + at, n->net->param + at);
+        if (follows && n->target)
+            opc_kernels()->follow(range[i].count, (float)c->config.tau, n->net->param + at,
+                                  n->target->param + at);
     }
 }
 
 static void sums_part(void *ctx, int first, int end, int worker)
 {
-    struct sac *c = ctx;
-    struct opc_mlp *follows = (c->updates + 1) % c->config.target_interval == 0 ? c->targets : NULL;
-    float *turned = c->turned[worker];
-    for (int part = first; part < end; part++) {
-        for (int k = 0; k < 2; k++)
-            for (int l = 0; l < c->critics->shape.layers; l++)
-                learn(c, c->critics, k, l, part, c->critic[k], turned, c->critic_grad,
-                      c->critic_adam, follows);
-        for (int l = 0; l < c->policy->net->shape.layers; l++)
-            learn(c, c->policy->net, 0, l, part, c->actor, turned, c->policy_grad, c->policy_adam,
-                  NULL);
-    }
+    (void)worker;
+    const struct sac *c = ctx;
+    const bool follows = (c->updates + 1) % c->config.target_interval == 0;
+    for (int part = first; part < end; part++)
+        for (int i = 0; i < LEARNERS; i++)
+            for (int l = 0; l < c->learner[i].net->shape.layers; l++)
+                learn(c, &c->learner[i], l, part, follows);
 }
 
 /* ---- updates --------------------------------------------------------------------------------- */
@@ -273,7 +300,7 @@ static struct sums total(const struct sac *c)
 static struct sums update(struct sac *c, const struct opc_feed *feed, uint32_t index)
 {
     struct opc_rng pick = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, index);
-    feed->draw(feed->ctx, c->config.batch, &pick, c->batch);
+    feed->draw(feed->ctx, c->config.batch, &pick, c->step);
     c->stream = opc_rng_stream(feed->seed, OPC_USE_UPDATE, feed->epoch, index);
     c->alpha = expf(c->log_alpha);
 
@@ -346,14 +373,11 @@ static void destroy(struct opc_agent *a)
         opc_tape_destroy(c->critic[k]);
         opc_tape_destroy(c->judge[k]);
     }
-    for (int i = 0; i < c->threads; i++) {
-        if (c->turned)
-            opc_free(c->turned[i]);
-        if (c->scratch)
-            opc_arena_destroy(&c->scratch[i]);
-    }
+    for (int i = 0; i < c->threads && c->scratch; i++)
+        opc_arena_destroy(&c->scratch[i]);
     opc_free(c->turned);
     opc_free(c->scratch);
+    opc_free(c->step);
     opc_free(c->batch);
     opc_free(c->noise);
     opc_free(c->joint);
@@ -457,18 +481,33 @@ static size_t rows_need(const struct sac *c)
            opc_squash_need(actions);
 }
 
-static int make_batch(struct sac *c, struct opc_err *err)
+/* Floats of a learner's turned inputs behind the first layer's. */
+static size_t turned_of(const struct sac *c, const struct opc_mlp *net)
 {
-    const int obs = c->base.obs, actions = c->base.act, batch = c->config.batch;
-    const size_t wide = (size_t)c->panels * P, a = (size_t)actions;
+    size_t floats = 0;
+    for (int l = 1; l < net->shape.layers; l++)
+        floats += opc_turned(c->panels, net->layer[l].in);
+    return floats;
+}
+
+static int make_tapes(struct sac *c, struct opc_err *err)
+{
+    const int batch = c->config.batch;
     int code = opc_tape_create(c->policy->net, batch, &c->actor, err);
     for (int k = 0; !code && k < 2; k++) {
         code = opc_tape_create(c->critics, batch, &c->critic[k], err);
         if (!code)
             code = opc_tape_create(c->critics, batch, &c->judge[k], err);
     }
-    if (code)
-        return code;
+    return code;
+}
+
+static int make_batch(struct sac *c, struct opc_err *err)
+{
+    const int obs = c->base.obs, actions = c->base.act, batch = c->config.batch;
+    const size_t wide = (size_t)c->panels * P, a = (size_t)actions;
+    const size_t first = opc_turned(c->panels, obs + actions);
+    c->step = opc_alloc((size_t)batch, sizeof *c->step);
     c->batch = opc_alloc(wide * (size_t)c->columns, sizeof(float));
     c->noise = opc_alloc(2 * wide * a, sizeof(float));
     c->joint = opc_alloc(wide * (size_t)(obs + actions), sizeof(float));
@@ -477,24 +516,17 @@ static int make_batch(struct sac *c, struct opc_err *err)
     c->sums = opc_alloc((size_t)c->panels, sizeof *c->sums);
     c->policy_grad = opc_alloc(c->policy->net->each, sizeof(float));
     c->critic_grad = opc_alloc(2 * c->critics->each, sizeof(float));
-    c->turned = opc_alloc((size_t)c->threads, sizeof *c->turned);
+    c->turned = opc_alloc(first + 2 * turned_of(c, c->critics) + turned_of(c, c->policy->net),
+                          sizeof(float));
     c->scratch = opc_alloc((size_t)c->threads, sizeof *c->scratch);
-    if (!c->batch || !c->noise || !c->joint || !c->spread || !c->by_action || !c->sums ||
-        !c->policy_grad || !c->critic_grad || !c->turned || !c->scratch)
-        goto full;
-    int widest = 1;
-    const struct opc_mlp *nets[] = {c->policy->net, c->critics};
-    for (int i = 0; i < 2; i++)
-        for (int l = 0; l < nets[i]->shape.layers; l++)
-            widest = nets[i]->layer[l].in > widest ? nets[i]->layer[l].in : widest;
-    for (int i = 0; i < c->threads; i++) {
-        c->turned[i] = opc_alloc(opc_turned(c->panels, widest), sizeof(float));
-        if (!c->turned[i])
-            goto full;
+    if (!c->step || !c->batch || !c->noise || !c->joint || !c->spread || !c->by_action ||
+        !c->sums || !c->policy_grad || !c->critic_grad || !c->turned || !c->scratch)
+        return opc_fail(err, OPC_ENOMEM, "no room for batches of %d steps; lower sac.batch", batch);
+    int code = make_tapes(c, err);
+    for (int i = 0; i < c->threads && !code; i++)
         code = opc_arena_create(rows_need(c), &c->scratch[i], err);
-        if (code)
-            return code;
-    }
+    if (code)
+        return code;
     c->actor->x = c->batch;
     c->actor->xs = (size_t)c->columns * P;
     for (int k = 0; k < 2; k++) {
@@ -502,10 +534,25 @@ static int make_batch(struct sac *c, struct opc_err *err)
         c->critic[k]->xs = (size_t)c->columns * P;
         c->judge[k]->x = c->joint;
         c->judge[k]->xs = (size_t)(obs + actions) * P;
+        c->learner[k] = (struct learner){.net = c->critics,
+                                         .target = c->targets,
+                                         .member = k,
+                                         .tape = c->critic[k],
+                                         .adam = c->critic_adam,
+                                         .grad = c->critic_grad};
+    }
+    c->learner[2] = (struct learner){
+        .net = c->policy->net, .tape = c->actor, .adam = c->policy_adam, .grad = c->policy_grad};
+    float *at = c->turned + first;
+    for (int i = 0; i < LEARNERS; i++) {
+        struct learner *n = &c->learner[i];
+        n->turned[0] = c->turned;
+        for (int l = 1; l < n->net->shape.layers; l++) {
+            n->turned[l] = at;
+            at += opc_turned(c->panels, n->net->layer[l].in);
+        }
     }
     return OPC_OK;
-full:
-    return opc_fail(err, OPC_ENOMEM, "no room for batches of %d steps; lower sac.batch", batch);
 }
 
 static int create(const struct opc_agent_args *args, struct opc_agent **out, struct opc_err *err)

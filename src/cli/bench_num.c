@@ -87,7 +87,7 @@ static int run_turn(void *ctx, struct opc_err *err)
 {
     (void)err;
     struct layer *l = ctx;
-    opc_kernels()->turn(l->panels, l->in, l->x, span(l->in), l->turned);
+    opc_kernels()->turn(0, l->panels, l->panels, l->in, l->x, span(l->in), l->turned);
     return OPC_OK;
 }
 

@@ -14,9 +14,9 @@ struct opc_mix {
 };
 
 /* n steps, the recorded ones first, each drawn uniformly with replacement; when one side is empty
- * all come from the other, and both must not be. In panels: batch[panel][columns][16], columns as
- * in records.h (opc_step_columns of them), a short last panel filled up with copies. This is an
- * opc_draw_fn of opc/agent.h; mix is a struct opc_mix. */
-void opc_batch_draw(void *mix, int n, struct opc_rng *, float *batch);
+ * all come from the other, and both must not be. step[i] is a record of one of the stores (see
+ * records.h), good until that store changes. This is an opc_draw_fn of opc/agent.h; mix is a struct
+ * opc_mix. */
+void opc_batch_draw(void *mix, int n, struct opc_rng *, const float **step);
 
 #endif

@@ -25,7 +25,7 @@ static inline size_t opc_record_stride(int obs, int act)
     return (size_t)(obs + act + 2);
 }
 
-/* Columns of one step as opc_batch_draw gathers it. */
+/* Floats of one step: s, a, r, mark, s'. */
 static inline int opc_step_columns(int obs, int act)
 {
     return 2 * obs + act + 2;

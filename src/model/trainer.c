@@ -89,6 +89,7 @@ static void train_whole(struct opc_trainer *t, int member, int worker)
     for (int l = e->net->shape.layers - 1; l >= 0; l--) {
         if (l > 0) /* before the layer's weights move */
             opc_mlp_backward_layer(e->net, member, l, 0, t->panels, tape);
+        opc_mlp_turn_part(e->net, l, 0, t->panels, t->panels, tape, tape->turned);
         opc_mlp_gradient_part(e->net, l, 0, e->net->layer[l].out, t->rows, tape, tape->turned,
                               grad);
         move(e, member, l, 0, e->net->layer[l].out, grad);
@@ -126,8 +127,11 @@ static void second_call(void *ctx, int first, int end, int worker)
             const int o1 = opc_cut(e->net->layer[l].out, t->threads, part + 1);
             if (o0 == o1)
                 continue;
-            opc_mlp_gradient_part(e->net, l, o0, o1, t->rows, t->tape[t->threads + s],
-                                  t->tape[worker]->turned, t->grad[t->threads + s]);
+            const struct opc_tape *tape = t->tape[t->threads + s];
+            float *turned = t->tape[worker]->turned;
+            opc_mlp_turn_part(e->net, l, 0, t->panels, t->panels, tape, turned);
+            opc_mlp_gradient_part(e->net, l, o0, o1, t->rows, tape, turned,
+                                  t->grad[t->threads + s]);
             move(e, t->whole + s, l, o0, o1, t->grad[t->threads + s]);
         }
     }

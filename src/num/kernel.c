@@ -473,10 +473,10 @@ static void back_bias(int rows, int o0, int o1, const float *dy, size_t dys, flo
     }
 }
 
-static void turn(int panels, int in, const float *x, size_t xs, float *xt)
+static void turn(int p0, int p1, int panels, int in, const float *x, size_t xs, float *xt)
 {
     const size_t group = (size_t)panels * PANEL * PANEL;
-    for (int p = 0; p < panels; p++) {
+    for (int p = p0; p < p1; p++) {
         const float *from = x + (size_t)p * xs;
         for (int k = 0; k < in; k += 8) {
             float *to = xt + (size_t)(k / PANEL) * group + (size_t)(p * PANEL * PANEL + k % PANEL);
@@ -494,35 +494,56 @@ static void turn(int panels, int in, const float *x, size_t xs, float *xt)
     }
 }
 
+/* Columns of 16 rows, which are turned eight by eight. */
+static inline void fill_panel(int dim, const float *const *row, float *x)
+{
+    int k = 0;
+    for (; k + 8 <= dim; k += 8)
+        for (int half = 0; half < PANEL; half += 8) {
+            V8 r[8];
+            UNROLL
+            for (int i = 0; i < 8; i++)
+                r[i] = *(const V8 *)(row[half + i] + k);
+            transpose8(r);
+            UNROLL
+            for (int i = 0; i < 8; i++)
+                *(V8 *)(x + (k + i) * PANEL + half) = r[i];
+        }
+    for (; k < dim; k++)
+        for (int i = 0; i < PANEL; i++)
+            x[k * PANEL + i] = row[i][k];
+}
+
+static inline void fetch(const float *row, int dim)
+{
+    for (int k = 0; k < dim; k += PANEL)
+        __builtin_prefetch(row + k);
+}
+
 static void gather(int rows, int dim, const float *table, size_t stride, const int *index, float *x,
                    size_t xs)
 {
     for (int first = 0; first < rows; first += PANEL, x += xs) {
         const float *row[PANEL];
         for (int i = 0; i < PANEL; i++) {
-            int at = first + (first + i < rows ? i : 0);
+            const int at = first + (first + i < rows ? i : 0);
             row[i] = table + (size_t)(index ? index[at] : at) * stride;
         }
-        for (int i = first + PANEL; index && i < first + 2 * PANEL && i < rows; i++) {
-            const float *ahead = table + (size_t)index[i] * stride;
-            for (int k = 0; k < dim; k += PANEL)
-                __builtin_prefetch(ahead + k);
-        }
-        int k = 0;
-        for (; k + 8 <= dim; k += 8)
-            for (int half = 0; half < PANEL; half += 8) {
-                V8 r[8];
-                UNROLL
-                for (int i = 0; i < 8; i++)
-                    r[i] = *(const V8 *)(row[half + i] + k);
-                transpose8(r);
-                UNROLL
-                for (int i = 0; i < 8; i++)
-                    *(V8 *)(x + (k + i) * PANEL + half) = r[i];
-            }
-        for (; k < dim; k++)
-            for (int i = 0; i < PANEL; i++)
-                x[k * PANEL + i] = row[i][k];
+        for (int i = first + PANEL; index && i < first + 2 * PANEL && i < rows; i++)
+            fetch(table + (size_t)index[i] * stride, dim);
+        fill_panel(dim, row, x);
+    }
+}
+
+static void collect(int rows, int dim, const float *const *row, float *x, size_t xs)
+{
+    for (; rows > 0; rows -= PANEL, row += PANEL, x += xs) {
+        const float *here[PANEL];
+        for (int i = 0; i < PANEL; i++)
+            here[i] = row[i < rows ? i : 0];
+        for (int i = PANEL; i < 2 * PANEL && i < rows; i++)
+            fetch(row[i], dim);
+        fill_panel(dim, here, x);
     }
 }
 
@@ -600,6 +621,7 @@ const struct opc_kernels PASTE(opc_kernels_, OPC_ISA) = {
     .back_weight = back_weight,
     .back_bias = back_bias,
     .gather = gather,
+    .collect = collect,
     .scatter = scatter,
     .vec = {vec_exp, vec_log, vec_tanh, vec_sigmoid, vec_softplus},
     .philox = philox,

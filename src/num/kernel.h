@@ -61,9 +61,9 @@ struct opc_kernels {
      * (swish); unused for linear. */
     void (*back_input)(int panels, int in, int out, const float *w, int ld, const float *dy,
                        size_t dys, enum opc_act act, const float *below, float *dx, size_t dxs);
-    /* x[panels][xs] to xt[ceil(in / 16)][16 * panels][16]: features innermost, rows in order
-     * (opc_turned tells the size). */
-    void (*turn)(int panels, int in, const float *x, size_t xs, float *xt);
+    /* Panels p0 .. p1-1 of x[panels][xs] to xt[ceil(in / 16)][16 * panels][16]: features innermost,
+     * rows in order (opc_turned tells the size). */
+    void (*turn)(int p0, int p1, int panels, int in, const float *x, size_t xs, float *xt);
     /* dw[o][k] = sum over rows of dy * x, for outputs o0 .. o1-1; xt from turn for `panels`. */
     void (*back_weight)(int rows, int panels, int in, int o0, int o1, const float *xt,
                         const float *dy, size_t dys, float *dw, int ld);
@@ -74,6 +74,8 @@ struct opc_kernels {
      * short last panel is filled with copies of its first row. */
     void (*gather)(int rows, int dim, const float *table, size_t stride, const int *index, float *x,
                    size_t xs);
+    /* The same for rows that lie anywhere. */
+    void (*collect)(int rows, int dim, const float *const *row, float *x, size_t xs);
     /* The way back: panels to rows. */
     void (*scatter)(int rows, int dim, const float *x, size_t xs, float *table, size_t stride);
 

@@ -202,16 +202,19 @@ void opc_mlp_inputs_part(const struct opc_mlp *net, int member, int p0, int p1, 
                               dx + (size_t)p0 * dxs, dxs);
 }
 
+void opc_mlp_turn_part(const struct opc_mlp *net, int l, int p0, int p1, int panels,
+                       const struct opc_tape *t, float *turned)
+{
+    opc_kernels()->turn(p0, p1, panels, net->layer[l].in, l ? t->y[l - 1] : t->x,
+                        l ? wide(&net->layer[l - 1]) : t->xs, turned);
+}
+
 void opc_mlp_gradient_part(const struct opc_mlp *net, int l, int o0, int o1, int rows,
-                           const struct opc_tape *t, float *turned, float *grad)
+                           const struct opc_tape *t, const float *turned, float *grad)
 {
     const struct opc_kernels *k = opc_kernels();
     const struct opc_layer *layer = &net->layer[l];
-    const float *x = l ? t->y[l - 1] : t->x;
-    const size_t xs = l ? wide(&net->layer[l - 1]) : t->xs;
-    const int panels = opc_panels(rows);
-    k->turn(panels, layer->in, x, xs, turned);
-    k->back_weight(rows, panels, layer->in, o0, o1, turned, t->dy[l], wide(layer),
+    k->back_weight(rows, opc_panels(rows), layer->in, o0, o1, turned, t->dy[l], wide(layer),
                    grad + layer->weight, layer->ld);
     k->back_bias(rows, o0, o1, t->dy[l], wide(layer), grad + layer->bias);
 }
@@ -257,9 +260,12 @@ static void gradient_chunk(void *ctx, int first, int end, int worker)
     (void)worker;
     const struct pass *s = ctx;
     for (int m = first; m < end; m++)
-        for (int l = 0; l < s->net->shape.layers; l++)
-            opc_mlp_gradient_part(s->net, l, 0, s->net->layer[l].out, s->rows, s->tape[m],
-                                  s->tape[m]->turned, s->grad + (size_t)m * s->net->each);
+        for (int l = 0; l < s->net->shape.layers; l++) {
+            float *turned = s->tape[m]->turned;
+            opc_mlp_turn_part(s->net, l, 0, s->panels, s->panels, s->tape[m], turned);
+            opc_mlp_gradient_part(s->net, l, 0, s->net->layer[l].out, s->rows, s->tape[m], turned,
+                                  s->grad + (size_t)m * s->net->each);
+        }
 }
 
 static struct pass pass_over(const struct opc_mlp *net, int rows, struct opc_tape *const tape[],

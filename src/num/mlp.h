@@ -80,10 +80,12 @@ void opc_mlp_backward_layer(const struct opc_mlp *, int member, int layer, int p
 void opc_mlp_inputs_part(const struct opc_mlp *, int member, int p0, int p1, int from, int count,
                          const struct opc_tape *, float *dx, size_t dxs);
 /* The loss by the weights and biases of outputs o0 .. o1-1 of a layer, summed over rows 0 ..
- * rows-1, into a member's gradient, laid out as its parameters. turned: opc_turned(panels, in)
- * floats (tape->turned, unless several threads share the layer). */
+ * rows-1, into a member's gradient, laid out as its parameters. It wants the layer's inputs turned,
+ * opc_turned(panels, in) floats (tape->turned, unless threads share the layer). */
+void opc_mlp_turn_part(const struct opc_mlp *, int layer, int p0, int p1, int panels,
+                       const struct opc_tape *, float *turned);
 void opc_mlp_gradient_part(const struct opc_mlp *, int layer, int o0, int o1, int rows,
-                           const struct opc_tape *, float *turned, float *grad);
+                           const struct opc_tape *, const float *turned, float *grad);
 
 /* All members at once. Member m reads x + m * apart: apart = 0 is one batch shared by all.
  * tape[members]; pool may be NULL. */
