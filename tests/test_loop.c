@@ -39,7 +39,8 @@ struct loop {
     int episodes, fits, rollouts;
     uint32_t next_rollout;
     long updates;
-    double returns, lengths, q, alpha, entropy;
+    double returns, lengths, q, alpha, entropy, kl, clipped;
+    float path[201 * (MOST_OBS + MOST_ACT + 2)];
     double eval[4]; /* mean, least, most, length */
     double best;    /* mean of all epochs */
     int recorded;   /* episodes, before it */
@@ -223,6 +224,52 @@ static void dream(struct loop *l, int t)
 
 /* ---- the policy ------------------------------------------------------------------------------ */
 
+/* The epoch's own episodes, copied together. */
+static bool next_episode(void *ctx, uint64_t *at, struct opc_path *out)
+{
+    struct loop *l = ctx;
+    const int b = l->recorded + (int)*at, obs = l->env->obs, actions = l->env->act;
+    if (b >= opc_episodes_count(l->past))
+        return false;
+    float *to = l->path;
+    const int steps = opc_episodes_length(l->past, b);
+    for (int t = 0; t < steps; t++) {
+        const struct opc_step s = opc_episodes_at(l->past, b, t);
+        memcpy(to, s.state, (size_t)obs * sizeof *to);
+        memcpy(to + obs, s.action, (size_t)actions * sizeof *to);
+        to[obs + actions] = s.reward;
+        to[obs + actions + 1] = s.terminal;
+        to += obs + actions + 2;
+        memcpy(to, s.next, (size_t)obs * sizeof *to);
+    }
+    *out = (struct opc_path){steps, l->path};
+    ++*at;
+    return true;
+}
+
+static void note(struct loop *l, const struct opc_agent_report *r)
+{
+    l->updates += r->updates;
+    l->q += r->updates * r->q;
+    l->alpha += r->updates * r->alpha;
+    l->entropy += r->updates * r->entropy;
+    l->kl += r->updates * r->kl;
+    l->clipped += r->updates * r->clipped;
+}
+
+static void learn_from_episodes(struct loop *l)
+{
+    struct opc_agent_report r;
+    struct opc_err err;
+    const struct opc_feed feed = {.path = next_episode,
+                                  .ctx = l,
+                                  .seed = seed_of(l),
+                                  .epoch = (uint32_t)l->epoch,
+                                  .done = (l->epoch - 1.0) / l->v->train.epochs};
+    assert_ok(opc_agent_improve(l->agent, &feed, 0, &r, &err), &err);
+    note(l, &r);
+}
+
 static void improve(struct loop *l)
 {
     const struct opc_train_config *train = &l->v->train;
@@ -232,6 +279,10 @@ static void improve(struct loop *l)
     if ((l->model && opc_imagined_transitions(l->imagined) == 0) || steps == 0 ||
         steps < train->least_steps)
         return;
+    if (train->agent == OPC_PPO) {
+        learn_from_episodes(l);
+        return;
+    }
     for (int k = 0; k < rounds; k++) {
         const int n = opc_share(all, rounds, k);
         struct opc_agent_report r = {0};
@@ -243,10 +294,7 @@ static void improve(struct loop *l)
                                       .epoch = (uint32_t)l->epoch,
                                       .first = (uint32_t)l->updates};
         assert_ok(opc_agent_improve(l->agent, &feed, n, &r, &err), &err);
-        l->updates += n;
-        l->q += n * r.q;
-        l->alpha += n * r.alpha;
-        l->entropy += n * r.entropy;
+        note(l, &r);
     }
 }
 
@@ -295,7 +343,7 @@ static void play_epoch(struct loop *l)
     l->episodes = l->fits = l->rollouts = 0;
     l->next_rollout = 0;
     l->updates = 0;
-    l->returns = l->lengths = l->q = l->alpha = l->entropy = 0;
+    l->returns = l->lengths = l->q = l->alpha = l->entropy = l->kl = l->clipped = 0;
     for (int t = 0; t < n; t++) {
         if (train->fit_first)
             dream(l, t);
@@ -350,12 +398,14 @@ static void make(struct loop *l, const struct opc_values *v, double entropy)
     assert_ok(opc_env_open(v->env.name, &l->other, &err), &err);
     assert_true(l->env->obs <= MOST_OBS && l->env->act <= MOST_ACT);
     assert_ok(opc_episodes_create(l->env->obs, l->env->act, room, room, &l->past, &err), &err);
+    const bool ppo = v->train.agent == OPC_PPO;
     const struct opc_agent_args args = {.obs = l->env->obs,
                                         .act = l->env->act,
                                         .seed = seed_of(l),
-                                        .config = &v->sac,
-                                        .target_entropy = entropy};
-    assert_ok(opc_agent_create("sac", &args, &l->agent, &err), &err);
+                                        .config = ppo ? (const void *)&v->ppo : &v->sac,
+                                        .target_entropy = entropy,
+                                        .steps = room};
+    assert_ok(opc_agent_create(ppo ? "ppo" : "sac", &args, &l->agent, &err), &err);
     if (v->opc.transition != OPC_REPLAY)
         make_model(l, room);
     l->mix = (struct opc_mix){.imagined = l->imagined,
@@ -408,6 +458,8 @@ static void compare_row(const struct loop *l, const char *dir, const char *what)
         {"q", l->q / n, 1e-9},
         {"alpha", l->alpha / n, 1e-9},
         {"entropy", l->entropy / n, 1e-9},
+        {"kl", l->kl / n, 1e-9},
+        {"clipped", l->clipped / n, 1e-9},
     };
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         const double got = test_metric(dir, l->epoch, cells[i].name), want = cells[i].want;
@@ -550,6 +602,15 @@ static void the_loop_is_the_one_that_is_written_here(void **state)
         {(const char *const[]){"env.name=pendulum", "opc.transition=replay",
                                "train.improve_every=1", "train.reset_each_epoch=false",
                                "train.steps_per_epoch=150", "train.least_steps=100", NULL},
+         PENDULUM},
+        /* a random phase it does not learn from */
+        {(const char *const[]){"train.agent=ppo", "opc.transition=replay", "ppo.batch=16",
+                               "ppo.passes=3", "ppo.policy_hidden=[6]", "ppo.rate=0.01", NULL},
+         CARTPOLE},
+        /* one episode ends by time, the next one is cut */
+        {(const char *const[]){"env.name=pendulum", "train.agent=ppo", "opc.transition=replay",
+                               "train.steps_per_epoch=250", "train.random_steps=0",
+                               "ppo.anneal=false", NULL},
          PENDULUM},
         {(const char *const[]){"train.fit_every=10", "train.simulate_every=5",
                                "train.improve_every=1", "train.fit_first=true",

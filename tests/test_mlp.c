@@ -698,6 +698,48 @@ static void fresh_weights_have_the_stated_law(void **state)
     }
 }
 
+/* Rows or columns, whichever are fewer: W W^T or W^T W is gain^2 times the unit matrix. */
+static void orthogonal_weights_are_orthogonal(void **state)
+{
+    (void)state;
+    const struct opc_mlp_shape s = {.members = 2, .layers = 5, .width = {11, 64, 64, 7, 1, 3}};
+    struct opc_mlp *net, *other;
+    struct opc_err err = {0};
+    assert_ok(opc_mlp_create(&s, &net, &err), &err);
+    assert_ok(opc_mlp_create(&s, &other, &err), &err);
+    assert_ok(opc_mlp_init_orthogonal(net, sqrt(2.0), 0.01, 1, 0, &err), &err);
+    for (int m = 0; m < s.members; m++)
+        for (int l = 0; l < s.layers; l++) {
+            const struct opc_layer *layer = &net->layer[l];
+            const float *w = opc_mlp_member(net, m) + layer->weight;
+            const bool wide = layer->in > layer->out;
+            const int n = wide ? layer->out : layer->in, dim = wide ? layer->in : layer->out;
+            const double gain = l + 1 < s.layers ? sqrt(2.0) : 0.01;
+            for (int a = 0; a < n; a++)
+                for (int b = 0; b < n; b++) {
+                    double sum = 0;
+                    for (int k = 0; k < dim; k++)
+                        sum += wide ? (double)w[a * layer->ld + k] * (double)w[b * layer->ld + k]
+                                    : (double)w[k * layer->ld + a] * (double)w[k * layer->ld + b];
+                    assert_true(fabs(sum / (gain * gain) - (a == b)) < 1e-6);
+                }
+            for (int o = 0; o < layer->out; o++)
+                assert_true(same_bits(opc_mlp_member(net, m)[layer->bias + (size_t)o], 0.0f));
+        }
+    assert_padding_is_zero(net);
+    assert_true(memcmp(net->param, opc_mlp_member(net, 1), net->each * sizeof(float)) != 0);
+    const uint64_t name[3][2] = {{1, 0}, {2, 0}, {1, 1}}; /* seed, which */
+    for (int i = 0; i < 3; i++) {
+        assert_ok(
+            opc_mlp_init_orthogonal(other, sqrt(2.0), 0.01, name[i][0], (uint32_t)name[i][1], &err),
+            &err);
+        assert_true((memcmp(net->param, other->param, 2 * net->each * sizeof(float)) == 0) ==
+                    (i == 0));
+    }
+    opc_mlp_destroy(net);
+    opc_mlp_destroy(other);
+}
+
 static void fresh_weights_depend_on_seed_network_and_member_alone(void **state)
 {
     (void)state;
@@ -833,6 +875,7 @@ int main(void)
         each_backend(infer_gives_the_bits_of_forward),
         each_backend(padding_stays_zero_while_learning),
         cmocka_unit_test(fresh_weights_have_the_stated_law),
+        cmocka_unit_test(orthogonal_weights_are_orthogonal),
         cmocka_unit_test(fresh_weights_depend_on_seed_network_and_member_alone),
         cmocka_unit_test(parameters_start_on_cache_lines_and_avoid_powers_of_two),
         cmocka_unit_test(impossible_shapes_are_refused),

@@ -6,6 +6,7 @@
 
 #include "test_num.h"
 
+#include "base/field.h"
 #include "base/pool.h"
 #include "num/mlp.h"
 
@@ -125,6 +126,21 @@ static inline void assert_golden(const struct golden_entry *e, const double *got
     }
 }
 
+/* A network that is only asked for its layout. */
+static inline struct opc_mlp *layout_of(int members, int in, const struct opc_ints *hidden, int out,
+                                        enum opc_act act)
+{
+    struct opc_mlp_shape shape = {.members = members, .layers = hidden->n + 1, .hidden = act};
+    struct opc_mlp *net = NULL;
+    struct opc_err err = {0};
+    shape.width[0] = in;
+    for (int i = 0; i < hidden->n; i++)
+        shape.width[i + 1] = hidden->at[i];
+    shape.width[shape.layers] = out;
+    assert_ok(opc_mlp_create(&shape, &net, &err), &err);
+    return net;
+}
+
 /* ---- parameters without padding ----------------------------------------------------------------
  * Layer after layer, weights [out][in], then biases: as in the golden files and in test_mlp.c. */
 
@@ -188,7 +204,9 @@ static inline void net_row(const struct opc_mlp_shape *s, const double *theta, c
             if (kink && !last && fabs(z) < *kink)
                 *kink = fabs(z);
             if (!last)
-                z = s->hidden == OPC_RELU ? (z > 0.0 ? z : 0.0) : z / (1.0 + exp(-z));
+                z = s->hidden == OPC_RELU   ? (z > 0.0 ? z : 0.0)
+                    : s->hidden == OPC_TANH ? tanh(z)
+                                            : z / (1.0 + exp(-z));
             to[o] = z;
         }
         memcpy(from, to, (size_t)out * sizeof *to);

@@ -64,19 +64,6 @@ static float *mark_of(const struct play *p, int row)
     return reward_of(p, row) + 1;
 }
 
-static struct opc_mlp *layout_of(int members, int in, const struct opc_ints *hidden, int out)
-{
-    struct opc_mlp_shape shape = {.members = members, .layers = hidden->n + 1, .hidden = OPC_RELU};
-    struct opc_mlp *net = NULL;
-    struct opc_err err = {0};
-    shape.width[0] = in;
-    for (int i = 0; i < hidden->n; i++)
-        shape.width[i + 1] = hidden->at[i];
-    shape.width[shape.layers] = out;
-    assert_ok(opc_mlp_create(&shape, &net, &err), &err);
-    return net;
-}
-
 static int create_agent(const struct setup *s, struct opc_pool *pool, struct opc_agent **out,
                         struct opc_err *err)
 {
@@ -98,8 +85,8 @@ static struct play *play_open(const struct setup *s)
     p->pool = pool_of(s->threads);
     assert_ok(create_agent(s, p->pool, &p->agent, &err), &err);
     assert_ok(p->agent->type->state(p->agent, note_part, &p->parts, &err), &err);
-    p->policy = layout_of(1, s->obs, &s->config.policy_hidden, 2 * s->act);
-    p->critics = layout_of(2, s->obs + s->act, &s->config.critic_hidden, 1);
+    p->policy = layout_of(1, s->obs, &s->config.policy_hidden, 2 * s->act, OPC_RELU);
+    p->critics = layout_of(2, s->obs + s->act, &s->config.critic_hidden, 1, OPC_RELU);
 
     struct opc_rng r = test_stream(1);
     p->columns = opc_step_columns(s->obs, s->act);
@@ -448,10 +435,12 @@ static void gradients_agree_with_central_differences(void **state)
 {
     (void)state;
     const struct opc_ints none = {0}, one = {1, {7}}, two = {2, {8, 6}}, three = {3, {5, 9, 4}};
+    const struct opc_ints wide = {2, {18, 17}}, wider = {2, {17, 33}};
     check_gradients(3, 2, two, two, 20, 14);
     check_gradients(1, 1, one, three, 16, 11);
     check_gradients(5, 3, three, one, 37, 12);
     check_gradients(2, 4, none, two, 1, 13);
+    check_gradients(15, 2, wide, wider, 20, 15); /* s is one group of 16 columns, (s, a) are two */
 }
 
 /* algorithms.md 2.1: mean 0.3, log-deviation -0.5, eps 1.2. */
@@ -538,7 +527,7 @@ static void wrong_settings_are_refused(void **state)
     assert_fails(create_agent(&s, NULL, &agent, &err), OPC_EUSER, &err,
                  "8 hidden layers are too many; at most 7");
     assert_fails(opc_agent_create("ppo2", NULL, &agent, &err), OPC_EUSER, &err,
-                 "there is no agent 'ppo2'; the agents are: sac");
+                 "there is no agent 'ppo2'; the agents are: sac, ppo");
     assert_null(agent);
 }
 

@@ -19,22 +19,39 @@ extern "C" {
 struct opc_pool;
 struct opc_agent;
 
-/* Draws a batch of n steps. Each is 2 obs + act + 2 floats, s, a (in [-1, 1]), r, 1 if the task
- * ended in s' and else 0, s', which stay as they are until the next draw: steps are not copied, the
- * agent reads them where they lie, with all its threads. The stream names the gradient step. */
+/* Draws a batch of n steps: step[i] points at 2 obs + act + 2 floats, s, a (in [-1, 1]), r, 1 if
+ * the task ended in s' and else 0, s'. They are not copied, the agent reads them where they lie,
+ * with all its threads, until it draws again or opc_agent_improve returns. The stream names the
+ * gradient step. */
 typedef void opc_draw_fn(void *ctx, int n, struct opc_rng *, const float **step);
 
+/* Steps of one policy in time order: steps + 1 records of obs + act + 2 floats, s, a, r and 1 if
+ * the task ended in the state of the next record, else 0; the last one has s alone. */
+struct opc_path {
+    int steps; /* at least 1 */
+    const float *records;
+};
+/* One path after the other, from *at = 0 on; false when there are no more. */
+typedef bool opc_path_fn(void *ctx, uint64_t *at, struct opc_path *out);
+
+/* What an agent learns from: batches of steps, whoever chose their actions, or all paths its policy
+ * has made since it last improved. */
+enum opc_food { OPC_STEPS, OPC_PATHS };
+
 struct opc_feed {
-    opc_draw_fn *draw;
+    opc_draw_fn *draw; /* OPC_STEPS */
+    opc_path_fn *path; /* OPC_PATHS */
     void *ctx;
     uint64_t seed;
     uint32_t epoch, first; /* update k draws from streams (seed, use, epoch, first + k) */
+    double done;           /* share of the training that lies behind */
     bool (*stop)(void *);  /* asked now and then: true returns OPC_ESTOPPED; may be NULL */
     void *stop_ctx;
 };
 
-struct opc_agent_report { /* means over the updates of one improve */
-    double q, q_target, critic_loss, actor_loss, alpha, entropy;
+struct opc_agent_report { /* of one improve */
+    int updates;          /* gradient steps made, and means over them; NaN: it has no such thing */
+    double q, q_target, critic_loss, actor_loss, alpha, entropy, kl, clipped;
 };
 
 struct opc_agent_args {
@@ -42,11 +59,13 @@ struct opc_agent_args {
     uint64_t seed;
     const void *config;    /* the agent's own settings; NULL: its defaults */
     double target_entropy; /* what "auto" stands for on this task; NaN: -act */
+    int steps;             /* OPC_PATHS: the most of one improvement */
     struct opc_pool *pool; /* may be NULL; borrowed */
 };
 
 struct opc_agent_type {
     const char *name;
+    enum opc_food feeds_on;
     int (*create)(const struct opc_agent_args *, struct opc_agent **out, struct opc_err *err);
     /* Not from two threads at once: scratch belongs to the agent. */
     void (*act)(const struct opc_agent *, int n, const float *state, bool explore,
@@ -73,7 +92,8 @@ OPC_API int opc_agent_create(const char *name, const struct opc_agent_args *,
                              struct opc_agent **out, struct opc_err *err);
 OPC_API void opc_agent_destroy(struct opc_agent *); /* NULL is fine */
 /* state[n][obs] to action[n][act] in [-1, 1]; explore draws from the policy with rng[n], otherwise
- * its mode and rng may be NULL. */
+ * its mode and rng may be NULL. OPC_PATHS: it may lie outside. Environments cut it off, and it is
+ * recorded as drawn, because that is what it had a probability of. */
 OPC_API void opc_agent_act(const struct opc_agent *, int n, const float *state, bool explore,
                            struct opc_rng *rng, float *action);
 /* Draws from the policy with its deviation (before squashing) multiplied by `spread`: 1 is

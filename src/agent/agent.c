@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "agent/ppo.h"
 #include "agent/sac.h"
 
 #include <string.h>
 
-static const struct opc_agent_type *const types[] = {&opc_sac_type};
+static const struct opc_agent_type *const types[] = {&opc_sac_type, &opc_ppo_type};
 
 int opc_agent_create(const char *name, const struct opc_agent_args *args, struct opc_agent **out,
                      struct opc_err *err)
@@ -11,8 +12,8 @@ int opc_agent_create(const char *name, const struct opc_agent_args *args, struct
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i]->name, name) == 0)
             return types[i]->create(args, out, err);
-    return opc_fail(err, OPC_EUSER, "there is no agent '%s'; the agents are: %s", name,
-                    types[0]->name);
+    return opc_fail(err, OPC_EUSER, "there is no agent '%s'; the agents are: %s, %s", name,
+                    types[0]->name, types[1]->name);
 }
 
 void opc_agent_destroy(struct opc_agent *a)

@@ -321,7 +321,8 @@ static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates
                    struct opc_agent_report *report, struct opc_err *err)
 {
     struct sac *c = (struct sac *)a;
-    *report = (struct opc_agent_report){0};
+    *report =
+        (struct opc_agent_report){.updates = updates, .kl = (double)NAN, .clipped = (double)NAN};
     for (int i = 0; i < updates; i++) {
         const struct sums m = update(c, feed, feed->first + (uint32_t)i);
         if (!isfinite(m.critic_loss) || !isfinite(m.actor_loss))
@@ -586,6 +587,7 @@ static int create(const struct opc_agent_args *args, struct opc_agent **out, str
 
 const struct opc_agent_type opc_sac_type = {
     .name = "sac",
+    .feeds_on = OPC_STEPS,
     .create = create,
     .act = act,
     .improve = improve,

@@ -121,7 +121,7 @@ const struct opc_command opc_cmd_config = {
               "With a file: all settings as a run with that file would have them, which is the "
               "config.yaml it would save.\n"
               "'opc config ilc' explains the settings of 'opc ilc', which are no part of a run.",
-    .words = "train env opc data model sac eval record ilc",
+    .words = "train env opc data model sac ppo eval record ilc",
     .options = &options,
     .run = run,
 };

@@ -24,8 +24,8 @@ static const float *record_at(const struct source *from, uint32_t position)
 }
 
 /* n records that are steps, uniformly: a position that holds none is drawn again. The memory is
- * far away and the draws are independent, so all of them are on their way before the first is
- * looked at. */
+ * far away and the draws are independent, so all of them, some hundred, are on their way before the
+ * first is looked at. */
 static void draw(const struct source *from, int n, size_t bytes, struct opc_rng *rng,
                  const float **step)
 {

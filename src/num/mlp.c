@@ -104,6 +104,66 @@ void opc_mlp_init(struct opc_mlp *net, enum opc_init how, uint64_t seed, uint32_
     }
 }
 
+/* n vectors of `dim` >= n numbers, drawn and made orthonormal one after the other (Gram and
+ * Schmidt; twice, because once leaves a rest when vectors were nearly parallel). */
+static void draw_orthonormal(int n, int dim, struct opc_rng *r, double *v)
+{
+    for (int i = 0; i < n; i++) {
+        double *vi = v + (size_t)i * (size_t)dim, length = 0;
+        for (int k = 0; k < dim; k += 2) {
+            float z[2];
+            opc_rng_normals(r, 2, z);
+            for (int j = 0; j < 2 && k + j < dim; j++)
+                vi[k + j] = (double)z[j];
+        }
+        for (int j = 0; j < 2 * i; j++) {
+            const double *vj = v + (size_t)(j % i) * (size_t)dim;
+            double along = 0;
+            for (int k = 0; k < dim; k++)
+                along += vi[k] * vj[k];
+            for (int k = 0; k < dim; k++)
+                vi[k] -= along * vj[k];
+        }
+        for (int k = 0; k < dim; k++)
+            length += vi[k] * vi[k];
+        for (int k = 0; k < dim; k++)
+            vi[k] /= sqrt(length);
+    }
+}
+
+int opc_mlp_init_orthogonal(struct opc_mlp *net, double gain, double last, uint64_t seed,
+                            uint32_t which, struct opc_err *err)
+{
+    size_t most = 0;
+    for (int l = 0; l < net->shape.layers; l++) {
+        const size_t all = (size_t)net->layer[l].in * (size_t)net->layer[l].out;
+        most = all > most ? all : most;
+    }
+    double *v = opc_alloc(most, sizeof *v);
+    if (!v)
+        return opc_fail(err, OPC_ENOMEM, "no room to draw the weights of a network");
+    for (int m = 0; m < net->shape.members; m++) {
+        struct opc_rng r = opc_rng_stream(seed, OPC_USE_INIT, which, (uint32_t)m);
+        for (int l = 0; l < net->shape.layers; l++) {
+            const struct opc_layer *layer = &net->layer[l];
+            const int in = layer->in, out = layer->out;
+            const double factor = l + 1 < net->shape.layers ? gain : last;
+            float *w = opc_mlp_member(net, m) + layer->weight;
+            float *b = opc_mlp_member(net, m) + layer->bias;
+            draw_orthonormal(in < out ? in : out, in < out ? out : in, &r, v);
+            for (int o = 0; o < out; o++) {
+                for (int i = 0; i < in; i++)
+                    w[(size_t)o * (size_t)layer->ld + (size_t)i] =
+                        (float)(factor * (in < out ? v[(size_t)i * (size_t)out + (size_t)o]
+                                                   : v[(size_t)o * (size_t)in + (size_t)i]));
+                b[o] = 0.0f;
+            }
+        }
+    }
+    opc_free(v);
+    return OPC_OK;
+}
+
 /* ---- tape ------------------------------------------------------------------------------------ */
 
 int opc_tape_create(const struct opc_mlp *net, int rows, struct opc_tape **out, struct opc_err *err)

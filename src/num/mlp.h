@@ -53,6 +53,10 @@ enum opc_init {
 };
 /* Fresh weights, zero biases. Member m draws from stream (seed, OPC_USE_INIT, which, m). */
 void opc_mlp_init(struct opc_mlp *, enum opc_init, uint64_t seed, uint32_t which);
+/* Orthonormal rows or columns, whichever are fewer, times a gain: `last` for the last layer, `gain`
+ * for those before it; PPO. From the same streams. */
+int opc_mlp_init_orthogonal(struct opc_mlp *, double gain, double last, uint64_t seed,
+                            uint32_t which, struct opc_err *err);
 
 /* What one member remembers of a forward pass, for the backward pass. */
 struct opc_tape {
@@ -62,7 +66,7 @@ struct opc_tape {
     float *y[OPC_MLP_LAYERS];     /* [panels][out][16] outputs of each layer */
     float *slope[OPC_MLP_LAYERS]; /* swish only, in dy's memory */
     float *dy[OPC_MLP_LAYERS];    /* [panels][out][16] loss by the sums before activation */
-    float *turned;                /* scratch of the weight gradient */
+    float *turned;                /* room for the turned inputs of any one layer */
 };
 int opc_tape_create(const struct opc_mlp *, int rows, struct opc_tape **out, struct opc_err *err);
 void opc_tape_destroy(struct opc_tape *); /* NULL is fine */
@@ -79,11 +83,12 @@ void opc_mlp_backward_layer(const struct opc_mlp *, int member, int layer, int p
 /* The loss by inputs from .. from+count-1, into dx[panels][dxs]. */
 void opc_mlp_inputs_part(const struct opc_mlp *, int member, int p0, int p1, int from, int count,
                          const struct opc_tape *, float *dx, size_t dxs);
-/* The loss by the weights and biases of outputs o0 .. o1-1 of a layer, summed over rows 0 ..
- * rows-1, into a member's gradient, laid out as its parameters. It wants the layer's inputs turned,
- * opc_turned(panels, in) floats (tape->turned, unless threads share the layer). */
+/* Panels p0 .. p1-1 of a layer's inputs, turned as opc_mlp_gradient_part wants them: into
+ * opc_turned(panels, in) floats, panels being those of its rows. */
 void opc_mlp_turn_part(const struct opc_mlp *, int layer, int p0, int p1, int panels,
                        const struct opc_tape *, float *turned);
+/* The loss by the weights and biases of outputs o0 .. o1-1 of a layer, summed over rows 0 ..
+ * rows-1, into a member's gradient, laid out as its parameters. */
 void opc_mlp_gradient_part(const struct opc_mlp *, int layer, int o0, int o1, int rows,
                            const struct opc_tape *, const float *turned, float *grad);
 

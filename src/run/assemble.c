@@ -144,15 +144,17 @@ static int check_memory(struct opc_run *run, struct opc_err *err)
 int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_pool *pool,
                   struct opc_agent **out, struct opc_err *err)
 {
+    const bool sac = v->train.agent == OPC_SAC;
     const struct opc_agent_args args = {
         .obs = obs,
         .act = act,
         .seed = (uint64_t)v->train.seed,
-        .config = &v->sac,
+        .config = sac ? (const void *)&v->sac : &v->ppo,
         .target_entropy = opc_target_entropy(v->env.name),
+        .steps = v->train.steps_per_epoch,
         .pool = pool,
     };
-    return opc_agent_create("sac", &args, out, err);
+    return opc_agent_create(sac ? "sac" : "ppo", &args, out, err);
 }
 
 int opc_run_model(const struct opc_values *v, int obs, int act, struct opc_pool *pool,

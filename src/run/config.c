@@ -43,6 +43,7 @@ void opc_config_parts(struct opc_values *v, struct opc_part out[OPC_PARTS])
         {&data_section, &v->data},
         {&opc_ensemble_section, &v->model},
         {&opc_sac_section, &v->sac},
+        {&opc_ppo_section, &v->ppo},
         {&eval_section, &v->eval},
         {&record_section, &v->record},
     };
@@ -172,8 +173,11 @@ static size_t size_of(enum opc_kind kind)
 
 /* Settings younger than runs that are to be resumed: at the value that stands for how it was before
  * them, they do not count. */
-static bool is_as_before(const struct opc_field *f, const struct opc_values *v)
+static bool is_as_before(const struct opc_section *s, const struct opc_field *f,
+                         const struct opc_values *v)
 {
+    if (s == &opc_ppo_section || strcmp(f->name, "agent") == 0)
+        return v->train.agent == OPC_SAC;
     return strcmp(f->name, "rounds") == 0 && v->train.rounds == 1;
 }
 
@@ -187,7 +191,7 @@ uint32_t opc_config_hash(const struct opc_values *v)
     for (int i = 0; i < OPC_PARTS; i++)
         for (int k = 0; k < part[i].section->n; k++) {
             const struct opc_field *f = &part[i].section->fields[k];
-            if (is_as_before(f, v))
+            if (is_as_before(part[i].section, f, v))
                 continue;
             crc = opc_crc32c(crc, f->name, strlen(f->name) + 1);
             crc = opc_crc32c(crc, (const char *)part[i].values + f->offset, size_of(f->kind));
@@ -358,6 +362,21 @@ static int check_model(const struct opc_values *v, struct opc_err *err)
     return code ? code : check_horizon(v, err);
 }
 
+/* Agents that learn from their own paths. */
+static int check_paths(const struct opc_values *v, struct opc_err *err)
+{
+    const struct opc_train_config *t = &v->train;
+    if (v->opc.transition != OPC_REPLAY)
+        return opc_fail(err, OPC_EUSER,
+                        "train.agent = ppo learns from recorded episodes, without a model; set "
+                        "opc.transition = replay");
+    if (opc_every(v, t->improve_every) != t->steps_per_epoch || !t->reset_each_epoch)
+        return opc_fail(err, OPC_EUSER,
+                        "train.agent = ppo learns from whole episodes at the end of an epoch; set "
+                        "train.improve_every = 0 and train.reset_each_epoch = true");
+    return OPC_OK;
+}
+
 static int check(const struct opc_values *v, struct opc_err *err)
 {
     const struct opc_train_config *t = &v->train;
@@ -366,6 +385,8 @@ static int check(const struct opc_values *v, struct opc_err *err)
         code = check_every(v, "simulate_every", t->simulate_every, err);
     if (!code)
         code = check_every(v, "improve_every", t->improve_every, err);
+    if (!code && t->agent == OPC_PPO)
+        code = check_paths(v, err);
     if (!code && v->opc.transition != OPC_REPLAY)
         code = check_model(v, err);
     if (code)

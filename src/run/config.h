@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* run/config.h - all settings of a run, and where they came from.
  *
- * Each section is one table (base/field.h). Those of `model` and `sac` are in their modules; the
- * ones here belong to the loop itself. */
+ * Each section is one table (base/field.h). Those of `model`, `sac` and `ppo` are in their modules;
+ * the ones here belong to the loop itself. */
 #ifndef OPC_RUN_CONFIG_H
 #define OPC_RUN_CONFIG_H
 
+#include "agent/ppo.h"
 #include "agent/sac.h"
 #include "base/field.h"
 #include "model/ensemble.h"
@@ -18,6 +19,7 @@
     X(INT,    epochs,           "100",   1, 1e6, "how many epochs to train")                       \
     X(INT,    steps_per_epoch,  "1000",  1, 1e7, "E, steps on the real environment in an epoch")   \
     X(INT,    random_steps,     "5000",  0, 1e8, "steps with uniformly random actions before the first epoch; the last episode is finished") \
+    X(CHOICE, agent,            "sac",   "sac|ppo", , "what improves the policy: SAC, from steps that anyone chose, or PPO, from the epoch's own episodes (opc.transition = replay)") \
     X(INT,    fit_every,        "0",     0, 1e7, "real steps from one fit of the model to the next; 0: once an epoch") \
     X(INT,    simulate_every,   "0",     0, 1e7, "real steps from one simulation of imagined rollouts to the next; 0: once an epoch") \
     X(INT,    improve_every,    "0",     0, 1e7, "real steps from one improvement of the policy to the next; 0: once an epoch") \
@@ -75,6 +77,7 @@ struct opc_record_config {
 };
 
 enum { OPC_REPLAY, OPC_LEARNED, OPC_CORRECTED }; /* opc.transition */
+enum { OPC_SAC, OPC_PPO };                       /* train.agent */
 
 struct opc_values {
     struct opc_train_config train;
@@ -83,6 +86,7 @@ struct opc_values {
     struct opc_data_config data;
     struct opc_ensemble_config model;
     struct opc_sac_config sac;
+    struct opc_ppo_config ppo;
     struct opc_eval_config eval;
     struct opc_record_config record;
 };
@@ -94,7 +98,7 @@ struct opc_config {
     struct opc_sources *from;
 };
 
-enum { OPC_PARTS = 8 };
+enum { OPC_PARTS = 9 };
 /* The sections with their place in `values`, in the order of files and pages. */
 void opc_config_parts(struct opc_values *values, struct opc_part out[OPC_PARTS]);
 /* The field called "section.name" and the struct it is in; NULL, with the reason in err, if there

@@ -215,6 +215,8 @@ static void metrics_line(struct line *l, const struct opc_epoch_row *r, int memb
     cell(l, "actor_loss", r->updates ? r->agent.actor_loss : none);
     cell(l, "alpha", r->updates ? r->agent.alpha : none);
     cell(l, "entropy", r->updates ? r->agent.entropy : none);
+    cell(l, "kl", r->updates ? r->agent.kl : none);
+    cell(l, "clipped", r->updates ? r->agent.clipped : none);
 }
 
 bool opc_record_is_column(const char *name, int members, char nearest[64])

@@ -15,11 +15,12 @@
  * simulate come before the steps they are due with, the first time right after the random phase;
  * the policy improves between any two steps; an episode runs on across epochs, and counts as
  * recorded only when it has ended. With opc.transition = replay nothing is fitted or simulated and
- * the policy learns from the past: that is SAC.
+ * the policy learns from the past: that is SAC, or PPO, which learns from the epoch's own episodes.
  *
  * Whatever is random draws from a stream named by what it is for, so the loop keeps no generator,
  * and a run that was stopped anywhere can be brought back to the end of its last epoch. */
 #include "base/clock.h"
+#include "data/episodes_in.h"
 #include "num/kernel.h"
 #include "run/evaluate.h"
 #include "run/json.h"
@@ -295,17 +296,21 @@ static int model(struct opc_run *run, int t, struct opc_err *err)
 /* ---- improve --------------------------------------------------------------------------------- */
 
 /* The row holds means over all updates of the epoch. */
-static void note_updates(struct opc_epoch_row *row, int n, const struct opc_agent_report *r)
+static void note_updates(struct opc_run *run, const struct opc_agent_report *r)
 {
+    struct opc_epoch_row *row = &run->row;
     struct opc_agent_report *all = &row->agent;
-    row->updates += n;
-    const double share = (double)n / (double)row->updates;
+    run->now.updates += r->updates;
+    row->updates += r->updates;
+    const double share = (double)r->updates / (double)row->updates;
     all->q += share * (r->q - all->q);
     all->q_target += share * (r->q_target - all->q_target);
     all->critic_loss += share * (r->critic_loss - all->critic_loss);
     all->actor_loss += share * (r->actor_loss - all->actor_loss);
     all->alpha += share * (r->alpha - all->alpha);
     all->entropy += share * (r->entropy - all->entropy);
+    all->kl += share * (r->kl - all->kl);
+    all->clipped += share * (r->clipped - all->clipped);
 }
 
 static bool can_improve(const struct opc_run *run)
@@ -335,12 +340,44 @@ static int update(struct opc_run *run, int done, int end, struct opc_err *err)
         n = end - done < UPDATES ? end - done : UPDATES;
         code = opc_agent_improve(run->agent, &feed, n, &report, err);
         if (!code) {
-            note_updates(&run->row, n, &report);
-            run->now.updates += n;
+            note_updates(run, &report);
             advance(run, (double)(done + n) / opc_updates(run->set));
             code = stopped(run, err);
         }
     }
+    return code;
+}
+
+/* The episodes of this epoch. */
+static bool next_path(void *ctx, uint64_t *at, struct opc_path *out)
+{
+    const struct opc_run *run = ctx;
+    const struct opc_records all = opc_episodes_records(run->past);
+    const int b = run->episodes_before + (int)*at;
+    if (b >= opc_episodes_count(run->past))
+        return false;
+    out->steps = opc_episodes_length(run->past, b);
+    out->records = all.at + opc_episodes_record(opc_episodes_first(run->past, b), b) * all.stride;
+    ++*at;
+    return true;
+}
+
+static int learn_from_paths(struct opc_run *run, struct opc_err *err)
+{
+    struct opc_agent_report report;
+    const struct opc_feed feed = {
+        .path = next_path,
+        .ctx = run,
+        .seed = run->seed,
+        .epoch = number(run),
+        .done = (double)run->now.epoch / run->set->train.epochs,
+        .stop = stop,
+        .stop_ctx = run,
+    };
+    enter(run, OPC_IMPROVE);
+    const int code = opc_agent_improve(run->agent, &feed, 0, &report, err);
+    if (!code)
+        note_updates(run, &report);
     return code;
 }
 
@@ -350,6 +387,8 @@ static int improve(struct opc_run *run, struct opc_err *err)
     int code = OPC_OK;
     if (!can_improve(run))
         return code;
+    if (run->agent->type->feeds_on == OPC_PATHS)
+        return learn_from_paths(run, err);
     for (int k = 0, done = 0, n; k < rounds && !code; k++, done += n) {
         n = opc_share(opc_updates(run->set), rounds, k);
         if (k > 0)

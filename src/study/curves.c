@@ -142,12 +142,14 @@ static int print_rest(const struct opc_config *config, char **out, struct opc_er
 
 /* What the paper calls a way of learning. MBPO(*) is MBPO in the loop of OPC, where the model is
  * fitted once per epoch. */
-static const char *method_name(const char *transition, const char *fit_every)
+static const char *method_name(const char *method, const char *fit_every)
 {
-    if (strcmp(transition, "corrected") == 0)
+    if (strcmp(method, "corrected") == 0)
         return "OPC";
-    if (strcmp(transition, "replay") == 0)
+    if (strcmp(method, "replay") == 0)
         return "SAC";
+    if (strcmp(method, "ppo") == 0)
+        return "PPO";
     return strcmp(fit_every, "0") == 0 ? "MBPO(*)" : "MBPO";
 }
 
@@ -242,7 +244,12 @@ static int read_method(struct opc_curve_run *r, const struct opc_config *config,
                        struct opc_err *err)
 {
     char *fit_every;
-    int code = opc_config_get(config, "opc.transition", &r->method, err);
+    int code = opc_config_get(config, "train.agent", &r->method, err);
+    if (!code && strcmp(r->method, "sac") == 0) {
+        opc_free(r->method);
+        r->method = NULL;
+        code = opc_config_get(config, "opc.transition", &r->method, err);
+    }
     if (!code)
         code = opc_config_get(config, "train.fit_every", &fit_every, err);
     if (code)

@@ -28,8 +28,8 @@ struct opc_curve_run {
     char *title;  /* the same for people: "Hopper (MuJoCo), horizon 20" */
     char *rest;   /* what tells lines apart, a line of text each: the values of the line's settings,
                    * or all settings but seed, length and task */
-    char *method; /* opc.transition */
-    const char *method_name; /* OPC, MBPO(*), MBPO or SAC */
+    char *method; /* opc.transition, or train.agent if that is not sac */
+    const char *method_name; /* OPC, MBPO(*), MBPO, SAC or PPO */
     int seed;
     int n;
     double *x, *raw, *y; /* [n]; y is smoothed */
@@ -42,7 +42,7 @@ struct opc_curve_group {
     int panel;
     char label[128]; /* for people; what tells it from the others of all panels */
     char line[128];  /* the values of the plan's settings, "corrected+20"; else as the label */
-    char method[32]; /* opc.transition of all its runs; "" when they differ */
+    char method[32]; /* of all its runs; "" when they differ */
     int runs;        /* that have got anywhere */
     /* where at least half of its runs have got to: */
     int n;

@@ -13,7 +13,7 @@ same() { # DIR DIR: the results, and nothing but the results, are equal
     done
 }
 
-# ---- the three loops: the paper's, the original MBPO's, SAC's ------------------------------------
+# ---- the four loops: the paper's, the original MBPO's, SAC's, PPO's ------------------------------
 cat >paper.yaml <<END
 include: $smoke
 train: {epochs: 6, random_steps: 100, rounds: 3}
@@ -32,7 +32,14 @@ train: {epochs: 6, improve_every: 1, reset_each_epoch: false}
 opc.transition: replay
 END
 
-for loop in paper original sac; do
+cat >ppo.yaml <<END
+include: $smoke
+train: {agent: ppo, epochs: 6, random_steps: 0}
+opc.transition: replay
+ppo: {policy_hidden: [8], critic_hidden: [8], batch: 32, passes: 3, anneal: false}
+END
+
+for loop in paper original sac ppo; do
     expect 0 '^ *6  *600 
 ^done; ' "$OPC" train $loop.yaml --out $loop --threads 1
     for file in config.yaml meta.json metrics.csv timing.csv status.json log.txt policy.opc \
@@ -59,7 +66,7 @@ done
 # ---- kill -9 at any instant ----------------------------------------------------------------------
 # It would go on for ever, so that every kill meets it at work; then it is told to end two epochs later,
 # and killed once more on the way there.
-for loop in paper original sac; do
+for loop in paper original sac ppo; do
     for wait in 0 0.02 0.07 0.13 0.2 0.3; do
         rm -rf killed whole
         "$OPC" train $loop.yaml train.epochs=1000000 --out killed --threads 1 --quiet &
@@ -260,6 +267,12 @@ expect 2 'empty has no policy yet' "$OPC" evaluate empty
 expect 2 'name a configuration file first' "$OPC" train
 expect 2 'name a configuration file first' "$OPC" train train.seed=1
 expect 2 'say where to: --out DIR' "$OPC" train paper.yaml
+expect 2 'train.agent = ppo learns from recorded episodes, without a model; set opc.transition = replay' \
+    "$OPC" train paper.yaml train.agent=ppo --out x
+expect 2 'set train.improve_every = 0 and train.reset_each_epoch = true' \
+    "$OPC" train ppo.yaml train.reset_each_epoch=false --out x
+expect 2 'ppo.yaml:.* learns from whole episodes at the end of an epoch' \
+    "$OPC" train ppo.yaml train.improve_every=1 --out x
 expect 2 'cannot read nowhere.yaml: there is no such file' "$OPC" train nowhere.yaml --out x
 expect 2 'paper holds a run already; .opc resume paper. goes on' "$OPC" train paper.yaml --out paper
 mkdir other

@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: MIT */
+/* Proximal policy optimisation against a second, plain implementation in double, whose gradients
+ * are differences of the losses; the meaning of its settings; and what it learns. Weights are read
+ * through the agent's own `state`. */
+#include "agent/ppo.h"
+
+#include "test_net.h"
+
+enum { OBS = 3, ACT = 2, STRIDE = OBS + ACT + 2, PATHS = 4, STEPS = 29, MOST = 64 };
+
+/* ---- an agent and the episodes it learns from ------------------------------------------------ */
+
+static const int LENGTH[PATHS] = {9, 1, 12, 7};
+static const bool ENDS[PATHS] = {true, false, false, true};
+
+struct play {
+    struct opc_ppo_config config;
+    struct opc_agent *agent;
+    struct parts parts;
+    struct opc_mlp *policy, *critic; /* only for their layout */
+    float records[(STEPS + PATHS) * STRIDE];
+    struct opc_feed feed;
+};
+
+static bool next_path(void *ctx, uint64_t *at, struct opc_path *out)
+{
+    struct play *p = ctx;
+    int before = 0;
+    if (*at >= PATHS)
+        return false;
+    for (uint64_t b = 0; b < *at; b++)
+        before += LENGTH[b] + 1;
+    *out = (struct opc_path){LENGTH[*at], p->records + before * STRIDE};
+    ++*at;
+    return true;
+}
+
+static struct opc_ppo_config defaults(void)
+{
+    struct opc_ppo_config config;
+    struct opc_err err = {0};
+    assert_ok(opc_section_defaults(&opc_ppo_section, &config, &err), &err);
+    config.policy_hidden = (struct opc_ints){1, {5}};
+    config.critic_hidden = (struct opc_ints){2, {4, 3}};
+    config.passes = 2;
+    config.batch = 8;
+    return config;
+}
+
+/* Actions as the policy as it is now would choose them. */
+static void play_again(struct play *p, struct opc_rng *r)
+{
+    struct opc_path path;
+    p->feed.epoch++;
+    for (uint64_t at = 0; next_path(p, &at, &path);)
+        for (int t = 0; t <= path.steps; t++) {
+            float *record = (float *)path.records + t * STRIDE;
+            struct opc_rng mine =
+                opc_rng_stream(9, OPC_USE_TEST, p->feed.epoch, (uint32_t)(100 * at) + (uint32_t)t);
+            for (int k = 0; k < OBS; k++)
+                record[k] = 3.0f * any_float(r) + (float)k;
+            opc_agent_act(p->agent, 1, record, true, &mine, record + OBS);
+            record[OBS + ACT] = 5.0f * any_float(r) + 1.0f;
+            record[OBS + ACT + 1] = t == path.steps - 1 && ENDS[at - 1] ? 1.0f : 0.0f;
+        }
+}
+
+static struct play *play_open(const struct opc_ppo_config *config)
+{
+    struct play *p = calloc(1, sizeof *p);
+    struct opc_err err = {0};
+    struct opc_rng r = test_stream(1);
+    assert_non_null(p);
+    p->config = *config;
+    const struct opc_agent_args args = {
+        .obs = OBS, .act = ACT, .seed = 3, .config = &p->config, .steps = STEPS};
+    assert_ok(opc_agent_create("ppo", &args, &p->agent, &err), &err);
+    assert_ok(p->agent->type->state(p->agent, note_part, &p->parts, &err), &err);
+    p->policy = layout_of(1, OBS, &config->policy_hidden, ACT, OPC_TANH);
+    p->critic = layout_of(1, OBS, &config->critic_hidden, 1, OPC_TANH);
+    p->feed = (struct opc_feed){.path = next_path, .ctx = p, .seed = 3};
+    play_again(p, &r);
+    return p;
+}
+
+static void play_close(struct play *p)
+{
+    opc_agent_destroy(p->agent);
+    opc_mlp_destroy(p->policy);
+    opc_mlp_destroy(p->critic);
+    free(p);
+}
+
+static struct opc_agent_report improve(struct play *p)
+{
+    struct opc_agent_report report;
+    struct opc_err err = {0};
+    assert_ok(opc_agent_improve(p->agent, &p->feed, 0, &report, &err), &err);
+    return report;
+}
+
+/* ---- the same once more ---------------------------------------------------------------------- */
+
+struct moments {
+    double count, mean, var;
+};
+
+struct row {
+    double s[OBS], a[ACT], logp, value, advantage, target;
+};
+
+/* Policy, critic and log-deviations as one run of numbers. */
+struct plain {
+    const struct play *p;
+    int policy, critic, all;
+    double *theta, *m, *v;
+    long steps;
+    struct moments obs[OBS], returns;
+    struct row row[STEPS];
+    const int *pick; /* rows of the batch */
+    int n;
+    double normal[MOST]; /* their advantages, evened out */
+};
+
+static struct plain *plain_open(const struct play *p)
+{
+    struct plain *q = calloc(1, sizeof *q);
+    assert_non_null(q);
+    q->p = p;
+    q->policy = (int)plain_count(&p->policy->shape);
+    q->critic = (int)plain_count(&p->critic->shape);
+    q->all = q->policy + q->critic + ACT;
+    q->theta = doubles_of((size_t)q->all);
+    q->m = doubles_of((size_t)q->all);
+    q->v = doubles_of((size_t)q->all);
+    double *a = plain_get(p->policy, part_of(&p->parts, "ppo.policy"));
+    double *b = plain_get(p->critic, part_of(&p->parts, "ppo.critic"));
+    memcpy(q->theta, a, (size_t)q->policy * sizeof *a);
+    memcpy(q->theta + q->policy, b, (size_t)q->critic * sizeof *b);
+    for (int k = 0; k < ACT; k++)
+        q->theta[q->all - ACT + k] = p->config.log_std;
+    for (int k = 0; k < OBS; k++)
+        q->obs[k] = (struct moments){1e-4, 0, 1};
+    q->returns = (struct moments){1e-4, 0, 1};
+    free(a);
+    free(b);
+    return q;
+}
+
+static void plain_close(struct plain *q)
+{
+    free(q->theta);
+    free(q->m);
+    free(q->v);
+    free(q);
+}
+
+static double clamp(double x, double low, double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* Moments of two sets of numbers together. */
+static struct moments together(struct moments a, struct moments b)
+{
+    const double n = a.count + b.count, mean = (a.count * a.mean + b.count * b.mean) / n;
+    const double second =
+        (a.count * (a.var + a.mean * a.mean) + b.count * (b.var + b.mean * b.mean)) / n;
+    return (struct moments){n, mean, second - mean * mean};
+}
+
+static void plain_see(struct plain *q)
+{
+    struct opc_path path;
+    for (uint64_t at = 0; next_path((void *)q->p, &at, &path);)
+        for (int t = 0; t < path.steps; t++)
+            for (int k = 0; k < OBS; k++)
+                q->obs[k] = together(q->obs[k],
+                                     (struct moments){1, (double)path.records[t * STRIDE + k], 0});
+}
+
+static double plain_value(const struct plain *q, const double *s)
+{
+    double v;
+    net_row(&q->p->critic->shape, q->theta + q->policy, s, &v, NULL);
+    return v;
+}
+
+static double plain_logp(const struct plain *q, const double *s, const double *a)
+{
+    double mean[ACT], sum = 0;
+    net_row(&q->p->policy->shape, q->theta, s, mean, NULL);
+    for (int k = 0; k < ACT; k++) {
+        const double std = exp(q->theta[q->all - ACT + k]), z = (a[k] - mean[k]) / std;
+        sum += log(exp(-z * z / 2) / (std * sqrt(2 * acos(-1))));
+    }
+    return sum;
+}
+
+static void plain_scale(const struct plain *q, const float *record, double *s)
+{
+    const double most = q->p->config.most_scaled;
+    for (int k = 0; k < OBS; k++) {
+        s[k] = (double)record[k];
+        if (q->p->config.scale_obs)
+            s[k] = clamp((s[k] - q->obs[k].mean) / sqrt(q->obs[k].var + 1e-8), -most, most);
+    }
+}
+
+/* Advantages as sums over what is still to come: A_t = sum (gamma lambda)^l delta_{t+l}. */
+static void plain_read(struct plain *q)
+{
+    const struct opc_ppo_config *config = &q->p->config;
+    struct opc_path path;
+    int n = 0;
+    for (uint64_t at = 0; next_path((void *)q->p, &at, &path);) {
+        double r[STEPS], v[STEPS + 1], s[OBS], sum = 0;
+        for (int t = 0; t <= path.steps; t++) {
+            const float *record = path.records + t * STRIDE;
+            plain_scale(q, record, s);
+            v[t] = plain_value(q, s);
+            if (t == path.steps)
+                break;
+            struct row *row = &q->row[n + t];
+            memcpy(row->s, s, sizeof s);
+            for (int k = 0; k < ACT; k++)
+                row->a[k] = (double)record[OBS + k];
+            row->value = v[t];
+            row->logp = plain_logp(q, s, row->a);
+            r[t] = (double)record[OBS + ACT];
+            sum = config->discount * sum + r[t];
+            q->returns = together(q->returns, (struct moments){1, sum, 0});
+            if (config->scale_reward)
+                r[t] = clamp(r[t] / sqrt(q->returns.var + 1e-8), -config->most_scaled,
+                             config->most_scaled);
+        }
+        if (ENDS[at - 1])
+            v[path.steps] = 0;
+        for (int t = 0; t < path.steps; t++) {
+            double gain = 0, factor = 1;
+            for (int l = t; l < path.steps; l++, factor *= config->discount * config->lambda)
+                gain += factor * (r[l] + config->discount * v[l + 1] - v[l]);
+            q->row[n + t].advantage = gain;
+            q->row[n + t].target = gain + v[t];
+        }
+        n += path.steps;
+    }
+    assert_int_equal(n, STEPS);
+}
+
+static double plain_loss(const struct plain *q)
+{
+    const struct opc_ppo_config *config = &q->p->config;
+    double sum = 0, entropy = 0;
+    for (int i = 0; i < q->n; i++) {
+        const struct row *row = &q->row[q->pick[i]];
+        const double rho = exp(plain_logp(q, row->s, row->a) - row->logp);
+        const double held = clamp(rho, 1 - config->clip, 1 + config->clip);
+        const double v = plain_value(q, row->s), free = pow(v - row->target, 2);
+        const double near =
+            row->value + clamp(v - row->value, -config->clip_value, config->clip_value);
+        sum += fmax(-q->normal[i] * rho, -q->normal[i] * held);
+        sum += config->value_weight * 0.5 *
+               (config->clip_value > 0 ? fmax(free, pow(near - row->target, 2)) : free);
+    }
+    for (int k = 0; k < ACT; k++)
+        entropy += q->theta[q->all - ACT + k];
+    return sum / q->n - config->entropy_weight * entropy;
+}
+
+static void plain_update(struct plain *q, int n, const int *pick, double rate)
+{
+    const double most = q->p->config.most_norm;
+    double mean = 0, var = 0, length = 0;
+    q->pick = pick;
+    q->n = n;
+    for (int i = 0; i < n; i++)
+        mean += q->row[pick[i]].advantage / n;
+    for (int i = 0; i < n; i++)
+        var += pow(q->row[pick[i]].advantage - mean, 2) / (n - 1);
+    for (int i = 0; i < n; i++)
+        q->normal[i] = (q->row[pick[i]].advantage - mean) / (sqrt(var) + 1e-8);
+
+    double *grad = doubles_of((size_t)q->all);
+    for (int i = 0; i < q->all; i++) {
+        const double theta = q->theta[i], h = 1e-6;
+        q->theta[i] = theta + h;
+        grad[i] = plain_loss(q);
+        q->theta[i] = theta - h;
+        grad[i] = (grad[i] - plain_loss(q)) / (2 * h);
+        q->theta[i] = theta;
+        length += grad[i] * grad[i];
+    }
+    const double factor = most > 0 ? fmin(1, most / (sqrt(length) + 1e-6)) : 1;
+    q->steps++;
+    for (int i = 0; i < q->all; i++) {
+        const double g = factor * grad[i];
+        q->m[i] = 0.9 * q->m[i] + 0.1 * g;
+        q->v[i] = 0.999 * q->v[i] + 0.001 * g * g;
+        q->theta[i] -= rate * (q->m[i] / (1 - pow(0.9, (double)q->steps))) /
+                       (sqrt(q->v[i] / (1 - pow(0.999, (double)q->steps))) + 1e-5);
+    }
+    free(grad);
+}
+
+static void plain_improve(struct plain *q)
+{
+    const struct opc_ppo_config *config = &q->p->config;
+    const struct opc_feed *feed = &q->p->feed;
+    const bool first = q->steps == 0;
+    int order[STEPS];
+    if (first)
+        plain_see(q);
+    plain_read(q);
+    for (int i = 0; i < STEPS; i++)
+        order[i] = i;
+    for (int pass = 0; pass < config->passes; pass++) {
+        struct opc_rng r = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, (uint32_t)pass);
+        for (int i = STEPS - 1; i > 0; i--) {
+            const int k = (int)opc_rng_below(&r, (uint32_t)i + 1), at = order[i];
+            order[i] = order[k];
+            order[k] = at;
+        }
+        for (int from = 0; from < STEPS; from += config->batch)
+            plain_update(q, STEPS - from < config->batch ? STEPS - from : config->batch,
+                         order + from, config->rate * (config->anneal ? 1 - feed->done : 1));
+    }
+    if (!first)
+        plain_see(q);
+}
+
+static void assert_like(const struct plain *q)
+{
+    const struct play *p = q->p;
+    double *a = plain_get(p->policy, part_of(&p->parts, "ppo.policy"));
+    double *b = plain_get(p->critic, part_of(&p->parts, "ppo.critic"));
+    const float *std = part_of(&p->parts, "ppo.std");
+    const struct moments *obs = part_of(&p->parts, "ppo.obs");
+    assert_doubles_near(a, q->theta, q->policy, 2e-5);
+    assert_doubles_near(b, q->theta + q->policy, q->critic, 2e-5);
+    for (int k = 0; k < ACT; k++)
+        assert_near((double)std[k], q->theta[q->all - ACT + k], 2e-5);
+    for (int k = 0; k < OBS; k++) {
+        assert_near(obs[k].count, q->obs[k].count, 1e-9);
+        assert_near(obs[k].mean, q->obs[k].mean, 1e-9);
+        assert_near(obs[k].var, q->obs[k].var, 1e-9);
+    }
+    free(a);
+    free(b);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static void advantages_are_those_of_the_reference(void **state)
+{
+    (void)state;
+    const double r[3] = {1, 1, 1}, v[4] = {0.5, 0.6, 0.7, 0.8};
+    const double want[3] = {3.087884, 2.120026, 1.092};
+    double a[3];
+    opc_advantages(3, r, v, false, 0.99, 0.95, a);
+    assert_doubles_near(a, want, 3, 1e-6);
+    opc_advantages(3, r, v, false, 0.99, 0, a); /* the critic's word for all but one reward */
+    for (int t = 0; t < 3; t++)
+        assert_near(a[t], 1 + 0.99 * v[t + 1] - v[t], 1e-15);
+    opc_advantages(3, r, v, true, 0.99, 1, a); /* rewards alone */
+    assert_near(a[0], 1 + 0.99 + 0.99 * 0.99 - 0.5, 1e-15);
+    assert_near(a[2], 1 - 0.7, 1e-15);
+}
+
+/* Three improvements each; with these lengths the last batch of a pass is short. */
+static void an_improvement_is_that_of_a_plain_implementation(void **state)
+{
+    (void)state;
+    double clipped = 0;
+    for (int which = 0; which < 9; which++) {
+        struct opc_ppo_config config = defaults();
+        config.rate = 0.03; /* so that ratios and values reach their limits */
+        config.log_std = which == 1 ? -1 : 0;
+        config.entropy_weight = which == 2 ? 0.05 : 0;
+        config.most_norm = which == 3 ? 0 : 0.5;
+        config.clip_value = which == 4 ? 0 : 0.2;
+        config.clip = which == 5 ? 0.02 : 0.2;
+        config.scale_obs = which != 6;
+        config.scale_reward = which != 7;
+        config.most_scaled = which == 8 ? 0.7 : 10;
+        struct play *p = play_open(&config);
+        struct plain *q = plain_open(p);
+        struct opc_rng r = test_stream(20);
+        for (int k = 0; k < 3; k++) {
+            p->feed.done = 0.25 * k;
+            plain_improve(q);
+            const struct opc_agent_report report = improve(p);
+            assert_int_equal(report.updates, 8);
+            clipped += report.clipped;
+            assert_like(q);
+            play_again(p, &r);
+        }
+        plain_close(q);
+        play_close(p);
+    }
+    assert_true(clipped > 0.1);
+}
+
+static void the_rate_falls_only_if_asked(void **state)
+{
+    (void)state;
+    float *start = NULL;
+    for (int which = 0; which < 3; which++) {
+        struct opc_ppo_config config = defaults();
+        config.anneal = which != 1;
+        struct play *p = play_open(&config);
+        const size_t bytes = p->policy->each * sizeof(float);
+        float *weights = part_of(&p->parts, "ppo.policy");
+        if (!start) {
+            start = malloc(bytes);
+            assert_non_null(start);
+            memcpy(start, weights, bytes);
+        }
+        p->feed.done = which == 2 ? 0 : 1;
+        improve(p);
+        assert_true((memcmp(start, weights, bytes) == 0) == (which == 0));
+        play_close(p);
+    }
+    free(start);
+}
+
+static void a_report_tells_what_happened(void **state)
+{
+    (void)state;
+    struct opc_ppo_config config = defaults();
+    config.rate = 1e-12; /* so that every batch sees the same policy and critic */
+    struct play *p = play_open(&config);
+    struct plain *q = plain_open(p);
+    plain_see(q);
+    plain_read(q);
+    const struct opc_agent_report report = improve(p);
+    double value = 0, target = 0, loss = 0;
+    for (int i = 0; i < STEPS; i++) {
+        value += q->row[i].value / STEPS;
+        target += q->row[i].target / STEPS;
+        loss += 0.5 * pow(q->row[i].value - q->row[i].target, 2) / STEPS;
+    }
+    assert_near(report.q, value, 1e-6);
+    assert_near(report.q_target, target, 1e-6);
+    assert_near(report.critic_loss, loss, 1e-5);
+    assert_near(report.actor_loss, 0, 1e-5); /* evened-out advantages have a mean of 0 */
+    assert_near(report.kl, 0, 1e-9);
+    assert_near(report.clipped, 0, 0);
+    assert_near(report.entropy, ACT * 0.5 * (1 + log(2 * acos(-1))), 1e-6);
+    assert_true(isnan(report.alpha));
+    plain_close(q);
+    play_close(p);
+}
+
+/* Any number of rows at once, mode and draws. */
+static void actions_are_the_policys(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    struct opc_ppo_config config = defaults();
+    config.log_std = -0.7;
+    config.rate = 0.01;
+    struct play *p = play_open(&config);
+    struct plain *q = plain_open(p);
+    plain_improve(q);
+    improve(p);
+    static float s[N * OBS], mode[N * ACT], drawn[N * ACT], spread[N * ACT], one[ACT];
+    struct opc_rng r = test_stream(7), rng[N];
+    for (int i = 0; i < N * OBS; i++)
+        s[i] = 4.0f * any_float(&r);
+    opc_agent_act(p->agent, N, s, false, NULL, mode);
+    for (int i = 0; i < N; i++)
+        rng[i] = opc_rng_stream(1, OPC_USE_TEST, 2, (uint32_t)i);
+    opc_agent_act(p->agent, N, s, true, rng, drawn);
+    for (int i = 0; i < N; i++)
+        rng[i] = opc_rng_stream(1, OPC_USE_TEST, 2, (uint32_t)i);
+    opc_agent_act_spread(p->agent, N, s, 3, rng, spread);
+    double squares[ACT] = {0};
+    for (int i = 0; i < N; i++) {
+        double x[OBS], mean[ACT];
+        struct opc_rng mine = opc_rng_stream(1, OPC_USE_TEST, 2, (uint32_t)i);
+        plain_scale(q, s + i * OBS, x);
+        net_row(&p->policy->shape, q->theta, x, mean, NULL);
+        opc_agent_act(p->agent, 1, s + i * OBS, true, &mine, one);
+        assert_same_bits(one, drawn + i * ACT, sizeof one);
+        for (int k = 0; k < ACT; k++) {
+            const double noise = (double)drawn[i * ACT + k] - (double)mode[i * ACT + k];
+            assert_near((double)mode[i * ACT + k], mean[k], 1e-4);
+            assert_near((double)spread[i * ACT + k] - (double)mode[i * ACT + k], 3 * noise, 1e-5);
+            squares[k] += noise * noise / N;
+        }
+    }
+    for (int k = 0; k < ACT; k++) /* four deviations of what 300 draws give */
+        assert_near(sqrt(squares[k]) / exp(q->theta[q->all - ACT + k]), 1, 4 / sqrt(2.0 * N));
+    plain_close(q);
+    play_close(p);
+}
+
+static void a_saved_agent_goes_on_as_if_nothing_had_been(void **state)
+{
+    (void)state;
+    struct opc_ppo_config config = defaults();
+    struct play *p = play_open(&config), *other = play_open(&config);
+    struct opc_rng a = test_stream(5), b = test_stream(5);
+    struct opc_err err = {0};
+    improve(p);
+    unsigned char *copy = parts_copy(&p->parts);
+    const unsigned char *from = copy;
+    assert_ok(other->agent->type->state(other->agent, load_part, &from, &err), &err);
+    play_again(p, &a);
+    play_again(other, &b);
+    assert_same_bits(p->records, other->records, sizeof p->records);
+    improve(p);
+    improve(other);
+    free(copy);
+    copy = parts_copy(&p->parts);
+    assert_parts_are(&other->parts, copy);
+    free(copy);
+    play_close(p);
+    play_close(other);
+}
+
+/* The best action is (0.5, -0.3) in every state. */
+static void it_learns_what_is_rewarded(void **state)
+{
+    (void)state;
+    struct opc_ppo_config config = defaults();
+    config.passes = 10;
+    config.rate = 0.01;
+    config.discount = 0;
+    struct play *p = play_open(&config);
+    struct opc_rng r = test_stream(6);
+    struct opc_path path;
+    for (int k = 0; k < 200; k++) {
+        p->feed.done = k / 200.0;
+        play_again(p, &r);
+        for (uint64_t at = 0; next_path(p, &at, &path);)
+            for (int t = 0; t < path.steps; t++) {
+                float *a = (float *)path.records + t * STRIDE + OBS;
+                a[ACT] = -(a[0] - 0.5f) * (a[0] - 0.5f) - (a[1] + 0.3f) * (a[1] + 0.3f);
+            }
+        improve(p);
+    }
+    float s[OBS] = {0.5f, 1.0f, 2.0f}, a[ACT];
+    opc_agent_act(p->agent, 1, s, false, NULL, a);
+    assert_near((double)a[0], 0.5, 0.15);
+    assert_near((double)a[1], -0.3, 0.15);
+    play_close(p);
+}
+
+static bool at_once(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+static void it_can_be_stopped_and_says_when_it_diverged(void **state)
+{
+    (void)state;
+    struct opc_ppo_config config = defaults();
+    struct opc_agent_report report;
+    struct opc_err err = {0};
+    config.scale_reward = false;
+    struct play *p = play_open(&config);
+    p->feed.stop = at_once;
+    assert_fails(opc_agent_improve(p->agent, &p->feed, 0, &report, &err), OPC_ESTOPPED, &err,
+                 "stopped while improving the policy");
+    p->feed.stop = NULL;
+    p->records[OBS + ACT] = INFINITY;
+    err = (struct opc_err){0};
+    assert_int_equal(opc_agent_improve(p->agent, &p->feed, 0, &report, &err), OPC_EDIVERGED);
+    assert_non_null(strstr(err.text, "lower ppo.rate, or look for huge rewards"));
+    play_close(p);
+}
+
+static int create_any(void *ctx, struct opc_err *err)
+{
+    (void)ctx;
+    struct opc_agent *agent;
+    const struct opc_agent_args args = {.obs = OBS, .act = ACT, .seed = 3, .steps = STEPS};
+    const int code = opc_agent_create("ppo", &args, &agent, err);
+    if (!code)
+        opc_agent_destroy(agent);
+    return code;
+}
+
+static void no_room_is_an_error(void **state)
+{
+    (void)state;
+    assert_survives_lack_of_memory(create_any, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(advantages_are_those_of_the_reference),
+        cmocka_unit_test(an_improvement_is_that_of_a_plain_implementation),
+        cmocka_unit_test(the_rate_falls_only_if_asked),
+        cmocka_unit_test(a_report_tells_what_happened),
+        cmocka_unit_test(actions_are_the_policys),
+        cmocka_unit_test(a_saved_agent_goes_on_as_if_nothing_had_been),
+        cmocka_unit_test(it_learns_what_is_rewarded),
+        cmocka_unit_test(it_can_be_stopped_and_says_when_it_diverged),
+        cmocka_unit_test(no_room_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
