@@ -170,13 +170,14 @@ static void an_empty_side_leaves_all_to_the_other(void **state)
 static void the_stream_alone_decides(void **state)
 {
     (void)state;
-    struct opc_imagined *d = dreams(LENGTH, PATHS), *moved = dreams(LENGTH, PATHS);
+    struct opc_imagined *d = dreams(LENGTH, PATHS), *moved = dreams(LENGTH + 1, 1);
     struct opc_rollout_rows rows;
     struct opc_err err;
-    opc_imagined_clear(moved);
     opc_imagined_open_epoch(moved, 1);
     for (uint64_t at = 0; opc_imagined_next(d, &at, &rows);)
         assert_ok(opc_imagined_append(moved, rows.steps, rows.records, &err), &err);
+    opc_imagined_open_epoch(moved, 2);
+    assert_true(opc_imagined_record(moved, 0) > 0);
     struct opc_mix mix[] = {{d, NULL, 0}, {d, NULL, 0}, {moved, NULL, 0}};
     const float *step[4][256];
     for (int m = 0; m < 3; m++) {
