@@ -104,6 +104,24 @@ static void left_overs_of_a_killed_process_are_no_obstacle(void **state)
     assert_holds(in(state, name), "torn", 4);
 }
 
+/* In another folder, and relative to it. */
+static void a_link_is_followed_unless_it_leads_nowhere(void **state)
+{
+    struct opc_err err;
+    struct stat st;
+    assert_ok(opc_make_directories(in(state, "folder"), &err), &err);
+    assert_ok(opc_file_write(in(state, "folder/f"), "old", 3, &err), &err);
+    const char *link = in(state, "folder/link"), *lost = in(state, "lost");
+    assert_int_equal(symlink("f", link), 0);
+    assert_int_equal(symlink("nowhere", lost), 0);
+    assert_ok(opc_file_write(link, "new", 3, &err), &err);
+    assert_ok(opc_file_write(lost, "found", 5, &err), &err);
+    assert_holds(in(state, "folder/f"), "new", 3);
+    assert_true(lstat(link, &st) == 0 && S_ISLNK(st.st_mode));
+    assert_holds(lost, "found", 5);
+    assert_true(lstat(lost, &st) == 0 && S_ISREG(st.st_mode));
+}
+
 static void places_that_cannot_be_written_are_named(void **state)
 {
     struct opc_err err;
@@ -124,6 +142,10 @@ static void places_that_cannot_be_written_are_named(void **state)
     assert_fails(opc_file_write("/dev/null", "x", 1, &err), OPC_EUSER, &err,
                  "cannot write /dev/null: it exists and is not a file");
     assert_int_equal(opc_file_write(*state, "x", 1, &err), OPC_EUSER);
+    const char *link = in(state, "null");
+    assert_int_equal(symlink("/dev/null", link), 0);
+    snprintf(want, sizeof want, "cannot write %s: it exists and is not a file", link);
+    assert_fails(opc_file_write(link, "x", 1, &err), OPC_EUSER, &err, want);
 
     char much[OPC_PATH + 10];
     memset(much, 'x', sizeof much - 1);
@@ -334,6 +356,7 @@ int main(void)
         IN_DIR(pieces_of_any_size_make_one_file),
         IN_DIR(dropping_leaves_the_old_file_and_nothing_else),
         IN_DIR(left_overs_of_a_killed_process_are_no_obstacle),
+        IN_DIR(a_link_is_followed_unless_it_leads_nowhere),
         IN_DIR(places_that_cannot_be_written_are_named),
         IN_DIR(a_full_disk_leaves_the_old_file_whole),
         IN_DIR(writing_survives_every_fault),

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "base/file.h"
 
 #include "base/fault.h"
@@ -7,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,7 +60,8 @@ static int open_temporary(struct opc_save *s)
 int opc_save_begin(const char *path, struct opc_save **out, struct opc_err *err)
 {
     struct stat st;
-    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+    const bool there = stat(path, &st) == 0;
+    if (there && !S_ISREG(st.st_mode))
         return opc_fail(err, OPC_EUSER, "cannot write %s: it exists and is not a file", path);
     const size_t n = strlen(path);
     if (n >= OPC_PATH)
@@ -67,7 +70,10 @@ int opc_save_begin(const char *path, struct opc_save **out, struct opc_err *err)
     struct opc_save *s = opc_alloc(1, sizeof *s);
     if (!s)
         return opc_fail(err, OPC_ENOMEM, "no room for a buffer to write %s", path);
-    memcpy(s->path, path, n);
+    const bool link = there && lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+    char *followed = link ? realpath(path, NULL) : NULL;
+    snprintf(s->path, sizeof s->path, "%s", followed ? followed : path);
+    free(followed);
     s->fd = open_temporary(s);
     if (s->fd < 0) {
         opc_fail_errno(err, errno, "cannot write %s", path);

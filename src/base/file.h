@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In one go. A symbolic link at path is replaced, not followed; what is neither file nor link is
- * refused. */
+/* In one go. A link is followed to its file; one that leads nowhere is replaced. What is no file,
+ * or leads to none, is refused. */
 int opc_file_write(const char *path, const void *data, size_t n, struct opc_err *err);
 
 /* Piece by piece: begin, bytes ..., end. A failure on the way is remembered and reported by end,
