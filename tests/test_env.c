@@ -193,7 +193,8 @@ static void analytic_tasks_keep_every_promise(void **state)
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         struct opc_env_report report;
         struct opc_err err = {0};
-        assert_ok(opc_env_check(specs[i], 1, 3000, &report, &err), &err);
+        assert_ok(opc_env_check(specs[i], &(struct opc_check_plan){1, 3000, NULL}, &report, &err),
+                  &err);
         assert_int_equal(report.transitions, 3000);
         assert_true(report.known_reward && report.reward_gap < 1e-6);
     }
@@ -321,7 +322,7 @@ static void a_build_without_an_engine_names_the_package(void **state)
     struct opc_err err = {0};
     assert_fails(opc_env_open("mujoco:hopper", &env, &err), OPC_EABSENT, &err,
                  "mujoco:hopper needs MuJoCo, which this build lacks; install libmujoco-dev and "
-                 "build again");
+                 "configure with -D OPC_WITH_MUJOCO=ON");
 }
 #endif
 
@@ -536,7 +537,8 @@ static void check_finds_what_is_wrong(void **state)
         struct opc_env_report report;
         struct opc_err err = {0};
         assert_ok(opc_env_open_type(&strange, cases[i].args, &env, &err), &err);
-        const int code = opc_env_check_open(env, 1, 1000, &report, &err);
+        const int code =
+            opc_env_check_open(env, &(struct opc_check_plan){1, 1000, NULL}, &report, &err);
         if (cases[i].message)
             assert_fails(code, OPC_EENV, &err, cases[i].message);
         else
@@ -672,7 +674,7 @@ static int open_many(void *spec, struct opc_err *err)
 static int check(void *spec, struct opc_err *err)
 {
     struct opc_env_report report;
-    return opc_env_check(spec, 1, 10, &report, err);
+    return opc_env_check(spec, &(struct opc_check_plan){1, 10, NULL}, &report, err);
 }
 
 static void lack_of_memory_is_an_error(void **state)

@@ -292,7 +292,8 @@ static void a_build_without_cairo_says_so(void **state)
     fill(&e);
     assert_fails(
         opc_figure_draw(&e.figure, "f.svg", &err), OPC_EABSENT, &err,
-        "cannot draw f.svg: this build lacks cairo; install libcairo2-dev and build again");
+        "cannot draw f.svg: this build lacks cairo; install libcairo2-dev and configure with "
+        "-D OPC_WITH_CAIRO=ON");
 }
 
 int main(void)

@@ -112,8 +112,8 @@ static void a_build_without_MuJoCo_draws_nothing_and_says_so(void **state)
     double obs[12];
     struct opc_env *env = open_started("pendulum", obs);
     assert_fails(opc_view_open(env, WIDTH, HEIGHT, &view, &err), OPC_EABSENT, &err,
-                 "pictures need MuJoCo, which this build lacks; install libmujoco-dev and build "
-                 "again");
+                 "pictures need MuJoCo, which this build lacks; install libmujoco-dev and "
+                 "configure with -D OPC_WITH_MUJOCO=ON");
     opc_env_close(env);
 }
 #endif

@@ -97,6 +97,7 @@ struct opc_env {
     const struct opc_env_angle *angles;
     int n_angles;
     const char *engine; /* name and version of the simulator, for run records */
+    const char *joints; /* of the full state, which is their positions, then velocities */
     const char *model;  /* the model file's name and the CRC-32C of its text */
     uint32_t model_hash;
 

@@ -13,6 +13,7 @@
 #include "study/draw.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -128,9 +129,11 @@ static int run(int argc, char **argv, struct opc_err *err)
 
     int models = 0;
     char text[64];
+    const char *elsewhere = getenv("OPC_MODELS");
     while (opc_assets[models].name)
         models++;
-    snprintf(text, sizeof text, "%d files, compiled in", models);
+    snprintf(text, sizeof text, "%d files, compiled in%s", models,
+             elsewhere && *elsewhere ? ", but OPC_MODELS is set" : "");
 
     printf("opc %s\n", OPC_VERSION);
     line("revision", *opc_revision ? opc_revision : "not built from a clone");

@@ -2,6 +2,7 @@
 /* opc env - look at environments: what there is, whether it is sound, how fast, and what it does.
  */
 #include "cli/command.h"
+#include "cli/display.h"
 #include "cli/env_bench.h"
 #include "cli/env_render.h"
 #include "cli/env_trace.h"
@@ -13,8 +14,8 @@
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(TEXT, state,       "",        0, 255,  "trace, render: file with one line of numbers, the full state to start from; noise-free start if left out") \
-    X(TEXT, actions,     "",        0, 255,  "trace, render: file with one action per line, in the task's own units; render: also random or zero") \
+    X(TEXT, state,       "",        0, 255,  "trace, render: file with one line of numbers separated by commas, the full state to start from; noise-free start if left out") \
+    X(TEXT, actions,     "",        0, 255,  "trace, render: file with one action per line, its numbers separated by commas, in the task's own units; render: also random or zero") \
     X(TEXT, out,         "",        0, 255,  "trace: file to write, standard output if left out; render: film.mp4, film.gif or picture.png")     \
     X(INT,  steps,       "200",     0, 1e6,  "render: how many steps to play without a file of actions")                                       \
     X(INT,  seed,        "1",       0, 2e9,  "check, render: seed of resets and random actions")                                                 \
@@ -79,7 +80,7 @@ static void entry(const char *name, const char *text)
 
 static void entry_numbers(const char *name, int n, const char *range, const char *text)
 {
-    char line[600];
+    char line[800];
     snprintf(line, sizeof line, "%d%s: %s", n, range, text);
     entry(name, line);
 }
@@ -146,9 +147,14 @@ static int show(const char *spec, const struct given *given, struct opc_err *err
     if (code)
         return code;
     const struct opc_env_page *page = env->type->page;
-    char line[100];
+    char line[600];
     printf("%s - %s\n\n", spec, page->summary);
-    entry_numbers("observation", env->obs, "", page->observation);
+    snprintf(line, sizeof line, "%s%s", page->observation,
+             !env->inner ? ""
+             : env->angles[0].sine >= 0
+                 ? "; but each angle as its cosine and sine, at these places:"
+                 : "; but each angle as one number, at these places:");
+    entry_numbers("observation", env->obs, "", line);
     show_angles(env);
     show_action(env);
     entry("reward", page->reward);
@@ -157,8 +163,9 @@ static int show(const char *spec, const struct given *given, struct opc_err *err
              env->steps);
     entry("time limit", line);
     entry("reset", page->reset);
-    snprintf(line, sizeof line, "%d numbers%s", env->state,
-             env->engine ? ": all positions, then all velocities" : "");
+    snprintf(line, sizeof line, "%d numbers%s%s", env->state,
+             env->joints ? ": all positions, then all velocities, of the joints " : "",
+             env->joints ? env->joints : "");
     entry("full state", line);
     snprintf(line, sizeof line, "termination %s; reward %s",
              env->type->terminal ? "computed from the observation" : "never",
@@ -172,10 +179,18 @@ static int show(const char *spec, const struct given *given, struct opc_err *err
 
 /* ---- check ----------------------------------------------------------------------------------- */
 
+static void tell(double share)
+{
+    static struct opc_pace pace; /* there is one check in a process */
+    opc_pace_show(&pace, share, "playing");
+}
+
 static int check(const char *spec, const struct given *given, struct opc_err *err)
 {
+    const struct opc_check_plan plan = {(uint64_t)given->seed, given->transitions, tell};
     struct opc_env_report r;
-    const int code = opc_env_check(spec, (uint64_t)given->seed, given->transitions, &r, err);
+    const int code = opc_env_check(spec, &plan, &r, err);
+    opc_bar_wipe();
     if (code)
         return code;
     char line[200];
@@ -226,11 +241,16 @@ static int bench_one(const char *spec, const struct given *given, struct opc_err
 /* Without a name: every task. */
 static int bench(const char *spec, const struct given *given, struct opc_err *err)
 {
+    int code = OPC_OK;
+    struct opc_env *env = NULL;
+    if (spec && !(code = opc_env_open(spec, &env, err)))
+        opc_env_close(env);
+    if (code)
+        return code;
     if (!given->json)
         printf("%-33s %10s %10s %10s %7s\n", "name", "steps/s", "us/step", "bare us", "ratio");
     if (spec)
         return bench_one(spec, given, err);
-    int code = OPC_OK;
     const struct opc_env_type *type;
     for (int i = 0; !code && (type = opc_env_type_at(i)); i++) {
         code = bench_one(type->name, given, err);

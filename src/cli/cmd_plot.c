@@ -6,6 +6,7 @@
 #include "study/stats.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
@@ -24,12 +25,19 @@ static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 
 static void print_ends(const struct opc_curves *c, const struct given *given)
 {
-    printf("%-28s %-28s %5s %10s %10s %10s\n", "task", "kind", "runs", "median", "25 %", "75 %");
+    int task = 4, kind = 4; /* widths */
+    for (int g = 0; g < c->groups; g++) {
+        const int a = (int)strlen(c->panel[c->group[g].panel]), b = (int)strlen(c->group[g].label);
+        task = a > task ? a : task;
+        kind = b > kind ? b : kind;
+    }
+    printf("%-*s %-*s %5s %10s %10s %10s\n", task, "task", kind, "kind", "runs", "median", "25 %",
+           "75 %");
     for (int g = 0; g < c->groups; g++) {
         const struct opc_curve_group *group = &c->group[g];
         if (group->n > 0)
-            printf("%-28s %-28s %5d %10.4g %10.4g %10.4g\n", c->panel[group->panel], group->label,
-                   group->runs, group->end_middle, group->end_low, group->end_high);
+            printf("%-*s %-*s %5d %10.4g %10.4g %10.4g\n", task, c->panel[group->panel], kind,
+                   group->label, group->runs, group->end_middle, group->end_low, group->end_high);
     }
     printf("(mean of the last 5 values of %s in each run, over runs) -> %s\n", given->of,
            given->out);

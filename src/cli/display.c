@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/display.h"
 
+#include "base/clock.h"
+#include "base/text.h"
+
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -62,6 +65,21 @@ void opc_bar_wipe(void)
         fputs("\r\033[K", stdout);
     drawn = false;
     fflush(stdout);
+}
+
+void opc_pace_show(struct opc_pace *p, double share, const char *what)
+{
+    char text[256], left[OPC_PRINTED] = "?";
+    const double now = opc_now();
+    if (p->began == 0)
+        p->began = p->shown = now;
+    if (now - p->began < 1 || now - p->shown < 0.2)
+        return;
+    p->shown = now;
+    if (share > 0)
+        opc_print_duration(ceil((now - p->began) * (1 - share) / share), left);
+    snprintf(text, sizeof text, "%3.0f %%, %s left, %s", 100 * share, left, what);
+    opc_bar_draw(share, text);
 }
 
 /* ---- Ctrl-C ---------------------------------------------------------------------------------- */

@@ -16,6 +16,13 @@ void opc_display_listen(enum opc_level least);
 void opc_bar_draw(double share, const char *text);
 void opc_bar_wipe(void);
 
+/* The bar of work that knows no more than its share: from its second second on, now and then, with
+ * the time that is left and what is being done. */
+struct opc_pace { /* {0} to begin with */
+    double began, shown;
+};
+void opc_pace_show(struct opc_pace *, double share, const char *what);
+
 /* From now on the first SIGINT or SIGTERM only asks to stop, and says so on a terminal with `said`
  * (NULL: does not); the second does what it always does. */
 void opc_stop_catch(const char *said);

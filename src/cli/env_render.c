@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double PER_SECOND = 30; /* about, and at most: films run in real time */
+static const double PER_SECOND = 31; /* about 30, and at most: films run in real time */
 
 struct render {
     const struct opc_render_plan *plan;
@@ -110,6 +110,7 @@ static int play(struct render *r, int every, struct opc_err *err)
 {
     struct opc_outcome out = {.obs = r->obs};
     const bool film = !opc_film_is_picture(r->film);
+    struct opc_pace pace = {0};
     bool last = r->steps == 0;
     int code = begin(r, err);
     if (!code && (film || last))
@@ -121,7 +122,9 @@ static int play(struct render *r, int every, struct opc_err *err)
             code = add_frame(r, err);
         if (opc_stop_wanted())
             code = opc_fail(err, OPC_ESTOPPED, "stopped by request");
+        opc_pace_show(&pace, (double)t / r->steps, "filming");
     }
+    opc_bar_wipe();
     return code;
 }
 
@@ -169,7 +172,7 @@ static int run(struct render *r, struct opc_err *err)
     r->chosen = opc_alloc((size_t)r->env->act, sizeof *r->chosen);
     if (!r->obs || !r->rgb || !r->seen || !r->chosen)
         return opc_fail(err, OPC_ENOMEM, "no room for a picture");
-    const double dt = r->env->dt > 0 ? r->env->dt : 1 / PER_SECOND;
+    const double dt = r->env->dt > 0 ? r->env->dt : 1.0 / 30;
     const int every = (int)fmax(1, ceil(1 / (PER_SECOND * dt) - 1e-9));
     code = opc_film_open(plan->out, r->width, r->height, 1 / (every * dt), &r->film, err);
     if (code)

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/display.h"
 #include "opc/env.h"
 #include "opc/mem.h"
 
@@ -42,7 +43,11 @@ static int read_cell(const char *from, const char *to, double *out, struct opc_e
     trim(&from, &to);
     const int n = snprintf(cell, sizeof cell, "%.*s", (int)(to - from), from);
     if (n < 0 || (size_t)n >= sizeof cell || !opc_parse_real(cell, out))
-        return opc_fail(err, OPC_EUSER, "'%.60s' is not a number (there is no header line)", cell);
+        return opc_fail(
+            err, OPC_EUSER,
+            "'%.60s' is not a number; write numbers, separated by commas, without a header "
+            "line",
+            cell);
     if (!isfinite(*out))
         return opc_fail(err, OPC_EUSER, "%s will not do; every number must be finite", cell);
     return OPC_OK;
@@ -169,11 +174,15 @@ static int play(struct opc_env *env, const double *state, int steps, const doubl
         code = write_header(sheet, env->obs, err);
     if (!code)
         code = write_row(sheet, env->obs, 0, &out, err);
+    struct opc_pace pace = {0};
     for (int t = 1; !code && t <= steps; t++, action += env->act) {
         code = opc_env_step(env, action, &out, err);
         if (!code)
             code = write_row(sheet, env->obs, t, &out, err);
+        if (sheet->file)
+            opc_pace_show(&pace, (double)t / steps, "playing");
     }
+    opc_bar_wipe();
     opc_free(out.obs);
     return code;
 }

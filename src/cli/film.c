@@ -67,13 +67,18 @@ int opc_film_open(const char *path, int width, int height, double per_second, st
     const int stem = (int)(end - path) - 1;
     if (!*end)
         return opc_fail(err, OPC_EUSER, "'%s': end the name in .mp4, .gif or .png", path);
+    char parent[OPC_PATH];
+    int code = opc_path_parent(parent, path, err);
+    if (!code && !opc_is_directory(parent))
+        code = opc_fail(err, OPC_EUSER, "cannot write %s: there is no folder %s", path, parent);
+    if (code)
+        return code;
     struct opc_film *f = opc_alloc(1, sizeof *f);
     if (!f)
         return opc_fail(err, OPC_ENOMEM, "no room for a film");
     *f = (struct opc_film){.width = width, .height = height};
     snprintf(f->path, sizeof f->path, "%s", path);
     snprintf(f->part, sizeof f->part, "%.*s.part.%.16s", stem > 4000 ? 4000 : stem, path, end);
-    int code = OPC_OK;
     if (strcasecmp(end, "png") == 0) {
         f->how = PICTURE;
         f->last = opc_alloc((size_t)width * (size_t)height, 3);
@@ -109,7 +114,8 @@ int opc_film_add(struct opc_film *f, const unsigned char *rgb, struct opc_err *e
     f->frames++;
     if (f->how == FFMPEG)
         return opc_child_write(&f->ffmpeg, rgb, bytes, err)
-                   ? opc_within(err, "cannot make %s, see above", f->path)
+                   ? opc_within(err, "cannot make %s, see above (.mp4 and .gif do in most places)",
+                                f->path)
                    : OPC_OK;
     if (f->how == NUMBERED)
         return add_numbered(f, rgb, err);

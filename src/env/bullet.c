@@ -24,7 +24,7 @@ struct bullet {
     bool spoiled;                           /* the world must not be used again */
     int torso, feet, foot[OPC_BULLET_FEET]; /* bodies */
     struct opc_bullet_sight sight;
-    char engine[32];
+    char engine[32], joints[256];
 };
 
 /* ---- open, copy, close ----------------------------------------------------------------------- */
@@ -121,6 +121,10 @@ static int complete(struct bullet *e, struct opc_err *err)
     e->env.n_angles = task->n_angles;
     e->env.model = m->file;
     e->env.engine = e->engine;
+    e->env.joints = e->joints;
+    for (int j = 0, n = 0; j < m->joints; j++)
+        n += snprintf(e->joints + n, sizeof e->joints - (size_t)n, "%s%s", j ? ", " : "",
+                      e->robot.body[opc_bullet_joint_body(&e->robot, j)].joint_name);
     e->sight.task = task;
     snprintf(e->engine, sizeof e->engine, "Bullet %s", opc_bullet_version());
     e->world = opc_bullet_create(&e->robot, &task->setting);
@@ -254,8 +258,8 @@ static int bullet_start(struct opc_env *env, const double *state, double *obs, s
     const double *from = state ? state : rest;
     for (int i = 0; i < env->state; i++)
         if (!tame(1, &from[i]))
-            return opc_fail(err, OPC_EENV, "number %d of the state is %g; below 1e6 would do", i,
-                            from[i]);
+            return opc_fail(err, OPC_EUSER, "number %d of the state is %g; below 1e6 would do",
+                            i + 1, from[i]);
     const int code = e->spoiled ? renew(e, err) : OPC_OK;
     if (code)
         return code;

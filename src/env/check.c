@@ -15,7 +15,7 @@ enum {
 
 struct check {
     struct opc_env *env;
-    uint64_t seed;
+    const struct opc_check_plan *plan;
     struct opc_env_report *report;
     double *obs, *obs_too;       /* [obs] */
     double *action;              /* [act] */
@@ -75,7 +75,7 @@ static int check_range(struct check *c, struct opc_err *err)
     const struct opc_env *env = c->env;
     struct opc_outcome out = {.obs = c->obs};
     for (int end = -1; end <= 1; end += 2) {
-        struct opc_rng rng = opc_rng_stream(c->seed, OPC_USE_RESET, 0, 0);
+        struct opc_rng rng = opc_rng_stream(c->plan->seed, OPC_USE_RESET, 0, 0);
         for (int i = 0; i < env->act; i++)
             c->a[i] = (float)end;
         opc_env_scale(env, c->a, c->action);
@@ -97,8 +97,8 @@ static int check_repeats(struct check *c, struct opc_env *other, struct opc_err 
 {
     const size_t bytes = (size_t)c->env->obs * sizeof *c->obs;
     struct opc_outcome one = {.obs = c->obs}, two = {.obs = c->obs_too};
-    struct opc_rng r1 = opc_rng_stream(c->seed, OPC_USE_RESET, 0, 1), r2 = r1;
-    struct opc_rng actions = opc_rng_stream(c->seed, OPC_USE_RANDOM, 0, 1);
+    struct opc_rng r1 = opc_rng_stream(c->plan->seed, OPC_USE_RESET, 0, 1), r2 = r1;
+    struct opc_rng actions = opc_rng_stream(c->plan->seed, OPC_USE_RANDOM, 0, 1);
     int code = opc_env_reset(c->env, &r1, c->obs, err);
     if (!code)
         code = opc_env_reset(other, &r2, c->obs_too, err);
@@ -124,8 +124,8 @@ static int check_repeats(struct check *c, struct opc_env *other, struct opc_err 
 static int check_time(struct check *c, struct opc_err *err)
 {
     struct opc_outcome out = {.obs = c->obs};
-    struct opc_rng rng = opc_rng_stream(c->seed, OPC_USE_RESET, 0, 2);
-    struct opc_rng actions = opc_rng_stream(c->seed, OPC_USE_RANDOM, 0, 2);
+    struct opc_rng rng = opc_rng_stream(c->plan->seed, OPC_USE_RESET, 0, 2);
+    struct opc_rng actions = opc_rng_stream(c->plan->seed, OPC_USE_RANDOM, 0, 2);
     int code = opc_env_reset(c->env, &rng, c->obs, err);
     for (int t = 1; !code && t <= c->env->steps; t++) {
         draw_action(c, &actions);
@@ -200,12 +200,13 @@ static void to_float(int n, const double *from, float *to)
 }
 
 /* An episode, and a little beyond its end. */
-static int play(struct check *c, int most, struct opc_err *err)
+static int play(struct check *c, struct opc_err *err)
 {
     struct opc_env_report *r = c->report;
+    const int most = c->plan->transitions;
     const uint32_t index = 3 + (uint32_t)r->episodes++;
-    struct opc_rng rng = opc_rng_stream(c->seed, OPC_USE_RESET, 0, index);
-    struct opc_rng actions = opc_rng_stream(c->seed, OPC_USE_RANDOM, 0, index);
+    struct opc_rng rng = opc_rng_stream(c->plan->seed, OPC_USE_RESET, 0, index);
+    struct opc_rng actions = opc_rng_stream(c->plan->seed, OPC_USE_RANDOM, 0, index);
     struct opc_outcome out = {.obs = c->obs};
     int code = opc_env_reset(c->env, &rng, c->obs, err), left = INT32_MAX;
     to_float(c->env->obs, c->obs, c->s);
@@ -222,14 +223,16 @@ static int play(struct check *c, int most, struct opc_err *err)
         memcpy(c->s, c->next, (size_t)c->env->obs * sizeof *c->s);
         if (out.terminated && left > PAST)
             left = PAST;
+        if (c->plan->tell)
+            c->plan->tell((double)r->transitions / most);
     }
     return code;
 }
 
-int opc_env_check_open(struct opc_env *env, uint64_t seed, int transitions,
+int opc_env_check_open(struct opc_env *env, const struct opc_check_plan *plan,
                        struct opc_env_report *report, struct opc_err *err)
 {
-    struct check c = {.env = env, .seed = seed, .report = report};
+    struct check c = {.env = env, .plan = plan, .report = report};
     struct opc_env *other = NULL;
     *report = (struct opc_env_report){0};
     int code = check_sizes(env, err);
@@ -240,8 +243,8 @@ int opc_env_check_open(struct opc_env *env, uint64_t seed, int transitions,
     if (!code)
         code = check_time(&c, err);
     const double start = opc_now();
-    while (!code && report->transitions < transitions)
-        code = play(&c, transitions, err);
+    while (!code && report->transitions < plan->transitions)
+        code = play(&c, err);
     report->steps_per_second = (double)report->transitions / (opc_now() - start);
     /* Last, because an environment that has just been opened has little to remember. */
     if (!code)
@@ -253,14 +256,14 @@ int opc_env_check_open(struct opc_env *env, uint64_t seed, int transitions,
     return code;
 }
 
-int opc_env_check(const char *spec, uint64_t seed, int transitions, struct opc_env_report *report,
-                  struct opc_err *err)
+int opc_env_check(const char *spec, const struct opc_check_plan *plan,
+                  struct opc_env_report *report, struct opc_err *err)
 {
     struct opc_env *env;
     int code = opc_env_open(spec, &env, err);
     if (code)
         return code;
-    code = opc_env_check_open(env, seed, transitions, report, err);
+    code = opc_env_check_open(env, plan, report, err);
     opc_env_close(env);
     return code;
 }

@@ -16,11 +16,17 @@ struct opc_env_report {
     double steps_per_second;   /* of these transitions, resets included */
 };
 
-/* Plays `transitions` random steps and compares. OPC_EENV, with a message that says what is wrong,
- * when a promise of opc/env.h is not kept; the report holds what was counted until then. */
-int opc_env_check(const char *spec, uint64_t seed, int transitions, struct opc_env_report *,
+struct opc_check_plan {
+    uint64_t seed;
+    int transitions;            /* random steps to play */
+    void (*tell)(double share); /* how far it has got, often; may be NULL */
+};
+
+/* Plays and compares. OPC_EENV, with a message that says what is wrong, when a promise of opc/env.h
+ * is not kept; the report holds what was counted until then. */
+int opc_env_check(const char *spec, const struct opc_check_plan *, struct opc_env_report *,
                   struct opc_err *err);
-int opc_env_check_open(struct opc_env *, uint64_t seed, int transitions, struct opc_env_report *,
+int opc_env_check_open(struct opc_env *, const struct opc_check_plan *, struct opc_env_report *,
                        struct opc_err *err);
 
 #endif

@@ -27,14 +27,15 @@ const struct opc_env_type opc_mujoco_types[] = {{0}};
 const struct opc_env_type opc_bullet_types[] = {{0}};
 #endif
 
-/* Engines by the prefix of their tasks, and what to install when a build lacks one. */
+/* Engines by the prefix of their tasks, and what to install and switch on when a build lacks one.
+ */
 static const struct {
-    const char *prefix, *name, *package;
+    const char *prefix, *name, *package, *option;
     bool here;
 } engines[] = {
-    {"mujoco:", "MuJoCo", "libmujoco-dev", OPC_WITH_MUJOCO},
-    {"bullet:", "Bullet", "libbullet-dev", OPC_WITH_BULLET},
-    {NULL, NULL, NULL, false},
+    {"mujoco:", "MuJoCo", "libmujoco-dev", "OPC_WITH_MUJOCO", OPC_WITH_MUJOCO},
+    {"bullet:", "Bullet", "libbullet-dev", "OPC_WITH_BULLET", OPC_WITH_BULLET},
+    {NULL, NULL, NULL, NULL, false},
 };
 
 const struct opc_env_type *opc_env_type_at(int i)
@@ -55,8 +56,9 @@ static int unknown_name(const char *name, struct opc_err *err)
     for (int i = 0; engines[i].prefix; i++)
         if (!engines[i].here && strncmp(name, engines[i].prefix, strlen(engines[i].prefix)) == 0)
             return opc_fail(err, OPC_EABSENT,
-                            "%s needs %s, which this build lacks; install %s and build again", name,
-                            engines[i].name, engines[i].package);
+                            "%s needs %s, which this build lacks; install %s and configure with "
+                            "-D %s=ON",
+                            name, engines[i].name, engines[i].package, engines[i].option);
     const char *meant = NULL;
     int nearest = INT_MAX;
     const struct opc_env_type *type;

@@ -176,7 +176,7 @@ struct shared {
     atomic_int users;
     mjModel *model;
     uint32_t hash;
-    char engine[32];
+    char engine[32], joints[512];
     double *low, *high; /* [nu] */
 };
 
@@ -210,6 +210,19 @@ static int check_sizes(const struct opc_task *task, const mjModel *m, struct opc
     return OPC_OK;
 }
 
+/* As qpos has them; with how many numbers there, if not one. */
+static void list_joints(const mjModel *m, char *out, size_t room)
+{
+    for (int j = 0, n = 0; j < m->njnt && n < (int)room; j++) {
+        const int end = j + 1 < m->njnt ? m->jnt_qposadr[j + 1] : m->nq;
+        const int wide = end - m->jnt_qposadr[j];
+        const char *name = m->names + m->name_jntadr[j];
+        n += snprintf(out + n, room - (size_t)n, "%s%s", j ? ", " : "", *name ? name : "(unnamed)");
+        if (wide > 1 && n < (int)room)
+            n += snprintf(out + n, room - (size_t)n, " (%d)", wide);
+    }
+}
+
 static int share(const struct opc_task *task, struct shared **out, struct opc_err *err)
 {
     struct shared *s = opc_alloc(1, sizeof *s);
@@ -239,6 +252,7 @@ static int share(const struct opc_task *task, struct shared **out, struct opc_er
     }
     if (code)
         goto fail;
+    list_joints(s->model, s->joints, sizeof s->joints);
     *out = s;
     return OPC_OK;
 fail:
@@ -312,6 +326,7 @@ static int create(const struct opc_task *task, struct shared *shared, bool conta
                                  .angles = task->angles,
                                  .n_angles = task->n_angles,
                                  .engine = shared->engine,
+                                 .joints = shared->joints,
                                  .model = task->model,
                                  .model_hash = shared->hash},
                          .task = task,

@@ -25,7 +25,7 @@ static inline int opc_view_open(const struct opc_env *env, int width, int height
     (void)env, (void)width, (void)height, (void)out;
     return opc_fail(err, OPC_EABSENT,
                     "pictures need MuJoCo, which this build lacks; install libmujoco-dev and "
-                    "build again");
+                    "configure with -D OPC_WITH_MUJOCO=ON");
 }
 static inline int opc_view_draw(struct opc_view *view, unsigned char *rgb, struct opc_err *err)
 {

@@ -59,7 +59,8 @@ static inline int opc_canvas_open(const char *path, double width, double height,
 {
     (void)width, (void)height, (void)out;
     return opc_fail(err, OPC_EABSENT,
-                    "cannot draw %s: this build lacks cairo; install libcairo2-dev and build again",
+                    "cannot draw %s: this build lacks cairo; install libcairo2-dev and configure "
+                    "with -D OPC_WITH_CAIRO=ON",
                     path);
 }
 static inline int opc_canvas_measure(const char *path, struct opc_canvas **out, struct opc_err *err)

@@ -92,7 +92,7 @@ expect 2 '^opc: env: nan:2: nan will not do; every number must be finite$' \
     "$OPC" env trace linear1d --actions nan
 printf '1%080d\n' 0 >long # cut after 63 digits it would be another number
 expect 0 '^0,0,0,1e+80$' "$OPC" env trace linear1d --actions two --state long
-expect 2 "^opc: env: header:1: 'a0' is not a number (there is no header line)\$" \
+expect 2 "^opc: env: header:1: 'a0' is not a number; write numbers, separated by commas, without a header line\$" \
     "$OPC" env trace linear1d --actions header
 expect 2 "^opc: env: gap:2: '' is not a number" "$OPC" env trace linear1d --actions gap
 expect 2 '^opc: env: zero is not a text file$' "$OPC" env trace linear1d --actions zero
