@@ -171,7 +171,26 @@ struct opc_env_type {
     void (*bare)(struct opc_env *, const double *action, struct opc_outcome *);
 };
 
-/* Opens a type that is not built in; args is what would stand behind the '?', NULL for none. */
+/* A task of your own, without touching ours: a shared object whose source has
+ *
+ *     OPC_ENV_PLUGIN(my_type);
+ *
+ * behind its `const struct opc_env_type my_type`. Its path, which ends in .so, is a name as any
+ * other: opc_env_open("./arm.so?mass=2", ...), env.name, `opc env check ./arm.so`. */
+enum { OPC_ENV_ABI = 1 };
+struct opc_env_plugin {
+    unsigned abi, type_bytes, env_bytes; /* to tell a plugin of another version of this header */
+    const struct opc_env_type *type;
+};
+#define OPC_ENV_PLUGIN_OF(type)                                                                    \
+    {                                                                                              \
+        OPC_ENV_ABI, (unsigned)sizeof(struct opc_env_type), (unsigned)sizeof(struct opc_env), type \
+    }
+#define OPC_ENV_PLUGIN(type) const struct opc_env_plugin opc_env_plugin = OPC_ENV_PLUGIN_OF(&type)
+extern OPC_API const struct opc_env_plugin opc_env_plugin; /* of the plugin; we have none */
+
+/* Opens a type that is in this program but not built in; args is what would stand behind the '?',
+ * NULL for none. */
 OPC_API int opc_env_open_type(const struct opc_env_type *, const char *args, struct opc_env **out,
                               struct opc_err *err);
 

@@ -318,7 +318,8 @@ const struct opc_command opc_cmd_env = {
     .summary = "list, explain, check, measure, play and film environments",
     .detail =
         "NAME is as in env.name of a configuration: a name, and behind a question mark its "
-        "arguments, joined by '&': 'mujoco:hopper?angle=sincos'.\n"
+        "arguments, joined by '&': 'mujoco:hopper?angle=sincos'. A name that ends in .so is the "
+        "path of a plugin, a task of your own.\n"
         "list shows every environment, show explains one: observation, action, reward, "
         "termination, reset, arguments, engine and model.\n"
         "check plays random steps and tests what training relies on: finite numbers, repeatable "

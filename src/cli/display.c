@@ -61,10 +61,11 @@ void opc_bar_draw(double share, const char *text)
 
 void opc_bar_wipe(void)
 {
-    if (drawn)
-        fputs("\r\033[K", stdout);
-    drawn = false;
+    if (!drawn)
+        return;
+    fputs("\r\033[K", stdout);
     fflush(stdout);
+    drawn = false;
 }
 
 void opc_pace_show(struct opc_pace *p, double share, const char *what)

@@ -217,13 +217,23 @@ static int open_as(const struct opc_env_type *type, const char *args, const char
 
 int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err)
 {
-    char name[128];
+    char name[OPC_TEXT_SIZE];
+    uint32_t hash = 0;
     const size_t n = strcspn(spec, "?");
+    const char *args = spec[n] ? spec + n + 1 : NULL;
     snprintf(name, sizeof name, "%.*s", (int)n, spec);
-    const struct opc_env_type *type = find(name);
-    if (!type)
-        return unknown_name(name, err);
-    return open_as(type, spec[n] ? spec + n + 1 : NULL, spec, out, err);
+    const bool plugin = opc_env_is_plugin(name);
+    const struct opc_env_type *type = plugin ? NULL : find(name);
+    int code = plugin  ? opc_env_load_plugin(name, &type, &hash, err)
+               : !type ? unknown_name(name, err)
+                       : OPC_OK;
+    if (!code)
+        code = open_as(type, args, spec, out, err);
+    if (!code && plugin && !(*out)->model) { /* so that a run knows what it was begun with */
+        (*out)->model = type->name;
+        (*out)->model_hash = hash;
+    }
+    return code;
 }
 
 int opc_env_open_type(const struct opc_env_type *type, const char *args, struct opc_env **out,

@@ -10,6 +10,11 @@ extern const struct opc_env_type opc_env_linear1d, opc_env_double_integrator, op
 /* Each ends with a type without a name, which is all there is in a build without the engine. */
 extern const struct opc_env_type opc_mujoco_types[], opc_bullet_types[];
 
+/* plugin.c: does the name end in .so, and the type of such a file with the CRC-32C of its bytes. */
+bool opc_env_is_plugin(const char *name);
+int opc_env_load_plugin(const char *name, const struct opc_env_type **out, uint32_t *hash,
+                        struct opc_err *err);
+
 /* The two ways to observe an angle, and neither: as the task has it. */
 enum opc_angle { OPC_ANGLE_AS_IS, OPC_ANGLE_SINCOS, OPC_ANGLE_RAW };
 /* Around `inner`, which it owns from then on; on failure inner stays the caller's. Where there is

@@ -117,7 +117,7 @@ int opc_run_compare_worlds(const struct opc_run *run, struct opc_err *err)
     if (model && env->model && strcmp(model, now) != 0)
         opc_record_log(run->record, OPC_WARN,
                        "this run was begun with another model of %s than this one; set OPC_MODELS "
-                       "as it was then",
+                       "as it was then, or take the plugin of then",
                        run->set->env.name);
     opc_json_free(meta);
     return OPC_OK;

@@ -323,12 +323,14 @@ static int name_task(struct opc_sweep *s, struct opc_task *t, struct opc_err *er
         if (strcmp(s->vary[k].key, "train.seed") == 0 && n < LONGEST_NAME)
             name[n++] = 's';
         const char *value = opc_task_value(s, t, k);
+        if (strchr(value, '/'))
+            value += strspn(value, "./"); /* ./arm.so */
         for (const char *c = value; *c && n < LONGEST_NAME; c++)
             if (!strchr("[]", *c) && !(*c == ' ' && c > value && c[-1] == ',')) /* lists: 64-64 */
                 name[n++] = strchr(PLAIN, *c) ? *c : '-';
     }
     name[n] = '\0';
-    if (s->keys == 0)
+    if (n == 0)
         strcpy(name, "run");
     if (name[0] == '.')
         name[0] = '-'; /* it would be hidden */

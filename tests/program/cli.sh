@@ -57,7 +57,7 @@ expect 0 "^opc $version\$
 ^  libyaml  *[0-9]
 ^  jansson  *[0-9]
 ^  models  *[0-9]* files" "$OPC" doctor
-if grep -q '^OPC_WITH_MUJOCO:BOOL=OFF' "$BUILD/CMakeCache.txt"; then
+if without MUJOCO; then
     expect 0 '^  mujoco  *not in this build; install libmujoco-dev and configure with' "$OPC" doctor
 fi
 

@@ -39,7 +39,7 @@ only Bullet src/env/bullet_shim.cpp
 only yaml.h src/run/yaml.c
 only jansson.h src/run/json.c
 only cairo src/study/draw.c
-only dlfcn.h src/env/mujoco_render.c
+only dlfcn.h src/env/mujoco_render.c src/env/plugin.c
 word pthread_create src/base/pool.c
 cpp src/env/bullet_shim.cpp
 END

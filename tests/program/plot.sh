@@ -13,7 +13,7 @@ for seed in 1 2; do
 done
 "$OPC" train "$smoke" env.name=pendulum train.epochs=1 --quiet --out runs/other
 
-if grep -q '^OPC_WITH_CAIRO:BOOL=OFF' "$BUILD/CMakeCache.txt"; then
+if without CAIRO; then
     expect 1 'cannot draw curves.svg: this build lacks cairo; install libcairo2-dev' "$OPC" plot runs
     exit 0
 fi

@@ -7,7 +7,7 @@
 cd "$work"
 
 # ---- exhibits --------------------------------------------------------------------------------------
-if grep -q '^OPC_WITH_CAIRO:BOOL=OFF' "$BUILD/CMakeCache.txt"; then
+if without CAIRO; then
     cat >curves.svg <<'END'
 <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="600pt"
  height="300pt" viewBox="0 0 600 300"><defs><symbol id="glyph0-0"><path d="M 0 0 L 40 0 L 0 40 Z"/>

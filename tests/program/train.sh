@@ -211,7 +211,7 @@ sed -i 's/discount: 0.99/discount: 0.98/' again/config.yaml
 expect 2 'again/config.yaml was changed since the run began' "$OPC" resume again
 
 # In another world the run goes on, but not without a word.
-if ! grep -q '^OPC_WITH_MUJOCO:BOOL=OFF' "$BUILD/CMakeCache.txt"; then
+if ! without MUJOCO; then
     "$OPC" train "$smoke" env.name=mujoco:inverted_pendulum train.epochs=1 --out world --quiet
     sed -i 's/^  epochs: 1$/  epochs: 2/' world/config.yaml
     sed -i 's/"model_crc32c": "[0-9a-f]*"/"model_crc32c": "00000000"/' world/meta.json
