@@ -269,8 +269,23 @@ static void the_hash_tells_settings_apart_but_not_epochs(void **state)
     set(config, "train.rounds=2");
     assert_int_not_equal(opc_config_hash(&config->set), hash);
     set(config, "train.rounds=1");
+    set(config, "ppo.rate=0.5"); /* means nothing to SAC */
+    assert_int_equal(opc_config_hash(&config->set), hash);
     set(config, "sac.rate=3.0000001e-4");
     assert_int_not_equal(opc_config_hash(&config->set), hash);
+    set(config, "sac.rate=3e-4");
+
+    set(config, "train.agent=ppo");
+    const uint32_t ppo = opc_config_hash(&config->set);
+    assert_int_not_equal(ppo, hash);
+    set(config, "train.epochs=12346"); /* its step falls to 0 there */
+    assert_int_not_equal(opc_config_hash(&config->set), ppo);
+    set(config, "ppo.anneal=false");
+    const uint32_t steady = opc_config_hash(&config->set);
+    set(config, "train.epochs=12347");
+    assert_int_equal(opc_config_hash(&config->set), steady);
+    set(config, "ppo.rate=0.25");
+    assert_int_not_equal(opc_config_hash(&config->set), steady);
     opc_config_destroy(config);
 }
 

@@ -128,7 +128,8 @@ static void make_cell(const char *dir, const char *name, const char *task, const
 static void settings_are_read_as_a_person_would(void **state)
 {
     static const char *const PANEL[] = {"opc.horizon", "env.name"};
-    static const char *const LINE[] = {"opc.transition", "train.fit_every", "data.reset"};
+    static const char *const LINE[] = {"opc.transition", "train.fit_every", "data.reset",
+                                       "train.agent"};
     static const char *const TITLE[] = {
         "horizon 1, InvertedPendulum (RoboSchool), angle raw", "horizon 1, HalfCheetah (MuJoCo)",
         "horizon 20, InvertedPendulum (RoboSchool), angle raw", "horizon 20, HalfCheetah (MuJoCo)"};
@@ -136,7 +137,7 @@ static void settings_are_read_as_a_person_would(void **state)
                                        "mujoco:half_cheetah"};
     struct opc_curves_plan plan = PLAIN;
     plan.panel_key = PANEL, plan.panel_keys = 2;
-    plan.line_key = LINE, plan.line_keys = 3;
+    plan.line_key = LINE, plan.line_keys = 4;
     for (int h = 0; h < 2; h++)
         for (int t = 0; t < 2; t++) {
             const char *horizon = h ? "opc.horizon=20" : "opc.horizon=1";
@@ -151,6 +152,8 @@ static void settings_are_read_as_a_person_would(void **state)
             make_cell(*state, name, TASK[t], "learned", horizon, "train.fit_every=250");
             snprintf(name, sizeof name, "%d%d-e", h, t);
             make_cell(*state, name, TASK[t], "replay", horizon, NULL);
+            snprintf(name, sizeof name, "%d%d-f", h, t);
+            make_cell(*state, name, TASK[t], "replay", horizon, "train.agent=ppo");
         }
     struct opc_curves *c = read_runs(state, &plan);
     assert_int_equal(c->panels, 4);
@@ -160,11 +163,12 @@ static void settings_are_read_as_a_person_would(void **state)
     const char *panel = "[20]+mujoco:half_cheetah";
     assert_string_equal(c->panel[3], panel);
     /* A setting is named where it tells lines apart. */
-    assert_string_equal(find(c, panel, "OPC, no reset")->line, "corrected+0+false");
-    assert_string_equal(find(c, panel, "OPC, reset")->line, "corrected+0+true");
-    assert_string_equal(find(c, panel, "MBPO(*)")->line, "learned+0+false");
-    assert_string_equal(find(c, panel, "MBPO")->line, "learned+250+false");
-    assert_string_equal(find(c, panel, "SAC")->line, "replay+0+false");
+    assert_string_equal(find(c, panel, "OPC, no reset")->line, "corrected+0+false+sac");
+    assert_string_equal(find(c, panel, "OPC, reset")->line, "corrected+0+true+sac");
+    assert_string_equal(find(c, panel, "MBPO(*)")->line, "learned+0+false+sac");
+    assert_string_equal(find(c, panel, "MBPO")->line, "learned+250+false+sac");
+    assert_string_equal(find(c, panel, "SAC")->line, "replay+0+false+sac");
+    assert_string_equal(find(c, panel, "PPO")->line, "replay+0+false+ppo");
     opc_curves_free(c);
 }
 

@@ -6,11 +6,12 @@
 
 #include "test_net.h"
 
-enum { OBS = 3, ACT = 2, STRIDE = OBS + ACT + 2, PATHS = 4, STEPS = 29, MOST = 64 };
+/* Rows for more than one panel of a batch, and for more than one chunk of what is judged. */
+enum { OBS = 3, ACT = 2, STRIDE = OBS + ACT + 2, PATHS = 4, STEPS = 185, MOST = 64 };
 
 /* ---- an agent and the episodes it learns from ------------------------------------------------ */
 
-static const int LENGTH[PATHS] = {9, 1, 12, 7};
+static const int LENGTH[PATHS] = {60, 1, 90, 34};
 static const bool ENDS[PATHS] = {true, false, false, true};
 
 struct play {
@@ -43,7 +44,7 @@ static struct opc_ppo_config defaults(void)
     config.policy_hidden = (struct opc_ints){1, {5}};
     config.critic_hidden = (struct opc_ints){2, {4, 3}};
     config.passes = 2;
-    config.batch = 8;
+    config.batch = 46; /* and one step is left over */
     return config;
 }
 
@@ -56,7 +57,7 @@ static void play_again(struct play *p, struct opc_rng *r)
         for (int t = 0; t <= path.steps; t++) {
             float *record = (float *)path.records + t * STRIDE;
             struct opc_rng mine =
-                opc_rng_stream(9, OPC_USE_TEST, p->feed.epoch, (uint32_t)(100 * at) + (uint32_t)t);
+                opc_rng_stream(9, OPC_USE_TEST, p->feed.epoch, (uint32_t)(1000 * at) + (uint32_t)t);
             for (int k = 0; k < OBS; k++)
                 record[k] = 3.0f * any_float(r) + (float)k;
             opc_agent_act(p->agent, 1, record, true, &mine, record + OBS);
@@ -111,6 +112,9 @@ struct row {
 
 /* Policy, critic and log-deviations as one run of numbers. */
 struct plain {
+    struct {
+        double actor, critic, kl, clipped;
+    } sum; /* of an improvement, over rows */
     const struct play *p;
     int policy, critic, all;
     double *theta, *m, *v;
@@ -248,7 +252,8 @@ static void plain_read(struct plain *q)
     assert_int_equal(n, STEPS);
 }
 
-static double plain_loss(const struct plain *q)
+/* note: adds to the sums. */
+static double plain_loss(struct plain *q, bool note)
 {
     const struct opc_ppo_config *config = &q->p->config;
     double sum = 0, entropy = 0;
@@ -259,9 +264,16 @@ static double plain_loss(const struct plain *q)
         const double v = plain_value(q, row->s), free = pow(v - row->target, 2);
         const double near =
             row->value + clamp(v - row->value, -config->clip_value, config->clip_value);
-        sum += fmax(-q->normal[i] * rho, -q->normal[i] * held);
-        sum += config->value_weight * 0.5 *
-               (config->clip_value > 0 ? fmax(free, pow(near - row->target, 2)) : free);
+        const double actor = fmax(-q->normal[i] * rho, -q->normal[i] * held);
+        const double critic =
+            0.5 * (config->clip_value > 0 ? fmax(free, pow(near - row->target, 2)) : free);
+        sum += actor + config->value_weight * critic;
+        if (!note)
+            continue;
+        q->sum.actor += actor;
+        q->sum.critic += critic;
+        q->sum.kl += rho - 1 - log(rho);
+        q->sum.clipped += rho < 1 - config->clip || rho > 1 + config->clip;
     }
     for (int k = 0; k < ACT; k++)
         entropy += q->theta[q->all - ACT + k];
@@ -277,17 +289,18 @@ static void plain_update(struct plain *q, int n, const int *pick, double rate)
     for (int i = 0; i < n; i++)
         mean += q->row[pick[i]].advantage / n;
     for (int i = 0; i < n; i++)
-        var += pow(q->row[pick[i]].advantage - mean, 2) / (n - 1);
+        var += pow(q->row[pick[i]].advantage - mean, 2) / (n > 1 ? n - 1 : 1);
     for (int i = 0; i < n; i++)
         q->normal[i] = (q->row[pick[i]].advantage - mean) / (sqrt(var) + 1e-8);
 
     double *grad = doubles_of((size_t)q->all);
+    plain_loss(q, true);
     for (int i = 0; i < q->all; i++) {
         const double theta = q->theta[i], h = 1e-6;
         q->theta[i] = theta + h;
-        grad[i] = plain_loss(q);
+        grad[i] = plain_loss(q, false);
         q->theta[i] = theta - h;
-        grad[i] = (grad[i] - plain_loss(q)) / (2 * h);
+        grad[i] = (grad[i] - plain_loss(q, false)) / (2 * h);
         q->theta[i] = theta;
         length += grad[i] * grad[i];
     }
@@ -309,6 +322,7 @@ static void plain_improve(struct plain *q)
     const struct opc_feed *feed = &q->p->feed;
     const bool first = q->steps == 0;
     int order[STEPS];
+    memset(&q->sum, 0, sizeof q->sum);
     if (first)
         plain_see(q);
     plain_read(q);
@@ -367,7 +381,30 @@ static void advantages_are_those_of_the_reference(void **state)
     assert_near(a[2], 1 - 0.7, 1e-15);
 }
 
-/* Three improvements each; with these lengths the last batch of a pass is short. */
+/* sqrt(2) for hidden layers, 0.01 for the policy's last and 1 for the critic's. */
+static void first_weights_have_their_gains(void **state)
+{
+    (void)state;
+    struct opc_ppo_config config = defaults();
+    struct play *p = play_open(&config);
+    const struct opc_mlp *net[2] = {p->policy, p->critic};
+    const float *param[2] = {part_of(&p->parts, "ppo.policy"), part_of(&p->parts, "ppo.critic")};
+    for (int i = 0; i < 2; i++)
+        for (int l = 0; l < net[i]->shape.layers; l++) {
+            const struct opc_layer *layer = &net[i]->layer[l];
+            const bool last = l + 1 == net[i]->shape.layers;
+            const double gain = !last ? sqrt(2) : i == 0 ? 0.01 : 1;
+            double squares = 0;
+            for (int k = 0; k < layer->out * layer->ld; k++)
+                squares += pow((double)param[i][layer->weight + (size_t)k], 2);
+            assert_near(sqrt(squares / (layer->in < layer->out ? layer->in : layer->out)) / gain, 1,
+                        1e-6);
+        }
+    assert_true(memcmp(param[0], param[1], 3 * sizeof(float)) != 0);
+    play_close(p);
+}
+
+/* Three improvements each. */
 static void an_improvement_is_that_of_a_plain_implementation(void **state)
 {
     (void)state;
@@ -390,8 +427,12 @@ static void an_improvement_is_that_of_a_plain_implementation(void **state)
             p->feed.done = 0.25 * k;
             plain_improve(q);
             const struct opc_agent_report report = improve(p);
-            assert_int_equal(report.updates, 8);
+            assert_int_equal(report.updates, 10);
             clipped += report.clipped;
+            assert_near(report.actor_loss, q->sum.actor / (2 * STEPS), 1e-4);
+            assert_near(report.critic_loss, q->sum.critic / (2 * STEPS), 1e-4);
+            assert_near(report.kl, q->sum.kl / (2 * STEPS), 1e-5);
+            assert_near(report.clipped, q->sum.clipped / (2 * STEPS), 1.5 / (2 * STEPS));
             assert_like(q);
             play_again(p, &r);
         }
@@ -554,6 +595,12 @@ static bool at_once(void *ctx)
     return true;
 }
 
+static bool nothing(void *ctx, uint64_t *at, struct opc_path *out)
+{
+    (void)ctx, (void)at, (void)out;
+    return false;
+}
+
 static void it_can_be_stopped_and_says_when_it_diverged(void **state)
 {
     (void)state;
@@ -561,7 +608,12 @@ static void it_can_be_stopped_and_says_when_it_diverged(void **state)
     struct opc_agent_report report;
     struct opc_err err = {0};
     config.scale_reward = false;
+    config.batch = 3;
     struct play *p = play_open(&config);
+    p->feed.path = nothing;
+    assert_fails(opc_agent_improve(p->agent, &p->feed, 0, &report, &err), OPC_EBUG, &err,
+                 "0 steps to learn from, where 1 to 185 are possible");
+    p->feed.path = next_path;
     p->feed.stop = at_once;
     assert_fails(opc_agent_improve(p->agent, &p->feed, 0, &report, &err), OPC_ESTOPPED, &err,
                  "stopped while improving the policy");
@@ -594,6 +646,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(advantages_are_those_of_the_reference),
+        cmocka_unit_test(first_weights_have_their_gains),
         cmocka_unit_test(an_improvement_is_that_of_a_plain_implementation),
         cmocka_unit_test(the_rate_falls_only_if_asked),
         cmocka_unit_test(a_report_tells_what_happened),

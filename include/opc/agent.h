@@ -96,7 +96,7 @@ OPC_API void opc_agent_destroy(struct opc_agent *); /* NULL is fine */
  * recorded as drawn, because that is what it had a probability of. */
 OPC_API void opc_agent_act(const struct opc_agent *, int n, const float *state, bool explore,
                            struct opc_rng *rng, float *action);
-/* Draws from the policy with its deviation (before squashing) multiplied by `spread`: 1 is
+/* Draws from the policy with its deviation (before any squashing) multiplied by `spread`: 1 is
  * opc_agent_act with explore, 0 its mode. Only where the type has act_spread. */
 OPC_API void opc_agent_act_spread(const struct opc_agent *, int n, const float *state, float spread,
                                   struct opc_rng *rng, float *action);

@@ -20,7 +20,7 @@ struct opc_episodes; /* opaque; one owner, any number of readers between two app
 
 /* One recorded step. Pointers reach into the store and live as long as it. */
 struct opc_step {
-    const float *state, *action, *next; /* [obs] [act] [obs]; actions in [-1, 1] */
+    const float *state, *action, *next; /* [obs] [act] [obs]; actions as chosen */
     float reward;
     bool terminal; /* the task ended in `next`; running out of time is not terminal */
 };

@@ -6,11 +6,13 @@
  *     J_pi = mean max(-A rho, -A clip(rho, 1 - c, 1 + c)) - w_H entropy
  *     J_V  = 1/2 mean max((V - R)^2, (V_old + clip(V - V_old, -c', c') - R)^2)
  *
- * Three things differ from there. An episode that ran out of time, or was cut at the end of the
- * epoch, is worth what the critic says about its last state; CleanRL takes it for the end of the
- * task. Observations are scaled by the statistics from before the epoch, all along, so that the
- * policy that acted is known exactly; they move step by step there. And only the first epoch, whose
- * policy hardly looks at what it sees, is scaled by its own. */
+ * It differs from there in that
+ * - an epoch ends with the end of an episode, which may be cut for it; and an episode that ran out
+ *   of time, or was cut, is worth what the critic says about its last state;
+ * - observations are scaled by the statistics from before the epoch, all along, so that the policy
+ *   that acted is known exactly; only the first epoch, whose policy hardly looks at what it sees,
+ *   is scaled by its own;
+ * - actions are Gaussian in [-1, 1], whatever the task's range. */
 #include "agent/ppo.h"
 
 #include "agent/policy.h"
@@ -25,7 +27,7 @@ const struct opc_section opc_ppo_section = OPC_SECTION(
     "ppo", "proximal policy optimisation, another agent (train.agent = ppo)", OPC_PPO_FIELDS);
 #undef SELF
 
-enum { P = OPC_PANEL, CHUNK = 8, ROWS = CHUNK * P, WHICH_POLICY = 3, WHICH_CRITIC = 4 };
+enum { P = OPC_PANEL, CHUNK = 8, ROWS = CHUNK * P, WHICH_POLICY = 5, WHICH_CRITIC = 6 };
 
 #define HALF_LOG_2PI 0.91893853320467274178
 
@@ -377,12 +379,30 @@ static void report_on(const struct ppo *c, int steps, int updates, const struct 
         out->entropy += (double)c->log_std[k] + HALF_LOG_2PI + 0.5;
 }
 
+static uint64_t count_steps(const struct opc_feed *feed)
+{
+    struct opc_path path;
+    uint64_t n = 0;
+    for (uint64_t at = 0; feed->path(feed->ctx, &at, &path);)
+        n += (uint64_t)path.steps;
+    return n;
+}
+
+static bool asked_to_stop(const struct opc_feed *feed, int made)
+{
+    return made % 64 == 0 && feed->stop && feed->stop(feed->stop_ctx);
+}
+
 static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates,
                    struct opc_agent_report *report, struct opc_err *err)
 {
     (void)updates; /* follow from the number of steps */
     struct ppo *c = (struct ppo *)a;
     const bool first = c->policy_adam->steps == 0;
+    const uint64_t there = count_steps(feed);
+    if (there == 0 || there > (uint64_t)c->most)
+        return opc_fail(err, OPC_EBUG, "%llu steps to learn from, where 1 to %d are possible",
+                        (unsigned long long)there, c->most);
     const double rate = c->config.rate * (c->config.anneal ? 1 - feed->done : 1);
     struct tally sum = {0};
     int rows, made = 0;
@@ -395,9 +415,12 @@ static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates
     for (int pass = 0; pass < c->config.passes; pass++) {
         struct opc_rng rng = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, (uint32_t)pass);
         shuffle(steps, c->step, &rng);
-        for (int from = 0; from < steps; from += c->config.batch, made++)
+        for (int from = 0; from < steps; from += c->config.batch) {
             update(c, steps - from < c->config.batch ? steps - from : c->config.batch,
                    c->step + from, &sum);
+            if (asked_to_stop(feed, ++made))
+                return opc_fail(err, OPC_ESTOPPED, "stopped while improving the policy");
+        }
         if (!isfinite(sum.actor_loss) || !isfinite(sum.critic_loss))
             return opc_fail(err, OPC_EDIVERGED,
                             "the %s loss became %g in pass %d over epoch %u; lower ppo.rate, or "
@@ -405,8 +428,6 @@ static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates
                             isfinite(sum.critic_loss) ? "policy's" : "critic's",
                             isfinite(sum.critic_loss) ? sum.actor_loss : sum.critic_loss, pass + 1,
                             feed->epoch);
-        if (feed->stop && feed->stop(feed->stop_ctx))
-            return opc_fail(err, OPC_ESTOPPED, "stopped while improving the policy");
     }
     if (!first)
         see_states(c, feed);

@@ -15,16 +15,16 @@
     X(REAL,   rate,            "3e-4",   0, 1,      "Adam's step for policy and critic")             \
     X(BOOL,   anneal,          "true",   0, 1,      "lower the step linearly, to 0 at the end of train.epochs") \
     X(INT,    passes,          "10",     1, 1e4,    "times that an improvement goes through an epoch's steps") \
-    X(INT,    batch,           "64",     1, 65536,  "steps in one gradient step")                    \
-    X(REAL,   clip,            "0.2",    0, 1e6,    "the policy gains nothing from a ratio of probabilities further than this from 1") \
+    X(INT,    batch,           "64",     2, 65536,  "steps in one gradient step")                    \
+    X(REAL,   clip,            "0.2",    1e-6, 1e6, "the policy gains nothing from a ratio of probabilities further than this from 1") \
     X(REAL,   clip_value,      "0.2",    0, 1e6,    "nor the critic from a value further than this from what it was; 0: no limit") \
-    X(REAL,   value_weight,    "0.5",    0, 1e6,    "of the critic's loss beside the policy's; matters for most_norm only") \
+    X(REAL,   value_weight,    "0.5",    1e-6, 1e6, "of the critic's loss beside the policy's, which matters where most_norm shortens both") \
     X(REAL,   entropy_weight,  "0",      0, 1e6,    "reward for a wide policy")                      \
     X(REAL,   most_norm,       "0.5",    0, 1e9,    "longer gradients are shortened to this; 0: never") \
     X(REAL,   log_std,         "0",      -20, 2,    "logarithm of the policy's deviation at the start") \
     X(BOOL,   scale_obs,       "true",   0, 1,      "observations by their mean and deviation so far") \
     X(BOOL,   scale_reward,    "true",   0, 1,      "rewards by the deviation of discounted returns so far") \
-    X(REAL,   most_scaled,     "10",     0, 1e9,    "both are cut off there once they are scaled")
+    X(REAL,   most_scaled,     "10",     1e-3, 1e9, "both are cut off there once they are scaled")
 /* clang-format on */
 struct opc_ppo_config {
     OPC_PPO_FIELDS(OPC_MEMBER)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WHICH_MODEL = 3 }; /* names its first weights; policy and critics are 1 and 2 */
+enum { WHICH_MODEL = 3 }; /* names its first weights; policies and critics are 1, 2, 5 and 6 */
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
@@ -75,6 +75,9 @@ static struct need need_of(const struct opc_run *run)
     const double room = run->room, f = sizeof(float);
     struct need n = {.rest = 64e6}; /* networks, environments, the program itself */
     n.recorded = room * ((double)opc_record_stride(run->obs, run->act) * f + 16);
+    if (v->train.agent ==
+        OPC_PPO) /* its table of an epoch, where paths of one step have two rows */
+        n.rest += v->train.steps_per_epoch * (2.0 * (run->obs + run->act + 4) * f + 32);
     if (v->opc.transition == OPC_REPLAY)
         return n;
     const struct opc_imagined_shape shape = imagined_shape(run);

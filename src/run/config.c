@@ -181,12 +181,18 @@ static bool is_as_before(const struct opc_section *s, const struct opc_field *f,
     return strcmp(f->name, "rounds") == 0 && v->train.rounds == 1;
 }
 
+bool opc_config_may_go_on(const struct opc_values *v)
+{
+    return v->train.agent != OPC_PPO || !v->ppo.anneal;
+}
+
 uint32_t opc_config_hash(const struct opc_values *v)
 {
     struct opc_values copy = *v;
     struct opc_part part[OPC_PARTS];
     uint32_t crc = 0;
-    copy.train.epochs = 0;
+    if (opc_config_may_go_on(v))
+        copy.train.epochs = 0;
     opc_config_parts(&copy, part);
     for (int i = 0; i < OPC_PARTS; i++)
         for (int k = 0; k < part[i].section->n; k++) {
@@ -397,6 +403,8 @@ static int check(const struct opc_values *v, struct opc_err *err)
                         "train.epochs x train.steps_per_epoch = %.0f real steps are more than a "
                         "run can record (1e9)",
                         steps);
+    if (t->agent == OPC_PPO)
+        return OPC_OK; /* its gradient steps follow from the real ones */
     if (updates(v) > 1e9)
         return opc_fail(err, OPC_EUSER,
                         "train.updates_per_step x train.improve_every = %.0f gradient steps at a "

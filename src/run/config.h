@@ -161,7 +161,9 @@ int opc_horizon(const struct opc_values *, int epoch);
 int opc_horizon_most(const struct opc_values *);
 /* What sac.target_entropy = auto stands for on this task; NaN where the agent decides. */
 double opc_target_entropy(const char *env_name);
-/* Of all settings but train.epochs, which may be raised to train on. */
+/* May train.epochs be raised later? Not if the agent's step falls to 0 at their end. */
+bool opc_config_may_go_on(const struct opc_values *);
+/* Of all settings but train.epochs, where they may be raised. */
 uint32_t opc_config_hash(const struct opc_values *);
 void opc_values_print(const struct opc_values *, struct opc_text *);
 

@@ -34,7 +34,7 @@ void opc_play_destroy(struct opc_play *); /* NULL is fine */
 
 bool opc_play_running(const struct opc_play *);
 int opc_play_start(struct opc_play *, struct opc_err *err); /* the next episode */
-/* One step with a[act] in [-1, 1]; at its end the episode is closed. */
+/* One step with a[act], cut off to [-1, 1]; at its end the episode is closed. */
 int opc_play_step(struct opc_play *, const float *a, struct opc_err *err);
 void opc_play_cut(struct opc_play *); /* ends the running episode, if any, which is not terminal */
 /* Starts episode `number` and repeats t steps; `state` is where that must lead. */

@@ -23,6 +23,7 @@ struct opc_record {
     char dir[OPC_PATH];
     int lock, metrics, timing, log; /* file descriptors; -1: not open */
     int members;
+    char *columns; /* the first line of a table that a program with fewer began; NULL: it is ours */
 };
 
 /* ---- the directory --------------------------------------------------------------------------- */
@@ -152,6 +153,7 @@ void opc_record_close(struct opc_record *r)
     for (int i = 0; i < 4; i++)
         if (files[i] >= 0)
             close(files[i]);
+    opc_free(r->columns);
     opc_free(r);
 }
 
@@ -161,10 +163,23 @@ void opc_record_close(struct opc_record *r)
 struct line {
     struct opc_text text;
     bool head;
+    const char *only; /* a row of these columns; NULL: of all */
 };
+
+static bool has_column(const char *head, const char *name)
+{
+    for (size_t n; *head; head += n + (head[n] == ',')) {
+        n = strcspn(head, ",");
+        if (strlen(name) == n && memcmp(head, name, n) == 0)
+            return true;
+    }
+    return false;
+}
 
 static void cell(struct line *l, const char *name, double value)
 {
+    if (l->only && !has_column(l->only, name))
+        return;
     opc_text_add(&l->text, l->text.used ? "," : "");
     if (l->head)
         opc_text_add(&l->text, name);
@@ -270,7 +285,7 @@ int opc_record_epoch(struct opc_record *r, const struct opc_epoch_row *row, stru
 {
     if (!r)
         return OPC_OK;
-    struct line l = {0};
+    struct line l = {.only = r->columns};
     metrics_line(&l, row, r->members);
     return put(r, r->metrics, "metrics.csv", &l, err);
 }
@@ -310,6 +325,21 @@ static int cut_table(const struct opc_record *r, const char *name, uint64_t end,
                : OPC_OK;
 }
 
+/* A run that an older program began keeps its columns. */
+static int keep_columns(struct opc_record *r, struct opc_err *err)
+{
+    enum { LARGEST = 1 << 30 };
+    char path[OPC_PATH];
+    opc_free(r->columns); /* a second try */
+    r->columns = NULL;
+    int code = opc_record_path(r, "metrics.csv", path, err);
+    if (!code)
+        code = opc_file_read(path, LARGEST, &r->columns, NULL, err);
+    if (!code)
+        r->columns[strcspn(r->columns, "\n")] = '\0';
+    return code;
+}
+
 int opc_record_begin(struct opc_record *r, struct opc_record_ends ends, int members,
                      struct opc_err *err)
 {
@@ -323,6 +353,8 @@ int opc_record_begin(struct opc_record *r, struct opc_record_ends ends, int memb
         code = cut_table(r, "metrics.csv", ends.metrics, r->metrics, err);
     if (!code)
         code = cut_table(r, "timing.csv", ends.timing, r->timing, err);
+    if (!code && ends.metrics > 0)
+        code = keep_columns(r, err);
     if (!code && ends.metrics == 0) {
         const struct opc_epoch_row row = {0};
         struct line l = {.head = true};

@@ -155,8 +155,9 @@ static int apply(struct opc_run *run, struct opc_pack *slot, struct opc_err *err
     if (slot->hash != run->hash)
         return opc_fail(err, OPC_EUSER,
                         "%s/config.yaml was changed since the run began (only train.epochs may "
-                        "be); undo that, or start another run",
-                        opc_record_dir(run->record));
+                        "be%s); undo that, or start another run",
+                        opc_record_dir(run->record),
+                        opc_config_may_go_on(run->set) ? "" : ", and not with ppo.anneal");
     if (slot->epoch > (uint64_t)run->set->train.epochs)
         return opc_fail(err, OPC_EUSER,
                         "the run has %llu epochs already; train.epochs = %d in %s/config.yaml can "

@@ -300,6 +300,8 @@ static void note_updates(struct opc_run *run, const struct opc_agent_report *r)
 {
     struct opc_epoch_row *row = &run->row;
     struct opc_agent_report *all = &row->agent;
+    if (r->updates == 0)
+        return;
     run->now.updates += r->updates;
     row->updates += r->updates;
     const double share = (double)r->updates / (double)row->updates;
@@ -385,10 +387,10 @@ static int improve(struct opc_run *run, struct opc_err *err)
 {
     const int rounds = run->imagined ? run->set->train.rounds : 1;
     int code = OPC_OK;
-    if (!can_improve(run))
-        return code;
     if (run->agent->type->feeds_on == OPC_PATHS)
         return learn_from_paths(run, err);
+    if (!can_improve(run))
+        return code;
     for (int k = 0, done = 0, n; k < rounds && !code; k++, done += n) {
         n = opc_share(opc_updates(run->set), rounds, k);
         if (k > 0)

@@ -132,7 +132,7 @@ static bool compare(const char *dir, const struct opc_values *want, struct opc_l
     if (opc_config_hash(&there) == opc_config_hash(&here) &&
         there.train.epochs <= here.train.epochs)
         return true;
-    if (l->shorter)
+    if (l->shorter && opc_config_may_go_on(&there))
         there.train.epochs = here.train.epochs; /* is not what keeps them apart */
     tell_difference(&there, &here, l->why, sizeof l->why);
     l->state = OPC_STATE_FOREIGN;

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of a run that is gone on with: cut to the checkpoint, and of the columns they have. */
+#include "run/record.h"
+
+#include "base/file.h"
+#include "opc/mem.h"
+#include "test.h"
+
+static void assert_file(const char *dir, const char *name, const char *want)
+{
+    char path[OPC_PATH], *text;
+    struct opc_err err;
+    assert_ok(opc_path_join(path, dir, name, &err), &err);
+    assert_ok(opc_file_read(path, 1 << 20, &text, NULL, &err), &err);
+    assert_string_equal(text, want);
+    opc_free(text);
+}
+
+static void put_file(const char *dir, const char *name, const char *text)
+{
+    char path[OPC_PATH];
+    struct opc_err err;
+    assert_ok(opc_path_join(path, dir, name, &err), &err);
+    assert_ok(opc_file_write(path, text, strlen(text), &err), &err);
+}
+
+/* Without kl and clipped, and with the columns in their order; behind the checkpoint comes a row
+ * that is not part of it. */
+static void a_run_of_an_older_program_keeps_its_columns(void **state)
+{
+    static const char OLD[] = "epoch,env_steps,eval_return,updates,alpha,entropy\n1,10,5,3,0.5,1\n";
+    static const char TIMES[] = "epoch,epoch_s\n1,2\n";
+    struct opc_record *r;
+    struct opc_err err;
+    put_file(*state, "metrics.csv",
+             "epoch,env_steps,eval_return,updates,alpha,entropy\n1,10,5,3,0.5,1\n"
+             "2,20,");
+    put_file(*state, "timing.csv", TIMES);
+    assert_ok(opc_record_open(*state, NULL, &r, &err), &err);
+    const struct opc_record_ends ends = {sizeof OLD - 1, sizeof TIMES - 1};
+    assert_ok(opc_record_begin(r, ends, 7, &err), &err);
+    const struct opc_epoch_row row = {
+        .epoch = 2,
+        .env_steps = 20,
+        .updates = 4,
+        .agent = {.alpha = 0.25, .entropy = -1, .kl = 7, .clipped = 7},
+    };
+    assert_ok(opc_record_epoch(r, &row, &err), &err);
+    opc_record_close(r);
+    assert_file(*state, "metrics.csv",
+                "epoch,env_steps,eval_return,updates,alpha,entropy\n1,10,5,3,0.5,1\n"
+                "2,20,,4,0.25,-1\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_run_of_an_older_program_keeps_its_columns, test_make_dir,
+                                        test_remove_dir),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
