@@ -62,6 +62,9 @@ OPC_API int opc_env_step(struct opc_env *, const double *action, struct opc_outc
 /* a in [-1, 1] to the task's range: low + (a + 1) (high - low) / 2, clipped to [low, high]. */
 OPC_API void opc_env_scale(const struct opc_env *, const float *a, double *action);
 
+/* Says that the episode is over, also if it was cut; the next step comes after a reset. */
+OPC_API void opc_env_rest(struct opc_env *);
+
 /* About n imagined transitions (s, a, next), row by row: s, next [n][obs], a [n][act] in [-1, 1].
  */
 
@@ -169,6 +172,12 @@ struct opc_env_type {
     /* NULL: there is no engine. The engine's part of a step without any check, for measuring what
      * we add; it need not fill `out`. */
     void (*bare)(struct opc_env *, const double *action, struct opc_outcome *);
+    /* NULL: nothing to do. The episode is over, whether it ended or was cut, and the next may be
+     * minutes away: stop the motors. */
+    void (*rest)(struct opc_env *);
+    /* A machine and not a simulation: there is one, and it does not repeat itself. No second one is
+     * opened, and no episode is played again to measure or to resume. */
+    bool machine;
 };
 
 /* A task of your own, without touching ours: a shared object whose source has

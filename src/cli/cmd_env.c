@@ -200,7 +200,8 @@ static int check(const char *spec, const struct given *given, struct opc_err *er
     entry("played", line);
     entry("finite", "every observation and reward");
     entry("range", "both ends of every action are reached");
-    entry("repeatable", "a used environment equals a fresh one to the bit");
+    entry("repeatable", r.repeats ? "a used environment equals a fresh one to the bit"
+                                  : "not asked for: it is a machine");
     entry("time limit", "truncates, does not terminate, and only at the end");
     snprintf(line, sizeof line,
              "imagined agrees with step; exceptions: %d within rounding to float, %d because step "

@@ -69,6 +69,13 @@ static int check_sizes(const struct opc_env *env, struct opc_err *err)
     return OPC_OK;
 }
 
+static int reset(struct opc_env *env, struct opc_rng *rng, double *obs, struct opc_err *err)
+{
+    if (env->t >= 0) /* it may be a machine */
+        opc_env_rest(env);
+    return opc_env_reset(env, rng, obs, err);
+}
+
 /* Both ends of the action range are reached and can be played. */
 static int check_range(struct check *c, struct opc_err *err)
 {
@@ -83,7 +90,7 @@ static int check_range(struct check *c, struct opc_err *err)
             if (c->action[i] != (end < 0 ? env->low[i] : env->high[i]))
                 return opc_fail(err, OPC_EENV, "%s: %d does not scale to the end of action %d",
                                 env->spec, end, i);
-        int code = opc_env_reset(c->env, &rng, c->obs, err);
+        int code = reset(c->env, &rng, c->obs, err);
         if (!code)
             code = opc_env_step(c->env, c->action, &out, err);
         if (code)
@@ -99,7 +106,7 @@ static int check_repeats(struct check *c, struct opc_env *other, struct opc_err 
     struct opc_outcome one = {.obs = c->obs}, two = {.obs = c->obs_too};
     struct opc_rng r1 = opc_rng_stream(c->plan->seed, OPC_USE_RESET, 0, 1), r2 = r1;
     struct opc_rng actions = opc_rng_stream(c->plan->seed, OPC_USE_RANDOM, 0, 1);
-    int code = opc_env_reset(c->env, &r1, c->obs, err);
+    int code = reset(c->env, &r1, c->obs, err);
     if (!code)
         code = opc_env_reset(other, &r2, c->obs_too, err);
     for (int t = 0; !code; t++) {
@@ -126,7 +133,7 @@ static int check_time(struct check *c, struct opc_err *err)
     struct opc_outcome out = {.obs = c->obs};
     struct opc_rng rng = opc_rng_stream(c->plan->seed, OPC_USE_RESET, 0, 2);
     struct opc_rng actions = opc_rng_stream(c->plan->seed, OPC_USE_RANDOM, 0, 2);
-    int code = opc_env_reset(c->env, &rng, c->obs, err);
+    int code = reset(c->env, &rng, c->obs, err);
     for (int t = 1; !code && t <= c->env->steps; t++) {
         draw_action(c, &actions);
         code = opc_env_step(c->env, c->action, &out, err);
@@ -208,7 +215,7 @@ static int play(struct check *c, struct opc_err *err)
     struct opc_rng rng = opc_rng_stream(c->plan->seed, OPC_USE_RESET, 0, index);
     struct opc_rng actions = opc_rng_stream(c->plan->seed, OPC_USE_RANDOM, 0, index);
     struct opc_outcome out = {.obs = c->obs};
-    int code = opc_env_reset(c->env, &rng, c->obs, err), left = INT32_MAX;
+    int code = reset(c->env, &rng, c->obs, err), left = INT32_MAX;
     to_float(c->env->obs, c->obs, c->s);
     while (!code && r->transitions < most && left-- > 0 && !out.truncated) {
         draw_action(c, &actions);
@@ -234,7 +241,7 @@ int opc_env_check_open(struct opc_env *env, const struct opc_check_plan *plan,
 {
     struct check c = {.env = env, .plan = plan, .report = report};
     struct opc_env *other = NULL;
-    *report = (struct opc_env_report){0};
+    *report = (struct opc_env_report){.repeats = !env->type->machine};
     int code = check_sizes(env, err);
     if (!code)
         code = alloc_check(&c, err);
@@ -247,10 +254,12 @@ int opc_env_check_open(struct opc_env *env, const struct opc_check_plan *plan,
         code = play(&c, err);
     report->steps_per_second = (double)report->transitions / (opc_now() - start);
     /* Last, because an environment that has just been opened has little to remember. */
-    if (!code)
+    if (!code && !env->type->machine)
         code = opc_env_another(env, &other, err);
-    if (!code)
+    if (!code && other)
         code = check_repeats(&c, other, err);
+    if (env->t >= 0)
+        opc_env_rest(env);
     opc_env_close(other);
     free_check(&c);
     return code;

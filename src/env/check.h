@@ -11,6 +11,7 @@ struct opc_env_report {
     int terminated;            /* of the transitions */
     int rounding;              /* step and terminal disagree, within rounding to float */
     int blurred;               /* they disagree, within the type's blur */
+    bool repeats;              /* that was tried */
     bool known_reward;         /* and then: */
     double reward_gap;         /* largest difference, relative to 1 + |reward| */
     double steps_per_second;   /* of these transitions, resets included */

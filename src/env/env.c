@@ -253,6 +253,8 @@ int opc_env_open_type(const struct opc_env_type *type, const char *args, struct 
 int opc_env_another(const struct opc_env *like, struct opc_env **out, struct opc_err *err)
 {
     struct opc_env *env;
+    if (like->type->machine)
+        return opc_fail(err, OPC_EUSER, "%s is a machine, and there is no other", like->type->name);
     const int code = like->type->copy ? like->type->copy(like, &env, err)
                                       : like->type->open(like->type, like->arg, &env, err);
     if (code)
@@ -263,10 +265,19 @@ int opc_env_another(const struct opc_env *like, struct opc_env **out, struct opc
                   err);
 }
 
+void opc_env_rest(struct opc_env *env)
+{
+    if (env->type->rest)
+        env->type->rest(env);
+    env->t = -1;
+}
+
 void opc_env_close(struct opc_env *env)
 {
     if (!env)
         return;
+    if (env->t >= 0)
+        opc_env_rest(env);
     opc_free(env->spec);
     env->type->close(env);
 }

@@ -5,6 +5,7 @@
 
 struct opc_many {
     int n;
+    bool borrowed; /* the environment */
     struct opc_pool *pool;
     struct opc_env **env; /* [n] */
     int *code;            /* [n] of the last call */
@@ -15,7 +16,7 @@ void opc_many_close(struct opc_many *m)
 {
     if (!m)
         return;
-    for (int i = 0; m->env && i < m->n; i++)
+    for (int i = 0; m->env && i < m->n && !m->borrowed; i++)
         opc_env_close(m->env[i]);
     opc_free(m->env);
     opc_free(m->code);
@@ -23,23 +24,35 @@ void opc_many_close(struct opc_many *m)
     opc_free(m);
 }
 
+static int make(int n, struct opc_pool *pool, struct opc_many **out, struct opc_err *err)
+{
+    struct opc_many *m = opc_alloc(1, sizeof *m);
+    if (m) {
+        *m = (struct opc_many){.n = n, .pool = pool};
+        m->env = opc_alloc((size_t)n, sizeof *m->env);
+        m->code = opc_alloc((size_t)n, sizeof *m->code);
+        m->err = opc_alloc((size_t)n, sizeof *m->err);
+    }
+    if (!m || !m->env || !m->code || !m->err) {
+        opc_many_close(m);
+        return opc_fail(err, OPC_ENOMEM, "no room for %d environments", n);
+    }
+    *out = m;
+    return OPC_OK;
+}
+
 int opc_many_open(const char *spec, int n, struct opc_pool *pool, struct opc_many **out,
                   struct opc_err *err)
 {
+    struct opc_many *m = NULL;
     if (n < 1)
         return opc_fail(err, OPC_EUSER, "%d environments are asked for; at least 1", n);
-    int code = OPC_ENOMEM;
-    struct opc_many *m = opc_alloc(1, sizeof *m);
-    if (!m)
-        goto full;
-    *m = (struct opc_many){.n = n, .pool = pool};
-    m->env = opc_alloc((size_t)n, sizeof *m->env);
-    m->code = opc_alloc((size_t)n, sizeof *m->code);
-    m->err = opc_alloc((size_t)n, sizeof *m->err);
-    if (!m->env || !m->code || !m->err)
-        goto full;
-    code = opc_env_open(spec, &m->env[0], err);
-    for (int i = 1; !code && i < n; i++)
+    int code = make(n, pool, &m, err);
+    if (!code)
+        code = opc_env_open(spec, &m->env[0], err);
+    if (!code && m->env[0]->type->machine)
+        m->n = 1;
+    for (int i = 1; !code && i < m->n; i++)
         code = opc_env_another(m->env[0], &m->env[i], err);
     if (code) {
         opc_many_close(m);
@@ -47,9 +60,21 @@ int opc_many_open(const char *spec, int n, struct opc_pool *pool, struct opc_man
     }
     *out = m;
     return OPC_OK;
-full:
-    opc_many_close(m);
-    return opc_fail(err, OPC_ENOMEM, "no room for %d environments %s", n, spec);
+}
+
+int opc_many_of(struct opc_env *env, struct opc_many **out, struct opc_err *err)
+{
+    const int code = make(1, NULL, out, err);
+    if (code)
+        return code;
+    (*out)->env[0] = env;
+    (*out)->borrowed = true;
+    return OPC_OK;
+}
+
+void opc_many_rest(struct opc_many *m, int i)
+{
+    opc_env_rest(m->env[i]);
 }
 
 int opc_many_count(const struct opc_many *m)

@@ -11,9 +11,11 @@
 
 struct opc_many;
 
-/* The pool (NULL: the calling thread alone) is borrowed. */
+/* The pool (NULL: the calling thread alone) is borrowed. Of a machine there is 1, whatever n is. */
 int opc_many_open(const char *spec, int n, struct opc_pool *, struct opc_many **out,
                   struct opc_err *err);
+/* One, which stays the caller's. */
+int opc_many_of(struct opc_env *, struct opc_many **out, struct opc_err *err);
 void opc_many_close(struct opc_many *); /* NULL is fine */
 int opc_many_count(const struct opc_many *);
 const struct opc_env *opc_many_env(const struct opc_many *, int i); /* for its dimensions */
@@ -25,5 +27,6 @@ int opc_many_reset(struct opc_many *, const bool *active, struct opc_rng *rng, /
 int opc_many_step(struct opc_many *, const bool *active, const double *action, /* [n][act] */
                   struct opc_outcome *out, /* [n], each with its own obs */
                   struct opc_err *err);
+void opc_many_rest(struct opc_many *, int i); /* its episode is over */
 
 #endif

@@ -99,6 +99,11 @@ static void wrapped_bare(struct opc_env *env, const double *action, struct opc_o
     out->terminated = inner.terminated;
 }
 
+static void wrapped_rest(struct opc_env *env)
+{
+    env->inner->type->rest(env->inner);
+}
+
 static void wrapped_draw(const struct opc_env *env, struct opc_scene *scene)
 {
     env->inner->type->draw(env->inner, scene);
@@ -200,6 +205,7 @@ static void borrow_type(struct wrapped *w, const struct opc_env_type *inner)
     t->distance = inner->distance ? wrapped_distance : NULL;
     t->draw = inner->draw ? wrapped_draw : NULL;
     t->bare = inner->bare ? wrapped_bare : NULL;
+    t->rest = inner->rest ? wrapped_rest : NULL;
     w->env.type = t;
 }
 

@@ -210,7 +210,14 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
         v->train.random_steps + run->play->limit + v->train.epochs * v->train.steps_per_epoch;
     code = check_memory(run, err);
     const int worlds = v->eval.episodes < OPC_EVAL_AT_ONCE ? v->eval.episodes : OPC_EVAL_AT_ONCE;
-    if (!code)
+    if (!code && run->play->env->type->machine)
+        code = v->train.reset_each_epoch
+                   ? opc_many_of(run->play->env, &run->worlds, err)
+                   : opc_fail(err, OPC_EUSER,
+                              "%s is a machine, which cannot be brought back into the middle of an "
+                              "episode; set train.reset_each_epoch = true",
+                              v->env.name);
+    else if (!code)
         code = opc_many_open(v->env.name, worlds, run->pool, &run->worlds, err);
     if (!code)
         code = opc_episodes_create(run->obs, run->act, run->room, run->room, &run->past, err);

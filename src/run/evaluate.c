@@ -79,7 +79,8 @@ static int play(const struct opc_eval_plan *plan, struct hall *h, int first, str
                 continue;
             h->total[i] += h->out[i].reward;
             h->length[i]++;
-            if (h->out[i].terminated || h->out[i].truncated) {
+            if (h->out[i].terminated || h->out[i].truncated || t + 1 == plan->limit) {
+                opc_many_rest(plan->worlds, i);
                 h->active[i] = false;
                 left--;
             }

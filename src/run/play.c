@@ -81,6 +81,7 @@ void opc_play_cut(struct opc_play *p)
     if (!opc_play_running(p))
         return;
     opc_episodes_close(p->past);
+    opc_env_rest(p->env);
     if (p->t == 0)
         return;
     p->ended++;

@@ -22,6 +22,11 @@ int opc_probe_open(const char *dir, struct opc_pool *pool, uint64_t seed, struct
         code = opc_trained_snapshots(dir, &p.snapshot, &p.snapshots, err);
     if (!code)
         code = opc_many_open(p.config->set.env.name, WORLDS, pool, &p.worlds, err);
+    if (!code && opc_many_env(p.worlds, 0)->type->machine)
+        code = opc_fail(err, OPC_EUSER,
+                        "%s is a machine, which cannot try what else would have happened; probes "
+                        "need a simulation",
+                        p.config->set.env.name);
     if (code) {
         opc_probe_close(&p);
         return opc_within(err, "%s", dir);

@@ -62,3 +62,34 @@ printf '#include <opc/env.h>\nconst struct opc_env_plugin opc_env_plugin = {OPC_
 build old.so old.c
 expect 2 'cannot use ./old.so: it was built with the headers of another version of opc; compile it again' \
     "$OPC" env show old.so
+
+# ---- a machine: one, that never repeats itself, and rests between two episodes ---------------------
+build machine.so "$SRC/tests/program/machine.c"
+MACHINE_LOG=$work/asked
+export MACHINE_LOG
+quiet() { # no more than one is open, and none is moved or closed unless it rests
+    sort -u asked | tr '\n' ' ' | grep -qx "$1" || wrong "it was not treated as a machine" cat asked
+    [ "$(grep -c open asked)" = "$(grep -c close asked)" ] || wrong "left open" cat asked
+    [ "$(grep -c reset asked)" = "$(grep -c rest asked)" ] || wrong "not every episode ends" cat asked
+    rm asked
+}
+expect 0 'machine.so is sound
+^  repeatable   not asked for: it is a machine$' "$OPC" env check machine.so --transitions 300
+quiet 'close open reset rest '
+cat >machine.yaml <<END
+include: few.yaml
+env.name: ./machine.so
+END
+expect 0 '' "$OPC" train machine.yaml --out machine --quiet
+quiet 'close open reset rest '
+[ "$(tail -n 1 machine/metrics.csv | cut -d, -f1,2)" = 2,200 ]
+expect 0 '2 episodes with the policy' "$OPC" evaluate machine --episodes 2
+quiet 'close open reset rest '
+sed -i 's/^  epochs: 2$/  epochs: 4/' machine/config.yaml
+expect 0 '' "$OPC" resume machine --quiet
+quiet 'close open reset rest '
+[ "$(wc -l <machine/metrics.csv)" = 5 ]
+expect 2 'machine.so is a machine, which cannot be brought back into the middle of an episode; set train.reset' \
+    "$OPC" train machine.yaml train.reset_each_epoch=false --out other
+expect 2 'is a machine, which cannot try what else would have happened; probes need a simulation' \
+    "$OPC" probe machine states
