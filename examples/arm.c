@@ -93,6 +93,12 @@ static int arm_step(struct opc_env *env, const double *action, struct opc_outcom
     return code;
 }
 
+/* A real arm has this, too, and .machine = true below: the episode is over, stop the motor. */
+static void arm_rest(struct opc_env *env)
+{
+    ((struct arm *)env)->speed = 0;
+}
+
 /* The same question about imagined states. */
 static void arm_terminal(const struct opc_env *env, int n, const float *s, const float *a,
                          const float *next, bool *out)
@@ -127,6 +133,7 @@ static const struct opc_env_type arm = {
     .start = arm_start,
     .state = arm_state,
     .terminal = arm_terminal,
+    .rest = arm_rest,
 };
 
 OPC_ENV_PLUGIN(arm);

@@ -114,7 +114,9 @@ static void a_link_is_followed_unless_it_leads_nowhere(void **state)
     const char *link = in(state, "folder/link"), *lost = in(state, "lost");
     assert_int_equal(symlink("f", link), 0);
     assert_int_equal(symlink("nowhere", lost), 0);
+    assert_int_equal(chmod(in(state, "folder/f"), 0640), 0);
     assert_ok(opc_file_write(link, "new", 3, &err), &err);
+    assert_true(stat(link, &st) == 0 && (st.st_mode & 0777) == 0640); /* stays as it was */
     assert_ok(opc_file_write(lost, "found", 5, &err), &err);
     assert_holds(in(state, "folder/f"), "new", 3);
     assert_true(lstat(link, &st) == 0 && S_ISLNK(st.st_mode));

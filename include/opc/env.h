@@ -186,14 +186,18 @@ struct opc_env_type {
  *
  * behind its `const struct opc_env_type my_type`. Its path, which ends in .so, is a name as any
  * other: opc_env_open("./arm.so?mass=2", ...), env.name, `opc env check ./arm.so`. */
-enum { OPC_ENV_ABI = 1 };
-struct opc_env_plugin {
-    unsigned abi, type_bytes, env_bytes; /* to tell a plugin of another version of this header */
+enum { OPC_ENV_ABI = 1 }; /* another one with any change to the structs above */
+struct opc_env_plugin {   /* tells a plugin of another version of this header */
+    unsigned abi, bytes[7];
     const struct opc_env_type *type;
 };
 #define OPC_ENV_PLUGIN_OF(type)                                                                    \
     {                                                                                              \
-        OPC_ENV_ABI, (unsigned)sizeof(struct opc_env_type), (unsigned)sizeof(struct opc_env), type \
+        OPC_ENV_ABI, {(unsigned)sizeof(struct opc_env_type), (unsigned)sizeof(struct opc_env),     \
+                      (unsigned)sizeof(struct opc_outcome),  (unsigned)sizeof(struct opc_env_arg), \
+                      (unsigned)sizeof(struct opc_env_page), (unsigned)sizeof(struct opc_scene),   \
+                      (unsigned)sizeof(struct opc_err)},                                           \
+            type                                                                                   \
     }
 #define OPC_ENV_PLUGIN(type) const struct opc_env_plugin opc_env_plugin = OPC_ENV_PLUGIN_OF(&type)
 extern OPC_API const struct opc_env_plugin opc_env_plugin; /* of the plugin; we have none */

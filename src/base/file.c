@@ -59,27 +59,43 @@ static int open_temporary(struct opc_save *s)
 
 int opc_save_begin(const char *path, struct opc_save **out, struct opc_err *err)
 {
-    struct stat st;
+    struct stat st, own;
     const bool there = stat(path, &st) == 0;
+    const int why = errno;
     if (there && !S_ISREG(st.st_mode))
         return opc_fail(err, OPC_EUSER, "cannot write %s: it exists and is not a file", path);
     const size_t n = strlen(path);
     if (n >= OPC_PATH)
         return opc_fail_errno(err, ENAMETOOLONG, "cannot write %s", path);
 
+    for (int fd = STDOUT_FILENO; there && fd <= STDERR_FILENO; fd++) /* /dev/stdout of '>> FILE' */
+        if (fstat(fd, &own) == 0 && own.st_dev == st.st_dev && own.st_ino == st.st_ino)
+            return opc_fail(err, OPC_EUSER, "cannot write %s: what the program prints goes there",
+                            path);
+    const bool link = lstat(path, &own) == 0 && S_ISLNK(own.st_mode);
+    if (link && !there && why != ENOENT)
+        return opc_fail_errno(err, why, "cannot write %s", path);
+    char *followed = link && there ? realpath(path, NULL) : NULL;
+    /* A file without a name, as behind /proc/self/fd, can be followed but not replaced. */
+    if (link && there &&
+        (!followed || stat(followed, &own) || own.st_dev != st.st_dev || own.st_ino != st.st_ino)) {
+        free(followed);
+        return opc_fail(err, OPC_EUSER, "cannot write %s: what it links to has no name", path);
+    }
     struct opc_save *s = opc_alloc(1, sizeof *s);
+    if (s)
+        snprintf(s->path, sizeof s->path, "%s", followed ? followed : path);
+    free(followed);
     if (!s)
         return opc_fail(err, OPC_ENOMEM, "no room for a buffer to write %s", path);
-    const bool link = there && lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
-    char *followed = link ? realpath(path, NULL) : NULL;
-    snprintf(s->path, sizeof s->path, "%s", followed ? followed : path);
-    free(followed);
     s->fd = open_temporary(s);
     if (s->fd < 0) {
         opc_fail_errno(err, errno, "cannot write %s", path);
         opc_free(s);
         return OPC_EIO;
     }
+    if (there)
+        (void)fchmod(s->fd, st.st_mode & 07777); /* where it cannot be kept, a usual one will do */
     *out = s;
     return OPC_OK;
 }

@@ -7,6 +7,7 @@
 #include "cli/env_render.h"
 #include "cli/env_trace.h"
 #include "env/check.h"
+#include "env/types.h"
 #include "opc/env.h"
 
 #include <stdio.h>
@@ -308,7 +309,11 @@ static int run(int argc, char **argv, struct opc_err *err)
             return opc_fail(err, OPC_EUSER, "%s: name an environment; 'opc env list' shows them",
                             word);
         code = opc_options_fit(&options, opc_cmd_env.words, word, &given, err);
-        return code ? code : works[i].run(spec, &given, err);
+        if (code)
+            return code;
+        opc_stop_catch(NULL);
+        opc_env_stop_when(opc_stop_wanted);
+        return works[i].run(spec, &given, err);
     }
     return opc_fail(err, OPC_EUSER, "say what to do: list, show, check, bench, trace or render");
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* opc evaluate - play episodes with the policy of a run. */
 #include "cli/command.h"
+#include "cli/display.h"
+#include "env/types.h"
 #include "opc/mem.h"
 #include "opc/train.h"
 
@@ -35,6 +37,8 @@ static int run(int argc, char **argv, struct opc_err *err)
     double *returns = opc_alloc((size_t)given.episodes, sizeof *returns);
     if (!returns)
         return opc_fail(err, OPC_ENOMEM, "no room for %d returns", given.episodes);
+    opc_stop_catch(NULL);
+    opc_env_stop_when(opc_stop_wanted);
     code = opc_evaluate_run(dir, given.episodes, (uint64_t)given.seed, given.explore, given.threads,
                             &e, returns, err);
     if (!code && given.json)

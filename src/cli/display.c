@@ -105,6 +105,9 @@ void opc_stop_catch(const char *said)
     to_be_said = said;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    struct sigaction before;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* not under nohup */
+        sigaction(SIGHUP, &action, NULL);
 }
 
 bool opc_stop_wanted(void)

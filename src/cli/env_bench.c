@@ -124,6 +124,8 @@ int opc_env_bench(const char *spec, double seconds, struct opc_env_speed *out, s
 {
     struct bench b = {0};
     int code = opc_env_open(spec, &b.ours, err);
+    if (!code && b.ours->type->machine)
+        code = opc_fail(err, OPC_EUSER, "%s is a machine, which keeps its own time", spec);
     if (!code && b.ours->type->bare)
         code = opc_env_another(b.ours, &b.bare, err);
     if (!code)

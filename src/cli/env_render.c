@@ -179,6 +179,7 @@ static int run(struct render *r, struct opc_err *err)
         return code;
     opc_stop_catch(NULL); /* so that half a film is removed */
     code = play(r, every, err);
+    opc_env_rest(r->env); /* the film takes its time */
     const int ended = opc_film_end(r->film, !code, code ? NULL : err);
     return code ? code : ended;
 }

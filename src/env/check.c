@@ -55,25 +55,22 @@ static void draw_action(struct check *c, struct opc_rng *rng)
     opc_env_scale(c->env, c->a, c->action);
 }
 
-static int check_sizes(const struct opc_env *env, struct opc_err *err)
+int opc_env_check_sizes(const struct opc_env *env, const char *spec, struct opc_err *err)
 {
     if (env->obs < 1 || env->act < 1 || env->steps < 0 || !env->low || !env->high)
         return opc_fail(err, OPC_EENV,
                         "%s: open must set obs, act, low, high, and a steps that is "
                         "not negative",
-                        env->spec);
+                        spec);
     for (int i = 0; i < env->act; i++)
         if (!(isfinite(env->low[i]) && isfinite(env->high[i]) && env->low[i] < env->high[i]))
-            return opc_fail(err, OPC_EENV, "%s: the range [%g, %g] of action %d will not do",
-                            env->spec, env->low[i], env->high[i], i);
+            return opc_fail(err, OPC_EENV, "%s: the range [%g, %g] of action %d will not do", spec,
+                            env->low[i], env->high[i], i);
+    for (int i = 0; i < env->n_angles; i++)
+        if (!env->angles || env->angles[i].at < 0 || env->angles[i].at >= env->obs ||
+            env->angles[i].sine < -1 || env->angles[i].sine >= env->obs)
+            return opc_fail(err, OPC_EENV, "%s: angle %d is no part of the observation", spec, i);
     return OPC_OK;
-}
-
-static int reset(struct opc_env *env, struct opc_rng *rng, double *obs, struct opc_err *err)
-{
-    if (env->t >= 0) /* it may be a machine */
-        opc_env_rest(env);
-    return opc_env_reset(env, rng, obs, err);
 }
 
 /* Both ends of the action range are reached and can be played. */
@@ -90,7 +87,7 @@ static int check_range(struct check *c, struct opc_err *err)
             if (c->action[i] != (end < 0 ? env->low[i] : env->high[i]))
                 return opc_fail(err, OPC_EENV, "%s: %d does not scale to the end of action %d",
                                 env->spec, end, i);
-        int code = reset(c->env, &rng, c->obs, err);
+        int code = opc_env_reset(c->env, &rng, c->obs, err);
         if (!code)
             code = opc_env_step(c->env, c->action, &out, err);
         if (code)
@@ -106,7 +103,7 @@ static int check_repeats(struct check *c, struct opc_env *other, struct opc_err 
     struct opc_outcome one = {.obs = c->obs}, two = {.obs = c->obs_too};
     struct opc_rng r1 = opc_rng_stream(c->plan->seed, OPC_USE_RESET, 0, 1), r2 = r1;
     struct opc_rng actions = opc_rng_stream(c->plan->seed, OPC_USE_RANDOM, 0, 1);
-    int code = reset(c->env, &r1, c->obs, err);
+    int code = opc_env_reset(c->env, &r1, c->obs, err);
     if (!code)
         code = opc_env_reset(other, &r2, c->obs_too, err);
     for (int t = 0; !code; t++) {
@@ -133,13 +130,15 @@ static int check_time(struct check *c, struct opc_err *err)
     struct opc_outcome out = {.obs = c->obs};
     struct opc_rng rng = opc_rng_stream(c->plan->seed, OPC_USE_RESET, 0, 2);
     struct opc_rng actions = opc_rng_stream(c->plan->seed, OPC_USE_RANDOM, 0, 2);
-    int code = reset(c->env, &rng, c->obs, err);
+    int code = opc_env_reset(c->env, &rng, c->obs, err);
     for (int t = 1; !code && t <= c->env->steps; t++) {
         draw_action(c, &actions);
         code = opc_env_step(c->env, c->action, &out, err);
         if (!code && out.truncated != (t == c->env->steps))
             return opc_fail(err, OPC_EENV, "%s: step %d of %d says truncated = %d", c->env->spec, t,
                             c->env->steps, out.truncated);
+        if (out.terminated && c->env->type->machine) /* which is not played past its end */
+            return code;
     }
     return code;
 }
@@ -215,7 +214,7 @@ static int play(struct check *c, struct opc_err *err)
     struct opc_rng rng = opc_rng_stream(c->plan->seed, OPC_USE_RESET, 0, index);
     struct opc_rng actions = opc_rng_stream(c->plan->seed, OPC_USE_RANDOM, 0, index);
     struct opc_outcome out = {.obs = c->obs};
-    int code = reset(c->env, &rng, c->obs, err), left = INT32_MAX;
+    int code = opc_env_reset(c->env, &rng, c->obs, err), left = INT32_MAX;
     to_float(c->env->obs, c->obs, c->s);
     while (!code && r->transitions < most && left-- > 0 && !out.truncated) {
         draw_action(c, &actions);
@@ -229,7 +228,7 @@ static int play(struct check *c, struct opc_err *err)
             code = compare_reward(c, &out, err);
         memcpy(c->s, c->next, (size_t)c->env->obs * sizeof *c->s);
         if (out.terminated && left > PAST)
-            left = PAST;
+            left = c->env->type->machine ? 0 : PAST;
         if (c->plan->tell)
             c->plan->tell((double)r->transitions / most);
     }
@@ -242,7 +241,7 @@ int opc_env_check_open(struct opc_env *env, const struct opc_check_plan *plan,
     struct check c = {.env = env, .plan = plan, .report = report};
     struct opc_env *other = NULL;
     *report = (struct opc_env_report){.repeats = !env->type->machine};
-    int code = check_sizes(env, err);
+    int code = opc_env_check_sizes(env, env->spec, err);
     if (!code)
         code = alloc_check(&c, err);
     if (!code)
@@ -258,8 +257,7 @@ int opc_env_check_open(struct opc_env *env, const struct opc_check_plan *plan,
         code = opc_env_another(env, &other, err);
     if (!code && other)
         code = check_repeats(&c, other, err);
-    if (env->t >= 0)
-        opc_env_rest(env);
+    opc_env_rest(env);
     opc_env_close(other);
     free_check(&c);
     return code;

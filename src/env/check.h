@@ -17,6 +17,9 @@ struct opc_env_report {
     double steps_per_second;   /* of these transitions, resets included */
 };
 
+/* Do dimensions, ranges and angles make sense? spec is for the message. */
+int opc_env_check_sizes(const struct opc_env *, const char *spec, struct opc_err *err);
+
 struct opc_check_plan {
     uint64_t seed;
     int transitions;            /* random steps to play */

@@ -2,6 +2,7 @@
 #include "opc/env.h"
 
 #include "base/field.h"
+#include "env/check.h"
 #include "env/types.h"
 #include "opc/mem.h"
 
@@ -201,17 +202,28 @@ static int settle(struct opc_env *env, const struct opc_env_type *type, const do
     return OPC_OK;
 }
 
-static int open_as(const struct opc_env_type *type, const char *args, const char *spec,
-                   struct opc_env **out, struct opc_err *err)
+/* foreign: a type that nobody has checked. */
+static int open_as(const struct opc_env_type *type, bool foreign, const char *args,
+                   const char *spec, struct opc_env **out, struct opc_err *err)
 {
     struct request r;
     struct opc_env *env;
     int code = read_arguments(type, args, &r, err);
     if (code)
         return code;
+    if (err)
+        err->code = OPC_OK;
     code = type->open(type, r.arg, &env, err);
-    if (code)
+    if (code) {
+        if (err && err->code == OPC_OK)
+            opc_fail(err, OPC_EENV, "open failed with %d and gave no reason", code);
         return opc_within(err, "%s", spec);
+    }
+    code = foreign ? opc_env_check_sizes(env, spec, err) : OPC_OK;
+    if (code) {
+        type->close(env);
+        return code;
+    }
     return settle(env, type, r.arg, r.angle, spec, out, err);
 }
 
@@ -228,12 +240,23 @@ int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err)
                : !type ? unknown_name(name, err)
                        : OPC_OK;
     if (!code)
-        code = open_as(type, args, spec, out, err);
-    if (!code && plugin && !(*out)->model) { /* so that a run knows what it was begun with */
-        (*out)->model = type->name;
+        code = open_as(type, plugin, args, spec, out, err);
+    if (!code && plugin) { /* so that a run knows what it was begun with */
+        (*out)->model = (*out)->model ? (*out)->model : type->name;
         (*out)->model_hash = hash;
     }
     return code;
+}
+
+bool opc_env_is_machine(const char *spec)
+{
+    char name[OPC_TEXT_SIZE];
+    const struct opc_env_type *type;
+    uint32_t hash;
+    struct opc_err err;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(spec, "?"), spec);
+    return opc_env_is_plugin(name) && !opc_env_load_plugin(name, &type, &hash, &err) &&
+           type->machine;
 }
 
 int opc_env_open_type(const struct opc_env_type *type, const char *args, struct opc_env **out,
@@ -245,7 +268,7 @@ int opc_env_open_type(const struct opc_env_type *type, const char *args, struct 
         opc_text_addf(&spec, "?%s", args);
     int code = opc_text_check(&spec, err);
     if (!code)
-        code = open_as(type, args, opc_text_get(&spec), out, err);
+        code = open_as(type, false, args, opc_text_get(&spec), out, err);
     opc_text_free(&spec);
     return code;
 }
@@ -265,21 +288,33 @@ int opc_env_another(const struct opc_env *like, struct opc_env **out, struct opc
                   err);
 }
 
-void opc_env_rest(struct opc_env *env)
+static void stop_motors(struct opc_env *env)
 {
     if (env->type->rest)
         env->type->rest(env);
     env->t = -1;
 }
 
+void opc_env_rest(struct opc_env *env)
+{
+    if (env->t >= 0)
+        stop_motors(env);
+}
+
 void opc_env_close(struct opc_env *env)
 {
     if (!env)
         return;
-    if (env->t >= 0)
-        opc_env_rest(env);
+    opc_env_rest(env);
     opc_free(env->spec);
     env->type->close(env);
+}
+
+static bool (*interrupted)(void);
+
+void opc_env_stop_when(bool (*wanted)(void))
+{
+    interrupted = wanted;
 }
 
 /* ---- playing --------------------------------------------------------------------------------- */
@@ -292,12 +327,28 @@ static bool all_finite(int n, const double *x)
     return bad == 0;
 }
 
-/* Where it happened, and that the episode is over for good. */
-static int failed(struct opc_env *env, const char *doing, int t, struct opc_err *err)
+/* A type of somebody else's may return -1 and say nothing; that is a failure, too. */
+static int reason(int code, struct opc_err *err)
 {
-    env->t = -1;
+    if (err && err->code == OPC_OK)
+        opc_fail(err, OPC_EENV, "it failed with %d and gave no reason", code);
+    return code;
+}
+
+/* Where it happened, and that the episode is over for good. Whatever was moving is not to move on:
+ * a reset that failed may have begun to. */
+static int failed(struct opc_env *env, const char *doing, int t, int code, struct opc_err *err)
+{
+    stop_motors(env);
+    reason(code, err);
     return t > 0 ? opc_within(err, "%s: %s %d", env->spec, doing, t)
                  : opc_within(err, "%s: %s", env->spec, doing);
+}
+
+static void clear(struct opc_err *err)
+{
+    if (err)
+        err->code = OPC_OK;
 }
 
 static int begun(struct opc_env *env, int code, const double *obs, const char *doing,
@@ -306,13 +357,15 @@ static int begun(struct opc_env *env, int code, const double *obs, const char *d
     if (!code && !all_finite(env->obs, obs))
         code = opc_fail(err, OPC_EENV, "the first observation is not finite");
     if (code)
-        return failed(env, doing, 0, err);
+        return failed(env, doing, 0, code, err);
     env->t = 0;
     return OPC_OK;
 }
 
 int opc_env_reset(struct opc_env *env, struct opc_rng *rng, double *obs, struct opc_err *err)
 {
+    opc_env_rest(env);
+    clear(err);
     return begun(env, env->type->reset(env, rng, obs, err), obs, "reset", err);
 }
 
@@ -320,6 +373,8 @@ int opc_env_start(struct opc_env *env, const double *state, double *obs, struct 
 {
     if (!env->type->start)
         return opc_fail(err, OPC_EUSER, "%s cannot start at a given state", env->spec);
+    opc_env_rest(env);
+    clear(err);
     return begun(env, env->type->start(env, state, obs, err), obs, "start", err);
 }
 
@@ -346,14 +401,18 @@ int opc_env_step(struct opc_env *env, const double *action, struct opc_outcome *
         return opc_fail(err, OPC_EUSER, "%s: reset it before the first step", env->spec);
     out->reward = 0;
     out->terminated = out->truncated = false;
-    int code = all_finite(env->act, action) ? env->type->step(env, action, out, err)
-                                            : refuse_action(env, action, err);
+    clear(err);
+    int code = interrupted && interrupted()   ? opc_fail(err, OPC_ESTOPPED, "stopped by request")
+               : all_finite(env->act, action) ? env->type->step(env, action, out, err)
+                                              : refuse_action(env, action, err);
     if (!code && !(all_finite(env->obs, out->obs) && isfinite(out->reward)))
         code = opc_fail(err, OPC_EENV, "observation or reward is not finite");
     if (code)
-        return failed(env, "step", t, err);
+        return failed(env, "step", t, code, err);
     env->t = t;
     out->truncated = env->steps > 0 && t >= env->steps;
+    if (env->type->machine && (out->terminated || out->truncated))
+        stop_motors(env);
     return OPC_OK;
 }
 

@@ -19,7 +19,7 @@ bool opc_env_is_plugin(const char *name)
 static int check(const struct opc_env_plugin *p, struct opc_err *err)
 {
     const struct opc_env_plugin ours = OPC_ENV_PLUGIN_OF(NULL);
-    if (p->abi != ours.abi || p->type_bytes != ours.type_bytes || p->env_bytes != ours.env_bytes)
+    if (p->abi != ours.abi || memcmp(p->bytes, ours.bytes, sizeof ours.bytes) != 0)
         return opc_fail(err, OPC_EUSER,
                         "it was built with the headers of another version of opc; compile it again "
                         "with these");
@@ -32,6 +32,17 @@ static int check(const struct opc_env_plugin *p, struct opc_err *err)
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!needed[i].there)
             return opc_fail(err, OPC_EUSER, "its struct opc_env_type has no %s", needed[i].what);
+    const struct opc_env_page *g = t->page;
+    if (!g->summary || !g->observation || !g->action || !g->reward || !g->termination || !g->reset)
+        return opc_fail(err, OPC_EUSER, "its struct opc_env_page is not filled in");
+    int args = 0;
+    while (t->args && args <= OPC_ENV_ARGS && t->args[args].name)
+        args++;
+    if (args > OPC_ENV_ARGS)
+        return opc_fail(err, OPC_EUSER, "it has more than %d arguments, or no {0} behind the last",
+                        OPC_ENV_ARGS);
+    if (t->machine && !t->rest)
+        return opc_fail(err, OPC_EUSER, "it is a machine and has no rest, which stops its motors");
     return OPC_OK;
 }
 

@@ -15,6 +15,13 @@ bool opc_env_is_plugin(const char *name);
 int opc_env_load_plugin(const char *name, const struct opc_env_type **out, uint32_t *hash,
                         struct opc_err *err);
 
+/* Whether it would open a machine; what cannot be opened is none. */
+bool opc_env_is_machine(const char *spec);
+
+/* Asked before each step of any environment; true fails it with OPC_ESTOPPED, and a machine rests.
+ * For programs that catch signals; NULL: never. */
+void opc_env_stop_when(bool (*wanted)(void));
+
 /* The two ways to observe an angle, and neither: as the task has it. */
 enum opc_angle { OPC_ANGLE_AS_IS, OPC_ANGLE_SINCOS, OPC_ANGLE_RAW };
 /* Around `inner`, which it owns from then on; on failure inner stays the caller's. Where there is

@@ -192,6 +192,26 @@ static int make_model(struct opc_run *run, struct opc_err *err)
     return code;
 }
 
+/* It must not wait, motors on, for what is computed. */
+static int check_machine(const struct opc_values *v, struct opc_err *err)
+{
+    const struct opc_train_config *t = &v->train;
+    const bool model = v->opc.transition != OPC_REPLAY;
+    if (!t->reset_each_epoch)
+        return opc_fail(err, OPC_EUSER,
+                        "%s is a machine, which cannot be brought back into the middle of an "
+                        "episode; set train.reset_each_epoch = true",
+                        v->env.name);
+    if (opc_every(v, t->improve_every) < t->steps_per_epoch ||
+        (model && (opc_every(v, t->fit_every) < t->steps_per_epoch ||
+                   opc_every(v, t->simulate_every) < t->steps_per_epoch)))
+        return opc_fail(err, OPC_EUSER,
+                        "%s is a machine, which does not wait in the middle of an episode; set "
+                        "train.fit_every, train.simulate_every and train.improve_every = 0",
+                        v->env.name);
+    return OPC_OK;
+}
+
 int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct opc_train_plan *plan,
                  struct opc_err *err)
 {
@@ -210,14 +230,11 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
         v->train.random_steps + run->play->limit + v->train.epochs * v->train.steps_per_epoch;
     code = check_memory(run, err);
     const int worlds = v->eval.episodes < OPC_EVAL_AT_ONCE ? v->eval.episodes : OPC_EVAL_AT_ONCE;
-    if (!code && run->play->env->type->machine)
-        code = v->train.reset_each_epoch
-                   ? opc_many_of(run->play->env, &run->worlds, err)
-                   : opc_fail(err, OPC_EUSER,
-                              "%s is a machine, which cannot be brought back into the middle of an "
-                              "episode; set train.reset_each_epoch = true",
-                              v->env.name);
-    else if (!code)
+    if (!code && run->play->env->type->machine) {
+        code = check_machine(v, err);
+        if (!code)
+            code = opc_many_of(run->play->env, &run->worlds, err);
+    } else if (!code)
         code = opc_many_open(v->env.name, worlds, run->pool, &run->worlds, err);
     if (!code)
         code = opc_episodes_create(run->obs, run->act, run->room, run->room, &run->past, err);

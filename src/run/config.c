@@ -290,6 +290,8 @@ double opc_target_entropy(const char *env_name)
     };
     char task[OPC_TEXT_SIZE];
     snprintf(task, sizeof task, "%.*s", (int)strcspn(env_name, "?"), env_name);
+    if (strchr(task, '/')) /* a plugin, whatever its folder is called */
+        return (double)NAN;
     for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++)
         if (fnmatch(TABLE[i].task, task, 0) == 0)
             return TABLE[i].entropy;

@@ -73,7 +73,9 @@ static int play(const struct opc_eval_plan *plan, struct hall *h, int first, str
         opc_agent_act(plan->agent, here, h->s, plan->explore, plan->explore ? h->rng : NULL, h->a);
         for (int i = 0; i < here; i++)
             opc_env_scale(env, h->a + i * h->act, h->action + i * h->act);
-        code = opc_many_step(plan->worlds, h->active, h->action, h->out, err);
+        code = plan->stop && plan->stop(plan->stop_ctx)
+                   ? opc_fail(err, OPC_ESTOPPED, "stopped")
+                   : opc_many_step(plan->worlds, h->active, h->action, h->out, err);
         for (int i = 0; i < here && !code; i++) {
             if (!h->active[i])
                 continue;

@@ -15,6 +15,8 @@ struct opc_eval_plan {
     int limit; /* an episode is cut after so many steps */
     bool explore;
     uint64_t seed;
+    bool (*stop)(void *); /* asked between two steps; true: OPC_ESTOPPED. NULL: never */
+    void *stop_ctx;
     uint32_t epoch; /* episode i starts from stream (seed, OPC_USE_EVAL, epoch, i) */
 };
 

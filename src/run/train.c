@@ -126,10 +126,10 @@ static int play_randomly(struct opc_run *run, struct opc_err *err)
                 run->a[k] = 2 * opc_rng_unit(&rng) - 1;
             code = opc_play_step(run->play, run->a, err);
             run->now.total_steps++;
+            if (!code)
+                code = stopped(run, err);
         }
         advance(run, (double)opc_episodes_steps(run->past) / wanted);
-        if (!code)
-            code = stopped(run, err);
     }
     return code;
 }
@@ -419,6 +419,8 @@ static int evaluate(struct opc_run *run, struct opc_err *err)
         .limit = run->play->limit,
         .seed = run->seed,
         .epoch = number(run),
+        .stop = stop,
+        .stop_ctx = run,
     };
     const int code = opc_evaluate(&plan, &run->row.eval, NULL, err);
     if (code)
@@ -544,8 +546,14 @@ static int epoch(struct opc_run *run, struct opc_err *err)
 static int algorithm_1(struct opc_run *run, struct opc_err *err)
 {
     int code = OPC_OK;
-    if (run->now.total_steps == 0)
+    if (run->now.total_steps == 0) {
         code = play_randomly(run, err);
+        enter(run, OPC_SAVE);
+        run->slot_b = true;                    /* odd epochs have the other one */
+        if (!code && run->now.total_steps > 0) /* they may have been played on a machine */
+            code = opc_run_save(run, err);
+        run->slot_b = false;
+    }
     while (!code && run->now.epoch < run->set->train.epochs)
         code = epoch(run, err);
     return code;
@@ -645,6 +653,8 @@ int opc_train(const struct opc_config *config, const struct opc_train_plan *plan
     const bool began = code == OPC_OK;
     if (!code)
         code = algorithm_1(&run, err);
+    if (run.play)
+        opc_env_rest(run.play->env); /* before anything is written or freed */
     if (!code)
         code = write_result(&run, err);
     if (code && began)

@@ -4,6 +4,7 @@
 
 #include "opc/mem.h"
 #include "run/evaluate.h"
+#include "run/json.h"
 #include "run/run.h"
 
 #include <dirent.h>
@@ -29,12 +30,11 @@ int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *
     return code ? code : opc_config_load(path, out, err);
 }
 
-/* The dimensions are those of its environment. */
-static int load(const char *dir, const struct opc_config *config, const struct opc_env *env,
+static int load(const char *dir, const struct opc_config *config, int obs, int act,
                 struct opc_pool *pool, struct opc_agent **out, int *epoch, struct opc_err *err)
 {
     struct opc_agent *agent;
-    int code = opc_run_agent(&config->set, env->obs, env->act, pool, &agent, err);
+    int code = opc_run_agent(&config->set, obs, act, pool, &agent, err);
     if (code)
         return code;
     code = opc_run_load_policy(dir, opc_config_hash(&config->set), agent, epoch, err);
@@ -45,17 +45,36 @@ static int load(const char *dir, const struct opc_config *config, const struct o
     return code;
 }
 
+/* As the run noted them: its environment may be a machine that the caller has open. */
+static int read_dimensions(const char *dir, int *obs, int *act, struct opc_err *err)
+{
+    char path[OPC_PATH];
+    struct opc_json_value *meta = NULL;
+    double o = 0, a = 0;
+    int code = opc_path_join(path, dir, "meta.json", err);
+    if (!code)
+        code = opc_json_read(path, &meta, err);
+    if (code)
+        return code;
+    if (!opc_json_number(opc_json_find(meta, "observations"), &o) ||
+        !opc_json_number(opc_json_find(meta, "actions"), &a) || !(o >= 1 && o < 1e6) ||
+        !(a >= 1 && a < 1e6))
+        code = opc_fail(err, OPC_EDAMAGED, "%s does not tell the run's dimensions", path);
+    *obs = (int)o;
+    *act = (int)a;
+    opc_json_free(meta);
+    return code;
+}
+
 int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err)
 {
     struct opc_config *config;
-    struct opc_env *env = NULL;
-    int epoch, code = opc_config_of_run(dir, &config, err);
+    int obs, act, epoch, code = opc_config_of_run(dir, &config, err);
     if (code)
         return code;
-    code = opc_env_open(config->set.env.name, &env, err);
+    code = read_dimensions(dir, &obs, &act, err);
     if (!code)
-        code = load(dir, config, env, NULL, out, &epoch, err);
-    opc_env_close(env);
+        code = load(dir, config, obs, act, NULL, out, &epoch, err);
     opc_config_destroy(config);
     return code;
 }
@@ -74,7 +93,8 @@ int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore,
     if (!code)
         code = opc_many_open(config->set.env.name, at_once, pool, &worlds, err);
     if (!code)
-        code = load(dir, config, opc_many_env(worlds, 0), pool, &agent, &epoch, err);
+        code = load(dir, config, opc_many_env(worlds, 0)->obs, opc_many_env(worlds, 0)->act, pool,
+                    &agent, &epoch, err);
     if (!code) {
         const int steps = opc_many_env(worlds, 0)->steps;
         const struct opc_eval_plan plan = {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/pool.h"
+#include "env/types.h"
 #include "opc/mem.h"
 #include "opc/version.h"
 #include "run/trained.h"
@@ -480,6 +481,9 @@ int opc_schedule_run(const struct opc_sweep *sweep, const struct opc_schedule *p
         s.jobs = plan->jobs ? plan->jobs : processors;
         if (s.jobs > todo)
             s.jobs = todo ? todo : 1;
+        for (int i = 0; i < s.sweep->tasks; i++)
+            if (opc_env_is_machine(s.sweep->task[i].set.env.name))
+                s.jobs = 1; /* there is one */
         s.threads = plan->threads ? plan->threads : processors / s.jobs;
         s.threads = s.threads > 0 ? s.threads : 1;
         code = plan->launcher->open(plan->program, s.jobs, &s.launcher, err);

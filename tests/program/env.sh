@@ -101,6 +101,10 @@ expect 1 '^opc: env: cannot read nowhere: No such file' \
 expect 1 '^opc: env: cannot write nowhere/x.csv: No such file' \
     "$OPC" env trace linear1d --actions two --out nowhere/x.csv
 expect 1 'No space left' sh -c "'$OPC' env trace linear1d --actions two >/dev/full"
+echo kept >all.csv
+expect 2 'cannot write /dev/stdout: what the program prints goes there' \
+    sh -c "{ '$OPC' env trace linear1d --actions two -o /dev/stdout >>all.csv; } 2>&1"
+[ "$(cat all.csv)" = kept ]
 
 # ---- Bullet ------------------------------------------------------------------------------------------
 golden=$SRC/tests/golden/bullet

@@ -58,10 +58,22 @@ expect 2 'cannot use ./nothing.so: it names no task; add OPC_ENV_PLUGIN' "$OPC" 
 printf '#include <opc/env.h>\nstatic const struct opc_env_type t = {.name = "t"};\nOPC_ENV_PLUGIN(t);\n' >half.c
 build half.so half.c
 expect 2 'cannot use ./half.so: its struct opc_env_type has no page$' "$OPC" env show half.so
-printf '#include <opc/env.h>\nconst struct opc_env_plugin opc_env_plugin = {OPC_ENV_ABI + 1, 0, 0, 0};\n' >old.c
+printf '#include <opc/env.h>\nconst struct opc_env_plugin opc_env_plugin = {OPC_ENV_ABI + 1, {0}, 0};\n' >old.c
 build old.so old.c
 expect 2 'cannot use ./old.so: it was built with the headers of another version of opc; compile it again' \
     "$OPC" env show old.so
+cat >odd.c <<'END'
+#include <opc/env.h>
+#define S(i, name) (unsigned)sizeof(struct name) + (K == i)
+const struct opc_env_plugin opc_env_plugin = {
+    OPC_ENV_ABI,
+    {S(0, opc_env_type), S(1, opc_env), S(2, opc_outcome), S(3, opc_env_arg), S(4, opc_env_page),
+     S(5, opc_scene), S(6, opc_err)}, 0};
+END
+for k in 0 1 2 3 4 5 6; do
+    build odd.so odd.c -DK=$k
+    expect 2 'cannot use ./odd.so: it was built with the headers of another version' "$OPC" env show odd.so
+done
 
 # ---- a machine: one, that never repeats itself, and rests between two episodes ---------------------
 build machine.so "$SRC/tests/program/machine.c"
@@ -93,3 +105,62 @@ expect 2 'machine.so is a machine, which cannot be brought back into the middle 
     "$OPC" train machine.yaml train.reset_each_epoch=false --out other
 expect 2 'is a machine, which cannot try what else would have happened; probes need a simulation' \
     "$OPC" probe machine states
+expect 2 'machine.so is a machine, which keeps its own time' "$OPC" env bench machine.so
+expect 2 'which does not wait in the middle of an episode; set train.fit_every' \
+    "$OPC" train machine.yaml train.fit_every=50 --out other
+rm -f asked
+without MUJOCO || expect 2 'machine.so has nothing to see' "$OPC" env render machine -o film.png
+[ ! -e asked ] || quiet 'close open '
+cat >both.yaml <<END
+include: machine.yaml
+vary: {train.seed: [1, 2]}
+END
+expect 0 '^all 2 runs are done' "$OPC" sweep both.yaml run --out both --jobs 2
+[ "$(sed -n 's/^\(open\|close\).*/\1/p' asked | tr '\n' ' ')" = 'open close open close ' ] ||
+    wrong "two at once" cat asked
+quiet 'close open reset rest '
+
+# Whatever happens, it is left at rest: failures in words and without, in training, evaluation and check,
+# the end of the task, and episodes that only opc cuts.
+expect 5 'machine.so?what=fails: step [0-9]*: the encoder is silent' \
+    "$OPC" train machine.yaml 'env.name=./machine.so?what=fails' --out fails --quiet
+quiet 'close open reset rest '
+expect 5 'step [0-9]*: it failed with -1 and gave no reason' \
+    "$OPC" train machine.yaml 'env.name=./machine.so?what=silent&at=250' --out silent --quiet
+quiet 'close open reset rest '
+expect 5 'it failed with -1 and gave no reason' "$OPC" env check 'machine.so?what=silent'
+quiet 'close open reset rest '
+expect 0 'is sound' "$OPC" env check 'machine.so?what=ends&at=7' --transitions 100
+quiet 'close open reset rest '
+expect 0 '' "$OPC" train machine.yaml 'env.name=./machine.so?limit=0&angle=as_is' --out cut --quiet
+quiet 'close open reset rest '
+
+# Signals: in the random phase, while acting, in an evaluation, and in commands that only play.
+stopped() { # SIGNAL STATUS COMMAND...: within its first seconds
+    signal=$1 status=$2
+    shift 2
+    "$@" >said 2>&1 &
+    pid=$!
+    await $pid asked
+    sleep 0.3
+    kill -"$signal" $pid
+    got=0
+    wait $pid || got=$?
+    [ $got = "$status" ] || wrong "exit status $got instead of $status" "$@"
+    quiet 'close open reset rest '
+}
+slow='env.name=./machine.so?ms=2'
+stopped TERM 75 "$OPC" train machine.yaml "$slow" --out t1 --quiet
+stopped HUP 75 "$OPC" train machine.yaml "$slow" train.random_steps=0 train.steps_per_epoch=1000 --out t2 --quiet
+stopped INT 75 "$OPC" train machine.yaml "$slow" train.random_steps=20 train.steps_per_epoch=20 \
+    eval.episodes=1000 --out t3 --quiet
+stopped TERM 75 "$OPC" env check 'machine.so?ms=2'
+# What was played at random is kept: an epoch of 20 episodes and an evaluation of two are left.
+stopped TERM 75 "$OPC" train machine.yaml "$slow" train.random_steps=50 train.steps_per_epoch=1000 \
+    train.epochs=1 --out t4 --quiet
+expect 0 '' "$OPC" resume t4 --quiet
+[ "$(grep -c reset asked)" = 22 ] || wrong "the random phase was played again" cat asked
+quiet 'close open reset rest '
+expect 0 '' "$OPC" train machine.yaml "$slow" train.epochs=1 --out slow --quiet
+quiet 'close open reset rest '
+stopped TERM 75 "$OPC" evaluate slow --episodes 1000
