@@ -236,11 +236,10 @@ int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err)
     snprintf(name, sizeof name, "%.*s", (int)n, spec);
     const bool plugin = opc_env_is_plugin(name);
     const struct opc_env_type *type = plugin ? NULL : find(name);
-    int code = plugin  ? opc_env_load_plugin(name, &type, &hash, err)
-               : !type ? unknown_name(name, err)
-                       : OPC_OK;
-    if (!code)
-        code = open_as(type, plugin, args, spec, out, err);
+    int code = plugin ? opc_env_load_plugin(name, &type, &hash, err) : OPC_OK;
+    if (code || !type)
+        return code ? code : unknown_name(name, err);
+    code = open_as(type, plugin, args, spec, out, err);
     if (!code && plugin) { /* so that a run knows what it was begun with */
         (*out)->model = (*out)->model ? (*out)->model : type->name;
         (*out)->model_hash = hash;
