@@ -249,12 +249,13 @@ static bool next_episode(void *ctx, uint64_t *at, struct opc_path *out)
 
 static void note(struct loop *l, const struct opc_agent_report *r)
 {
+    const double n = (double)r->updates;
     l->updates += r->updates;
-    l->q += r->updates * r->q;
-    l->alpha += r->updates * r->alpha;
-    l->entropy += r->updates * r->entropy;
-    l->kl += r->updates * r->kl;
-    l->clipped += r->updates * r->clipped;
+    l->q += n * r->q;
+    l->alpha += n * r->alpha;
+    l->entropy += n * r->entropy;
+    l->kl += n * r->kl;
+    l->clipped += n * r->clipped;
 }
 
 static void learn_from_episodes(struct loop *l)

@@ -50,7 +50,7 @@ struct opc_feed {
 };
 
 struct opc_agent_report { /* of one improve */
-    int updates;          /* gradient steps made, and means over them; NaN: it has no such thing */
+    long updates;         /* gradient steps made, and means over them; NaN: it has no such thing */
     double q, q_target, critic_loss, actor_loss, alpha, entropy, kl, clipped;
 };
 
