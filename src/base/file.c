@@ -79,8 +79,11 @@ int opc_save_begin(const char *path, struct opc_save **out, struct opc_err *err)
     /* A file without a name, as behind /proc/self/fd, can be followed but not replaced. */
     if (link && there &&
         (!followed || stat(followed, &own) || own.st_dev != st.st_dev || own.st_ino != st.st_ino)) {
+        const int no_name = followed != NULL || errno == ENOENT, reason = errno;
         free(followed);
-        return opc_fail(err, OPC_EUSER, "cannot write %s: what it links to has no name", path);
+        return no_name
+                   ? opc_fail(err, OPC_EUSER, "cannot write %s: what it links to has no name", path)
+                   : opc_fail_errno(err, reason, "cannot write %s", path);
     }
     struct opc_save *s = opc_alloc(1, sizeof *s);
     if (s)

@@ -189,6 +189,7 @@ static void tell(double share)
 static int check(const char *spec, const struct given *given, struct opc_err *err)
 {
     const struct opc_check_plan plan = {(uint64_t)given->seed, given->transitions, tell};
+    opc_stop_catch(NULL);
     struct opc_env_report r;
     const int code = opc_env_check(spec, &plan, &r, err);
     opc_bar_wipe();
@@ -245,6 +246,7 @@ static int bench(const char *spec, const struct given *given, struct opc_err *er
 {
     int code = OPC_OK;
     struct opc_env *env = NULL;
+    opc_stop_catch(NULL);
     if (spec && !(code = opc_env_open(spec, &env, err)))
         opc_env_close(env);
     if (code)
@@ -311,7 +313,6 @@ static int run(int argc, char **argv, struct opc_err *err)
         code = opc_options_fit(&options, opc_cmd_env.words, word, &given, err);
         if (code)
             return code;
-        opc_stop_catch(NULL);
         opc_env_stop_when(opc_stop_wanted);
         return works[i].run(spec, &given, err);
     }

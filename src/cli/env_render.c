@@ -111,6 +111,7 @@ static int play(struct render *r, int every, struct opc_err *err)
     struct opc_outcome out = {.obs = r->obs};
     const bool film = !opc_film_is_picture(r->film);
     struct opc_pace pace = {0};
+    opc_stop_catch(NULL); /* so that half a film is removed, and a machine rests */
     bool last = r->steps == 0;
     int code = begin(r, err);
     if (!code && (film || last))
@@ -147,6 +148,11 @@ static int open_world(struct render *r, struct opc_err *err)
         code = opc_env_open(name, &r->env, err);
     if (!code)
         code = opc_policy_load(spec, &r->agent, err);
+    if (!code && (r->agent->obs != r->env->obs || r->agent->act != r->env->act))
+        code = opc_fail(err, OPC_EUSER,
+                        "%s has %d observations and %d actions, but the policy of %s was trained "
+                        "with %d and %d",
+                        name, r->env->obs, r->env->act, spec, r->agent->obs, r->agent->act);
     opc_free(name);
     opc_config_destroy(config);
     return code;
@@ -177,7 +183,6 @@ static int run(struct render *r, struct opc_err *err)
     code = opc_film_open(plan->out, r->width, r->height, 1 / (every * dt), &r->film, err);
     if (code)
         return code;
-    opc_stop_catch(NULL); /* so that half a film is removed */
     code = play(r, every, err);
     opc_env_rest(r->env); /* the film takes its time */
     const int ended = opc_film_end(r->film, !code, code ? NULL : err);

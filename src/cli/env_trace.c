@@ -175,6 +175,7 @@ static int play(struct opc_env *env, const double *state, int steps, const doubl
     if (!code)
         code = write_row(sheet, env->obs, 0, &out, err);
     struct opc_pace pace = {0};
+    opc_stop_catch(NULL); /* not before the files are read, which may be a terminal */
     for (int t = 1; !code && t <= steps; t++, action += env->act) {
         code = opc_env_step(env, action, &out, err);
         if (!code)

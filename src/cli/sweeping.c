@@ -11,14 +11,20 @@
 /* ---- Ctrl-C ---------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t stops_wanted; /* a handler can reach nothing else */
+static volatile sig_atomic_t first;        /* which signal it was */
 
+/* Only the same once more is meant as such: who logs out sends SIGTERM and SIGHUP. */
 static void on_signal(int number)
 {
     static const char SAID[] =
         "\nstopping, the runs save themselves; once more ends them at once\n";
-    (void)number;
-    if (stops_wanted++ == 0 && isatty(STDERR_FILENO) &&
-        write(STDERR_FILENO, SAID, sizeof SAID - 1) < 0)
+    if (stops_wanted > 0) {
+        stops_wanted += number == first && number != SIGHUP;
+        return;
+    }
+    stops_wanted = 1;
+    first = number;
+    if (isatty(STDERR_FILENO) && write(STDERR_FILENO, SAID, sizeof SAID - 1) < 0)
         return;
 }
 

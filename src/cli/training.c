@@ -119,8 +119,9 @@ int opc_training(const struct opc_config *config, const char *dir, bool resume, 
     opc_bar_wipe();
     if (code == OPC_ESTOPPED)
         return opc_fail(err, OPC_ESTOPPED, "stopped by request; 'opc resume %s' goes on", dir);
-    char path[OPC_PATH];
-    const bool kept = !opc_path_join(path, dir, "checkpoints/a.opc", NULL) && opc_file_exists(path);
+    char a[OPC_PATH], b[OPC_PATH];
+    const bool kept = (!opc_path_join(a, dir, "checkpoints/a.opc", NULL) && opc_file_exists(a)) ||
+                      (!opc_path_join(b, dir, "checkpoints/b.opc", NULL) && opc_file_exists(b));
     if (code == OPC_EDIVERGED)
         return opc_within(err, "training diverged%s", kept ? " (the last checkpoint is kept)" : "");
     if (code == OPC_EENV)

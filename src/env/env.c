@@ -207,7 +207,7 @@ static int open_as(const struct opc_env_type *type, bool foreign, const char *ar
                    const char *spec, struct opc_env **out, struct opc_err *err)
 {
     struct request r;
-    struct opc_env *env;
+    struct opc_env *env = NULL;
     int code = read_arguments(type, args, &r, err);
     if (code)
         return code;
@@ -219,6 +219,8 @@ static int open_as(const struct opc_env_type *type, bool foreign, const char *ar
             opc_fail(err, OPC_EENV, "open failed with %d and gave no reason", code);
         return opc_within(err, "%s", spec);
     }
+    if (!env)
+        return opc_fail(err, OPC_EENV, "%s: open says that all is well and gives nothing", spec);
     code = foreign ? opc_env_check_sizes(env, spec, err) : OPC_OK;
     if (code) {
         type->close(env);
@@ -340,6 +342,8 @@ static int failed(struct opc_env *env, const char *doing, int t, int code, struc
 {
     stop_motors(env);
     reason(code, err);
+    if (code == OPC_ESTOPPED)
+        return code; /* wherever that was */
     return t > 0 ? opc_within(err, "%s: %s %d", env->spec, doing, t)
                  : opc_within(err, "%s: %s", env->spec, doing);
 }

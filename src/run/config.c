@@ -2,6 +2,7 @@
 #include "run/config.h"
 
 #include "base/crc.h"
+#include "env/types.h"
 #include "opc/mem.h"
 
 #include <fnmatch.h>
@@ -290,7 +291,7 @@ double opc_target_entropy(const char *env_name)
     };
     char task[OPC_TEXT_SIZE];
     snprintf(task, sizeof task, "%.*s", (int)strcspn(env_name, "?"), env_name);
-    if (strchr(task, '/')) /* a plugin, whatever its folder is called */
+    if (opc_env_is_plugin(task)) /* whatever it and its folder are called */
         return (double)NAN;
     for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++)
         if (fnmatch(TABLE[i].task, task, 0) == 0)

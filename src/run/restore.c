@@ -313,6 +313,10 @@ static int newest_slot(const char *dir, struct opc_pack **out, struct opc_err *e
         }
         if (code)
             continue;
+        if (pack->epoch == 0) { /* after the random phase: nothing was learned */
+            opc_pack_free(pack);
+            continue;
+        }
         struct opc_pack *worse = best && best->epoch > pack->epoch ? pack : best;
         best = worse == pack ? best : pack;
         opc_pack_free(worse);

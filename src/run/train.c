@@ -18,7 +18,8 @@
  * the policy learns from the past: that is SAC, or PPO, which learns from the epoch's own episodes.
  *
  * Whatever is random draws from a stream named by what it is for, so the loop keeps no generator,
- * and a run that was stopped anywhere can be brought back to the end of its last epoch. */
+ * and a run that was stopped anywhere can be brought back to the end of its last epoch, or of the
+ * random phase. */
 #include "base/clock.h"
 #include "data/episodes_in.h"
 #include "num/kernel.h"
@@ -553,6 +554,8 @@ static int algorithm_1(struct opc_run *run, struct opc_err *err)
         if (!code && run->now.total_steps > 0) /* they may have been played on a machine */
             code = opc_run_save(run, err);
         run->slot_b = false;
+        if (!code)
+            code = tell_status(run, err);
     }
     while (!code && run->now.epoch < run->set->train.epochs)
         code = epoch(run, err);
@@ -622,6 +625,8 @@ static int set_up(struct opc_run *run, const struct opc_values *v,
     if (run->now.epoch > 0)
         opc_record_log(run->record, OPC_INFO, "going on after epoch %lld of %d",
                        (long long)run->now.epoch, v->train.epochs);
+    else if (run->now.total_steps > 0)
+        opc_record_log(run->record, OPC_INFO, "going on after the random phase");
     return tell_status(run, err);
 }
 

@@ -45,25 +45,40 @@ static int load(const char *dir, const struct opc_config *config, int obs, int a
     return code;
 }
 
-/* As the run noted them: its environment may be a machine that the caller has open. */
-static int read_dimensions(const char *dir, int *obs, int *act, struct opc_err *err)
+/* As the run noted them; false: it did not. */
+static bool noted_dimensions(const char *dir, int *obs, int *act)
 {
     char path[OPC_PATH];
     struct opc_json_value *meta = NULL;
+    struct opc_err ignored;
     double o = 0, a = 0;
-    int code = opc_path_join(path, dir, "meta.json", err);
-    if (!code)
-        code = opc_json_read(path, &meta, err);
-    if (code)
-        return code;
-    if (!opc_json_number(opc_json_find(meta, "observations"), &o) ||
-        !opc_json_number(opc_json_find(meta, "actions"), &a) || !(o >= 1 && o < 1e6) ||
-        !(a >= 1 && a < 1e6))
-        code = opc_fail(err, OPC_EDAMAGED, "%s does not tell the run's dimensions", path);
+    if (opc_path_join(path, dir, "meta.json", &ignored) || opc_json_read(path, &meta, &ignored))
+        return false;
+    const bool there = opc_json_number(opc_json_find(meta, "observations"), &o) &&
+                       opc_json_number(opc_json_find(meta, "actions"), &a) && o >= 1 && o < 1e6 &&
+                       a >= 1 && a < 1e6;
+    opc_json_free(meta);
+    if (!there)
+        return false;
     *obs = (int)o;
     *act = (int)a;
-    opc_json_free(meta);
-    return code;
+    return true;
+}
+
+/* The task is opened only if need be: it may be a machine that the caller has open. */
+static int find_dimensions(const char *dir, const struct opc_config *config, int *obs, int *act,
+                           struct opc_err *err)
+{
+    struct opc_env *env;
+    if (noted_dimensions(dir, obs, act))
+        return OPC_OK;
+    const int code = opc_env_open(config->set.env.name, &env, err);
+    if (code)
+        return code;
+    *obs = env->obs;
+    *act = env->act;
+    opc_env_close(env);
+    return OPC_OK;
 }
 
 int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err)
@@ -72,7 +87,7 @@ int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err
     int obs, act, epoch, code = opc_config_of_run(dir, &config, err);
     if (code)
         return code;
-    code = read_dimensions(dir, &obs, &act, err);
+    code = find_dimensions(dir, config, &obs, &act, err);
     if (!code)
         code = load(dir, config, obs, act, NULL, out, &epoch, err);
     opc_config_destroy(config);

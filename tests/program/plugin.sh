@@ -158,7 +158,9 @@ stopped TERM 75 "$OPC" env check 'machine.so?ms=2'
 # What was played at random is kept: an epoch of 20 episodes and an evaluation of two are left.
 stopped TERM 75 "$OPC" train machine.yaml "$slow" train.random_steps=50 train.steps_per_epoch=1000 \
     train.epochs=1 --out t4 --quiet
-expect 0 '' "$OPC" resume t4 --quiet
+expect 2 't4 has no policy yet; the first is there after its first epoch' "$OPC" evaluate t4
+rm asked
+expect 0 '^going on after the random phase$' "$OPC" resume t4
 [ "$(grep -c reset asked)" = 22 ] || wrong "the random phase was played again" cat asked
 quiet 'close open reset rest '
 expect 0 '' "$OPC" train machine.yaml "$slow" train.epochs=1 --out slow --quiet

@@ -113,7 +113,7 @@ same hung
 # ---- Ctrl-C, a second sweep, looking on ----------------------------------------------------------------
 "$OPC" sweep a.yaml run --tier endless -o long --jobs 2 >long.said 2>&1 &
 pid=$!
-until [ -e long/corrected_s1/checkpoints/b.opc ] && [ -e long/replay_s1/checkpoints/b.opc ]; do
+until [ -e long/corrected_s1/checkpoints/a.opc ] && [ -e long/replay_s1/checkpoints/a.opc ]; do
     sleep 0.02
 done
 expect 2 'another sweep is at work in long' "$OPC" sweep a.yaml run --tier endless -o long

@@ -111,7 +111,7 @@ same longer again
 # ---- Ctrl-C, and a second process ----------------------------------------------------------------
 "$OPC" train paper.yaml train.epochs=100000 --out long --threads 1 >long.said 2>&1 &
 pid=$!
-await $pid long/checkpoints/b.opc
+await $pid long/checkpoints/a.opc
 expect 2 "long is in use by another process ($pid); wait for its end or choose another directory" \
     "$OPC" resume long
 expect 2 'long is in use by another process' "$OPC" train paper.yaml --out long
@@ -236,7 +236,7 @@ expect 5 '^opc: resume: the environment failed (what was learned before is kept)
 cmp before.csv fails/metrics.csv
 
 # ---- divergence ----------------------------------------------------------------------------------
-expect 4 '^opc: train: training diverged: epoch [0-9]*, real step [0-9]*: ' \
+expect 4 '^opc: train: training diverged (the last checkpoint is kept): epoch [0-9]*, real step [0-9]*: ' \
     "$OPC" train sac.yaml sac.rate=1 sac.reward_scale=1e6 sac.tau=1 train.updates_per_step=50 \
     train.epochs=40 --out diverged
 grep -q '"state": "diverged"' diverged/status.json
