@@ -136,14 +136,16 @@ expect 0 '' "$OPC" train machine.yaml 'env.name=./machine.so?limit=0&angle=as_is
 quiet 'close open reset rest '
 
 # Signals: in the random phase, while acting, in an evaluation, and in commands that only play.
-stopped() { # SIGNAL STATUS COMMAND...: within its first seconds
+stopped() { # SIGNALS STATUS COMMAND...: within its first seconds
     signal=$1 status=$2
     shift 2
     "$@" >said 2>&1 &
     pid=$!
     await $pid asked
     sleep 0.3
-    kill -"$signal" $pid
+    for one in $signal; do
+        kill -"$one" $pid
+    done
     got=0
     wait $pid || got=$?
     [ $got = "$status" ] || wrong "exit status $got instead of $status" "$@"
@@ -155,6 +157,9 @@ stopped HUP 75 "$OPC" train machine.yaml "$slow" train.random_steps=0 train.step
 stopped INT 75 "$OPC" train machine.yaml "$slow" train.random_steps=20 train.steps_per_epoch=20 \
     eval.episodes=1000 --out t3 --quiet
 stopped TERM 75 "$OPC" env check 'machine.so?ms=2'
+# As a logout does it, which is not meant as "at once".
+stopped 'TERM HUP' 75 "$OPC" sweep both.yaml run "$slow" train.random_steps=1000 --out t5
+
 # What was played at random is kept: an epoch of 20 episodes and an evaluation of two are left.
 stopped TERM 75 "$OPC" train machine.yaml "$slow" train.random_steps=50 train.steps_per_epoch=1000 \
     train.epochs=1 --out t4 --quiet
