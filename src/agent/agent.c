@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include "agent/policy.h"
 #include "agent/ppo.h"
 #include "agent/sac.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct opc_agent_type *const types[] = {&opc_sac_type, &opc_ppo_type};
@@ -12,8 +14,20 @@ int opc_agent_create(const char *name, const struct opc_agent_args *args, struct
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i]->name, name) == 0)
             return types[i]->create(args, out, err);
-    return opc_fail(err, OPC_EUSER, "there is no agent '%s'; the agents are: %s, %s", name,
-                    types[0]->name, types[1]->name);
+    char known[64] = "";
+    for (size_t i = 0, n = 0; i < sizeof types / sizeof *types && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", types[i]->name);
+    return opc_fail(err, OPC_EUSER, "there is no agent '%s'; the agents are: %s", name, known);
+}
+
+int opc_visit_parts(const struct opc_state_part *part, size_t n,
+                    int (*visit)(void *, const char *, void *, size_t, struct opc_err *), void *ctx,
+                    struct opc_err *err)
+{
+    int code = OPC_OK;
+    for (size_t i = 0; i < n && !code; i++)
+        code = visit(ctx, part[i].name, part[i].data, part[i].bytes, err);
+    return code;
 }
 
 void opc_agent_destroy(struct opc_agent *a)

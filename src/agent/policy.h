@@ -24,6 +24,16 @@ void opc_policy_act(const struct opc_policy *, int n, const float *state, bool e
 void opc_policy_act_spread(const struct opc_policy *, int n, const float *state, float spread,
                            struct opc_rng *rng, float *action, struct opc_pool *);
 
+/* What an agent's `state` is made of, and its visit, one after the other until one fails. */
+struct opc_state_part {
+    const char *name;
+    void *data;
+    size_t bytes;
+};
+int opc_visit_parts(const struct opc_state_part *, size_t n,
+                    int (*visit)(void *, const char *, void *, size_t, struct opc_err *), void *ctx,
+                    struct opc_err *err);
+
 /* Widths of a network with these hidden layers. */
 int opc_shape_from(int members, int in, const int *hidden, int depth, int out, enum opc_act act,
                    struct opc_mlp_shape *shape, struct opc_err *err);

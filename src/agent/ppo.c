@@ -514,11 +514,7 @@ static int state(struct opc_agent *a,
     struct ppo *c = (struct ppo *)a;
     const size_t policy = c->policy->each * sizeof(float), critic = c->critic->each * sizeof(float);
     const size_t std = (size_t)c->base.act * sizeof(float);
-    const struct {
-        const char *name;
-        void *data;
-        size_t bytes;
-    } part[] = {
+    const struct opc_state_part part[] = {
         {"ppo.policy", c->policy->param, policy},
         {"ppo.policy.m", c->policy_adam->m, policy},
         {"ppo.policy.v", c->policy_adam->v, policy},
@@ -534,12 +530,7 @@ static int state(struct opc_agent *a,
         {"ppo.obs", c->obs_seen, (size_t)c->base.obs * sizeof *c->obs_seen},
         {"ppo.returns", &c->returns, sizeof c->returns},
     };
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-        const int code = visit(ctx, part[i].name, part[i].data, part[i].bytes, err);
-        if (code)
-            return code;
-    }
-    return OPC_OK;
+    return opc_visit_parts(part, sizeof part / sizeof *part, visit, ctx, err);
 }
 
 static int make_network(const struct ppo *c, const struct opc_ints *hidden, int out, double gain,

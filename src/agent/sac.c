@@ -397,11 +397,7 @@ static int state(struct opc_agent *a,
     struct sac *c = (struct sac *)a;
     const size_t policy = c->policy_adam->count * sizeof(float);
     const size_t critics = c->critic_adam->count * sizeof(float);
-    const struct {
-        const char *name;
-        void *data;
-        size_t bytes;
-    } part[] = {
+    const struct opc_state_part part[] = {
         {"sac.policy", c->policy->net->param, policy},
         {"sac.policy.m", c->policy_adam->m, policy},
         {"sac.policy.v", c->policy_adam->v, policy},
@@ -417,12 +413,7 @@ static int state(struct opc_agent *a,
         {"sac.alpha.steps", &c->alpha_adam->steps, sizeof(long)},
         {"sac.updates", &c->updates, sizeof c->updates},
     };
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-        const int code = visit(ctx, part[i].name, part[i].data, part[i].bytes, err);
-        if (code)
-            return code;
-    }
-    return OPC_OK;
+    return opc_visit_parts(part, sizeof part / sizeof *part, visit, ctx, err);
 }
 
 /* "auto" or a number. */

@@ -57,48 +57,71 @@ static int open_temporary(struct opc_save *s)
     return -1;
 }
 
-int opc_save_begin(const char *path, struct opc_save **out, struct opc_err *err)
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* The file a link leads to. One without a name, as behind /proc/self/fd, can be followed but not
+ * replaced. */
+static int follow(const char *path, const struct stat *target, char out[OPC_PATH],
+                  struct opc_err *err)
+{
+    struct stat st;
+    char *name = realpath(path, NULL);
+    const int why = name ? ENOENT : errno;
+    const bool found = name && stat(name, &st) == 0 && same_file(&st, target);
+    if (found)
+        snprintf(out, OPC_PATH, "%s", name);
+    free(name);
+    if (found)
+        return OPC_OK;
+    return why == ENOENT
+               ? opc_fail(err, OPC_EUSER, "cannot write %s: what it links to has no name", path)
+               : opc_fail_errno(err, why, "cannot write %s", path);
+}
+
+/* Which file is to be replaced, and whether it is there: then its mode is kept. */
+static int find_target(const char *path, char out[OPC_PATH], bool *there, mode_t *mode,
+                       struct opc_err *err)
 {
     struct stat st, own;
-    const bool there = stat(path, &st) == 0;
+    *there = stat(path, &st) == 0;
     const int why = errno;
-    if (there && !S_ISREG(st.st_mode))
+    if (*there && !S_ISREG(st.st_mode))
         return opc_fail(err, OPC_EUSER, "cannot write %s: it exists and is not a file", path);
-    const size_t n = strlen(path);
-    if (n >= OPC_PATH)
+    if (strlen(path) >= OPC_PATH)
         return opc_fail_errno(err, ENAMETOOLONG, "cannot write %s", path);
-
-    for (int fd = STDOUT_FILENO; there && fd <= STDERR_FILENO; fd++) /* /dev/stdout of '>> FILE' */
-        if (fstat(fd, &own) == 0 && own.st_dev == st.st_dev && own.st_ino == st.st_ino)
+    for (int fd = STDOUT_FILENO; *there && fd <= STDERR_FILENO; fd++) /* /dev/stdout of '>> FILE' */
+        if (fstat(fd, &own) == 0 && same_file(&own, &st))
             return opc_fail(err, OPC_EUSER, "cannot write %s: what the program prints goes there",
                             path);
+    *mode = *there ? st.st_mode & 07777 : 0;
     const bool link = lstat(path, &own) == 0 && S_ISLNK(own.st_mode);
-    if (link && !there && why != ENOENT)
+    if (link && *there)
+        return follow(path, &st, out, err);
+    if (link && why != ENOENT)
         return opc_fail_errno(err, why, "cannot write %s", path);
-    char *followed = link && there ? realpath(path, NULL) : NULL;
-    /* A file without a name, as behind /proc/self/fd, can be followed but not replaced. */
-    if (link && there &&
-        (!followed || stat(followed, &own) || own.st_dev != st.st_dev || own.st_ino != st.st_ino)) {
-        const int no_name = followed != NULL || errno == ENOENT, reason = errno;
-        free(followed);
-        return no_name
-                   ? opc_fail(err, OPC_EUSER, "cannot write %s: what it links to has no name", path)
-                   : opc_fail_errno(err, reason, "cannot write %s", path);
-    }
+    snprintf(out, OPC_PATH, "%s", path);
+    return OPC_OK;
+}
+
+int opc_save_begin(const char *path, struct opc_save **out, struct opc_err *err)
+{
     struct opc_save *s = opc_alloc(1, sizeof *s);
-    if (s)
-        snprintf(s->path, sizeof s->path, "%s", followed ? followed : path);
-    free(followed);
+    bool there;
+    mode_t mode;
     if (!s)
         return opc_fail(err, OPC_ENOMEM, "no room for a buffer to write %s", path);
-    s->fd = open_temporary(s);
-    if (s->fd < 0) {
-        opc_fail_errno(err, errno, "cannot write %s", path);
+    int code = find_target(path, s->path, &there, &mode, err);
+    if (!code && (s->fd = open_temporary(s)) < 0)
+        code = opc_fail_errno(err, errno, "cannot write %s", path);
+    if (code) {
         opc_free(s);
-        return OPC_EIO;
+        return code;
     }
     if (there)
-        (void)fchmod(s->fd, st.st_mode & 07777); /* where it cannot be kept, a usual one will do */
+        (void)fchmod(s->fd, mode); /* where it cannot be kept, a usual one will do */
     *out = s;
     return OPC_OK;
 }

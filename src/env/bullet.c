@@ -122,7 +122,7 @@ static int complete(struct bullet *e, struct opc_err *err)
     e->env.model = m->file;
     e->env.engine = e->engine;
     e->env.joints = e->joints;
-    for (int j = 0, n = 0; j < m->joints; j++)
+    for (int j = 0, n = 0; j < m->joints && n < (int)sizeof e->joints; j++)
         n += snprintf(e->joints + n, sizeof e->joints - (size_t)n, "%s%s", j ? ", " : "",
                       e->robot.body[opc_bullet_joint_body(&e->robot, j)].joint_name);
     e->sight.task = task;

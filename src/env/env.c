@@ -229,13 +229,19 @@ static int open_as(const struct opc_env_type *type, bool foreign, const char *ar
     return settle(env, type, r.arg, r.angle, spec, out, err);
 }
 
+/* What stands before the '?'; returns what stands behind it, NULL for nothing. */
+static const char *cut_name(const char *spec, char name[OPC_TEXT_SIZE])
+{
+    const size_t n = strcspn(spec, "?");
+    snprintf(name, OPC_TEXT_SIZE, "%.*s", (int)n, spec);
+    return spec[n] ? spec + n + 1 : NULL;
+}
+
 int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err)
 {
     char name[OPC_TEXT_SIZE];
     uint32_t hash = 0;
-    const size_t n = strcspn(spec, "?");
-    const char *args = spec[n] ? spec + n + 1 : NULL;
-    snprintf(name, sizeof name, "%.*s", (int)n, spec);
+    const char *args = cut_name(spec, name);
     const bool plugin = opc_env_is_plugin(name);
     const struct opc_env_type *type = plugin ? NULL : find(name);
     int code = plugin ? opc_env_load_plugin(name, &type, &hash, err) : OPC_OK;
@@ -255,7 +261,7 @@ bool opc_env_is_machine(const char *spec)
     const struct opc_env_type *type;
     uint32_t hash;
     struct opc_err err;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(spec, "?"), spec);
+    cut_name(spec, name);
     return opc_env_is_plugin(name) && !opc_env_load_plugin(name, &type, &hash, &err) &&
            type->machine;
 }

@@ -23,7 +23,7 @@ struct opc_record {
     char dir[OPC_PATH];
     int lock, metrics, timing, log; /* file descriptors; -1: not open */
     int members;
-    char *columns; /* the first line of a table that a program with fewer began; NULL: it is ours */
+    char *columns; /* the first line of a table that is gone on with; NULL: it has all of ours */
 };
 
 /* ---- the directory --------------------------------------------------------------------------- */
@@ -329,15 +329,18 @@ static int cut_table(const struct opc_record *r, const char *name, uint64_t end,
 static int keep_columns(struct opc_record *r, struct opc_err *err)
 {
     enum { LARGEST = 1 << 30 };
-    char path[OPC_PATH];
+    char path[OPC_PATH], *table;
     opc_free(r->columns); /* a second try */
     r->columns = NULL;
     int code = opc_record_path(r, "metrics.csv", path, err);
     if (!code)
-        code = opc_file_read(path, LARGEST, &r->columns, NULL, err);
-    if (!code)
-        r->columns[strcspn(r->columns, "\n")] = '\0';
-    return code;
+        code = opc_file_read(path, LARGEST, &table, NULL, err);
+    if (code)
+        return code;
+    table[strcspn(table, "\n")] = '\0';
+    r->columns = opc_strdup(table);
+    opc_free(table);
+    return r->columns ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for the names of columns");
 }
 
 int opc_record_begin(struct opc_record *r, struct opc_record_ends ends, int members,

@@ -481,7 +481,7 @@ int opc_schedule_run(const struct opc_sweep *sweep, const struct opc_schedule *p
         s.jobs = plan->jobs ? plan->jobs : processors;
         if (s.jobs > todo)
             s.jobs = todo ? todo : 1;
-        for (int i = 0; i < s.sweep->tasks; i++)
+        for (int i = 0; i < s.sweep->tasks && s.jobs > 1; i++)
             if (opc_env_is_machine(s.sweep->task[i].set.env.name))
                 s.jobs = 1; /* there is one */
         s.threads = plan->threads ? plan->threads : processors / s.jobs;

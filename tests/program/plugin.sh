@@ -141,8 +141,11 @@ stopped() { # SIGNALS STATUS COMMAND...: within its first seconds
     shift 2
     "$@" >said 2>&1 &
     pid=$!
-    await $pid asked
-    sleep 0.3
+    until grep -q reset asked 2>/dev/null; do
+        kill -0 $pid 2>/dev/null || wrong "it ended before it began" "$@"
+        sleep 0.01
+    done
+    sleep 0.1
     for one in $signal; do
         kill -"$one" $pid
     done
@@ -161,8 +164,13 @@ stopped TERM 75 "$OPC" env check 'machine.so?ms=2'
 stopped 'TERM HUP' 75 "$OPC" sweep both.yaml run "$slow" train.random_steps=1000 --out t5
 
 # What was played at random is kept: an epoch of 20 episodes and an evaluation of two are left.
-stopped TERM 75 "$OPC" train machine.yaml "$slow" train.random_steps=50 train.steps_per_epoch=1000 \
-    train.epochs=1 --out t4 --quiet
+"$OPC" train machine.yaml "$slow" train.random_steps=50 train.steps_per_epoch=1000 train.epochs=1 \
+    --out t4 --quiet &
+pid=$!
+await $pid t4/checkpoints/b.opc
+kill -TERM $pid
+wait $pid || :
+rm asked
 expect 2 't4 has no policy yet; the first is there after its first epoch' "$OPC" evaluate t4
 rm asked
 expect 0 '^going on after the random phase$' "$OPC" resume t4
