@@ -269,6 +269,9 @@ static void the_hash_tells_settings_apart_but_not_epochs(void **state)
     set(config, "train.rounds=2");
     assert_int_not_equal(opc_config_hash(&config->set), hash);
     set(config, "train.rounds=1");
+    set(config, "opc.reference_epochs=1");
+    assert_int_not_equal(opc_config_hash(&config->set), hash);
+    set(config, "opc.reference_epochs=0");
     set(config, "ppo.rate=0.5"); /* means nothing to SAC */
     assert_int_equal(opc_config_hash(&config->set), hash);
     set(config, "sac.rate=3.0000001e-4");

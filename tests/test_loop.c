@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "data/batch.h"
 #include "model/ensemble.h"
+#include "num/scaler.h"
 #include "opc/env.h"
 #include "opc/mem.h"
 #include "opc/rollout.h"
@@ -16,7 +17,14 @@
 #include "run/onpolicy.h"
 #include "runs.h"
 
-enum { MOST_OBS = 8, MOST_ACT = 2, MOST_EPISODES = 70, WHICH_MODEL = 3, LEAST_TO_FIT = 16 };
+enum {
+    MOST_OBS = 8,
+    MOST_ACT = 2,
+    MOST_EPISODES = 70,
+    MOST_RECORDED = 1000,
+    WHICH_MODEL = 3,
+    LEAST_TO_FIT = 16
+};
 
 struct loop {
     const struct opc_values *v;
@@ -32,6 +40,7 @@ struct loop {
 
     double state[MOST_OBS], total; /* of the running episode */
     int t, episode;                /* its step, and the number of the next one */
+    int epoch_of[MOST_RECORDED];   /* of each recorded episode: the one it ended in */
     long steps;                    /* of all */
     int epoch, fits_ever;
 
@@ -40,6 +49,8 @@ struct loop {
     uint32_t next_rollout;
     long updates;
     double returns, lengths, q, alpha, entropy, kl, clipped;
+    double target_min, target_max, reward_min, reward_max, max_std;
+    double ends[OPC_ENDS];
     float path[201 * (MOST_OBS + MOST_ACT + 2)];
     double eval[4]; /* mean, least, most, length */
     double best;    /* mean of all epochs */
@@ -73,6 +84,8 @@ static void begin(struct loop *l)
 static void end(struct loop *l)
 {
     opc_episodes_close(l->past);
+    assert_true(opc_episodes_count(l->past) <= MOST_RECORDED);
+    l->epoch_of[opc_episodes_count(l->past) - 1] = l->epoch;
     l->episodes++;
     l->returns += l->total;
     l->lengths += l->t;
@@ -151,6 +164,42 @@ static void is_over(void *ctx, int n, const float *s, const float *a, const floa
     opc_env_terminal(ctx, n, s, a, next, out);
 }
 
+/* Of the episodes that ended in the last K epochs, this one among them; if there are none, of those
+ * of the newest epoch that has any. */
+static int first_of_window(const struct loop *l)
+{
+    const int episodes = opc_episodes_count(l->past), K = l->v->opc.reference_epochs;
+    int oldest = l->epoch - K + 1;
+    if (K == 0)
+        return 0;
+    if (oldest > l->epoch_of[episodes - 1])
+        oldest = l->epoch_of[episodes - 1];
+    for (int b = 0;; b++)
+        if (l->epoch_of[b] >= oldest)
+            return b;
+}
+
+/* Mean and 1 / std of all recorded states, the last ones of episodes included. */
+static void look_at_states(const struct loop *l, float *mean, float *inverse)
+{
+    const int obs = l->env->obs;
+    double n = 0, sum[MOST_OBS] = {0}, squares[MOST_OBS] = {0};
+    for (int b = 0; b < opc_episodes_count(l->past); b++)
+        for (int t = 0; t <= opc_episodes_length(l->past, b); t++, n++) {
+            const bool last = t == opc_episodes_length(l->past, b);
+            const struct opc_step s = opc_episodes_at(l->past, b, last ? t - 1 : t);
+            for (int k = 0; k < obs; k++) {
+                const double x = (double)(last ? s.next[k] : s.state[k]);
+                sum[k] += x;
+                squares[k] += x * x;
+            }
+        }
+    for (int k = 0; k < obs; k++) {
+        mean[k] = (float)(sum[k] / n);
+        inverse[k] = (float)(1 / sqrt(squares[k] / n - sum[k] / n * sum[k] / n));
+    }
+}
+
 static void simulate(struct loop *l, int round)
 {
     const struct opc_values *v = l->v;
@@ -158,8 +207,12 @@ static void simulate(struct loop *l, int round)
     const int per_epoch = v->train.steps_per_epoch / or_epoch(l, v->train.simulate_every);
     struct opc_err err;
     struct opc_rollout_report report;
+    float mean[MOST_OBS], inverse[MOST_OBS];
+    const struct opc_scaler states = {.dim = l->env->obs, .mean = mean, .inverse = inverse};
     if (l->fits_ever == 0)
         return;
+    look_at_states(l, mean, inverse);
+    l->transition.first_episode = first_of_window(l);
     assert_ok(opc_transition_refresh(&l->transition, NULL, &err), &err);
     if (v->data.reset)
         opc_imagined_clear(l->imagined);
@@ -172,6 +225,7 @@ static void simulate(struct loop *l, int round)
         .act_ctx = l->agent,
         .terminal = is_over,
         .terminal_ctx = l->env,
+        .states = &states,
         .horizon = h,
         .transitions = (size_t)opc_share(v->opc.transitions, v->train.rounds, round),
         .rollouts = opc_share(v->opc.rollouts, v->train.rounds, round),
@@ -185,6 +239,11 @@ static void simulate(struct loop *l, int round)
     assert_ok(opc_rollout_run(l->rollout, &plan, l->imagined, &report, &err), &err);
     l->next_rollout = report.index;
     l->rollouts += (int)report.rollouts;
+    l->reward_min = fmin(l->reward_min, (double)report.reward_min);
+    l->reward_max = fmax(l->reward_max, (double)report.reward_max);
+    l->max_std = fmax(l->max_std, (double)report.state_max_std);
+    for (int k = 0; k < OPC_ENDS; k++)
+        l->ends[k] += (double)report.end[k];
 }
 
 static void measure(struct loop *l)
@@ -252,6 +311,8 @@ static void note(struct loop *l, const struct opc_agent_report *r)
     const double n = (double)r->updates;
     l->updates += r->updates;
     l->q += n * r->q;
+    l->target_min = fmin(l->target_min, r->target_min);
+    l->target_max = fmax(l->target_max, r->target_max);
     l->alpha += n * r->alpha;
     l->entropy += n * r->entropy;
     l->kl += n * r->kl;
@@ -344,6 +405,10 @@ static void play_epoch(struct loop *l)
     l->episodes = l->fits = l->rollouts = 0;
     l->next_rollout = 0;
     l->updates = 0;
+    l->target_min = l->reward_min = HUGE_VAL;
+    l->target_max = l->reward_max = -HUGE_VAL;
+    l->max_std = 0;
+    memset(l->ends, 0, sizeof l->ends);
     l->returns = l->lengths = l->q = l->alpha = l->entropy = l->kl = l->clipped = 0;
     for (int t = 0; t < n; t++) {
         if (train->fit_first)
@@ -460,6 +525,14 @@ static void compare_row(const struct loop *l, const char *dir, const char *what)
         {"alpha", l->alpha / n, 1e-9},
         {"entropy", l->entropy / n, 1e-9},
         {"kl", l->kl / n, 1e-9},
+        {"target_min", n > 0 ? l->target_min : (double)NAN, 0},
+        {"target_max", n > 0 ? l->target_max : (double)NAN, 0},
+        {"reward_min", l->rollouts ? l->reward_min : (double)NAN, 0},
+        {"reward_max", l->rollouts ? l->reward_max : (double)NAN, 0},
+        {"state_max_std", l->rollouts ? l->max_std : (double)NAN, 1e-5},
+        {"end_horizon", l->ends[OPC_END_HORIZON] / l->rollouts, 0},
+        {"end_terminal", l->ends[OPC_END_TERMINAL] / l->rollouts, 0},
+        {"end_reference", l->ends[OPC_END_REFERENCE] / l->rollouts, 0},
         {"clipped", l->clipped / n, 1e-9},
     };
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
@@ -584,6 +657,16 @@ static void the_loop_is_the_one_that_is_written_here(void **state)
         {(const char *const[]){"train.rounds=3", "data.retain=1", NULL}, CARTPOLE},
         {(const char *const[]){"train.rounds=2", "data.reset=true", "opc.rollouts=31", NULL},
          CARTPOLE},
+        {(const char *const[]){"opc.reference_epochs=1", NULL}, CARTPOLE},
+        {(const char *const[]){"opc.reference_epochs=2", "opc.transition=learned", "train.rounds=3",
+                               "train.epochs=5", NULL},
+         CARTPOLE},
+        {(const char *const[]){"opc.reference_epochs=1", "opc.start=paper", NULL}, CARTPOLE},
+        {(const char *const[]){"opc.reference_epochs=3", "train.random_steps=0", "train.epochs=6",
+                               NULL},
+         CARTPOLE},
+        /* more epochs than there will be */
+        {(const char *const[]){"opc.reference_epochs=9", NULL}, CARTPOLE},
         /* more episodes than are played at once */
         {(const char *const[]){"eval.episodes=67", "train.epochs=2", NULL}, CARTPOLE},
         /* fits of one and the same past, because its episode has not ended */
@@ -591,6 +674,18 @@ static void the_loop_is_the_one_that_is_written_here(void **state)
                                "train.simulate_every=5", "train.improve_every=1",
                                "train.reset_each_epoch=false", "opc.rollouts=10", NULL},
          PENDULUM},
+        /* windows in which no episode has ended yet */
+        {(const char *const[]){"env.name=pendulum", "train.fit_first=true", "train.fit_every=5",
+                               "train.simulate_every=5", "train.improve_every=1",
+                               "train.reset_each_epoch=false", "opc.rollouts=10",
+                               "opc.reference_epochs=2", "train.steps_per_epoch=50",
+                               "train.epochs=8", NULL},
+         PENDULUM},
+        {(const char *const[]){
+             "train.fit_first=true", "train.fit_every=5", "train.simulate_every=5",
+             "train.improve_every=1", "train.reset_each_epoch=false", "opc.rollouts=10",
+             "opc.reference_epochs=1", "train.steps_per_epoch=15", "train.epochs=6", NULL},
+         CARTPOLE},
         /* an epoch of too few steps for a model: nothing is imagined, and nothing learned */
         {(const char *const[]){"train.random_steps=0", "train.steps_per_epoch=10", NULL}, CARTPOLE},
         /* a past that grows while the model stays */

@@ -475,14 +475,18 @@ static void a_report_tells_what_happened(void **state)
     plain_see(q);
     plain_read(q);
     const struct opc_agent_report report = improve(p);
-    double value = 0, target = 0, loss = 0;
+    double value = 0, target = 0, loss = 0, low = HUGE_VAL, high = -HUGE_VAL;
     for (int i = 0; i < STEPS; i++) {
+        low = fmin(low, q->row[i].target);
+        high = fmax(high, q->row[i].target);
         value += q->row[i].value / STEPS;
         target += q->row[i].target / STEPS;
         loss += 0.5 * pow(q->row[i].value - q->row[i].target, 2) / STEPS;
     }
     assert_near(report.q, value, 1e-6);
     assert_near(report.q_target, target, 1e-6);
+    assert_near(report.target_min, low, 1e-5);
+    assert_near(report.target_max, high, 1e-5);
     assert_near(report.critic_loss, loss, 1e-5);
     assert_near(report.actor_loss, 0, 1e-5); /* evened-out advantages have a mean of 0 */
     assert_near(report.kl, 0, 1e-9);

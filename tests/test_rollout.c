@@ -3,6 +3,7 @@
 
 #include "data/imagined.h"
 #include "model/ensemble.h"
+#include "num/scaler.h"
 #include "toy.h"
 
 enum { STRIDE = OBS + ACT + 2, H = 10, ELITES = 5 };
@@ -299,6 +300,46 @@ static void seed_epoch_and_number_name_a_rollout(void **state)
     opc_episodes_destroy(past);
 }
 
+/* On-policy a corrected rollout is a replayed one in any window, too; and a window that moved needs
+ * its table anew. */
+static void a_window_changes_where_rollouts_are_but_not_what_they_are(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = played(false, 0.3);
+    const struct toy_model model = toy_model(TOY_NONSENSE, ELITES);
+    struct opc_transition replay = made("replay", past, NULL, NULL);
+    struct opc_transition corrected = made("corrected", past, &model.base, NULL);
+    struct opc_rollout_plan plan = {.act = act_by_policy,
+                                    .horizon = H,
+                                    .transitions = 2000,
+                                    .reference_terminal = true,
+                                    .seed = 5};
+    for (int window = 29; window >= 0; window -= 7) {
+        struct opc_rollout_report report;
+        struct opc_err err;
+        replay.first_episode = corrected.first_episode = window;
+        assert_ok(opc_transition_refresh(&corrected, NULL, &err), &err);
+        plan.transition = &replay;
+        struct opc_imagined *want = run(&plan, 1000, &report);
+        plan.transition = &corrected;
+        struct opc_imagined *got = run(&plan, 1000, &report);
+        assert_same_rollouts(want, got);
+        opc_imagined_destroy(want);
+        if (window > 1) { /* not refreshed */
+            struct opc_rollout *w;
+            corrected.first_episode = 0;
+            assert_ok(opc_rollout_create(OBS, ACT, H, 10, &w, &err), &err);
+            assert_int_equal(opc_rollout_run(w, &plan, got, &report, &err), OPC_EBUG);
+            assert_non_null(strstr(err.text, "refresh first"));
+            opc_rollout_destroy(w);
+        }
+        opc_imagined_destroy(got);
+    }
+    opc_transition_free(&replay);
+    opc_transition_free(&corrected);
+    opc_episodes_destroy(past);
+}
+
 /* ---- where they start ------------------------------------------------------------------------ */
 
 static void assert_fits(const int *count, const double *share, int cells, int draws)
@@ -320,10 +361,11 @@ static void assert_fits(const int *count, const double *share, int cells, int dr
 static const int LENGTH[] = {3, 5, 12, 30, 1, 6};
 enum { EPISODES = 6, STEPS = 57 };
 
-static void starts(enum opc_start law, int horizon, int *count, int draws)
+static void starts(enum opc_start law, int horizon, int window, int *count, int draws)
 {
     struct opc_episodes *past = numbered(LENGTH, EPISODES);
     struct opc_transition tr = made("replay", past, NULL, NULL);
+    tr.first_episode = window;
     const struct opc_rollout_plan plan = {
         .transition = &tr, .horizon = horizon, .rollouts = draws, .start = law, .seed = 9};
     struct opc_rollout_report report;
@@ -336,16 +378,19 @@ static void starts(enum opc_start law, int horizon, int *count, int draws)
     opc_episodes_destroy(past);
 }
 
+/* Of the window, which begins with any episode. */
 static void any_recorded_step_is_an_equally_likely_start(void **state)
 {
     (void)state;
     enum { DRAWS = 20000 };
-    int count[STEPS] = {0};
-    double share[STEPS];
-    for (int i = 0; i < STEPS; i++)
-        share[i] = 1.0 / STEPS;
-    starts(OPC_START_UNIFORM, 5, count, DRAWS);
-    assert_fits(count, share, STEPS, DRAWS);
+    for (int window = 0, before = 0; window < EPISODES; before += LENGTH[window++]) {
+        int count[STEPS] = {0};
+        double share[STEPS] = {0};
+        for (int i = before; i < STEPS; i++)
+            share[i] = 1.0 / (STEPS - before);
+        starts(OPC_START_UNIFORM, 5, window, count, DRAWS);
+        assert_fits(count, share, STEPS, DRAWS);
+    }
 }
 
 /* Algorithm 2 to the letter: the episode first, then t on 0 .. T-H; t = 0 where T < H. */
@@ -353,15 +398,17 @@ static void the_papers_law_draws_the_episode_first(void **state)
 {
     (void)state;
     enum { DRAWS = 20000, HORIZON = 5 };
-    int count[STEPS] = {0}, first = 0;
-    double share[STEPS] = {0};
-    for (int b = 0; b < EPISODES; first += LENGTH[b++]) {
-        const int places = LENGTH[b] < HORIZON ? 1 : LENGTH[b] - HORIZON + 1;
-        for (int t = 0; t < places; t++)
-            share[first + t] = 1.0 / EPISODES / places;
+    for (int window = 0; window < EPISODES; window++) {
+        int count[STEPS] = {0}, first = 0;
+        double share[STEPS] = {0};
+        for (int b = 0; b < EPISODES; first += LENGTH[b++]) {
+            const int places = LENGTH[b] < HORIZON ? 1 : LENGTH[b] - HORIZON + 1;
+            for (int t = 0; t < places && b >= window; t++)
+                share[first + t] = 1.0 / (EPISODES - window) / places;
+        }
+        starts(OPC_START_PAPER, HORIZON, window, count, DRAWS);
+        assert_fits(count, share, STEPS, DRAWS);
     }
-    starts(OPC_START_PAPER, HORIZON, count, DRAWS);
-    assert_fits(count, share, STEPS, DRAWS);
 }
 
 /* ---- where they end -------------------------------------------------------------------------- */
@@ -394,7 +441,7 @@ static void they_end(const char *name, bool reference_terminal, bool with_termin
     struct opc_rollout_report report;
     struct opc_imagined *d = run(&plan, 300, &report);
     struct opc_rollout_rows rows;
-    size_t terminals = 0, seen[4] = {0};
+    size_t terminals = 0, seen[4] = {0}, why[OPC_ENDS] = {0};
     for (uint64_t at = 0; opc_imagined_next(d, &at, &rows);) {
         const float *first = rows.records, *end = first + rows.steps * STRIDE;
         const int number = (int)first[0], b = (int)first[1], t = (int)first[2];
@@ -417,8 +464,10 @@ static void they_end(const char *name, bool reference_terminal, bool with_termin
             assert_true(end[k] == 0);
         terminals += d_last;
         seen[met ? 0 : reference_ended ? 1 : steps == left ? 2 : 3]++;
+        why[met ? OPC_END_TERMINAL : steps == H ? OPC_END_HORIZON : OPC_END_REFERENCE]++;
     }
     assert_int_equal(report.terminal, terminals);
+    assert_memory_equal(report.end, why, sizeof why);
     /* a terminal state, a terminal recording, a cut one, the horizon: all have happened */
     for (int i = with_terminal ? 0 : 1; i < 4; i++)
         assert_true(seen[i] > 20);
@@ -435,6 +484,106 @@ static void they_end_at_terminal_states_at_the_recordings_end_and_at_the_horizon
             they_end("corrected", reference, terminal);
             they_end("replay", reference, terminal);
         }
+}
+
+/* Numbers of all stored steps, whoever made them. */
+static void a_report_has_the_extremes_of_what_was_stored(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = played(true, 0.1);
+    const struct toy_model model = toy_model(TOY_TRUTH, ELITES);
+    struct opc_transition tr = made("corrected", past, &model.base, NULL);
+    float mean[OBS] = {0.1f, -0.2f, 0.3f}, inverse[OBS] = {2, 3, 5};
+    const struct opc_scaler states = {.dim = OBS, .mean = mean, .inverse = inverse};
+    struct opc_rollout_plan plan = {.transition = &tr,
+                                    .act = act_at_random,
+                                    .horizon = H,
+                                    .transitions = 5000,
+                                    .states = &states};
+    for (int threads = 1; threads < 4; threads++) {
+        struct opc_rollout_report report;
+        struct opc_rollout_rows rows;
+        struct opc_err err;
+        double low = HUGE_VAL, high = -HUGE_VAL, far = 0;
+        assert_ok(opc_pool_create(threads, &plan.pool, &err), &err);
+        struct opc_imagined *d = run(&plan, 1100, &report);
+        for (uint64_t at = 0; opc_imagined_next(d, &at, &rows);)
+            for (int h = 0; h < rows.steps; h++) {
+                const float *r = rows.records + h * STRIDE;
+                low = fmin(low, (double)r[OBS + ACT]);
+                high = fmax(high, (double)r[OBS + ACT]);
+                for (int k = 0; k < OBS; k++)
+                    far = fmax(far,
+                               fabs((double)r[STRIDE + k] - (double)mean[k]) * (double)inverse[k]);
+            }
+        assert_true((double)report.reward_min == low && (double)report.reward_max == high);
+        assert_true(fabs((double)report.state_max_std - far) < 1e-5 * far);
+        opc_imagined_destroy(d);
+        opc_pool_destroy(plan.pool);
+    }
+    opc_transition_free(&tr);
+    opc_episodes_destroy(past);
+}
+
+static void refuse_some(void *ctx, int n, const float *s, const float *a, const float *next,
+                        bool *out)
+{
+    (void)s, (void)a;
+    for (int i = 0; i < n; i++)
+        out[i] = next[i * OBS] >= *(const float *)ctx;
+}
+
+/* Through the numbered recording again: step 20 and all behind it are not to be had. */
+static void a_refused_step_is_not_stored_and_ends_its_rollout(void **state)
+{
+    (void)state;
+    float from = 20;
+    struct opc_episodes *past = numbered(LENGTH, EPISODES);
+    struct opc_transition tr = made("replay", past, NULL, NULL);
+    struct opc_rollout_plan plan = {.transition = &tr,
+                                    .refuse = refuse_some,
+                                    .refuse_ctx = &from,
+                                    .horizon = H,
+                                    .transitions = 3000,
+                                    .seed = 12};
+    struct opc_rollout_report report, other;
+    struct opc_rollout_rows rows;
+    struct opc_imagined *d;
+    struct opc_err err;
+    const struct opc_imagined_shape shape = {OBS, ACT, 60, OPC_FORGET_EPOCHS, 1, 300000};
+    struct opc_rollout *w;
+    assert_ok(opc_imagined_create(&shape, &d, &err), &err);
+    opc_imagined_open_epoch(d, 0);
+    for (int threads = 1; threads < 3; threads++) { /* rows at a time change nothing */
+        assert_ok(opc_rollout_create(OBS, ACT, H, threads == 1 ? 7 : 900, &w, &err), &err);
+        opc_imagined_clear(d);
+        opc_imagined_open_epoch(d, threads);
+        assert_ok(opc_rollout_run(w, &plan, d, threads == 1 ? &report : &other, &err), &err);
+        opc_rollout_destroy(w);
+    }
+    assert_memory_equal(report.end, other.end, sizeof report.end);
+    assert_int_equal(report.transitions, opc_imagined_transitions(d));
+    assert_true(report.transitions >= 3000 && report.rollouts > opc_imagined_rollouts(d));
+    assert_true(report.end[OPC_END_REFUSED] > report.rollouts - opc_imagined_rollouts(d));
+    assert_true((double)report.reward_max == 18); /* of the step that ends in 19 */
+    for (uint64_t at = 0; opc_imagined_next(d, &at, &rows);) {
+        assert_true(rows.steps >= 1);
+        assert_true(rows.records[rows.steps * STRIDE] < 20);
+        assert_true(rows.records[rows.steps * STRIDE + STRIDE - 1] == OPC_END);
+    }
+
+    /* If nothing can be stored, it must not go on for ever; nor must it count as done. */
+    from = 0;
+    assert_ok(opc_rollout_create(OBS, ACT, H, 900, &w, &err), &err);
+    assert_int_equal(opc_rollout_run(w, &plan, d, &report, &err), OPC_EDIVERGED);
+    assert_non_null(strstr(err.text, "rollouts were refused their first step"));
+    plan.rollouts = 50;
+    assert_int_equal(opc_rollout_run(w, &plan, d, &report, &err), OPC_EDIVERGED);
+    assert_non_null(strstr(err.text, "the last 50 imagined rollouts were refused"));
+    opc_rollout_destroy(w);
+    opc_imagined_destroy(d);
+    opc_transition_free(&tr);
+    opc_episodes_destroy(past);
 }
 
 /* The learned model needs no reference, so MBPO's rollouts go on past the end of the recording. */
@@ -602,8 +751,9 @@ static void plans_that_cannot_work_are_refused(void **state)
     assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EBUG, &err,
                  "a rollout of 10 steps comes where they have 1 to 2 and an epoch is open");
     toy_play(past, 5, false, false, 0, 99);
-    char want[100];
-    snprintf(want, sizeof want, "%d of %d recorded steps can be corrected; refresh first",
+    char want[120];
+    snprintf(want, sizeof want,
+             "%d recorded steps from number 0 on can be corrected, not %d from 0 on; refresh first",
              opc_episodes_steps(past) - 5, opc_episodes_steps(past));
     assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EBUG, &err, want);
     struct opc_episodes *none;
@@ -647,9 +797,12 @@ int main(void)
         cmocka_unit_test(they_are_the_first_that_hold_n_transitions),
         cmocka_unit_test(a_second_call_goes_on_where_the_first_ended),
         cmocka_unit_test(seed_epoch_and_number_name_a_rollout),
+        cmocka_unit_test(a_window_changes_where_rollouts_are_but_not_what_they_are),
         cmocka_unit_test(any_recorded_step_is_an_equally_likely_start),
         cmocka_unit_test(the_papers_law_draws_the_episode_first),
         cmocka_unit_test(they_end_at_terminal_states_at_the_recordings_end_and_at_the_horizon),
+        cmocka_unit_test(a_report_has_the_extremes_of_what_was_stored),
+        cmocka_unit_test(a_refused_step_is_not_stored_and_ends_its_rollout),
         cmocka_unit_test(learned_rollouts_do_not_end_with_the_recording),
         cmocka_unit_test(an_elite_is_drawn_for_each_step_or_for_each_rollout),
         cmocka_unit_test(a_model_that_diverges_stops_them_and_is_named),

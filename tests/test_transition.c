@@ -373,6 +373,19 @@ static void the_table_grows_with_the_past(void **state)
     toy_play(past, 1, false, true, 0.1, 9);
     assert_fails(opc_transition_refresh(&tr, NULL, &err), OPC_EBUG, &err,
                  "18004 steps were recorded, but there is room to correct 18003");
+    /* A window leaves room, and what it leaves out is not predicted. */
+    tr.first_episode = 2;
+    assert_ok(opc_transition_refresh(&tr, NULL, &err), &err);
+    assert_int_equal(tr.first, LONG + 1);
+    assert_int_equal(tr.filled, LONG + 1);
+    for (int i = 0; i < tr.filled; i++) {
+        int b, t;
+        float y[COLUMNS];
+        opc_episodes_find(past, tr.first + i, &b, &t);
+        const struct opc_step ref = opc_episodes_at(past, b, t);
+        toy_f(TOY_NONSENSE, ref.state, ref.action, 1, y);
+        assert_same_bits(tr.f_ref + (tr.room + i) * COLUMNS, y, sizeof y);
+    }
     opc_transition_free(&tr);
     opc_transition_free(&tr); /* twice is fine */
     opc_episodes_destroy(past);

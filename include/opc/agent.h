@@ -52,6 +52,7 @@ struct opc_feed {
 struct opc_agent_report { /* of one improve */
     long updates;         /* gradient steps made, and means over them; NaN: it has no such thing */
     double q, q_target, critic_loss, actor_loss, alpha, entropy, kl, clipped;
+    double target_min, target_max; /* of all critic targets, not a mean */
 };
 
 struct opc_agent_args {

@@ -41,22 +41,29 @@ struct opc_transition {
     bool beside;         /* a recorded step is needed for every step: replay and corrected */
     bool correct_reward; /* eq. 5 for the reward, too; otherwise the model's prediction */
     bool sample;         /* learned: draw from the Gaussian, or take its mean */
-    /* f(s_ref, a_ref) of every recorded step and elite, [elites][room][obs + 1]; the predictions
-     * and not the residuals, because adding a residual rounds, while s_ref' + (f - f_ref) stays
-     * exact on-policy. */
+    /* The reference window: rollouts start in, and walk beside, recorded episodes from this number
+     * on. 0 (as made): all of the past. Call refresh after changing it. */
+    int first_episode;
+    /* f(s_ref, a_ref) of every step of the window and elite, [elites][room][obs + 1]; the
+     * predictions and not the residuals, because adding a residual rounds, while
+     * s_ref' + (f - f_ref) stays exact on-policy. */
     float *f_ref;
-    int room, filled;     /* steps */
+    int room;             /* steps the table can hold */
+    int first, filled;    /* recorded steps first .. first + filled - 1 are in it */
     float *s_ref, *a_ref; /* what refresh works on, a piece at a time */
     int *elite;
 };
 
-/* name: replay, learned or corrected. `steps` is the most the past will hold. correct_reward and
+/* name: replay, learned or corrected. `steps` is the most the window will hold. correct_reward and
  * sample start as true. */
 OPC_API int opc_transition_make(const char *name, const struct opc_episodes *past,
                                 const struct opc_predictor *model, int steps,
                                 struct opc_transition *out, struct opc_err *err);
 OPC_API void opc_transition_free(struct opc_transition *); /* what make took */
-/* Fills f_ref; after each fit, and when the past has grown. Does nothing for the other two. */
+/* The number of the window's first recorded step, and how many steps there are from it on. */
+OPC_API int opc_transition_window(const struct opc_transition *, int *first);
+/* Fills f_ref; after each fit, and when the past has grown or the window has moved. Does nothing
+ * for the other two. */
 OPC_API int opc_transition_refresh(struct opc_transition *, struct opc_pool *, struct opc_err *err);
 
 #ifdef __cplusplus

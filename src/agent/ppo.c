@@ -369,9 +369,13 @@ static void report_on(const struct ppo *c, int steps, int updates, const struct 
         .kl = sum->kl / rows,
         .clipped = sum->clipped / rows,
         .alpha = (double)NAN,
+        .target_min = INFINITY,
+        .target_max = -INFINITY,
     };
     for (int i = 0; i < steps; i++) {
         const float *row = c->table + (size_t)c->step[i] * (size_t)c->columns + more;
+        out->target_min = fmin(out->target_min, (double)row[RETURN]);
+        out->target_max = fmax(out->target_max, (double)row[RETURN]);
         out->q += (double)row[VALUE] / steps;
         out->q_target += (double)row[RETURN] / steps;
     }

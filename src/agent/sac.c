@@ -31,6 +31,7 @@ enum { P = OPC_PANEL, WHICH_POLICY = 1, WHICH_CRITICS = 2, LEARNERS = 3 };
 
 struct sums { /* of one panel */
     double q, target, critic_loss, actor_loss, logp;
+    double target_min, target_max;
 };
 
 /* A network that learns: its parameters and what moves them. */
@@ -124,8 +125,14 @@ static void criticise(struct sac *c, int p0, int p1, const float *y)
 {
     const int last = c->critics->shape.layers - 1;
     const float each = 1.0f / (float)c->config.batch;
-    for (int p = p0; p < p1; p++)
-        c->sums[p] = (struct sums){0};
+    for (int p = p0; p < p1; p++) {
+        struct sums *s = &c->sums[p];
+        *s = (struct sums){.target_min = INFINITY, .target_max = -INFINITY};
+        for (int j = 0; j < real_rows(c, p); j++) {
+            s->target_min = fmin(s->target_min, (double)y[(p - p0) * P + j]);
+            s->target_max = fmax(s->target_max, (double)y[(p - p0) * P + j]);
+        }
+    }
     for (int k = 0; k < 2; k++) {
         struct opc_tape *t = c->critic[k];
         opc_mlp_forward_part(c->critics, k, p0, p1, t);
@@ -284,8 +291,10 @@ static void sums_part(void *ctx, int first, int end, int worker)
 
 static struct sums total(const struct sac *c)
 {
-    struct sums all = {0};
+    struct sums all = {.target_min = INFINITY, .target_max = -INFINITY};
     for (int p = 0; p < c->panels; p++) {
+        all.target_min = fmin(all.target_min, c->sums[p].target_min);
+        all.target_max = fmax(all.target_max, c->sums[p].target_max);
         all.q += c->sums[p].q;
         all.target += c->sums[p].target;
         all.critic_loss += c->sums[p].critic_loss;
@@ -293,8 +302,12 @@ static struct sums total(const struct sac *c)
         all.logp += c->sums[p].logp;
     }
     const double n = c->config.batch;
-    return (struct sums){all.q / n, all.target / n, all.critic_loss / n, all.actor_loss / n,
-                         all.logp / n};
+    all.q /= n;
+    all.target /= n;
+    all.critic_loss /= n;
+    all.actor_loss /= n;
+    all.logp /= n;
+    return all;
 }
 
 static struct sums update(struct sac *c, const struct opc_feed *feed, uint32_t index)
@@ -321,8 +334,11 @@ static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates
                    struct opc_agent_report *report, struct opc_err *err)
 {
     struct sac *c = (struct sac *)a;
-    *report =
-        (struct opc_agent_report){.updates = updates, .kl = (double)NAN, .clipped = (double)NAN};
+    *report = (struct opc_agent_report){.updates = updates,
+                                        .kl = (double)NAN,
+                                        .clipped = (double)NAN,
+                                        .target_min = INFINITY,
+                                        .target_max = -INFINITY};
     for (int i = 0; i < updates; i++) {
         const struct sums m = update(c, feed, feed->first + (uint32_t)i);
         if (!isfinite(m.critic_loss) || !isfinite(m.actor_loss))
@@ -337,6 +353,8 @@ static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates
         report->critic_loss += m.critic_loss / updates;
         report->actor_loss += m.actor_loss / updates;
         report->entropy -= m.logp / updates;
+        report->target_min = fmin(report->target_min, m.target_min);
+        report->target_max = fmax(report->target_max, m.target_max);
         if (i % 64 == 63 && feed->stop && feed->stop(feed->stop_ctx))
             return opc_fail(err, OPC_ESTOPPED, "stopped while improving the policy");
     }

@@ -11,15 +11,20 @@
 
 #include "base/pool.h"
 #include "data/imagined.h"
+#include "num/scaler.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { ROWS = 512 }; /* done by one thread in one go */
+enum {
+    ROWS = 512,          /* done by one thread in one go */
+    MOST_EMPTY = 100000, /* rollouts in a row without a step */
+};
 
 struct tally { /* of one step of ROWS rows */
-    int ended, terminal;
+    int terminal, end[OPC_ENDS];
     int odd; /* the first row whose state or reward is not finite; -1: none */
+    float reward_min, reward_max, state_max_std;
 };
 
 struct opc_rollout {
@@ -35,7 +40,7 @@ struct opc_rollout {
     float *action;               /* [rows][act] */
     float *reward;               /* [rows] */
     float *work;                 /* [rows][obs + 1] */
-    bool *ended;                 /* [rows] */
+    bool *ended, *refused;       /* [rows] */
     struct tally *tally;         /* [rows / ROWS, rounded up] */
 
     /* the slots */
@@ -61,17 +66,20 @@ static int draw_elite(const struct opc_transition *tr, struct opc_rng *rng)
     return tr->model ? (int)opc_rng_below(rng, (uint32_t)tr->model->elites) : 0;
 }
 
-/* ---- b ~ U{episodes}, t ~ U{its steps};  s = s_t of b ---------------------------------------- */
+/* ---- b ~ U{episodes of the window}, t ~ U{its steps};  s = s_t of b -------------------------- */
 
 static void draw_start(const struct opc_rollout_plan *plan, struct opc_rng rng, int *b, int *t)
 {
-    const struct opc_episodes *past = plan->transition->past;
+    const struct opc_transition *tr = plan->transition;
+    const struct opc_episodes *past = tr->past;
     if (plan->start == OPC_START_UNIFORM) {
-        const uint32_t steps = (uint32_t)opc_episodes_steps(past);
-        opc_episodes_find(past, (int)opc_rng_below(&rng, steps), b, t);
+        int first;
+        const uint32_t steps = (uint32_t)opc_transition_window(tr, &first);
+        opc_episodes_find(past, first + (int)opc_rng_below(&rng, steps), b, t);
         return;
     }
-    *b = (int)opc_rng_below(&rng, (uint32_t)opc_episodes_count(past));
+    const int episodes = opc_episodes_count(past) - tr->first_episode;
+    *b = tr->first_episode + (int)opc_rng_below(&rng, (uint32_t)episodes);
     const int starts = opc_episodes_length(past, *b) - plan->horizon + 1;
     *t = starts > 1 ? (int)opc_rng_below(&rng, (uint32_t)starts) : 0;
 }
@@ -139,51 +147,106 @@ static bool all_finite(const float *x, int n)
     return zero == 0;
 }
 
+static void ask(const struct step *c, opc_terminal_fn *fn, void *ctx, int first, int end, bool *out)
+{
+    const struct opc_rollout *w = c->w;
+    const size_t obs = (size_t)w->obs, act = (size_t)w->act;
+    memset(out + first, 0, (size_t)(end - first) * sizeof *out);
+    if (fn)
+        fn(ctx, end - first, w->state + (size_t)first * obs, w->action + (size_t)first * act,
+           w->next + (size_t)first * obs, out + first);
+}
+
+/* Of a step that is stored. */
+static void look_at(const struct step *c, int i, struct tally *tally)
+{
+    const struct opc_scaler *states = c->plan->states;
+    const float *next = c->w->next + (size_t)i * (size_t)c->w->obs, r = c->w->reward[i];
+    float most = tally->state_max_std;
+    tally->reward_min = r < tally->reward_min ? r : tally->reward_min;
+    tally->reward_max = r > tally->reward_max ? r : tally->reward_max;
+    for (int k = 0; states && k < c->w->obs; k++) {
+        const float far = fabsf(next[k] - states->mean[k]) * states->inverse[k];
+        most = far > most ? far : most;
+    }
+    tally->state_max_std = most;
+}
+
+/* Ends the rollout of a row, which has `steps` steps. */
+static void end_row(struct opc_rollout *w, int row, int steps)
+{
+    float *last = record_at(w, w->slot[row], steps);
+    memset(last + w->obs, 0, (w->stride - (size_t)w->obs) * sizeof(float));
+    *opc_record_mark(last, w->obs, w->act) = OPC_END;
+    w->steps[w->slot[row]] = steps;
+}
+
+static enum opc_end why_it_ends(const struct step *c, int i, bool reference_ended)
+{
+    return c->w->refused[i]               ? OPC_END_REFUSED
+           : c->w->ended[i]               ? OPC_END_TERMINAL
+           : c->h + 1 == c->plan->horizon ? OPC_END_HORIZON
+           : reference_ended              ? OPC_END_REFERENCE
+                                          : OPC_ENDS; /* it goes on */
+}
+
+static void store_row(const struct step *c, int i, struct tally *tally)
+{
+    const struct opc_rollout_plan *plan = c->plan;
+    const struct opc_transition *tr = plan->transition;
+    struct opc_rollout *w = c->w;
+    const size_t obs = (size_t)w->obs, act = (size_t)w->act;
+    const bool reference_ended =
+        tr->beside && w->time[i] + 1 == opc_episodes_length(tr->past, w->episode[i]);
+    const enum opc_end end = why_it_ends(c, i, reference_ended);
+    if (end != OPC_END_REFUSED) {
+        /* Only the recording ended: that s' is not terminal by itself, so d = 0 unless asked for.
+         * In a replay s' is the recorded one. */
+        bool terminal = w->ended[i];
+        if (reference_ended && (plan->reference_terminal || tr->step == opc_step_replay))
+            terminal |= opc_episodes_at(tr->past, w->episode[i], w->time[i]).terminal;
+        float *record = record_at(w, w->slot[i], c->h);
+        memcpy(opc_record_action(record, w->obs), w->action + (size_t)i * act, act * sizeof(float));
+        *opc_record_reward(record, w->obs, w->act) = w->reward[i];
+        *opc_record_mark(record, w->obs, w->act) = terminal ? OPC_TERMINAL : OPC_GOES_ON;
+        memcpy(record + w->stride, w->next + (size_t)i * obs, obs * sizeof(float));
+        tally->terminal += terminal;
+        look_at(c, i, tally);
+    }
+    w->ended[i] = end != OPC_ENDS;
+    w->time[i]++;
+    if (end != OPC_ENDS) {
+        tally->end[end]++;
+        end_row(w, i, c->h + (end != OPC_END_REFUSED));
+    }
+}
+
 static void store(void *ctx, int first, int end, int worker)
 {
     (void)worker;
     const struct step *c = ctx;
     const struct opc_rollout_plan *plan = c->plan;
-    const struct opc_transition *tr = plan->transition;
     struct opc_rollout *w = c->w;
-    const size_t obs = (size_t)w->obs, act = (size_t)w->act;
     struct tally *tally = &w->tally[first / ROWS];
-    *tally = (struct tally){.odd = -1};
-
-    if (plan->terminal)
-        plan->terminal(plan->terminal_ctx, end - first, w->state + (size_t)first * obs,
-                       w->action + (size_t)first * act, w->next + (size_t)first * obs,
-                       w->ended + first);
+    *tally = (struct tally){.odd = -1, .reward_min = INFINITY, .reward_max = -INFINITY};
+    ask(c, plan->terminal, plan->terminal_ctx, first, end, w->ended);
+    ask(c, plan->refuse, plan->refuse_ctx, first, end, w->refused);
     for (int i = first; i < end; i++) {
-        const float *next = w->next + (size_t)i * obs;
+        const float *next = w->next + (size_t)i * (size_t)w->obs;
         if (tally->odd < 0 && !(all_finite(next, w->obs) && all_finite(&w->reward[i], 1)))
             tally->odd = i;
-
-        /* Only the recording ended: that s' is not terminal by itself, so d = 0 unless asked for.
-         * In a replay s' is the recorded one. */
-        bool terminal = plan->terminal && w->ended[i],
-             ended = terminal || c->h + 1 == plan->horizon;
-        if (tr->beside && w->time[i] + 1 == opc_episodes_length(tr->past, w->episode[i])) {
-            ended = true;
-            if (plan->reference_terminal || tr->step == opc_step_replay)
-                terminal |= opc_episodes_at(tr->past, w->episode[i], w->time[i]).terminal;
-        }
-
-        float *record = record_at(w, w->slot[i], c->h), *behind = record + w->stride;
-        memcpy(opc_record_action(record, w->obs), w->action + (size_t)i * act, act * sizeof(float));
-        *opc_record_reward(record, w->obs, w->act) = w->reward[i];
-        *opc_record_mark(record, w->obs, w->act) = terminal ? OPC_TERMINAL : OPC_GOES_ON;
-        memcpy(behind, next, obs * sizeof(float));
-        if (ended) {
-            memset(behind + obs, 0, (w->stride - obs) * sizeof(float));
-            *opc_record_mark(behind, w->obs, w->act) = OPC_END;
-            w->steps[w->slot[i]] = c->h + 1;
-        }
-        w->ended[i] = ended;
-        w->time[i]++;
-        tally->ended += ended;
-        tally->terminal += terminal;
+        store_row(c, i, tally);
     }
+}
+
+static void add_tally(struct opc_rollout_report *done, const struct tally *t)
+{
+    done->terminal += (size_t)t->terminal;
+    for (int k = 0; k < OPC_ENDS; k++)
+        done->end[k] += (size_t)t->end[k];
+    done->reward_min = fminf(done->reward_min, t->reward_min);
+    done->reward_max = fmaxf(done->reward_max, t->reward_max);
+    done->state_max_std = fmaxf(done->state_max_std, t->state_max_std);
 }
 
 /* s = s' for the rows that go on; the others leave. */
@@ -246,16 +309,19 @@ static int check(const struct opc_rollout *w, const struct opc_rollout_plan *pla
                  const struct opc_imagined *into, struct opc_err *err)
 {
     const struct opc_transition *tr = plan->transition;
-    const int steps = opc_episodes_steps(tr->past);
+    int first;
+    const int steps = opc_transition_window(tr, &first);
     if (plan->horizon < 1 || plan->horizon > w->horizon || tr->obs != w->obs || tr->act != w->act ||
         opc_imagined_obs(into) != w->obs || opc_imagined_act(into) != w->act)
         return opc_fail(err, OPC_EBUG, "rollouts of %d steps (%d + %d) were prepared, not of %d",
                         w->horizon, w->obs, w->act, plan->horizon);
     if (steps == 0)
         return opc_fail(err, OPC_EBUG, "rollouts start before anything was recorded");
-    if (tr->f_ref && tr->filled != steps)
-        return opc_fail(err, OPC_EBUG, "%d of %d recorded steps can be corrected; refresh first",
-                        tr->filled, steps);
+    if (tr->f_ref && (tr->filled != steps || tr->first != first))
+        return opc_fail(err, OPC_EBUG,
+                        "%d recorded steps from number %d on can be corrected, not %d from %d on; "
+                        "refresh first",
+                        tr->filled, tr->first, steps, first);
     return OPC_OK;
 }
 
@@ -263,7 +329,9 @@ int opc_rollout_run(struct opc_rollout *w, const struct opc_rollout_plan *plan,
                     struct opc_imagined *into, struct opc_rollout_report *report,
                     struct opc_err *err)
 {
-    struct opc_rollout_report done = {.index = plan->index};
+    struct opc_rollout_report done = {
+        .index = plan->index, .reward_min = INFINITY, .reward_max = -INFINITY};
+    size_t empty = 0; /* rollouts in a row */
     int code = check(w, plan, into, err);
     for (int rows; !code && (rows = rows_to_start(w, plan, &done)) > 0;) {
         if (plan->stop && plan->stop(plan->stop_ctx))
@@ -277,16 +345,24 @@ int opc_rollout_run(struct opc_rollout *w, const struct opc_rollout_plan *plan,
             for (int i = 0; i * ROWS < w->n; i++) {
                 if (w->tally[i].odd >= 0)
                     return diverged(&c, w->tally[i].odd, err);
-                done.terminal += (size_t)w->tally[i].terminal;
+                add_tally(&done, &w->tally[i]);
             }
             drop_ended(w);
         }
         for (int slot = 0; !code && slot < rows; slot++) {
-            code = opc_imagined_append(into, w->steps[slot], record_at(w, slot, 0), err);
-            done.transitions += (size_t)w->steps[slot];
+            const int steps = w->steps[slot];
+            empty = steps ? 0 : empty + 1;
+            if (steps)
+                code = opc_imagined_append(into, steps, record_at(w, slot, 0), err);
+            done.transitions += (size_t)steps;
         }
         done.rollouts += (size_t)rows;
         done.index += (uint32_t)rows;
+        if (!code && (empty >= MOST_EMPTY || (plan->rollouts && empty == (size_t)plan->rollouts)))
+            code = opc_fail(err, OPC_EDIVERGED,
+                            "the last %zu imagined rollouts were refused their first step: there "
+                            "is nothing to learn from",
+                            empty);
     }
     if (done.rollouts > 0)
         done.length = (double)done.transitions / (double)done.rollouts;
@@ -300,7 +376,7 @@ size_t opc_rollout_need(int obs, int act, int horizon, int rows)
 {
     const size_t stride = opc_record_stride(obs, act);
     const size_t floats = ((size_t)horizon + 1) * stride + 3 * (size_t)obs + (size_t)act + 2;
-    return (size_t)rows * (floats * sizeof(float) + 5 * sizeof(int) + sizeof(struct opc_rng) + 1);
+    return (size_t)rows * (floats * sizeof(float) + 5 * sizeof(int) + sizeof(struct opc_rng) + 2);
 }
 
 int opc_rollout_create(int obs, int act, int horizon, int rows, struct opc_rollout **out,
@@ -327,11 +403,13 @@ int opc_rollout_create(int obs, int act, int horizon, int rows, struct opc_rollo
     w->reward = opc_alloc(n, sizeof *w->reward);
     w->work = opc_alloc(n, ((size_t)obs + 1) * sizeof *w->work);
     w->ended = opc_alloc(n, sizeof *w->ended);
+    w->refused = opc_alloc(n, sizeof *w->refused);
     w->tally = opc_alloc((n - 1) / ROWS + 1, sizeof *w->tally);
     w->records = opc_alloc(n, w->path * sizeof *w->records);
     w->steps = opc_alloc(n, sizeof *w->steps);
     if (!w->episode || !w->time || !w->elite || !w->slot || !w->rng || !w->state || !w->next ||
-        !w->action || !w->reward || !w->work || !w->ended || !w->tally || !w->records || !w->steps)
+        !w->action || !w->reward || !w->work || !w->ended || !w->refused || !w->tally ||
+        !w->records || !w->steps)
         goto full;
     *out = w;
     return OPC_OK;
@@ -356,6 +434,7 @@ void opc_rollout_destroy(struct opc_rollout *w)
     opc_free(w->reward);
     opc_free(w->work);
     opc_free(w->ended);
+    opc_free(w->refused);
     opc_free(w->tally);
     opc_free(w->records);
     opc_free(w->steps);

@@ -2,10 +2,10 @@
 /* opc/rollout.h - Algorithm 2: imagined rollouts from recorded states.
  *
  *     until the new data holds N transitions:
- *         b ~ U{episodes}, t ~ U{its steps};  s = s_t of episode b
+ *         b ~ U{episodes of the reference window}, t ~ U{its steps};  s = s_t of episode b
  *         for h = 0 .. H-1:
  *             a ~ pi(. | s);  s' by eq. 5 (or 2, or 3) beside step t + h of b;  d = terminal(s')
- *             store (s, a, r, s', d)
+ *             break if the step is refused; store (s, a, r, s', d)
  *             break if s' is terminal, or if the recording ends in step t + h
  *             s = s'
  *
@@ -18,6 +18,7 @@
 #include "opc/transition.h"
 
 struct opc_imagined; /* data/imagined.h: D_sim */
+struct opc_scaler;   /* num/scaler.h */
 struct opc_rollout;  /* opaque: the memory rollouts are made in; used by one thread at a time */
 
 /* pi: state[n][obs] to action[n][act]; rng[n]. Called by the calling thread alone. */
@@ -30,15 +31,27 @@ enum opc_start {
     OPC_START_PAPER,   /* an episode, then one of its t = 0 .. T-H; t = 0 when T < H */
 };
 
+/* Why a rollout ended; where two reasons meet in one step, the one that stands first. */
+enum opc_end {
+    OPC_END_REFUSED,   /* its next step was not to be stored */
+    OPC_END_TERMINAL,  /* the task ended in s' */
+    OPC_END_HORIZON,   /* it has H steps */
+    OPC_END_REFERENCE, /* the recording beside it ended */
+    OPC_ENDS
+};
+
 struct opc_rollout_plan {
     const struct opc_transition *transition;
     opc_act_fn *act; /* replay does not ask it */
     void *act_ctx;
     opc_terminal_fn *terminal; /* NULL: never */
     void *terminal_ctx;
-    int horizon;        /* H */
-    size_t transitions; /* N; the last rollout may go beyond */
-    int rollouts;       /* if not 0: this many, however many transitions they have */
+    opc_terminal_fn *refuse; /* steps that are not stored and end their rollout; NULL: none */
+    void *refuse_ctx;
+    const struct opc_scaler *states; /* of the recording, for state_max_std; NULL: no such thing */
+    int horizon;                     /* H */
+    size_t transitions;              /* N; the last rollout may go beyond */
+    int rollouts;                    /* if not 0: this many, however many transitions they have */
     enum opc_start start;
     bool reference_terminal; /* d = 1 also where only the recording ended in a terminal state */
     bool elite_per_rollout;  /* otherwise one is drawn for each step */
@@ -52,9 +65,12 @@ struct opc_rollout_plan {
 
 struct opc_rollout_report {
     size_t rollouts, transitions;
-    size_t terminal; /* rollouts that ended in a terminal state, d = 1 */
-    double length;   /* mean */
-    uint32_t index;  /* of the next rollout: the next plan of this epoch starts there */
+    size_t terminal;              /* rollouts that ended in a terminal state, d = 1 */
+    size_t end[OPC_ENDS];         /* rollouts by why they ended */
+    double length;                /* mean */
+    float reward_min, reward_max; /* of all steps */
+    float state_max_std;          /* largest |s' - mean| / std of any entry */
+    uint32_t index; /* of the next rollout: the next plan of this epoch starts there */
 };
 
 /* `rows` rollouts of up to `horizon` steps advance together; a few thousand make the best use of
@@ -65,7 +81,8 @@ int opc_rollout_create(int obs, int act, int horizon, int rows, struct opc_rollo
 void opc_rollout_destroy(struct opc_rollout *);                   /* NULL is fine */
 size_t opc_rollout_need(int obs, int act, int horizon, int rows); /* bytes */
 
-/* Appends to the open epoch of `into`. OPC_EDIVERGED: a state or reward is not finite. */
+/* Appends to the open epoch of `into`. OPC_EDIVERGED: a state or reward is not finite, or so many
+ * rollouts in a row are refused their first step that there is no hope. */
 int opc_rollout_run(struct opc_rollout *, const struct opc_rollout_plan *,
                     struct opc_imagined *into, struct opc_rollout_report *, struct opc_err *err);
 

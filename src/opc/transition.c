@@ -85,7 +85,7 @@ static const float *f_reference(const struct rows *r, int i)
 {
     const struct opc_transition *tr = r->tr;
     const int step = opc_episodes_first(tr->past, r->w->episode[i]) + r->w->time[i];
-    const size_t row = (size_t)r->w->elite[i] * (size_t)tr->room + (size_t)step;
+    const size_t row = (size_t)r->w->elite[i] * (size_t)tr->room + (size_t)(step - tr->first);
     return tr->f_ref + row * ((size_t)tr->obs + 1);
 }
 
@@ -130,16 +130,22 @@ void opc_step_corrected(const struct opc_transition *tr, struct opc_walk *w, str
 /* ---- the table f_ref ---------------------------------------------------------------------------
  * f(s_ref, a_ref) depends on the recorded step and the elite alone. Computed once after each fit,
  * it leaves one pass through the network for a step of eq. 5, as for a step of eq. 2. */
+int opc_transition_window(const struct opc_transition *tr, int *first)
+{
+    *first = opc_episodes_first(tr->past, tr->first_episode);
+    return opc_episodes_steps(tr->past) - *first;
+}
+
 int opc_transition_refresh(struct opc_transition *tr, struct opc_pool *pool, struct opc_err *err)
 {
     if (!tr->f_ref)
         return OPC_OK;
-    const int steps = opc_episodes_steps(tr->past);
+    const int steps = opc_transition_window(tr, &tr->first);
     if (steps > tr->room)
         return opc_fail(err, OPC_EBUG, "%d steps were recorded, but there is room to correct %d",
                         steps, tr->room);
     const size_t obs = (size_t)tr->obs, act = (size_t)tr->act;
-    int b = 0, t = 0;
+    int b = tr->first_episode, t = 0;
     for (int first = 0, n; first < steps; first += n) {
         for (n = 0; n < PIECE && first + n < steps; n++) {
             const struct opc_step ref = opc_episodes_at(tr->past, b, t);

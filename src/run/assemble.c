@@ -2,6 +2,7 @@
 /* Makes the parts of a run and says what they need. */
 #include "run/run.h"
 
+#include "num/scaler.h"
 #include "opc/mem.h"
 #include "run/evaluate.h"
 
@@ -58,6 +59,16 @@ static int rows_at_once(const struct opc_values *v)
     return starts < OPC_ROLLOUT_ROWS ? (int)starts : OPC_ROLLOUT_ROWS;
 }
 
+/* Most recorded steps of the reference window. An episode may have begun an epoch earlier. */
+static int window_room(const struct opc_run *run)
+{
+    const struct opc_train_config *t = &run->set->train;
+    const double epochs = run->set->opc.reference_epochs, steps = t->steps_per_epoch;
+    const double most =
+        run->play->limit + fmax(epochs * steps, t->random_steps + (epochs - 1) * steps);
+    return epochs == 0 || most > run->room ? run->room : (int)most;
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 struct need {
@@ -86,7 +97,7 @@ static struct need need_of(const struct opc_run *run)
     /* The table of inputs and targets twice (ours and the trainer's), and each member's rows. */
     n.fit = room * (2 * (2 * run->obs + run->act + 1) * f + 4 * (v->model.members + 1));
     if (v->opc.transition == OPC_CORRECTED)
-        n.reference = room * v->model.elites * (run->obs + 1) * f;
+        n.reference = (double)window_room(run) * v->model.elites * (run->obs + 1) * f;
     return n;
 }
 
@@ -174,14 +185,16 @@ static int make_model(struct opc_run *run, struct opc_err *err)
     const struct opc_imagined_shape shape = imagined_shape(run);
     int code = opc_run_model(v, run->obs, run->act, run->pool, &run->model, err);
     if (!code)
-        code = opc_transition_make(NAME[v->opc.transition], run->past, run->model, run->room,
+        code = opc_transition_make(NAME[v->opc.transition], run->past, run->model, window_room(run),
                                    &run->transition, err);
     if (code)
         return code;
     run->transition.correct_reward = v->opc.correct_reward;
     run->transition.sample = v->opc.sample;
-    code =
-        opc_rollout_create(run->obs, run->act, shape.longest, rows_at_once(v), &run->rollout, err);
+    code = opc_scaler_create(run->obs, &run->states, err);
+    if (!code)
+        code = opc_rollout_create(run->obs, run->act, shape.longest, rows_at_once(v), &run->rollout,
+                                  err);
     if (!code)
         code = opc_imagined_create(&shape, &run->imagined, err);
     const size_t room = (size_t)run->room, obs = (size_t)run->obs, act = (size_t)run->act;
@@ -240,8 +253,10 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
         code = opc_episodes_create(run->obs, run->act, run->room, run->room, &run->past, err);
     if (!code)
         code = opc_run_agent(v, run->obs, run->act, run->pool, &run->agent, err);
-    if (!code && !(run->a = opc_alloc((size_t)run->act, sizeof *run->a)))
-        code = opc_fail(err, OPC_ENOMEM, "no room for an action");
+    if (!code && (!(run->a = opc_alloc((size_t)run->act, sizeof *run->a)) ||
+                  !(run->recorded = opc_alloc((size_t)v->train.epochs + 1, sizeof *run->recorded))))
+        code = opc_fail(err, OPC_ENOMEM, "no room for an action and the ends of %d epochs",
+                        v->train.epochs);
     if (!code && v->opc.transition != OPC_REPLAY)
         code = make_model(run, err);
     if (code)
@@ -261,10 +276,12 @@ void opc_run_free(struct opc_run *run)
     opc_imagined_destroy(run->imagined);
     opc_rollout_destroy(run->rollout);
     opc_transition_free(&run->transition);
+    opc_scaler_destroy(run->states);
     opc_predictor_destroy(run->model);
     opc_free(run->sa);
     opc_free(run->y);
     opc_free(run->a);
+    opc_free(run->recorded);
     opc_many_close(run->worlds);
     opc_play_destroy(run->play);
     opc_episodes_destroy(run->past);

@@ -179,7 +179,8 @@ static bool is_as_before(const struct opc_section *s, const struct opc_field *f,
 {
     if (s == &opc_ppo_section || strcmp(f->name, "agent") == 0)
         return v->train.agent == OPC_SAC;
-    return strcmp(f->name, "rounds") == 0 && v->train.rounds == 1;
+    return (strcmp(f->name, "rounds") == 0 && v->train.rounds == 1) ||
+           (strcmp(f->name, "reference_epochs") == 0 && v->opc.reference_epochs == 0);
 }
 
 bool opc_config_may_go_on(const struct opc_values *v)

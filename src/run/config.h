@@ -38,6 +38,7 @@
     X(INT,    transitions,      "100000", 1, 1e9, "N, imagined steps of one simulation, if opc.rollouts is 0") \
     X(INT,    rollouts,         "0",      0, 1e8, "imagined rollouts of one simulation; 0: until there are opc.transitions steps") \
     X(CHOICE, start,            "uniform", "uniform|paper", , "where rollouts start: at any recorded step, or in any episode at most T - H after its start (Algorithm 2 as printed)") \
+    X(INT,    reference_epochs, "0",      0, 1e6, "K: rollouts start in, and are corrected by, recordings of the last K epochs only; 0: of all epochs and the random phase. The model is fitted to everything") \
     X(BOOL,   correct_reward,   "true",   0, 1,   "eq. 5 for the reward, too; otherwise the model's prediction")  \
     X(BOOL,   sample,           "true",   0, 1,   "learned: draw from the model's Gaussian; otherwise its mean")  \
     X(CHOICE, elite,            "step",   "step|rollout", , "a member of the ensemble is drawn for each step, or for each rollout") \

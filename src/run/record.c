@@ -223,9 +223,18 @@ static void metrics_line(struct line *l, const struct opc_epoch_row *r, int memb
     cell(l, "horizon", r->rollouts ? r->horizon : none);
     cell(l, "rollouts", (double)r->rollouts);
     cell(l, "rollout_length", r->rollouts ? (double)r->imagined / (double)r->rollouts : none);
+    const double rollouts = r->rollouts ? (double)r->rollouts : none;
+    cell(l, "end_horizon", (double)r->end[OPC_END_HORIZON] / rollouts);
+    cell(l, "end_terminal", (double)r->end[OPC_END_TERMINAL] / rollouts);
+    cell(l, "end_reference", (double)r->end[OPC_END_REFERENCE] / rollouts);
+    cell(l, "state_max_std", r->rollouts ? r->state_max_std : none);
+    cell(l, "reward_min", r->rollouts ? r->reward_min : none);
+    cell(l, "reward_max", r->rollouts ? r->reward_max : none);
     cell(l, "updates", (double)r->updates);
     cell(l, "q", r->updates ? r->agent.q : none);
     cell(l, "q_target", r->updates ? r->agent.q_target : none);
+    cell(l, "target_min", r->updates ? r->agent.target_min : none);
+    cell(l, "target_max", r->updates ? r->agent.target_max : none);
     cell(l, "critic_loss", r->updates ? r->agent.critic_loss : none);
     cell(l, "actor_loss", r->updates ? r->agent.actor_loss : none);
     cell(l, "alpha", r->updates ? r->agent.alpha : none);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "opc/predictor.h"
+#include "opc/rollout.h"
 #include "opc/train.h"
 
 struct opc_record;
@@ -30,7 +31,9 @@ struct opc_epoch_row {
     struct opc_fit_report fit; /* of the last of them */
     double learned[OPC_ERRORS], corrected[OPC_ERRORS];
     int horizon;
-    long rollouts, imagined; /* made in this epoch; steps in them */
+    long rollouts, imagined;                      /* made in this epoch; steps in them */
+    size_t end[OPC_ENDS];                         /* rollouts by why they ended */
+    double reward_min, reward_max, state_max_std; /* of those steps */
     long updates;
     struct opc_agent_report agent;     /* means over them */
     long recorded_kept, imagined_kept; /* steps there are to learn from */

@@ -66,7 +66,7 @@ static int load_segment(const struct opc_run *run, const char *kind, const struc
 
 static int restore_past(struct opc_run *run, struct opc_err *err)
 {
-    uint64_t at = 0;
+    uint64_t at = 0, epoch = 0; /* up to which `recorded` is known */
     int code = OPC_OK;
     for (uint64_t i = 0; i < run->past_segments.n && !code; i++) {
         const struct opc_segment *s = &run->past_segments.at[i];
@@ -75,14 +75,22 @@ static int restore_past(struct opc_run *run, struct opc_err *err)
         if (s->from != at || s->to < at)
             code = opc_fail(err, OPC_EDAMAGED, "recorded steps from %llu on are in no segment",
                             (unsigned long long)at);
+        if (!code && (s->epoch < epoch || s->epoch > (uint64_t)run->now.epoch))
+            code = opc_fail(err, OPC_EDAMAGED, "a segment of epoch %llu follows epoch %llu of %lld",
+                            (unsigned long long)s->epoch, (unsigned long long)epoch,
+                            (long long)run->now.epoch);
         if (!code)
             code = load_segment(run, "past", s, &pack, &records, err);
         if (code)
             break;
         at = s->to;
+        for (; epoch < s->epoch; epoch++) /* nothing was recorded in these */
+            run->recorded[epoch] = opc_episodes_count(run->past);
         code = opc_episodes_restore(run->past, records, (size_t)(s->to - s->from), err);
         opc_pack_free(pack);
     }
+    for (; !code && epoch <= (uint64_t)run->now.epoch; epoch++)
+        run->recorded[epoch] = opc_episodes_count(run->past);
     return code;
 }
 
@@ -165,6 +173,9 @@ static int apply(struct opc_run *run, struct opc_pack *slot, struct opc_err *err
                         (unsigned long long)slot->epoch, run->set->train.epochs,
                         opc_record_dir(run->record));
     int code = opc_pack_get(slot, "run", &run->now, sizeof run->now, err);
+    if (!code && (uint64_t)run->now.epoch != slot->epoch)
+        code = opc_fail(err, OPC_EDAMAGED, "it says it is of epoch %lld and of %llu",
+                        (long long)run->now.epoch, (unsigned long long)slot->epoch);
     if (!code)
         code = opc_pack_get(slot, "ends", &ends, sizeof ends, err);
     if (!code)

@@ -44,12 +44,15 @@ struct opc_run {
     int obs, act;
 
     struct opc_episodes *past;
-    int room;      /* steps it can hold */
+    int room; /* steps it can hold */
+    int *
+        recorded; /* [epochs + 1] episodes recorded by the end of each epoch; 0: the random phase */
     float *sa, *y; /* [room][obs + act], [room][obs + 1]: the past as a fit wants it */
     /* Not with opc.transition = replay: */
     struct opc_predictor *model;
     struct opc_transition transition;
-    bool stale; /* its table, by a fit or a restart */
+    bool stale;                /* its table, by a fit or a restart */
+    struct opc_scaler *states; /* of all recorded ones */
     struct opc_rollout *rollout;
     struct opc_imagined *imagined;
 
@@ -60,8 +63,7 @@ struct opc_run {
     struct opc_whereabouts now;
     /* of the epoch that is under way */
     struct opc_epoch_row row;
-    uint32_t rollouts;   /* number of the next one in it */
-    int episodes_before; /* recorded when it began */
+    uint32_t rollouts; /* number of the next one in it */
 
     char memory[256];          /* what it needs, in a sentence */
     struct opc_record *record; /* NULL: nothing is written */

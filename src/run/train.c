@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "data/episodes_in.h"
 #include "num/kernel.h"
+#include "num/scaler.h"
 #include "run/evaluate.h"
 #include "run/json.h"
 #include "run/onpolicy.h"
@@ -166,7 +167,7 @@ static int measure_errors(struct opc_run *run, struct opc_err *err)
 {
     const struct opc_onpolicy_plan plan = {
         .past = run->past,
-        .newest = run->episodes_before,
+        .newest = run->recorded[run->now.epoch],
         .model = run->model,
         .agent = run->agent,
         .worlds = run->worlds,
@@ -225,6 +226,50 @@ static void has_ended(void *ctx, int n, const float *s, const float *a, const fl
     opc_env_terminal(ctx, n, s, a, next, out);
 }
 
+/* The first episode of the reference window: epochs n - K + 1 to n, of which n is under way and 0
+ * the random phase. An episode belongs to the epoch it ended in; while none has ended in the
+ * window, it reaches back to the newest epoch that has one. */
+static int first_reference(const struct opc_run *run)
+{
+    const int episodes = opc_episodes_count(run->past);
+    const int K = run->set->opc.reference_epochs;
+    if (K == 0)
+        return 0;
+    int64_t before = run->now.epoch + 1 - K; /* the last epoch that is too old */
+    while (before >= 0 && run->recorded[before] == episodes)
+        before--;
+    return before < 0 ? 0 : run->recorded[before];
+}
+
+/* The window is where it should be, eq. 5 knows the model's predictions in it, and rollouts know
+ * which states are usual. */
+static int look_at_references(struct opc_run *run, struct opc_err *err)
+{
+    struct opc_transition *tr = &run->transition;
+    const struct opc_records all = opc_episodes_records(run->past);
+    int first;
+    opc_scaler_fit(run->states, (int)all.n, all.at, all.stride, NULL, false);
+    tr->first_episode = first_reference(run);
+    const int steps = opc_transition_window(tr, &first);
+    if (!run->stale && tr->first == first && tr->filled == steps)
+        return OPC_OK;
+    const int code = opc_transition_refresh(tr, run->pool, err);
+    run->stale = code != OPC_OK;
+    return code;
+}
+
+static void note_rollouts(struct opc_epoch_row *row, const struct opc_rollout_report *r)
+{
+    const bool first = row->rollouts == 0;
+    row->rollouts += (long)r->rollouts;
+    row->imagined += (long)r->transitions;
+    for (int k = 0; k < OPC_ENDS; k++)
+        row->end[k] += r->end[k];
+    row->reward_min = first ? (double)r->reward_min : fmin(row->reward_min, (double)r->reward_min);
+    row->reward_max = first ? (double)r->reward_max : fmax(row->reward_max, (double)r->reward_max);
+    row->state_max_std = fmax(row->state_max_std, (double)r->state_max_std);
+}
+
 /* Round k of train.rounds; the first comes with the fit, the others with the improvement. */
 static int simulate(struct opc_run *run, int k, struct opc_err *err)
 {
@@ -233,12 +278,9 @@ static int simulate(struct opc_run *run, int k, struct opc_err *err)
     if (run->now.fits == 0)
         return OPC_OK;
     enter(run, OPC_SIMULATE);
-    if (run->stale || run->transition.filled != opc_episodes_steps(run->past)) {
-        const int code = opc_transition_refresh(&run->transition, run->pool, err);
-        if (code)
-            return code;
-        run->stale = false;
-    }
+    int code = look_at_references(run, err);
+    if (code)
+        return code;
     if (v->data.reset)
         opc_imagined_clear(run->imagined);
     if (v->data.forget == OPC_FORGET_STEPS)
@@ -251,6 +293,7 @@ static int simulate(struct opc_run *run, int k, struct opc_err *err)
         .act_ctx = run->agent,
         .terminal = has_ended,
         .terminal_ctx = run->play->env,
+        .states = run->states,
         .horizon = horizon,
         .transitions = (size_t)opc_share(v->opc.transitions, v->train.rounds, k),
         .rollouts = opc_share(v->opc.rollouts, v->train.rounds, k),
@@ -265,13 +308,12 @@ static int simulate(struct opc_run *run, int k, struct opc_err *err)
         .stop_ctx = run,
     };
     struct opc_rollout_report report;
-    const int code = opc_rollout_run(run->rollout, &plan, run->imagined, &report, err);
+    code = opc_rollout_run(run->rollout, &plan, run->imagined, &report, err);
     if (code)
         return code;
     run->rollouts = report.index;
     run->row.horizon = horizon;
-    run->row.rollouts += (long)report.rollouts;
-    run->row.imagined += (long)report.transitions;
+    note_rollouts(&run->row, &report);
     return OPC_OK;
 }
 
@@ -298,7 +340,7 @@ static int model(struct opc_run *run, int t, struct opc_err *err)
 
 /* ---- improve --------------------------------------------------------------------------------- */
 
-/* The row holds means over all updates of the epoch. */
+/* The row holds means over all updates of the epoch, and extremes. */
 static void note_updates(struct opc_run *run, const struct opc_agent_report *r)
 {
     struct opc_epoch_row *row = &run->row;
@@ -306,6 +348,8 @@ static void note_updates(struct opc_run *run, const struct opc_agent_report *r)
     if (r->updates == 0)
         return;
     run->now.updates += r->updates;
+    all->target_min = row->updates ? fmin(all->target_min, r->target_min) : r->target_min;
+    all->target_max = row->updates ? fmax(all->target_max, r->target_max) : r->target_max;
     row->updates += r->updates;
     const double share = (double)r->updates / (double)row->updates;
     all->q += share * (r->q - all->q);
@@ -358,7 +402,7 @@ static bool next_path(void *ctx, uint64_t *at, struct opc_path *out)
 {
     const struct opc_run *run = ctx;
     const struct opc_records all = opc_episodes_records(run->past);
-    const int b = run->episodes_before + (int)*at;
+    const int b = run->recorded[run->now.epoch] + (int)*at;
     if (b >= opc_episodes_count(run->past))
         return false;
     out->steps = opc_episodes_length(run->past, b);
@@ -505,7 +549,7 @@ static void begin_epoch(struct opc_run *run)
     for (int k = 0; k < OPC_ERRORS; k++)
         run->row.learned[k] = run->row.corrected[k] = (double)NAN;
     run->rollouts = 0;
-    run->episodes_before = opc_episodes_count(run->past);
+    run->recorded[run->now.epoch] = opc_episodes_count(run->past);
     opc_play_count_anew(run->play);
     p->epoch = (int)run->now.epoch + 1;
     p->step = 0;
@@ -622,6 +666,11 @@ static int set_up(struct opc_run *run, const struct opc_values *v,
     opc_record_log(run->record, OPC_INFO, "%s: %d observations, %d actions, seed %d, %d threads",
                    v->env.name, run->obs, run->act, v->train.seed, opc_pool_threads(run->pool));
     opc_record_log(run->record, OPC_INFO, "%s", run->memory);
+    if (run->model && v->opc.reference_epochs > v->train.epochs)
+        opc_record_log(run->record, OPC_WARN,
+                       "opc.reference_epochs = %d is more than train.epochs = %d: the window will "
+                       "never leave anything out, as with 0",
+                       v->opc.reference_epochs, v->train.epochs);
     if (run->now.epoch > 0)
         opc_record_log(run->record, OPC_INFO, "going on after epoch %lld of %d",
                        (long long)run->now.epoch, v->train.epochs);

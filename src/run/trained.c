@@ -27,7 +27,15 @@ int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *
         code =
             opc_fail(err, OPC_EUSER,
                      "there is no run in %s: it has no config.yaml; 'opc train' starts one", dir);
-    return code ? code : opc_config_load(path, out, err);
+    if (!code)
+        code = opc_config_load(path, out, err);
+    /* A run that is older than this setting had all of the past, whatever the default is today. */
+    if (!code && !opc_sources_sets((*out)->from, 0, "opc.reference_epochs")) {
+        code = opc_config_set(*out, "opc.reference_epochs=0", err);
+        if (code)
+            opc_config_destroy(*out);
+    }
+    return code;
 }
 
 static int load(const char *dir, const struct opc_config *config, int obs, int act,

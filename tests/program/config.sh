@@ -35,6 +35,19 @@ for file in $(find "$SRC/experiments" -name '*.yaml' | sort); do
         s/^  \([a-z_.]*\): \[\(\[[^]]*\]\).*/\1=\2/p
         s/^  \([a-z_.]*\): \[\{0,1\}\([^],.[][^],.]*\).*/\1=\2/p
     }' "$file" | tr -d ' ') # the first value of each, which may be a list itself
+    # Which recordings are references is stated, here or in what it includes, and not left to the default.
+    if grep -q '^include:\|transition: \(corrected\|learned\)' "$file"; then
+        from=$file
+        until grep -q reference_epochs "$from"; do
+            next=$(sed -n 's/^include: //p' "$from")
+            case $next in
+            '' | sac/* | ppo/*) break ;;
+            esac
+            from=$(dirname "$from")/$next
+        done
+        grep -q 'reference_epochs\|^ *\(opc\.\)*transition: replay$' "$from" ||
+            wrong "$file does not state opc.reference_epochs" cat "$file"
+    fi
     # shellcheck disable=SC2086 # one word for each setting
     "$OPC" config "$file" $varied >"$work/one.yaml"
     "$OPC" config "$work/one.yaml" >"$work/two.yaml"

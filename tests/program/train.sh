@@ -17,13 +17,14 @@ same() { # DIR DIR: the results, and nothing but the results, are equal
 cat >paper.yaml <<END
 include: $smoke
 train: {epochs: 6, random_steps: 100, rounds: 3}
+opc.reference_epochs: 2
 record.snapshots: 3
 END
 cat >original.yaml <<END
 include: $smoke
 train: {epochs: 6, random_steps: 60, fit_every: 25, simulate_every: 25, improve_every: 1,
         fit_first: true, reset_each_epoch: false, least_steps: 80}
-opc: {transition: learned, rollouts: 300, horizon: [1, 4, 1, 5]}
+opc: {transition: learned, rollouts: 300, horizon: [1, 4, 1, 5], reference_epochs: 1}
 data: {forget: steps, retain: 1, real_ratio: 0.05}
 END
 cat >sac.yaml <<END
@@ -107,6 +108,21 @@ sed -i 's/epochs: 6/epochs: 8/' again/config.yaml
 expect 0 '' "$OPC" resume again
 expect 0 '' "$OPC" train paper.yaml train.epochs=8 --out longer
 same longer again
+
+# ---- runs of older programs ----------------------------------------------------------------------
+# One of each kind, of commit 53b7601 after two epochs, and the tables that program wrote after five.
+# They were made with kernels that only x86 has.
+if OPC_BACKEND=sse2 "$OPC" doctor >doctor 2>&1 && grep -q 'kernels  *sse2' doctor; then
+    mkdir older
+    tar -xzf "$SRC/tests/golden/runs-53b7601.tar.gz" -C older
+    for kind in opc mbpo sac ppo; do
+        sed -i 's/^  epochs: 2$/  epochs: 5/' older/$kind/config.yaml
+        OPC_BACKEND=sse2 expect 0 '' "$OPC" resume older/$kind --quiet
+        [ ! -s "$work/said" ] || wrong "an older run is resumed with a warning" "$OPC" resume
+        cmp older/$kind/metrics.csv older/$kind.expected.csv ||
+            wrong "an older run goes on otherwise" "$OPC" resume older/$kind
+    done
+fi
 
 # ---- Ctrl-C, and a second process ----------------------------------------------------------------
 "$OPC" train paper.yaml train.epochs=100000 --out long --threads 1 >long.said 2>&1 &
