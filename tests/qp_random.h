@@ -6,9 +6,9 @@
 
 #include "test.h"
 
+#include "num/dense.h"
+#include "num/qp.h"
 #include "opc/rng.h"
-#include "study/dense.h"
-#include "study/qp.h"
 
 enum { QP_N = 24, QP_ROWS = 60 };
 

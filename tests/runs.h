@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "opc/config.h"
 #include "opc/mem.h"
-#include "study/table.h"
+#include "study/exhibit/table.h"
 #include "test.h"
 
 /* DIR/name with n evaluations, the k-th after 100 (k + 1) steps; settings are assignments, NULL at

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "study/axis.h"
+#include "plot/axis.h"
 
 #include "test.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "study/curves.h"
+#include "study/curves/curves.h"
 
 #include "runs.h"
-#include "study/curves_draw.h"
+#include "study/curves/curves_draw.h"
 
 enum { EVALS = 8 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "study/dense.h"
+#include "num/dense.h"
 
 #include "opc/rng.h"
 #include "test.h"

@@ -29,7 +29,7 @@ int main(void)
 
 #include "base/file.h"
 #include "base/text.h"
-#include "env/bullet_model.h"
+#include "env/bullet/model.h"
 #include "env/check.h"
 #include "env/many.h"
 #include "opc/mem.h"

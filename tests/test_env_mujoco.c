@@ -14,7 +14,7 @@ int main(void)
 #include "base/text.h"
 #include "env/check.h"
 #include "env/many.h"
-#include "env/mujoco.h"
+#include "env/mujoco/mujoco.h"
 #include "opc/mem.h"
 
 #include <mujoco/mujoco.h>

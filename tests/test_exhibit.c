@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "study/exhibit.h"
+#include "study/exhibit/exhibit.h"
 
 #include "base/file.h"
 #include "drawn.h"
 #include "opc/mem.h"
 #include "opc/version.h"
-#include "study/draw.h"
+#include "plot/draw.h"
 #include "test.h"
 
 static const double X[] = {0, 1}, Y[] = {0, 1};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "study/figure.h"
+#include "plot/figure.h"
 
 #include "base/file.h"
 #include "drawn.h"
 #include "opc/mem.h"
-#include "study/draw.h"
+#include "plot/draw.h"
 #include "test.h"
 
 enum { N = 50, CELLS = 12 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Norm-optimal ILC: the numbers of section 7 of the reference, and the ways in which its forms are
  * the same thing. */
-#include "study/ilc.h"
+#include "study/ilc/ilc.h"
 
 #include "model/linear.h"
+#include "num/dense.h"
 #include "opc/mem.h"
 #include "opc/rng.h"
-#include "study/dense.h"
-#include "study/ilc_opc.h"
+#include "study/ilc/ilc_opc.h"
 #include "test.h"
 
 static const double PI = 3.14159265358979323846;

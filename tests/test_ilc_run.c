@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Learning control from settings: the examples, what they achieve, and wrong settings. */
-#include "study/ilc_run.h"
+#include "study/ilc/ilc_run.h"
 
-#include "study/analysis.h"
-#include "study/ilc_exhibit.h"
+#include "study/exhibit/analysis.h"
+#include "study/ilc/ilc_exhibit.h"
 #include "test.h"
 
 /* What fontconfig keeps for the process is not ours to free. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "study/analysis.h"
-#include "study/draw.h"
+#include "plot/draw.h"
+#include "study/exhibit/analysis.h"
 
 #include "drawn.h"
 #include "runs.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The claims in experiments/paper are about runs there are: a panel or line that is misspelt would
  * leave its claim undecided for ever, and nobody would be told. */
-#include "study/analysis.h"
+#include "study/exhibit/analysis.h"
 #include "study/repro.h"
-#include "study/sweep.h"
+#include "sweep/sweep.h"
 
 #include "drawn.h"
 #include "runs.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The figures of the paper that need no training, made from their files in experiments/paper: the
  * numbers in their tables, and what they say about the paper's claims. */
-#include "study/analysis.h"
+#include "study/exhibit/analysis.h"
 
 #include "drawn.h"
 #include "test.h"

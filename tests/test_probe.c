@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A tiny run, looked at afterwards: its snapshots, the exactness eq. 5 promises, the truth rollouts
  * are compared with, and the four analyses. */
-#include "study/probe.h"
+#include "study/probe/probe.h"
 
 #include "base/file.h"
 #include "drawn.h"
 #include "opc/mem.h"
 #include "opc/train.h"
-#include "study/probe_states.h"
+#include "study/probe/probe_states.h"
 #include "test.h"
 
 enum { EPOCHS = 3, SEED = 11 };

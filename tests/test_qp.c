@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "study/qp.h"
+#include "num/qp.h"
 
 #include "qp_random.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* study/qp against Ipopt, an interior point method by other people: the same problems, the same
  * answers. */
-#include "study/ilc.h"
+#include "study/ilc/ilc.h"
 
 #include "qp_random.h"
 

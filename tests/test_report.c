@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* study/html.h, study/report.h: the page and its parts. tests/program/report.sh looks at it with a
- * browser. */
+/* study/report/html.h, study/report/report.h: the page and its parts. tests/program/report.sh looks
+ * at it with a browser. */
 #include "test.h"
 
 #include "base/file.h"
 #include "base/log.h"
 #include "opc/mem.h"
-#include "study/html.h"
-#include "study/report.h"
-#include "study/report_in.h"
+#include "study/report/html.h"
+#include "study/report/report.h"
+#include "study/report/report_in.h"
 
 /* ---- text and pictures ----------------------------------------------------------------------- */
 

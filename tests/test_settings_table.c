@@ -3,7 +3,7 @@
  * sense. */
 #include "base/file.h"
 #include "opc/mem.h"
-#include "study/analysis.h"
+#include "study/exhibit/analysis.h"
 #include "test.h"
 
 static const char FILE_TEXT[] = "train.epochs: 200\n"

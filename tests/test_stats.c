@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "study/stats.h"
+#include "num/stats.h"
 
 #include "test.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "study/sweep.h"
+#include "sweep/sweep.h"
 
 #include "base/file.h"
 #include "opc/mem.h"
 #include "opc/train.h"
-#include "study/schedule.h"
+#include "sweep/schedule.h"
 #include "test.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "study/table.h"
+#include "study/exhibit/table.h"
 
 #include "base/file.h"
 #include "opc/mem.h"

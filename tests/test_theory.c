@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The paper's bounds in numbers. Where the published form fails, both are asserted: that it fails
  * in its counter-example, and that the safe form holds there. */
-#include "study/theory.h"
+#include "study/example/theory.h"
 
 #include "test.h"
 

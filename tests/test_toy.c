@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The paper's two examples against numbers computed elsewhere, against finite differences, and
  * against the transition models that training uses. */
-#include "study/toy.h"
+#include "study/example/toy.h"
 
 #include "model/linear.h"
 #include "opc/transition.h"

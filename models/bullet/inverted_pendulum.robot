@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # inverted_pendulum.robot - a pole hinged on a cart on a rail; it touches nothing (group 0).
 #
-# Read by src/env/bullet_model.c; its header describes the words. Bodies come in the order the solver
+# Read by src/env/bullet/model.c; its header describes the words. Bodies come in the order the solver
 # sees them; each joint is a massless pivot and the limb is welded to it, because the recorded
 # trajectories were made that way. m, kg, kg m^2, rad. Digits beyond the seventh are not noise:
 # most numbers are decimal fractions rounded to float, and exact traces need those very values.

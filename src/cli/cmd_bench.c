@@ -7,8 +7,8 @@
  * no activation. */
 #include "base/clock.h"
 #include "base/pool.h"
-#include "cli/bench.h"
-#include "cli/command.h"
+#include "cli/bench/bench.h"
+#include "cli/console/command.h"
 #include "num/kernel.h"
 #include "opc/mem.h"
 

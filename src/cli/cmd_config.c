@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* opc config - what can be set, and what a file sets. */
 #include "base/file.h"
-#include "cli/command.h"
+#include "cli/console/command.h"
 #include "opc/mem.h"
 #include "run/config.h"
-#include "study/ilc_run.h"
+#include "study/ilc/ilc_run.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -2,15 +2,15 @@
 /* opc doctor - what this program is made of and what it found here, to paste into a report. */
 #include "base/pool.h"
 #include "base/revision.h"
-#include "cli/command.h"
+#include "cli/console/command.h"
 #include "env/assets.h"
-#include "env/bullet_shim.h"
-#include "env/mujoco.h"
+#include "env/bullet/shim.h"
+#include "env/mujoco/mujoco.h"
 #include "num/kernel.h"
 #include "opc/version.h"
+#include "plot/draw.h"
 #include "run/json.h"
 #include "run/yaml.h"
-#include "study/draw.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* opc env - look at environments: what there is, whether it is sound, how fast, and what it does.
  */
-#include "cli/command.h"
-#include "cli/display.h"
-#include "cli/env_bench.h"
-#include "cli/env_render.h"
-#include "cli/env_trace.h"
+#include "cli/console/command.h"
+#include "cli/console/display.h"
+#include "cli/env/env_bench.h"
+#include "cli/env/env_render.h"
+#include "cli/env/env_trace.h"
 #include "env/check.h"
 #include "env/types.h"
 #include "opc/env.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* opc evaluate - play episodes with the policy of a run. */
-#include "cli/command.h"
-#include "cli/display.h"
+#include "cli/console/command.h"
+#include "cli/console/display.h"
 #include "env/types.h"
 #include "opc/mem.h"
 #include "opc/train.h"

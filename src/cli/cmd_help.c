@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* opc help - what there is, or one subcommand explained. */
-#include "cli/help.h"
+#include "cli/console/help.h"
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* opc ilc - norm-optimal iterative learning control. */
 #include "base/file.h"
-#include "cli/command.h"
+#include "cli/console/command.h"
 #include "opc/mem.h"
-#include "study/analysis.h"
-#include "study/ilc_exhibit.h"
+#include "study/exhibit/analysis.h"
+#include "study/ilc/ilc_exhibit.h"
 
 #include <limits.h>
 #include <stdio.h>

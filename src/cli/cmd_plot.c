@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* opc plot - learning curves of one or many runs. */
 #include "base/log.h"
-#include "cli/command.h"
-#include "study/curves_draw.h"
-#include "study/stats.h"
+#include "cli/console/command.h"
+#include "num/stats.h"
+#include "study/curves/curves_draw.h"
 
 #include <stdio.h>
 #include <string.h>

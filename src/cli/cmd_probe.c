@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* opc probe - how good the models of a run are: Figures 13 to 16 for any run. */
 #include "base/file.h"
-#include "cli/command.h"
-#include "cli/display.h"
+#include "cli/console/command.h"
+#include "cli/console/display.h"
 #include "opc/mem.h"
 #include "opc/train.h"
-#include "study/probe.h"
+#include "study/probe/probe.h"
 
 #include <stdio.h>
 #include <string.h>

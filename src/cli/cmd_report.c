@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* opc report - exhibits as one HTML page. */
-#include "cli/command.h"
-#include "cli/display.h"
+#include "cli/console/command.h"
+#include "cli/console/display.h"
 #include "num/kernel.h"
-#include "study/report.h"
+#include "study/report/report.h"
 
 #include <stdio.h>
 #include <sys/utsname.h>

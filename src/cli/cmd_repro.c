@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* opc repro - figures and tables of the paper, from nothing. */
 #include "base/clock.h"
-#include "cli/command.h"
-#include "cli/display.h"
-#include "cli/sweeping.h"
+#include "cli/console/command.h"
+#include "cli/console/display.h"
+#include "cli/console/sweeping.h"
 #include "opc/mem.h"
 #include "study/repro.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* opc resume - go on with a run that was stopped or killed. */
-#include "cli/command.h"
-#include "cli/training.h"
+#include "cli/console/command.h"
+#include "cli/console/training.h"
 #include "opc/train.h"
 
 /* clang-format off */

@@ -2,8 +2,8 @@
 /* opc sweep - the many runs of an experiment file. */
 #include "base/file.h"
 #include "base/log.h"
-#include "cli/command.h"
-#include "cli/sweeping.h"
+#include "cli/console/command.h"
+#include "cli/console/sweeping.h"
 #include "opc/mem.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* opc train - start a run. */
 #include "base/file.h"
-#include "cli/command.h"
-#include "cli/training.h"
+#include "cli/console/command.h"
+#include "cli/console/training.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* opc - the program: finds the subcommand, and is the one place where an error is printed. */
 #include "base/revision.h"
-#include "cli/display.h"
-#include "cli/help.h"
+#include "cli/console/display.h"
+#include "cli/console/help.h"
 #include "num/kernel.h"
 #include "opc/version.h"
 

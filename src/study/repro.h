@@ -2,12 +2,12 @@
 /* study/repro.h - experiments by name: from a file, over its runs, to an exhibit.
  *
  * With the directory OUT, the runs of fig3 are below OUT/runs/fig3 and its exhibit is OUT/fig3.*
- * (study/exhibit.h). Running is schedule.h's part; here is what comes before and after. */
+ * (study/exhibit/exhibit.h). Running is schedule.h's part; here is what comes before and after. */
 #ifndef OPC_STUDY_REPRO_H
 #define OPC_STUDY_REPRO_H
 
-#include "study/analysis.h"
-#include "study/schedule.h"
+#include "study/exhibit/analysis.h"
+#include "sweep/schedule.h"
 
 /* Where experiments are: `given`, or if that is empty experiments/paper, here or installed. */
 int opc_experiments_dir(const char *given, char out[OPC_PATH], struct opc_err *err);

@@ -4,19 +4,36 @@
 # layers, or at a third party outside the one file that may know it.
 set -eu
 
-# The picture of docs/architecture.md: a file may include its own layer and those of lower rank.
+# The picture of docs/architecture.md: a file may include its own layer and those of lower rank. A
+# sub-folder is a layer of its own.
 cat_rules() {
     cat <<'END'
 rank base 0
 rank num 1
 rank env 2
-rank data 2
-rank model 2
-rank opc 3
-rank agent 4
-rank run 5
-rank study 6
-rank cli 7
+rank env/builtin 3
+rank env/mujoco 3
+rank env/bullet 3
+rank data 3
+rank model 3
+rank opc 4
+rank agent 5
+rank run 6
+rank sweep 7
+rank plot 7
+rank study/exhibit 8
+rank study/curves 9
+rank study/probe 9
+rank study/example 9
+rank study/ilc 9
+rank study/report 9
+rank study 10
+rank cli/console 11
+rank cli/bench 13
+rank cli/env 12
+rank cli 14
+apart env data
+apart env model
 public version base
 public err base
 public mem base
@@ -30,18 +47,18 @@ public agent agent
 public config run
 public train run
 public opc run
-only mujoco/ src/env/mujoco.c src/env/mujoco_render.c
-only EGL/ src/env/mujoco_render.c
-only GL/ src/env/mujoco_render.c
-only LinearMath/ src/env/bullet_shim.cpp
-only bt src/env/bullet_shim.cpp
-only Bullet src/env/bullet_shim.cpp
+only mujoco/ src/env/mujoco/mujoco.c src/env/mujoco/render.c
+only EGL/ src/env/mujoco/render.c
+only GL/ src/env/mujoco/render.c
+only LinearMath/ src/env/bullet/shim.cpp
+only bt src/env/bullet/shim.cpp
+only Bullet src/env/bullet/shim.cpp
 only yaml.h src/run/yaml.c
 only jansson.h src/run/json.c
-only cairo src/study/draw.c
-only dlfcn.h src/env/mujoco_render.c src/env/plugin.c
+only cairo src/plot/draw.c
+only dlfcn.h src/env/mujoco/render.c src/env/plugin.c
 word pthread_create src/base/pool.c
-cpp src/env/bullet_shim.cpp
+cpp src/env/bullet/shim.cpp
 END
     # What C and POSIX bring, and glibc's few: everything else is a third party and needs a line.
     for header in assert complex ctype errno fenv float inttypes limits locale math setjmp signal \
@@ -66,6 +83,7 @@ findings() (
         FILENAME == ARGV[1] {
             if ($1 == "rank") rank[$2] = $3
             if ($1 == "public") public[$2] = $3
+            if ($1 == "apart") apart[$2, $3] = apart[$3, $2] = 1
             if ($1 == "system") system_header[$2] = 1
             if ($1 == "cpp") cpp = $2
             if ($1 == "only" || $1 == "word") {
@@ -82,7 +100,8 @@ findings() (
             n = split(FILENAME, part, "/")
             installed = part[1] == "include"
             file = part[n]; sub(/\.[a-z]+$/, "", file)
-            layer = installed ? public[file] : part[2]
+            layer = installed ? public[file] : n > 3 ? part[2] "/" part[3] : part[2]
+            if (n > 4) bad("folders go one level down")
             if (installed && layer == "")
                 bad("this public header has no layer: add it to tests/program/layers.sh")
             else if (!(layer in rank)) bad("there is no layer " layer)
@@ -97,8 +116,8 @@ findings() (
         /"/ { # ours
             split($0, piece, "\""); name = piece[2]
             slash = index(name, "/")
-            folder = substr(name, 1, slash - 1)
-            rest = substr(name, slash + 1); sub(/\.[a-z]+$/, "", rest)
+            folder = name; sub(/\/[^\/]*$/, "", folder)
+            rest = substr(name, length(folder) + 2); sub(/\.[a-z]+$/, "", rest)
             if (!slash) { bad("write \"layer/" name "\""); next }
             if (folder == "opc" && rest in public) target = public[rest]
             else {
@@ -106,9 +125,9 @@ findings() (
                 if (installed) { bad("a public header includes " name ", not installed"); next }
             }
             if (!(target in rank)) { bad(name " is in no layer"); next }
-            if (target != layer && rank[target] >= rank[layer])
+            if (target != layer && (rank[target] >= rank[layer] || (layer, target) in apart))
                 bad(layer " may not include " name ", which is " \
-                    (rank[target] == rank[layer] ? "beside" : "above") " it (" target ")")
+                    (rank[target] > rank[layer] ? "above" : "beside") " it (" target ")")
             next
         }
         { # the systems and third parties
@@ -144,7 +163,10 @@ plant src/num/good.c '#include "base/text.h"
 #include "opc/err.h"
 #include <math.h>
 #include <sys/stat.h>'
-plant src/env/bullet_shim.cpp '#include <vector>'
+plant src/env/bullet/shim.cpp '#include <vector>'
+plant src/study/curves/good.c '#include "study/exhibit/table.h"
+#include "plot/figure.h"
+#include "study/curves/curves.h"'
 plant src/opc/good.c '#include "opc/private.h"
 #include "opc/transition.h"
 #include "model/ensemble.h"'
@@ -157,6 +179,10 @@ found=$(findings "$work/tree")
 plant src/base/up.c '#include "num/gemm.h"'
 plant src/data/side.c '  #  include "env/env.h"'
 plant src/model/public.c '#include "opc/episodes.h"'
+plant src/plot/sweep.c '#include "sweep/sweep.h"'
+plant src/study/exhibit/up.c '#include "study/curves/curves.h"'
+plant src/study/probe/side.c '#include "study/curves/curves.h"'
+plant src/study/probe/deep/file.c 'int x;'
 plant src/num/flat.c '#include "gemm.h"'
 plant src/num/where.c '#include "nowhere/gemm.h"'
 plant src/agent/engine.c '#include <mujoco/mujoco.h>'
@@ -170,16 +196,20 @@ found=$(findings "$work/tree")
 caught 'src/base/up.c:1: base may not include num/gemm.h, which is above'
 caught 'src/data/side.c:1: data may not include env/env.h, which is beside'
 caught 'src/model/public.c:1: model may not include opc/episodes.h, which is beside'
+caught 'src/plot/sweep.c:1: plot may not include sweep/sweep.h, which is beside'
+caught 'src/study/exhibit/up.c:1: study/exhibit may not include study/curves/curves.h, which is above'
+caught 'src/study/probe/side.c:1: study/probe may not include study/curves/curves.h, which is beside'
+caught 'src/study/probe/deep/file.c:1: folders go one level down'
 caught 'src/num/flat.c:1: write "layer/gemm.h"'
 caught 'src/num/where.c:1: nowhere/gemm.h is in no layer'
-caught 'src/agent/engine.c:1: <mujoco/mujoco.h> belongs in src/env/mujoco.c'
+caught 'src/agent/engine.c:1: <mujoco/mujoco.h> belongs in src/env/mujoco/mujoco.c'
 caught 'src/agent/other.c:1: <glib.h> is unknown'
 caught 'src/agent/thread.c:1: pthread_create belongs in src/base/pool.c'
-caught 'src/agent/other.cpp:1: C++ belongs in src/env/bullet_shim.cpp'
+caught 'src/agent/other.cpp:1: C++ belongs in src/env/bullet/shim.cpp'
 caught 'src/misc/file.c:1: there is no layer misc'
 caught 'include/opc/rng.h:1: a public header includes base/text.h'
 caught 'include/opc/stray.h:1: this public header has no layer'
-[ "$(printf '%s\n' "$found" | wc -l)" = 12 ] || {
+[ "$(printf '%s\n' "$found" | wc -l)" = 16 ] || {
     echo "layers.sh found more than was planted: $found"
     exit 1
 }

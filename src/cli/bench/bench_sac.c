@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* opc bench sac - one update: draw a batch from a large store, critics, actor, temperature, Adam,
+ * targets. */
+#include "agent/sac.h"
+#include "cli/bench/bench.h"
+#include "data/batch.h"
+#include "num/normal.h"
+#include "opc/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { ROLLOUTS = 100000, STEPS = 10 };
+
+struct work {
+    struct opc_mix mix; /* a million imagined steps */
+    struct opc_agent *agent;
+    uint32_t update;
+};
+
+static int run_update(void *ctx, struct opc_err *err)
+{
+    struct work *w = ctx;
+    const struct opc_feed feed = {
+        .draw = opc_batch_draw, .ctx = &w->mix, .seed = 1, .first = w->update++};
+    struct opc_agent_report report;
+    return opc_agent_improve(w->agent, &feed, 1, &report, err);
+}
+
+/* Weights of a network of two hidden layers: multiply-adds of one row forward. */
+static double weights(int in, int h, int out)
+{
+    return (double)in * h + (double)h * h + (double)h * out;
+}
+
+/* Two passes of the policy and its backward pass; the critics forward at (s, a), at (s, a~) and, as
+ * targets, at (s', a'), and both backward passes. */
+double opc_bench_sac_flops(int obs, int act, int h, int batch)
+{
+    const double policy = weights(obs, h, 2 * act), critic = weights(obs + act, h, 1);
+    const double policy_back = (double)h * h + (double)h * 2 * act + policy;
+    const double critic_back = (double)h * h + h + critic;
+    const double to_action = (double)h * h + h + (double)h * act;
+    return 2.0 * batch * (2 * policy + policy_back + 2 * (3 * critic + critic_back + to_action));
+}
+
+static int one_width(struct opc_bench *b, struct work *work, int h, struct opc_err *err)
+{
+    struct opc_sac_config config;
+    int code = opc_section_defaults(&opc_sac_section, &config, err);
+    if (code)
+        return code;
+    config.policy_hidden = config.critic_hidden = (struct opc_ints){2, {h, h}};
+    config.batch = b->batch;
+    const struct opc_agent_args args = {.obs = b->obs,
+                                        .act = b->act,
+                                        .seed = 1,
+                                        .config = &config,
+                                        .target_entropy = (double)NAN,
+                                        .pool = b->pool};
+    code = opc_agent_create("sac", &args, &work->agent, err);
+    if (!code) {
+        char name[64];
+        snprintf(name, sizeof name, "sac 2x%d", h);
+        const struct opc_bench_work w = {.name = name,
+                                         .hidden = h,
+                                         .batch = b->batch,
+                                         .flops = opc_bench_sac_flops(b->obs, b->act, h, b->batch),
+                                         .run = run_update,
+                                         .ctx = work};
+        code = opc_bench_measure(b, &w, err);
+    }
+    opc_agent_destroy(work->agent);
+    work->agent = NULL;
+    return code;
+}
+
+static int fill(struct opc_imagined *d, int obs, int act, struct opc_err *err)
+{
+    const size_t stride = opc_record_stride(obs, act);
+    float *records = opc_alloc((STEPS + 1) * stride, sizeof *records);
+    int code = records ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for a rollout");
+    struct opc_rng r = opc_rng_stream(1, OPC_USE_TEST, 0, 6);
+    opc_imagined_open_epoch(d, 1);
+    for (int i = 0; i < ROLLOUTS && !code; i++) {
+        opc_rng_normals(&r, (int)((STEPS + 1) * stride), records);
+        for (int t = 0; t <= STEPS; t++) {
+            float *record = records + (size_t)t * stride, *a = opc_record_action(record, obs);
+            for (int k = 0; k < act; k++)
+                a[k] = fmaxf(-1, fminf(1, a[k]));
+            *opc_record_mark(record, obs, act) = t < STEPS ? OPC_GOES_ON : OPC_END;
+        }
+        code = opc_imagined_append(d, STEPS, records, err);
+    }
+    opc_free(records);
+    return code;
+}
+
+int opc_bench_sac(struct opc_bench *b, struct opc_err *err)
+{
+    static const int usual[] = {64, 256};
+    const struct opc_imagined_shape shape = {.obs = b->obs,
+                                             .act = b->act,
+                                             .longest = STEPS,
+                                             .forget = OPC_FORGET_EPOCHS,
+                                             .retain = 1,
+                                             .transitions = ROLLOUTS * STEPS};
+    struct opc_imagined *store = NULL;
+    int code = opc_imagined_create(&shape, &store, err);
+    if (!code)
+        code = fill(store, b->obs, b->act, err);
+    struct work work = {.mix = {.imagined = store}};
+    for (int i = 0; !code && i < (b->hidden ? 1 : 2); i++)
+        code = one_width(b, &work, b->hidden ? b->hidden : usual[i], err);
+    opc_imagined_destroy(store);
+    return code;
+}

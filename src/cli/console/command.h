@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/console/command.h - a subcommand: one file, one entry in main.c's list.
+ *
+ * `opc CMD --help`, the manual page and the shell completion are printed from this struct and its
+ * option table; `run` parses, calls the library and reports. --help never reaches it. */
+#ifndef OPC_CLI_COMMAND_H
+#define OPC_CLI_COMMAND_H
+
+#include "cli/console/options.h"
+#include "opc/err.h"
+
+struct opc_command {
+    const char *name;
+    const char *usage;                 /* what follows "opc NAME": "[WORK] [OPTION...]" */
+    const char *summary;               /* one line without a full stop */
+    const char *detail;                /* paragraphs, each one line, a newline between; or NULL */
+    const char *words;                 /* the arguments it knows by name: "gemm sac fit"; or NULL */
+    const struct opc_section *options; /* or NULL: none */
+    /* argv[0] is the command's name. Returns an enum opc_code. */
+    int (*run)(int argc, char **argv, struct opc_err *err);
+};
+
+/* All of them, in the order of the help; NULL at the end. */
+extern const struct opc_command *const opc_commands[];
+
+#endif

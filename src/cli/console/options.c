@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/console/options.h"
+
+#include "base/text.h"
+#include "opc/mem.h"
+
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_OPTIONS = 64 };
+
+char *opc_option_name(const struct opc_field *f, char out[OPC_OPTION_NAME])
+{
+    int i = 0;
+    for (; i < OPC_OPTION_NAME - 1 && f->name[i]; i++)
+        out[i] = f->name[i] == '_' ? '-' : f->name[i];
+    out[i] = '\0';
+    return out;
+}
+
+static int set(const struct opc_section *options, const struct opc_field *f, const char *text,
+               void *into, struct opc_err *err)
+{
+    struct opc_err fault = {0};
+    if (!opc_section_set(options, into, f->name, text, &fault))
+        return OPC_OK;
+    /* The message starts with the field's name; here it is written as an option. */
+    char name[OPC_OPTION_NAME];
+    const size_t n = strlen(f->name);
+    if (strncmp(fault.text, f->name, n) == 0)
+        return opc_fail(err, fault.code, "--%s%s", opc_option_name(f, name), fault.text + n);
+    return opc_fail(err, fault.code, "%s", fault.text);
+}
+
+static int unknown(const struct opc_section *options, const char *command, const char *word,
+                   struct opc_err *err)
+{
+    char name[OPC_OPTION_NAME], meant[OPC_OPTION_NAME] = "", asked[OPC_OPTION_NAME];
+    int nearest = INT_MAX;
+    snprintf(asked, sizeof asked, "%s", word + strspn(word, "-"));
+    asked[strcspn(asked, "=")] = '\0';
+    for (int i = 0; i < options->n; i++)
+        if (opc_nearer(asked, opc_option_name(&options->fields[i], name), &nearest))
+            snprintf(meant, sizeof meant, "%s", name);
+    if (*meant)
+        return opc_fail(err, OPC_EUSER, "unknown option %s; did you mean --%s?", word, meant);
+    return opc_fail(err, OPC_EUSER, "unknown option %s; 'opc %s --help' lists them", word, command);
+}
+
+bool opc_option_is_usual(const struct opc_field *f, const void *given, const void *fresh,
+                         struct opc_text *value)
+{
+    struct opc_text usual = {0};
+    opc_text_clear(value);
+    opc_field_print(f, given, value);
+    opc_field_print(f, fresh, &usual);
+    const bool same = strcmp(opc_text_get(value), opc_text_get(&usual)) == 0;
+    opc_text_free(&usual);
+    return same;
+}
+
+/* Does the help name this work, as in "trace, render: file"? */
+static bool speaks_of(const char *help, const char *word, size_t n)
+{
+    for (const char *at = help; (at = strstr(at, word)); at++)
+        if ((at == help || at[-1] == ' ') && (at[n] == ':' || at[n] == ','))
+            return true;
+    return false;
+}
+
+/* Is the option for some of the works only, and not for this one? */
+static bool is_for_others(const struct opc_field *f, const char *words, const char *word)
+{
+    char one[32];
+    bool special = false;
+    for (const char *at = words; *at && !special; at += strcspn(at, " "), at += *at == ' ') {
+        const int n = (int)strcspn(at, " ");
+        snprintf(one, sizeof one, "%.*s", n, at);
+        special = speaks_of(f->help, one, (size_t)n);
+    }
+    return special && !speaks_of(f->help, word, strlen(word));
+}
+
+int opc_options_fit(const struct opc_section *options, const char *words, const char *word,
+                    const void *given, struct opc_err *err)
+{
+    char name[OPC_OPTION_NAME];
+    struct opc_text value = {0};
+    void *fresh = opc_alloc(1, options->size);
+    int code = fresh ? opc_section_defaults(options, fresh, err)
+                     : opc_fail(err, OPC_ENOMEM, "no room for the options");
+    for (int i = 0; i < options->n && !code; i++) {
+        const struct opc_field *f = &options->fields[i];
+        if (is_for_others(f, words, word) && !opc_option_is_usual(f, given, fresh, &value))
+            code = opc_fail(err, OPC_EUSER, "--%s means nothing to %s", opc_option_name(f, name),
+                            word);
+    }
+    opc_text_free(&value);
+    opc_free(fresh);
+    return code;
+}
+
+int opc_options_read(const struct opc_section *options, int argc, char **argv, void *into,
+                     int *first, struct opc_err *err)
+{
+    /* getopt_long wants a table of its own; what it returns is our index, past any character. */
+    enum { PAST = 256 };
+    struct option gnu[MOST_OPTIONS + 1] = {0};
+    char names[MOST_OPTIONS][OPC_OPTION_NAME];
+    static const struct opc_section none = {.name = ""};
+    options = options ? options : &none;
+    if (options->n > MOST_OPTIONS)
+        return opc_fail(err, OPC_EBUG, "%d options, but there is room for %d", options->n,
+                        MOST_OPTIONS);
+    for (int i = 0; i < options->n; i++) {
+        const struct opc_field *f = &options->fields[i];
+        const int value = f->kind == OPC_BOOL ? optional_argument : required_argument;
+        gnu[i] = (struct option){opc_option_name(f, names[i]), value, NULL, PAST + i};
+    }
+    int code = options->n ? opc_section_defaults(options, into, err) : OPC_OK;
+
+    /* --out is the one option with a letter: -o FILE is what hands type. */
+    const struct opc_field *out = opc_section_find(options, "out");
+    opterr = 0; /* the messages are ours */
+    optind = 0; /* start afresh, also a second time */
+    while (!code) {
+        const int got = getopt_long(argc, argv, out ? ":o:" : ":", gnu, NULL);
+        if (got == -1)
+            break;
+        const char *word = argv[optind - 1];
+        char letter[] = {'-', (char)optopt, '\0'};
+        const int which = got == ':' ? optopt : got;
+        const struct opc_field *f = which == 'o' ? out : NULL;
+        if (which >= PAST && which < PAST + options->n)
+            f = &options->fields[which - PAST];
+        if (!f)
+            code = unknown(options, argv[0], optopt ? letter : word, err);
+        else if (got == ':')
+            code = opc_fail(err, OPC_EUSER, "%s needs a value: %s", word, f->help);
+        else
+            code = set(options, f, optarg ? optarg : "true", into, err);
+    }
+    *first = optind;
+    return code;
+}

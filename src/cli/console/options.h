@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/console/options.h - the options of a subcommand, which are settings like any other
+ * (base/field.h).
+ *
+ *     #define OPTIONS(X)                                                                        \
+ *         X(INT,  threads, "1",     1,  1024, "threads to compute with")                        \
+ *         X(REAL, seconds, "0.5",   0,  3600, "time for each measurement")                      \
+ *         X(BOOL, json,    "false", 0,  1,    "print one JSON object per line")
+ *     struct given {
+ *         OPTIONS(OPC_MEMBER)
+ *     };
+ *     #define SELF struct given
+ *     static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
+ *
+ * A member max_steps is written --max-steps N or --max-steps=N; a BOOL --json or --json=no; an
+ * option out also -o FILE. */
+#ifndef OPC_CLI_OPTIONS_H
+#define OPC_CLI_OPTIONS_H
+
+#include "base/field.h"
+
+enum { OPC_OPTION_NAME = 64 };
+/* As written behind the two dashes; returns `out`. */
+char *opc_option_name(const struct opc_field *, char out[OPC_OPTION_NAME]);
+
+/* Fills the section's struct `into` with defaults and then with what argv says; argv[0] is the
+ * subcommand. options may be NULL: there are none. Words that are no options are moved to
+ * argv[*first] .. argv[argc - 1], in order; a "--" ends the options. */
+int opc_options_read(const struct opc_section *options, int argc, char **argv, void *into,
+                     int *first, struct opc_err *err);
+
+/* Has the option the value it has in `fresh`, the defaults? `value` becomes its value as text. */
+bool opc_option_is_usual(const struct opc_field *, const void *given, const void *fresh,
+                         struct opc_text *value);
+/* For a subcommand that does one of several works, `words`: refuses an option that was given
+ * although its help, "trace, render: file with ...", says that it is for others than `word`. */
+int opc_options_fit(const struct opc_section *, const char *words, const char *word,
+                    const void *given, struct opc_err *err);
+
+#endif

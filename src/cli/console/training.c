@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/console/training.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/console/display.h"
+#include "opc/train.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* ---- display --------------------------------------------------------------------------------- */
+
+struct display {
+    bool quiet;
+    int lines;   /* of the table, so far */
+    double last; /* seconds the last epoch took; 0: none yet */
+    int parent;  /* the run lasts while this is our parent; 0: whatever happens to it */
+};
+
+static bool stop(void *ctx)
+{
+    const struct display *d = ctx;
+    return opc_stop_wanted() || (d->parent && getppid() != d->parent);
+}
+
+static double sum_of(const double seconds[OPC_PHASES])
+{
+    double sum = 0;
+    for (int p = 0; p < OPC_PHASES; p++)
+        sum += seconds[p];
+    return sum;
+}
+
+/* A number in few characters; "-" for none. */
+static const char *brief(double v, char out[32])
+{
+    if (isnan(v))
+        snprintf(out, 32, "-");
+    else if (fabs(v) >= 0.1 || v == 0)
+        snprintf(out, 32, "%.1f", v);
+    else
+        snprintf(out, 32, "%.4f", v);
+    return out;
+}
+
+static void table_line(struct display *d, const struct opc_progress *p)
+{
+    char a[32], b[32], c[32];
+    opc_bar_wipe();
+    if (d->lines++ % 40 == 0)
+        printf("%5s %8s %9s %6s %7s | seconds:\n%5s %8s %9s %6s %7s | %5s %5s %5s %5s %5s %5s\n",
+               "", "real", "", "", "model", "epoch", "steps", "return", "length", "error", "act",
+               "fit", "sim", "impr", "eval", "save");
+    printf("%5d %8ld %9s %6s %7s |", p->epoch, p->env_steps, brief(p->eval_return, a),
+           brief(p->eval_length, b), brief(p->model_error, c));
+    for (int k = OPC_ACT; k < OPC_PHASES; k++)
+        printf(" %5.*f", p->seconds[k] < 100 ? 1 : 0, p->seconds[k]);
+    putchar('\n');
+}
+
+/* Share of all work that is done; the current epoch is expected to take as long as the last. */
+static double share_done(const struct display *d, const struct opc_progress *p)
+{
+    double part = 0;
+    if (p->epoch == 0)
+        return 0;
+    if (d->last > 0)
+        part = fmin(sum_of(p->seconds) / d->last, 0.99);
+    return (p->epoch - 1 + (p->epoch_done ? 1 : part)) / p->epochs;
+}
+
+static void draw_bar(const struct display *d, const struct opc_progress *p)
+{
+    char line[256], left[OPC_PRINTED] = "?", value[32], error[32];
+    const double done = share_done(d, p), before = (double)(p->first_epoch - 1) / p->epochs;
+    if (done > before && d->last > 0)
+        opc_print_duration(p->elapsed * (1 - done) / (done - before), left);
+    /* What matters most comes first: the line is cut where the terminal ends. */
+    snprintf(line, sizeof line,
+             "%3.0f %%, %s left, return %s, epoch %d/%d: %s %.0f %%, %ld steps, model error %s",
+             100 * done, left, brief(p->eval_return, value), p->epoch, p->epochs,
+             opc_phase_name(p->phase), 100 * p->share, p->env_steps, brief(p->model_error, error));
+    opc_bar_draw(done, line);
+}
+
+static void show(void *ctx, const struct opc_progress *p)
+{
+    struct display *d = ctx;
+    if (d->quiet)
+        return;
+    if (p->epoch_done) {
+        d->last = sum_of(p->seconds);
+        table_line(d, p);
+    }
+    if (!(p->epoch_done && p->epoch == p->epochs))
+        draw_bar(d, p);
+    fflush(stdout);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+int opc_training(const struct opc_config *config, const char *dir, bool resume, int threads,
+                 bool quiet, int parent, struct opc_err *err)
+{
+    struct display display = {.quiet = quiet, .parent = parent};
+    const struct opc_train_plan plan = {
+        .dir = dir,
+        .resume = resume,
+        .threads = threads,
+        .progress = show,
+        .stop = stop,
+        .ctx = &display,
+    };
+    opc_stop_catch("\nstopping; once more stops at once\n");
+    opc_display_listen(quiet ? OPC_WARN : OPC_INFO);
+    int code = opc_train(config, &plan, err);
+    opc_bar_wipe();
+    if (code == OPC_ESTOPPED)
+        return opc_fail(err, OPC_ESTOPPED, "stopped by request; 'opc resume %s' goes on", dir);
+    char a[OPC_PATH], b[OPC_PATH];
+    const bool kept = (!opc_path_join(a, dir, "checkpoints/a.opc", NULL) && opc_file_exists(a)) ||
+                      (!opc_path_join(b, dir, "checkpoints/b.opc", NULL) && opc_file_exists(b));
+    if (code == OPC_EDIVERGED)
+        return opc_within(err, "training diverged%s", kept ? " (the last checkpoint is kept)" : "");
+    if (code == OPC_EENV)
+        return opc_within(err, "the environment failed%s",
+                          kept ? " (what was learned before is kept)" : "");
+    if (!code && !quiet)
+        printf("done; 'opc plot %s' draws the learning curve, 'opc evaluate %s' plays the policy\n",
+               dir, dir);
+    return code;
+}

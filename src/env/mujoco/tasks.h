@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* env/mujoco/tasks.h - the MuJoCo tasks over plain arrays: no engine type appears here.
+ *
+ * The arrays keep the engine's names. What a step leaves in them is not one moment: only qpos and
+ * qvel are those of the new state; everything derived (xpos, xipos, site_xpos, forces) still
+ * belongs to the engine's last evaluation, a little earlier. The tasks read them as they are, as
+ * the originals do; recomputing would change rewards by up to 0.03. */
+#ifndef OPC_ENV_MUJOCO_TASKS_H
+#define OPC_ENV_MUJOCO_TASKS_H
+
+#include "opc/env.h"
+
+struct opc_world {
+    int nq, nv, nu, nbody;
+    double timestep, dt;                    /* of the engine; of an environment step */
+    const double *body_mass;                /* [nbody] */
+    const double *qpos, *qvel;              /* [nq] [nv] */
+    const double *xpos, *xipos, *site_xpos; /* [nbody][3] [nbody][3] [nsite][3] lagging */
+    const double *qfrc_constraint;          /* [nv] lagging */
+    const double *qfrc_actuator;            /* [nv] lagging */
+    const double *cinert, *cvel;            /* [nbody][10] [nbody][6] lagging */
+    const double *cfrc_ext; /* [nbody][6] torque, force; 0 unless the argument contact is on */
+};
+
+struct opc_task {
+    struct opc_env_page page;
+    const char *model;            /* file */
+    int nq, nv, nu, nbody, nsite; /* that the file must describe */
+    int obs, frame_skip, steps;
+    double qpos_noise; /* uniform in +- this */
+    double qvel_noise; /* uniform in +- this, or the standard deviation */
+    bool normal_qvel;
+    const struct opc_env_angle *angles;
+    int n_angles;
+
+    void (*observe)(const struct opc_world *, double *o);
+    /* before is what `progress` said when the step began, 0 without one. */
+    double (*reward)(const struct opc_world *, const double *action, double before);
+
+    /* Optional. NULL: none, never, never, not known, no more than the noise. */
+    double (*progress)(const struct opc_world *);
+    bool (*terminated)(const struct opc_world *);
+    bool (*ended)(const float *o); /* the same of an imagined observation */
+    float (*known_reward)(const float *s, const double *action);
+    void (*place)(struct opc_rng *, double *qpos, double *qvel); /* after the noise */
+};
+
+extern const struct opc_task opc_task_inverted_pendulum, opc_task_inverted_double_pendulum,
+    opc_task_hopper, opc_task_walker2d, opc_task_half_cheetah, opc_task_ant,
+    opc_task_ant_truncated_obs, opc_task_swimmer, opc_task_reacher, opc_task_humanoid,
+    opc_task_humanoid_truncated_obs;
+
+/* Height of the double pendulum's tip above where its task ends, from an observation. */
+double opc_double_pendulum_height(const float *o);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "num/stats.h"
+
+#include "opc/mem.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { RESAMPLES = 2000 };
+
+double opc_mean(int n, const double *v)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += v[i];
+    return sum / n;
+}
+
+double opc_deviation(int n, const double *v)
+{
+    const double mean = opc_mean(n, v);
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += (v[i] - mean) * (v[i] - mean);
+    return n > 1 ? sqrt(sum / (n - 1)) : 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double opc_quantile(int n, double *v, double q)
+{
+    qsort(v, (size_t)n, sizeof *v, by_size);
+    const double at = q * (n - 1);
+    const int i = (int)at;
+    return i + 1 < n ? v[i] + (at - i) * (v[i + 1] - v[i]) : v[n - 1];
+}
+
+/* Number i of n stands for the share [i, i + 1] / n of the distribution. */
+double opc_iqm(int n, double *v)
+{
+    qsort(v, (size_t)n, sizeof *v, by_size);
+    const double from = 0.25 * n, to = 0.75 * n;
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        const double inside = fmin(i + 1, to) - fmax(i, from);
+        if (inside > 0)
+            sum += inside * v[i];
+    }
+    return sum / (to - from);
+}
+
+/* ---- bootstrap ------------------------------------------------------------------------------- */
+
+static int count(const struct opc_scores *s)
+{
+    int all = 0;
+    for (int t = 0; t < s->tasks; t++)
+        all += s->n[t];
+    return all;
+}
+
+/* All scores, task after task; with rng as many from each task, drawn again. */
+static void draw(const struct opc_scores *s, struct opc_rng *rng, double *out)
+{
+    for (int t = 0; t < s->tasks; t++)
+        for (int i = 0; i < s->n[t]; i++)
+            *out++ = s->v[t][rng ? (int)opc_rng_below(rng, (uint32_t)s->n[t]) : i];
+}
+
+static struct opc_interval ends(double middle, int n, double *v)
+{
+    return (struct opc_interval){middle, opc_quantile(n, v, 0.025), opc_quantile(n, v, 0.975)};
+}
+
+int opc_iqm_interval(const struct opc_scores *s, int resamples, struct opc_rng *rng,
+                     struct opc_interval *out, struct opc_err *err)
+{
+    const int n = count(s), times = resamples > 0 ? resamples : RESAMPLES;
+    *out = (struct opc_interval){(double)NAN, (double)NAN, (double)NAN};
+    if (n == 0)
+        return OPC_OK;
+    double *v = opc_alloc((size_t)n, sizeof *v), *at = opc_alloc((size_t)times, sizeof *at);
+    if (v && at) {
+        for (int k = 0; k < times; k++) {
+            draw(s, rng, v);
+            at[k] = opc_iqm(n, v);
+        }
+        draw(s, NULL, v);
+        *out = ends(opc_iqm(n, v), times, at);
+    }
+    const bool whole = v && at;
+    opc_free(v);
+    opc_free(at);
+    return whole ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for a bootstrap of %d runs", n);
+}
+
+/* x and y: task after task. NaN when no task has both. */
+static double improvement(const struct opc_scores *like_x, const struct opc_scores *like_y,
+                          const double *x, const double *y)
+{
+    double sum = 0;
+    int tasks = 0;
+    for (int t = 0; t < like_x->tasks; t++) {
+        const int n = like_x->n[t], m = like_y->n[t];
+        double won = 0;
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < m; k++)
+                won += x[i] > y[k] ? 1 : x[i] == y[k] ? 0.5 : 0;
+        if (n > 0 && m > 0) {
+            sum += won / n / m;
+            tasks++;
+        }
+        x += n;
+        y += m;
+    }
+    return tasks ? sum / tasks : (double)NAN;
+}
+
+int opc_improvement(const struct opc_scores *sx, const struct opc_scores *sy, int resamples,
+                    struct opc_rng *rng, struct opc_interval *out, struct opc_err *err)
+{
+    const int times = resamples > 0 ? resamples : RESAMPLES;
+    double *x = opc_alloc((size_t)count(sx), sizeof *x);
+    double *y = opc_alloc((size_t)count(sy), sizeof *y);
+    double *at = opc_alloc((size_t)times, sizeof *at);
+    const bool whole = x && y && at;
+    if (whole) {
+        for (int k = 0; k < times; k++) {
+            draw(sx, rng, x);
+            draw(sy, rng, y);
+            at[k] = improvement(sx, sy, x, y);
+        }
+        draw(sx, NULL, x);
+        draw(sy, NULL, y);
+        const double middle = improvement(sx, sy, x, y);
+        *out =
+            isnan(middle) ? (struct opc_interval){middle, middle, middle} : ends(middle, times, at);
+    }
+    opc_free(x);
+    opc_free(y);
+    opc_free(at);
+    return whole ? OPC_OK
+                 : opc_fail(err, OPC_ENOMEM, "no room for a bootstrap of %d runs",
+                            count(sx) + count(sy));
+}
+
+struct opc_interval opc_share_interval(int hits, int n)
+{
+    const double z = 1.959963984540054, p = (double)hits / n, w = z * z / n;
+    const double middle = (p + w / 2) / (1 + w), half = z * sqrt(p * (1 - p) / n + w / n / 4);
+    return (struct opc_interval){p, middle - half / (1 + w), middle + half / (1 + w)};
+}
+
+/* ---- series ---------------------------------------------------------------------------------- */
+
+int opc_smooth_check(int width, struct opc_err *err)
+{
+    return width % 2 == 1
+               ? OPC_OK
+               : opc_fail(err, OPC_EUSER,
+                          "smooth = %d: an average around each value takes an odd number "
+                          "of them",
+                          width);
+}
+
+void opc_smooth(int n, const double *v, int width, double *out)
+{
+    const int half = width / 2;
+    for (int i = 0; i < n; i++) {
+        double sum = 0;
+        int count = 0;
+        for (int k = i - half; k <= i + half; k++)
+            if (k >= 0 && k < n && !isnan(v[k])) {
+                sum += v[k];
+                count++;
+            }
+        out[i] = isnan(v[i]) ? v[i] : sum / count;
+    }
+}
+
+double opc_round_step(double range, int most)
+{
+    if (!(range > 0))
+        return 1;
+    const double raw = range / most, power = pow(10, floor(log10(raw)));
+    const double digit = raw / power;
+    return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
+}

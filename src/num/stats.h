@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* num/stats.h - what many numbers come to. */
+#ifndef OPC_STUDY_STATS_H
+#define OPC_STUDY_STATS_H
+
+#include "opc/rng.h"
+
+double opc_mean(int n, const double *v);      /* n >= 1 */
+double opc_deviation(int n, const double *v); /* of a sample: divided by n - 1; 0 when n is 1 */
+
+/* The q-quantile, 0 <= q <= 1, of n >= 1 numbers, interpolated linearly between order statistics
+ * (as numpy and R do by default). Sorts v. */
+double opc_quantile(int n, double *v, double q);
+
+/* Interquartile mean: of the middle half, where a number that lies across its edge counts for the
+ * part inside; n >= 1. Sorts v. */
+double opc_iqm(int n, double *v);
+
+/* The results of one method on several tasks, some seeds on each. */
+struct opc_scores {
+    int tasks;
+    const int *n;           /* [tasks] */
+    const double *const *v; /* [tasks][n[task]] */
+};
+
+/* A number and its 95 % interval by bootstrap: the seeds of each task are drawn again with
+ * replacement, `resamples` times (0: 2000); quantiles of what comes out are the ends. */
+struct opc_interval {
+    double middle, low, high; /* NaN when there is nothing to take it of */
+};
+/* The interquartile mean of all scores; tasks should be on one scale. */
+int opc_iqm_interval(const struct opc_scores *, int resamples, struct opc_rng *,
+                     struct opc_interval *out, struct opc_err *err);
+/* P(X > Y), the probability that a run of x ends above one of y: over all pairs of a task, equal
+ * ones counted half, then the mean over the tasks that both have been run on. */
+int opc_improvement(const struct opc_scores *x, const struct opc_scores *y, int resamples,
+                    struct opc_rng *, struct opc_interval *out, struct opc_err *err);
+
+/* A share of n >= 1 trials with its 95 % interval, by Wilson's score. */
+struct opc_interval opc_share_interval(int hits, int n);
+
+/* Moving average over `width` values around each (an odd number; the window shrinks at the ends).
+ * NaN is left out, and stays where it is. out must not be v. */
+void opc_smooth(int n, const double *v, int width, double *out);
+int opc_smooth_check(int width, struct opc_err *err); /* OPC_EUSER: even */
+
+/* The step between at most `most` round numbers that cover a range: 1, 2 or 5 times a power of 10.
+ */
+double opc_round_step(double range, int most);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "plot/axis.h"
+
+#include "base/text.h"
+#include "num/stats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double HAIR = 1e-9; /* of a step: what rounding may add or take */
+
+/* The largest of ..., 0.1, 0.2, 0.5, 1, 2, 5, 10, ... below v, or the smallest above. */
+static double round_factor(double v, bool up)
+{
+    static const double DIGIT[] = {1, 2, 5, 10};
+    const double power = pow(10, floor(log10(v) + HAIR));
+    for (int i = up ? 0 : 3; up ? i < 4 : i >= 0; i += up ? 1 : -1)
+        if (up ? power * DIGIT[i] >= v * (1 - HAIR) : power * DIGIT[i] <= v * (1 + HAIR))
+            return power * DIGIT[i];
+    return up ? 10 * power : power;
+}
+
+static void widen_log(struct opc_axis *a)
+{
+    if (a->most / a->least < 30) {
+        a->least = round_factor(a->least, false);
+        a->most = round_factor(a->most, true);
+    } else {
+        a->least = pow(10, floor(log10(a->least) + HAIR));
+        a->most = pow(10, ceil(log10(a->most) - HAIR));
+    }
+}
+
+struct opc_axis opc_axis_make(double least, double most, bool log, bool widen, int ticks)
+{
+    struct opc_axis a = {.least = least, .most = most, .log = log};
+    if (log) {
+        if (!(least > 0 && most >= least && isfinite(most)))
+            a.least = a.most = 1;
+        if (!(a.most > a.least * (1 + HAIR))) {
+            a.least /= 2;
+            a.most *= 2;
+        }
+        if (widen)
+            widen_log(&a);
+        return a;
+    }
+    if (!(isfinite(least) && isfinite(most) && most >= least))
+        a.least = 0, a.most = 1;
+    if (!(a.most - a.least > HAIR * fabs(a.least))) { /* one value */
+        const double about = fmax(0.5, fabs(a.least) * 0.05);
+        a.least -= about;
+        a.most += about;
+    }
+    if (widen) {
+        /* Finer than the ticks: a panel is filled by its data, not by the way to the next tick. */
+        const double step = opc_round_step(a.most - a.least, 4 * ticks);
+        a.least = floor(a.least / step + HAIR) * step;
+        a.most = ceil(a.most / step - HAIR) * step;
+    }
+    return a;
+}
+
+double opc_axis_place(const struct opc_axis *a, double v)
+{
+    if (a->log && !(v > 0))
+        return (double)NAN;
+    const double share = a->log ? log(v / a->least) / log(a->most / a->least)
+                                : (v - a->least) / (a->most - a->least);
+    return a->from + share * (a->to - a->from);
+}
+
+bool opc_axis_shows(const struct opc_axis *a, double v)
+{
+    const double slack = HAIR * (a->most - a->least);
+    return v >= a->least - slack && v <= a->most + slack && (!a->log || v > 0);
+}
+
+/* ---- ticks ----------------------------------------------------------------------------------- */
+
+static void append(char out[OPC_TICK_TEXT], const char *text)
+{
+    const size_t used = strlen(out);
+    snprintf(out + used, OPC_TICK_TEXT - used, "%s", text);
+}
+
+static void append_power(int exponent, char out[OPC_TICK_TEXT])
+{
+    static const char *const RAISED[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+    char digits[16];
+    snprintf(digits, sizeof digits, "%d", exponent);
+    append(out, "10");
+    for (const char *d = digits; *d; d++)
+        append(out, *d == '-' ? "⁻" : RAISED[*d - '0']);
+}
+
+/* Digits behind the point that a multiple of `step` has. */
+static int digits_of(double step)
+{
+    for (int n = 0; n < 9; n++)
+        if (fabs(step * pow(10, n) - round(step * pow(10, n))) < 1e-6 * step * pow(10, n))
+            return n;
+    return 9;
+}
+
+/* `largest` chooses the unit, which is the same for all ticks of an axis. */
+static void print_tick(double v, double step, double largest, char out[OPC_TICK_TEXT])
+{
+    char printed[OPC_PRINTED];
+    const char *unit = "";
+    int exponent = 0;
+    double scale = 1;
+    if (largest >= 1e9 || largest < 1e-3) {
+        exponent = (int)floor(log10(largest) + HAIR);
+        scale = pow(10, exponent);
+    } else if (largest >= 1e6)
+        scale = 1e6, unit = "M";
+    else if (largest >= 1e4)
+        scale = 1e3, unit = "k";
+    *out = '\0';
+    if (fabs(v) < HAIR * step) {
+        append(out, "0");
+        return;
+    }
+    append(out, v < 0 ? "−" : "");
+    append(out, opc_print_fixed(fabs(v) / scale, digits_of(step / scale), printed));
+    append(out, unit);
+    if (exponent) {
+        append(out, "×");
+        append_power(exponent, out);
+    }
+}
+
+static void log_ticks(const struct opc_axis *a, int most, struct opc_ticks *t)
+{
+    const int first = (int)ceil(log10(a->least) - HAIR), last = (int)floor(log10(a->most) + HAIR);
+    if (last - first >= 1) {
+        int by = 1;
+        while ((last - first) / by + 1 > most)
+            by++;
+        for (int k = first; k <= last && t->n < OPC_TICKS; k += by) {
+            append_power(k, t->text[t->n]);
+            t->at[t->n++] = pow(10, k);
+        }
+        return;
+    }
+    for (double v = round_factor(a->least, true); v <= a->most * (1 + HAIR) && t->n < OPC_TICKS;
+         v = round_factor(v * 1.1, true)) {
+        print_tick(v, v, v, t->text[t->n]);
+        t->at[t->n++] = v;
+    }
+}
+
+void opc_axis_ticks(const struct opc_axis *a, int most, struct opc_ticks *t)
+{
+    *t = (struct opc_ticks){.n = 0};
+    most = most < 1 ? 1 : most >= OPC_TICKS ? OPC_TICKS - 1 : most;
+    if (a->log) {
+        log_ticks(a, most, t);
+        return;
+    }
+    const double nice = opc_round_step(a->most - a->least, most);
+    const double step = a->whole ? fmax(nice, 1) : nice;
+    const double largest = fmax(fabs(a->least), fabs(a->most));
+    for (double k = ceil(a->least / step - HAIR); k * step <= a->most + HAIR * step; k++) {
+        if (t->n == OPC_TICKS)
+            return;
+        print_tick(k * step, step, largest, t->text[t->n]);
+        t->at[t->n++] = k * step;
+    }
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+#include "plot/draw.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "opc/mem.h"
+
+#include <cairo-pdf.h>
+#include <cairo-svg.h>
+#include <cairo.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char FONT[] = "DejaVu Sans";
+static const double PIXELS = 2; /* of a PNG, to the point */
+
+struct opc_canvas {
+    struct opc_save *save;
+    cairo_surface_t *surface;
+    cairo_t *c;
+    bool png;
+    bool failed;          /* for lack of memory */
+    struct opc_text svg;  /* as cairo wrote it */
+    struct opc_text said; /* every text that was drawn, a line each; of an SVG only */
+    char path[OPC_PATH];
+};
+
+/* All output goes through here, so that the file appears whole. A failure is remembered, and told
+ * at the end. */
+static cairo_status_t write(void *ctx, const unsigned char *data, unsigned n)
+{
+    opc_save_bytes(((struct opc_canvas *)ctx)->save, data, n);
+    return CAIRO_STATUS_SUCCESS;
+}
+
+static cairo_status_t keep(void *ctx, const unsigned char *data, unsigned n)
+{
+    opc_text_add_bytes(&((struct opc_canvas *)ctx)->svg, (const char *)data, n);
+    return CAIRO_STATUS_SUCCESS;
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+    const size_t n = strlen(path), m = strlen(end);
+    return n > m && strcmp(path + n - m, end) == 0;
+}
+
+static void begin(struct opc_canvas *c)
+{
+    c->c = cairo_create(c->surface);
+    if (c->png)
+        cairo_scale(c->c, PIXELS, PIXELS);
+    cairo_set_source_rgb(c->c, 1, 1, 1);
+    cairo_paint(c->c);
+    cairo_select_font_face(c->c, FONT, CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
+    /* Letters have the same widths on every kind of surface. */
+    cairo_font_options_t *options = cairo_font_options_create();
+    cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
+    cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
+    cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
+    cairo_set_font_options(c->c, options);
+    cairo_font_options_destroy(options);
+    cairo_set_line_join(c->c, CAIRO_LINE_JOIN_ROUND);
+}
+
+int opc_canvas_open(const char *path, double width, double height, struct opc_canvas **out,
+                    struct opc_err *err)
+{
+    const bool svg = ends_with(path, ".svg"), pdf = ends_with(path, ".pdf");
+    const bool png = ends_with(path, ".png");
+    if (!svg && !pdf && !png)
+        return opc_fail(err, OPC_EUSER, "cannot draw %s: its name must end with .svg, .pdf or .png",
+                        path);
+    struct opc_canvas *c = opc_alloc(1, sizeof *c);
+    if (!c)
+        return opc_fail(err, OPC_ENOMEM, "no room to draw %s", path);
+    c->png = png;
+    int code = opc_path_join(c->path, "", path, err);
+    if (!code)
+        code = opc_save_begin(path, &c->save, err);
+    if (code) {
+        opc_canvas_drop(c);
+        return code;
+    }
+    if (svg)
+        c->surface = cairo_svg_surface_create_for_stream(keep, c, width, height);
+    else if (pdf) {
+        c->surface = cairo_pdf_surface_create_for_stream(write, c, width, height);
+        /* Otherwise it would be the time of the drawing, and no two files the same. */
+        cairo_pdf_surface_set_metadata(c->surface, CAIRO_PDF_METADATA_CREATE_DATE,
+                                       "2022-01-01T00:00:00Z");
+    } else
+        c->surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)ceil(width * PIXELS),
+                                                (int)ceil(height * PIXELS));
+    begin(c);
+    *out = c;
+    return OPC_OK;
+}
+
+int opc_canvas_measure(const char *path, struct opc_canvas **out, struct opc_err *err)
+{
+    struct opc_canvas *c = opc_alloc(1, sizeof *c);
+    if (!c)
+        return opc_fail(err, OPC_ENOMEM, "no room to draw %s", path);
+    c->surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, 1, 1);
+    begin(c);
+    *out = c;
+    return OPC_OK;
+}
+
+void opc_canvas_drop(struct opc_canvas *c)
+{
+    if (!c)
+        return;
+    if (c->c)
+        cairo_destroy(c->c);
+    if (c->surface)
+        cairo_surface_destroy(c->surface); /* may still write */
+    opc_save_drop(c->save);
+    opc_text_free(&c->svg);
+    opc_text_free(&c->said);
+    opc_free(c);
+}
+
+static void save_text(struct opc_canvas *c, const char *text, size_t n)
+{
+    opc_save_bytes(c->save, text, n);
+}
+
+/* What was drawn as text, for XML. */
+static void save_said(struct opc_canvas *c)
+{
+    save_text(c, "\n<desc>", 7);
+    for (const char *at = opc_text_get(&c->said); *at; at++) {
+        const char *name = *at == '&' ? "&amp;" : *at == '<' ? "&lt;" : *at == '>' ? "&gt;" : NULL;
+        save_text(c, name ? name : at, name ? strlen(name) : 1);
+    }
+    save_text(c, "</desc>", 7);
+}
+
+/* cairo numbers surfaces and images through the life of the process; here they are numbered
+ * through the file, so that it is the same each time. */
+static void finish_svg(struct opc_canvas *c)
+{
+    static const char *const COUNTED[] = {"surface", "image"};
+    enum { MOST = 4096 };
+    unsigned long seen[MOST];
+    int n = 0;
+    const char *at = opc_text_get(&c->svg), *from = at, *head = strstr(at, "<svg");
+    head = head ? strchr(head, '>') : NULL;
+    for (; *at; at++) {
+        if (at == head) {
+            save_text(c, from, (size_t)(at + 1 - from));
+            from = at + 1;
+            save_said(c);
+        }
+        if (*at != '"' && *at != '#')
+            continue;
+        for (int k = 0; k < 2; k++) {
+            const size_t length = strlen(COUNTED[k]);
+            char *end;
+            if (strncmp(at + 1, COUNTED[k], length) != 0)
+                continue;
+            const unsigned long number = strtoul(at + 1 + length, &end, 10);
+            if (end == at + 1 + length || (*end != '"' && *end != ')'))
+                continue;
+            int i = 0;
+            while (i < n && seen[i] != number)
+                i++;
+            if (i == MOST)
+                continue;
+            if (i == n)
+                seen[n++] = number;
+            char fresh[32];
+            snprintf(fresh, sizeof fresh, "%d", i + 1);
+            save_text(c, from, (size_t)(at + 1 + length - from));
+            save_text(c, fresh, strlen(fresh));
+            from = end;
+        }
+    }
+    save_text(c, from, strlen(from));
+}
+
+int opc_canvas_close(struct opc_canvas *c, struct opc_err *err)
+{
+    cairo_status_t status = cairo_status(c->c);
+    if (c->png && !status)
+        status = cairo_surface_write_to_png_stream(c->surface, write, c);
+    cairo_surface_finish(c->surface);
+    if (!status)
+        status = cairo_surface_status(c->surface);
+    int code = opc_text_check(&c->svg, err);
+    if (!code)
+        code = opc_text_check(&c->said, err);
+    if (!code && c->failed)
+        code = opc_fail(err, OPC_ENOMEM, "no room to draw %s", c->path);
+    if (!code && status)
+        code = opc_fail(err, status == CAIRO_STATUS_NO_MEMORY ? OPC_ENOMEM : OPC_EIO,
+                        "cannot draw %s: %s", c->path, cairo_status_to_string(status));
+    if (!code) {
+        if (c->svg.used)
+            finish_svg(c);
+        code = opc_save_end(c->save, err);
+        c->save = NULL;
+    }
+    opc_canvas_drop(c);
+    return code;
+}
+
+static void set_ink(const struct opc_canvas *c, const struct opc_ink *ink)
+{
+    static const double DASH[4][4] = {{0}, {6, 3, 6, 3}, {2, 2, 2, 2}, {8, 3, 2, 3}};
+    cairo_set_source_rgba(c->c, ink->red, ink->green, ink->blue, ink->alpha);
+    cairo_set_line_width(c->c, ink->width);
+    cairo_set_dash(c->c, DASH[ink->dash % 4], ink->dash % 4 ? 4 : 0, 0);
+}
+
+static void trace(const struct opc_canvas *c, int n, const double *x, const double *y)
+{
+    cairo_new_path(c->c);
+    for (int i = 0; i < n; i++)
+        cairo_line_to(c->c, x[i], y[i]);
+}
+
+void opc_draw_line(struct opc_canvas *c, const struct opc_ink *ink, int n, const double *x,
+                   const double *y)
+{
+    set_ink(c, ink);
+    trace(c, n, x, y);
+    cairo_stroke(c->c);
+}
+
+void opc_draw_area(struct opc_canvas *c, const struct opc_ink *ink, int n, const double *x,
+                   const double *y)
+{
+    set_ink(c, ink);
+    trace(c, n, x, y);
+    cairo_fill(c->c);
+}
+
+void opc_draw_circle(struct opc_canvas *c, const struct opc_ink *ink, double x, double y,
+                     double radius)
+{
+    set_ink(c, ink);
+    cairo_new_path(c->c);
+    cairo_arc(c->c, x, y, radius, 0, 6.283185307179586);
+    cairo_fill(c->c);
+}
+
+/* Each cell becomes a square of `fine` pixels, small on paper: viewers that smooth pictures when
+ * they enlarge them then blur no more than the edges. */
+void opc_draw_image(struct opc_canvas *c, double x, double y, double width, double height, int rows,
+                    int columns, const uint8_t (*cell)[4])
+{
+    enum { MOST = 2000 };
+    const double want = 3 * fmax(width / columns, height / rows);
+    int fine = (int)ceil(want);
+    while (fine > 1 && (fine * rows > MOST || fine * columns > MOST))
+        fine--;
+    cairo_surface_t *image =
+        cairo_image_surface_create(CAIRO_FORMAT_ARGB32, columns * fine, rows * fine);
+    unsigned char *data = cairo_image_surface_get_data(image);
+    if (!data) {
+        c->failed = true;
+        cairo_surface_destroy(image);
+        return;
+    }
+    cairo_surface_flush(image);
+    for (int i = 0; i < rows * fine; i++) {
+        uint32_t *row = (void *)(data + (size_t)i * (size_t)cairo_image_surface_get_stride(image));
+        for (int k = 0; k < columns * fine; k++) {
+            const uint8_t *v = cell[(size_t)(i / fine) * (size_t)columns + (size_t)(k / fine)];
+            const uint32_t alpha = v[3]; /* and premultiplied, as cairo wants it */
+            row[k] = alpha << 24 | v[0] * alpha / 255 << 16 | v[1] * alpha / 255 << 8 |
+                     v[2] * alpha / 255;
+        }
+    }
+    cairo_surface_mark_dirty(image);
+    cairo_save(c->c);
+    cairo_translate(c->c, x, y);
+    cairo_scale(c->c, width / (columns * fine), height / (rows * fine));
+    cairo_set_source_surface(c->c, image, 0, 0);
+    cairo_pattern_set_filter(cairo_get_source(c->c), CAIRO_FILTER_NEAREST);
+    cairo_rectangle(c->c, 0, 0, columns * fine, rows * fine);
+    cairo_fill(c->c);
+    cairo_restore(c->c);
+    cairo_surface_destroy(image);
+}
+
+double opc_draw_width(struct opc_canvas *c, double size, const char *text)
+{
+    cairo_text_extents_t extents;
+    cairo_set_font_size(c->c, size);
+    cairo_text_extents(c->c, text, &extents);
+    return extents.x_advance;
+}
+
+void opc_draw_text(struct opc_canvas *c, const struct opc_ink *ink, double x, double y, double size,
+                   enum opc_anchor anchor, int turned, const char *text)
+{
+    const double back = anchor == OPC_LEFT ? 0 : anchor == OPC_CENTRE ? 0.5 : 1;
+    const double width = opc_draw_width(c, size, text);
+    set_ink(c, ink);
+    cairo_save(c->c);
+    cairo_translate(c->c, x, y);
+    if (turned)
+        cairo_rotate(c->c, -1.5707963267948966);
+    cairo_move_to(c->c, -back * width, 0);
+    cairo_show_text(c->c, text);
+    cairo_restore(c->c);
+    if (cairo_surface_get_type(c->surface) == CAIRO_SURFACE_TYPE_SVG)
+        opc_text_addf(&c->said, "%s\n", text);
+}
+
+void opc_draw_halo(struct opc_canvas *c, double x, double y, double size, const char *text)
+{
+    const struct opc_ink white = {1, 1, 1, 0.75, 2.4, 0};
+    const double width = opc_draw_width(c, size, text);
+    set_ink(c, &white);
+    cairo_move_to(c->c, x - width / 2, y);
+    cairo_text_path(c->c, text);
+    cairo_stroke(c->c);
+}
+
+void opc_draw_clip(struct opc_canvas *c, double x, double y, double width, double height)
+{
+    cairo_save(c->c);
+    cairo_rectangle(c->c, x, y, width, height);
+    cairo_clip(c->c);
+}
+
+void opc_draw_unclip(struct opc_canvas *c)
+{
+    cairo_restore(c->c);
+}
+
+const char *opc_draw_version(void)
+{
+    return cairo_version_string();
+}

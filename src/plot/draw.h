@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* plot/draw.h - drawing; draw.c is the only file that includes cairo's headers.
+ *
+ * One drawing becomes SVG, PDF or PNG, whichever the file's name ends with, and has the same bytes
+ * each time. Text is drawn as shapes, the same everywhere; an SVG says all of it once more in its
+ * <desc>, for readers and search. Lengths are points (1/72 inch), y points down. In a build without
+ * cairo there is no canvas: opc_canvas_open says what to install. */
+#ifndef OPC_STUDY_DRAW_H
+#define OPC_STUDY_DRAW_H
+
+#include "opc/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct opc_canvas;
+
+struct opc_ink {
+    double red, green, blue, alpha; /* 0 .. 1 */
+    double width;                   /* of lines */
+    int dash;                       /* 0: none; 1, 2, 3: patterns that can be told apart */
+};
+
+enum opc_anchor { OPC_LEFT, OPC_CENTRE, OPC_RIGHT };
+
+#if OPC_WITH_CAIRO
+int opc_canvas_open(const char *path, double width, double height, struct opc_canvas **out,
+                    struct opc_err *err);
+/* One that is never a file: for opc_draw_width, before the size of `path` is known. To be dropped.
+ */
+int opc_canvas_measure(const char *path, struct opc_canvas **out, struct opc_err *err);
+/* Finishes the file, which appears whole, and frees the canvas. */
+int opc_canvas_close(struct opc_canvas *, struct opc_err *err);
+void opc_canvas_drop(struct opc_canvas *); /* gives up; NULL is fine */
+
+void opc_draw_line(struct opc_canvas *, const struct opc_ink *, int n, const double *x,
+                   const double *y);
+void opc_draw_area(struct opc_canvas *, const struct opc_ink *, int n, const double *x,
+                   const double *y);
+void opc_draw_circle(struct opc_canvas *, const struct opc_ink *, double x, double y,
+                     double radius); /* filled */
+/* Coloured cells, [rows][columns] of {red, green, blue, alpha}, row 0 at the top. */
+void opc_draw_image(struct opc_canvas *, double x, double y, double width, double height, int rows,
+                    int columns, const uint8_t (*cell)[4]);
+/* y is the base line. turned: upwards, read from below. */
+void opc_draw_text(struct opc_canvas *, const struct opc_ink *, double x, double y, double size,
+                   enum opc_anchor anchor, int turned, const char *text);
+/* White around the letters of a text that follows, centred, so that it reads on any ground. */
+void opc_draw_halo(struct opc_canvas *, double x, double y, double size, const char *text);
+double opc_draw_width(struct opc_canvas *, double size, const char *text);
+/* Until unclip, nothing is drawn outside. */
+void opc_draw_clip(struct opc_canvas *, double x, double y, double width, double height);
+void opc_draw_unclip(struct opc_canvas *);
+
+const char *opc_draw_version(void); /* of the cairo that was loaded */
+#else
+static inline int opc_canvas_open(const char *path, double width, double height,
+                                  struct opc_canvas **out, struct opc_err *err)
+{
+    (void)width, (void)height, (void)out;
+    return opc_fail(err, OPC_EABSENT,
+                    "cannot draw %s: this build lacks cairo; install libcairo2-dev and configure "
+                    "with -D OPC_WITH_CAIRO=ON",
+                    path);
+}
+static inline int opc_canvas_measure(const char *path, struct opc_canvas **out, struct opc_err *err)
+{
+    return opc_canvas_open(path, 0, 0, out, err);
+}
+static inline int opc_canvas_close(struct opc_canvas *c, struct opc_err *err)
+{
+    (void)c, (void)err;
+    return OPC_OK;
+}
+static inline void opc_canvas_drop(struct opc_canvas *c)
+{
+    (void)c;
+}
+static inline void opc_draw_line(struct opc_canvas *c, const struct opc_ink *ink, int n,
+                                 const double *x, const double *y)
+{
+    (void)c, (void)ink, (void)n, (void)x, (void)y;
+}
+static inline void opc_draw_area(struct opc_canvas *c, const struct opc_ink *ink, int n,
+                                 const double *x, const double *y)
+{
+    (void)c, (void)ink, (void)n, (void)x, (void)y;
+}
+static inline void opc_draw_circle(struct opc_canvas *c, const struct opc_ink *ink, double x,
+                                   double y, double radius)
+{
+    (void)c, (void)ink, (void)x, (void)y, (void)radius;
+}
+static inline void opc_draw_image(struct opc_canvas *c, double x, double y, double width,
+                                  double height, int rows, int columns, const uint8_t (*cell)[4])
+{
+    (void)c, (void)x, (void)y, (void)width, (void)height, (void)rows, (void)columns, (void)cell;
+}
+static inline void opc_draw_text(struct opc_canvas *c, const struct opc_ink *ink, double x,
+                                 double y, double size, enum opc_anchor anchor, int turned,
+                                 const char *text)
+{
+    (void)c, (void)ink, (void)x, (void)y, (void)size, (void)anchor, (void)turned, (void)text;
+}
+static inline void opc_draw_halo(struct opc_canvas *c, double x, double y, double size,
+                                 const char *text)
+{
+    (void)c, (void)x, (void)y, (void)size, (void)text;
+}
+static inline double opc_draw_width(struct opc_canvas *c, double size, const char *text)
+{
+    (void)c, (void)size, (void)text;
+    return 0;
+}
+static inline void opc_draw_clip(struct opc_canvas *c, double x, double y, double width,
+                                 double height)
+{
+    (void)c, (void)x, (void)y, (void)width, (void)height;
+}
+static inline void opc_draw_unclip(struct opc_canvas *c)
+{
+    (void)c;
+}
+static inline const char *opc_draw_version(void)
+{
+    return NULL;
+}
+#endif
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "plot/legend.h"
+
+#include "plot/colour.h"
+#include "plot/marks.h"
+
+#include <string.h>
+
+static const double SAMPLE = 22, GAP = 6, APART = 20, ROW = 15, SIZE = 9.5;
+static const struct opc_ink INK = {0.1, 0.1, 0.1, 1, 0.8, 0};
+
+/* Marks that are no data: dark, unless a colour was chosen. */
+static const unsigned ASIDE =
+    1U << OPC_MARK_RULE_X | 1U << OPC_MARK_RULE_Y | 1U << OPC_MARK_ARROW | 1U << OPC_MARK_HEAT;
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+static int find(const struct opc_legend *l, const char *label)
+{
+    for (int i = 0; i < l->n; i++)
+        if (strcmp(l->entry[i].label, label) == 0)
+            return i;
+    return -1;
+}
+
+/* Words in the panel are no entries; nor is a heat map, unless it has cells to explain. */
+static bool is_entry(const struct opc_figure_layer *l)
+{
+    return l->label && l->mark != OPC_MARK_TEXT;
+}
+
+/* The first colour of the palette that is not taken; beyond the last they come again, dashed. */
+static struct opc_ink next_ink(bool *taken, int *round, int dash)
+{
+    for (int i = 0; i < OPC_PALETTE; i++)
+        if (!taken[i]) {
+            taken[i] = true;
+            return opc_colour_ink(OPC_COLOUR_FIRST + i, dash ? dash : *round);
+        }
+    memset(taken, 0, OPC_PALETTE * sizeof *taken);
+    ++*round;
+    return next_ink(taken, round, dash);
+}
+
+int opc_legend_make(const struct opc_figure *f, struct opc_legend *out, struct opc_err *err)
+{
+    *out = (struct opc_legend){.n = 0};
+    int colour[OPC_LABELS] = {0}, dash[OPC_LABELS] = {0}, round = 0;
+    bool taken[OPC_PALETTE] = {false};
+    for (int p = 0; p < f->panels; p++)
+        for (int k = 0; k < f->panel[p].layers; k++) {
+            const struct opc_figure_layer *l = &f->panel[p].layer[k];
+            if (!is_entry(l))
+                continue;
+            int i = find(out, l->label);
+            if (i < 0 && out->n == OPC_LABELS)
+                return opc_fail(err, OPC_EUSER,
+                                "more than %d labels make no readable figure; draw fewer",
+                                OPC_LABELS);
+            if (i < 0) {
+                i = out->n++;
+                out->entry[i].label = l->label;
+                colour[i] = OPC_COLOUR_AUTO;
+                dash[i] = 0;
+            }
+            out->entry[i].marks |= 1U << l->mark;
+            if (colour[i] == OPC_COLOUR_AUTO)
+                colour[i] = l->colour;
+            if (dash[i] == 0)
+                dash[i] = l->dash;
+            if (l->colour >= OPC_COLOUR_FIRST)
+                taken[(l->colour - OPC_COLOUR_FIRST) % OPC_PALETTE] = true;
+        }
+    for (int i = 0; i < out->n; i++)
+        out->entry[i].ink = colour[i] != OPC_COLOUR_AUTO || !(out->entry[i].marks & ~ASIDE)
+                                ? opc_colour_ink(colour[i], dash[i])
+                                : next_ink(taken, &round, dash[i]);
+    return OPC_OK;
+}
+
+struct opc_ink opc_legend_ink(const struct opc_legend *l, const struct opc_figure_layer *layer)
+{
+    const int i = is_entry(layer) ? find(l, layer->label) : -1;
+    return i >= 0 ? l->entry[i].ink : opc_colour_ink(layer->colour, layer->dash);
+}
+
+/* ---- layout ---------------------------------------------------------------------------------- */
+
+/* Column by column as wide as its widest; returns the width of all. */
+static double try_columns(struct opc_legend *l, int columns)
+{
+    double at = 0;
+    for (int k = 0; k < columns; k++) {
+        double widest = 0;
+        for (int i = k; i < l->n; i += columns)
+            widest = l->entry[i].width > widest ? l->entry[i].width : widest;
+        l->column[k] = at;
+        at += SAMPLE + GAP + widest + APART;
+    }
+    return at - APART;
+}
+
+void opc_legend_arrange(struct opc_legend *l, struct opc_canvas *c, double width)
+{
+    if (l->n == 0)
+        return;
+    for (int i = 0; i < l->n; i++)
+        l->entry[i].width = opc_draw_width(c, SIZE, l->entry[i].label);
+    l->columns = l->n;
+    while ((l->width = try_columns(l, l->columns)) > width && l->columns > 1)
+        l->columns--;
+    l->rows = (l->n + l->columns - 1) / l->columns;
+    /* The same rows with fewer columns leave no lonely entry in the last. */
+    l->columns = (l->n + l->rows - 1) / l->rows;
+    l->width = try_columns(l, l->columns);
+}
+
+double opc_legend_height(const struct opc_legend *l)
+{
+    return l->rows * ROW;
+}
+
+void opc_legend_draw(const struct opc_legend *l, struct opc_canvas *c, double x, double y)
+{
+    /* What covers comes first. */
+    static const enum opc_mark ORDER[] = {OPC_MARK_HEAT,   OPC_MARK_BAND,   OPC_MARK_VIOLIN,
+                                          OPC_MARK_RULE_X, OPC_MARK_RULE_Y, OPC_MARK_LINE,
+                                          OPC_MARK_DOTS,   OPC_MARK_ARROW};
+    for (int i = 0; i < l->n; i++) {
+        const double at = x + l->column[i % l->columns];
+        const int row = i / l->columns;
+        const double middle = y + (row + 0.5) * ROW;
+        for (size_t k = 0; k < sizeof ORDER / sizeof *ORDER; k++)
+            if (l->entry[i].marks & 1U << ORDER[k])
+                opc_mark_sample(c, ORDER[k], &l->entry[i].ink, at, middle, SAMPLE);
+        opc_draw_text(c, &INK, at + SAMPLE + GAP, middle + 3.4, SIZE, OPC_LEFT, 0,
+                      l->entry[i].label);
+    }
+}
+
+/* ---- lines of text --------------------------------------------------------------------------- */
+
+static bool fits(struct opc_canvas *c, double size, double width, struct opc_text *line)
+{
+    return opc_draw_width(c, size, opc_text_get(line)) <= width;
+}
+
+static void end_line(struct opc_text *line, struct opc_text *out)
+{
+    opc_text_addf(out, "%s\n", opc_text_get(line));
+    opc_text_clear(line);
+}
+
+/* A word too wide for any line is cut between letters. */
+static void add_letters(struct opc_canvas *c, double size, double width, const char *word, size_t n,
+                        struct opc_text *line, struct opc_text *out)
+{
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && ((unsigned char)word[to] & 0xc0) == 0x80;)
+            to++;
+        const size_t used = line->used;
+        opc_text_add_bytes(line, word + from, to - from);
+        if (used > 0 && !line->failed && !fits(c, size, width, line)) {
+            line->at[line->used = used] = '\0';
+            end_line(line, out);
+            opc_text_add_bytes(line, word + from, to - from);
+        }
+    }
+}
+
+void opc_break_lines(struct opc_canvas *c, double size, double width, const char *text,
+                     struct opc_text *out)
+{
+    struct opc_text line = {0};
+    for (const char *at = text; *at && !line.failed;) {
+        if (*at == '\n') {
+            end_line(&line, out);
+            at++;
+            continue;
+        }
+        const size_t blank = strspn(at, " "), n = strcspn(at + blank, " \n"), used = line.used;
+        opc_text_add_bytes(&line, at, used ? blank + n : 0);
+        if (!used || !fits(c, size, width, &line)) {
+            if (used && !line.failed) {
+                line.at[line.used = used] = '\0';
+                end_line(&line, out);
+            }
+            add_letters(c, size, width, at + blank, n, &line, out);
+        }
+        at += blank + n;
+    }
+    if (line.used)
+        end_line(&line, out);
+    out->failed |= line.failed;
+    opc_text_free(&line);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+#include "plot/marks.h"
+
+#include "num/stats.h"
+#include "opc/mem.h"
+#include "plot/colour.h"
+
+#include <math.h>
+
+enum { FEW = 8, OUTLINE = 64 }; /* samples that are shown one by one; points of a violin's side */
+static const double DOT = 2.1, BAND_ALPHA = 0.2;
+
+/* ---- extents --------------------------------------------------------------------------------- */
+
+static void include(struct opc_span *s, double v)
+{
+    if (!isfinite(v))
+        return;
+    s->least = fmin(s->least, v);
+    s->most = fmax(s->most, v);
+}
+
+static double width_of(const struct opc_figure_layer *l)
+{
+    return l->width > 0 ? l->width : 0.8;
+}
+
+struct opc_extent opc_mark_extent(const struct opc_figure_layer *l, bool log_y)
+{
+    struct opc_extent e = {{HUGE_VAL, -HUGE_VAL}, {HUGE_VAL, -HUGE_VAL}};
+    const int n = l->mark == OPC_MARK_ARROW ? 2 : l->mark == OPC_MARK_TEXT ? 1 : l->n;
+    switch (l->mark) {
+    case OPC_MARK_HEAT:
+        include(&e.x, l->x0), include(&e.x, l->x1);
+        include(&e.y, l->y0), include(&e.y, l->y1);
+        break;
+    case OPC_MARK_RULE_X: include(&e.x, l->x[0]); break;
+    case OPC_MARK_RULE_Y: include(&e.y, log_y && !(l->y[0] > 0) ? (double)NAN : l->y[0]); break;
+    case OPC_MARK_VIOLIN:
+        include(&e.x, l->x[0] - width_of(l) / 2), include(&e.x, l->x[0] + width_of(l) / 2);
+        for (int i = 0; i < n; i++)
+            include(&e.y, log_y && !(l->y[i] > 0) ? (double)NAN : l->y[i]);
+        break;
+    default:
+        for (int i = 0; i < n; i++) {
+            const double *low = l->mark == OPC_MARK_BAND ? l->low : l->y;
+            const double *high = l->mark == OPC_MARK_BAND ? l->high : l->y;
+            if (!isfinite(l->x[i]) || !isfinite(low[i]) || !isfinite(high[i]) ||
+                (log_y && !(high[i] > 0)))
+                continue;
+            include(&e.x, l->x[i]);
+            include(&e.y, log_y && !(low[i] > 0) ? high[i] : low[i]);
+            include(&e.y, high[i]);
+        }
+    }
+    return e;
+}
+
+/* ---- over x ---------------------------------------------------------------------------------- */
+
+/* px, py: room for 2 n. */
+static void draw_line(struct opc_canvas *c, const struct opc_figure_layer *l,
+                      const struct opc_ink *ink, const struct opc_axis *x, const struct opc_axis *y,
+                      double *px, double *py)
+{
+    struct opc_ink own = *ink;
+    own.width = l->width > 0 ? l->width : ink->width;
+    int n = 0;
+    for (int i = 0; i <= l->n; i++) {
+        const double vx = i < l->n ? opc_axis_place(x, l->x[i]) : (double)NAN;
+        const double vy = i < l->n ? opc_axis_place(y, l->y[i]) : (double)NAN;
+        if (isfinite(vx) && isfinite(vy)) {
+            px[n] = vx;
+            py[n++] = vy;
+            continue;
+        }
+        if (n > 1)
+            opc_draw_line(c, &own, n, px, py);
+        else if (n == 1) /* a value with no neighbour would not be seen */
+            opc_draw_circle(c, &own, px[0], py[0], own.width);
+        n = 0;
+    }
+}
+
+static void draw_band(struct opc_canvas *c, const struct opc_figure_layer *l,
+                      const struct opc_ink *ink, const struct opc_axis *x, const struct opc_axis *y,
+                      double *px, double *py)
+{
+    const struct opc_ink light = opc_colour_faded(*ink, BAND_ALPHA);
+    int from = 0;
+    for (int i = 0; i <= l->n; i++) {
+        /* On a log axis a band may come from below everything that can be shown. */
+        const bool whole = i < l->n && isfinite(opc_axis_place(x, l->x[i])) &&
+                           isfinite(l->low[i]) && isfinite(opc_axis_place(y, l->high[i]));
+        if (whole)
+            continue;
+        const int n = i - from;
+        for (int k = 0; k < n; k++) {
+            const double low = l->low[from + k];
+            px[k] = px[2 * n - 1 - k] = opc_axis_place(x, l->x[from + k]);
+            py[k] = y->log && low < y->least ? y->from : opc_axis_place(y, low);
+            py[2 * n - 1 - k] = opc_axis_place(y, l->high[from + k]);
+        }
+        if (n > 1)
+            opc_draw_area(c, &light, 2 * n, px, py);
+        from = i + 1;
+    }
+}
+
+static void draw_dots(struct opc_canvas *c, const struct opc_figure_layer *l,
+                      const struct opc_ink *ink, const struct opc_axis *x, const struct opc_axis *y)
+{
+    const struct opc_ink soft = opc_colour_faded(*ink, 0.85);
+    for (int i = 0; i < l->n; i++)
+        if (opc_axis_shows(x, l->x[i]) && opc_axis_shows(y, l->y[i]))
+            opc_draw_circle(c, &soft, opc_axis_place(x, l->x[i]), opc_axis_place(y, l->y[i]), DOT);
+}
+
+/* ---- distributions --------------------------------------------------------------------------- */
+
+/* The samples in order, one by one; each a little aside, so that equal ones are seen. */
+static void draw_strip(struct opc_canvas *c, const struct opc_ink *ink, int n, const double *at,
+                       double middle, double half)
+{
+    const struct opc_ink soft = opc_colour_faded(*ink, 0.85);
+    for (int i = 0; i < n; i++) {
+        const double aside = n < 2 ? 0 : 2 * fmod(0.5 + i * 0.6180339887498949, 1) - 1;
+        opc_draw_circle(c, &soft, middle + 0.45 * half * aside, at[i], DOT);
+    }
+}
+
+/* Gaussian kernels of Silverman's width, from the least to the greatest sample. */
+static void draw_outline(struct opc_canvas *c, const struct opc_ink *ink, int n, const double *at,
+                         const double *quartile, double middle, double half)
+{
+    double mean = 0, square = 0, density[OUTLINE], most = 0, px[2 * OUTLINE], py[2 * OUTLINE];
+    for (int i = 0; i < n; i++)
+        mean += at[i] / n;
+    for (int i = 0; i < n; i++)
+        square += (at[i] - mean) * (at[i] - mean) / (n - 1);
+    double spread = sqrt(square);
+    if (quartile[2] > quartile[0])
+        spread = fmin(spread, (quartile[2] - quartile[0]) / 1.34);
+    const double width = 0.9 * spread * pow(n, -0.2);
+    for (int k = 0; k < OUTLINE; k++) {
+        py[k] = at[0] + (at[n - 1] - at[0]) * k / (OUTLINE - 1);
+        density[k] = 0;
+        for (int i = 0; i < n; i++) {
+            const double away = (py[k] - at[i]) / width;
+            density[k] += exp(-0.5 * away * away);
+        }
+        most = fmax(most, density[k]);
+    }
+    for (int k = 0; k < OUTLINE; k++) {
+        px[k] = middle - half * density[k] / most;
+        px[2 * OUTLINE - 1 - k] = middle + half * density[k] / most;
+        py[2 * OUTLINE - 1 - k] = py[k];
+    }
+    const struct opc_ink light = opc_colour_faded(*ink, 0.35);
+    struct opc_ink edge = *ink;
+    edge.width = 0.8;
+    opc_draw_area(c, &light, 2 * OUTLINE, px, py);
+    opc_draw_line(c, &edge, 2 * OUTLINE, px, py);
+    opc_draw_line(c, &edge, 2, (double[]){px[2 * OUTLINE - 1], px[0]},
+                  (double[]){py[2 * OUTLINE - 1], py[0]});
+}
+
+static void draw_violin(struct opc_canvas *c, const struct opc_figure_layer *l,
+                        const struct opc_ink *ink, const struct opc_axis *x,
+                        const struct opc_axis *y, double *at)
+{
+    const double middle = opc_axis_place(x, l->x[0]);
+    const double half = fabs(opc_axis_place(x, l->x[0] + width_of(l) / 2) - middle);
+    double quartile[3];
+    int n = 0;
+    for (int i = 0; i < l->n; i++) /* places, so that the shape is right on a log axis, too */
+        if (opc_axis_shows(y, l->y[i]))
+            at[n++] = opc_axis_place(y, l->y[i]);
+    if (n == 0)
+        return;
+    for (int k = 0; k < 3; k++)
+        quartile[k] = opc_quantile(n, at, 0.25 * (k + 1)); /* sorts */
+    const bool strip = n < FEW || !(at[n - 1] - at[0] > 0.5);
+    const struct opc_ink white = {1, 1, 1, 1, 3.4, 0};
+    struct opc_ink line = *ink, thick = *ink;
+    line.width = strip ? 1 : 1.8;
+    thick.width = 3.2;
+    line.dash = thick.dash = 0;
+    if (!strip) {
+        draw_outline(c, ink, n, at, quartile, middle, half);
+        opc_draw_line(c, &thick, 2, (double[]){middle, middle},
+                      (double[]){quartile[0], quartile[2]});
+    }
+    const double reach = strip ? 0.8 : 0.55;
+    const double side[] = {middle - reach * half, middle + reach * half};
+    if (!strip)
+        opc_draw_line(c, &white, 2, side, (double[]){quartile[1], quartile[1]});
+    opc_draw_line(c, &line, 2, side, (double[]){quartile[1], quartile[1]});
+    if (strip)
+        draw_strip(c, ink, n, at, middle, half);
+}
+
+/* ---- heat maps ------------------------------------------------------------------------------- */
+
+void opc_mark_hatch(struct opc_canvas *c, double x, double y, double width, double height)
+{
+    static const struct opc_ink GROUND = {0.95, 0.95, 0.95, 1, 1, 0};
+    static const struct opc_ink LINE = {0.78, 0.78, 0.78, 1, 0.5, 0};
+    opc_draw_clip(c, x, y, width, height);
+    opc_draw_area(c, &GROUND, 4, (double[]){x, x + width, x + width, x},
+                  (double[]){y, y, y + height, y + height});
+    for (int i = 1; i * 4 < width + height; i++) {
+        const double k = i * 4;
+        opc_draw_line(c, &LINE, 2, (double[]){x + k - height, x + k}, (double[]){y + height, y});
+    }
+    opc_draw_unclip(c);
+}
+
+static void draw_heat(struct opc_canvas *c, const struct opc_figure_layer *l,
+                      const struct opc_heat_scale *scale, const struct opc_axis *x,
+                      const struct opc_axis *y, uint8_t (*cell)[4])
+{
+    if (l->rows < 1 || l->columns < 1)
+        return;
+    const double left = opc_axis_place(x, l->x0), right = opc_axis_place(x, l->x1);
+    const double first = opc_axis_place(y, l->y0), last = opc_axis_place(y, l->y1);
+    bool masked = false;
+    for (int i = 0; i < l->rows; i++)
+        for (int k = 0; k < l->columns; k++) {
+            /* The picture's row 0 is at the top, its column 0 at the left. */
+            const size_t row = (size_t)(last > first ? i : l->rows - 1 - i);
+            const size_t column = (size_t)(right > left ? k : l->columns - 1 - k);
+            const double v = l->value[(size_t)i * (size_t)l->columns + (size_t)k];
+            if (isnan(v)) /* stays transparent */
+                masked = true;
+            else
+                opc_colour_heat(v, scale->low, scale->high, scale->diverging,
+                                cell[row * (size_t)l->columns + column]);
+        }
+    const double at_x = fmin(left, right), at_y = fmin(first, last);
+    const double width = fabs(right - left), height = fabs(last - first);
+    if (masked)
+        opc_mark_hatch(c, at_x, at_y, width, height);
+    opc_draw_image(c, at_x, at_y, width, height, l->rows, l->columns, (const uint8_t(*)[4])cell);
+}
+
+/* ---- marks without data ---------------------------------------------------------------------- */
+
+static void draw_arrow(struct opc_canvas *c, const struct opc_ink *ink, double x0, double y0,
+                       double x1, double y1)
+{
+    const double length = hypot(x1 - x0, y1 - y0), head = fmin(6, 0.6 * length);
+    if (!(length > 0))
+        return;
+    struct opc_ink shaft = *ink, halo = {1, 1, 1, 0.75, 2.6, 0};
+    shaft.width = 1;
+    const double ux = (x1 - x0) / length, uy = (y1 - y0) / length;
+    const double bx = x1 - head * ux, by = y1 - head * uy, side = 0.42 * head;
+    const double head_x[] = {bx - side * uy, x1, bx + side * uy, bx - side * uy};
+    const double head_y[] = {by + side * ux, y1, by - side * ux, by + side * ux};
+    opc_draw_line(c, &halo, 2, (double[]){x0, bx}, (double[]){y0, by});
+    opc_draw_line(c, &halo, 4, head_x, head_y);
+    opc_draw_line(c, &shaft, 2, (double[]){x0, bx}, (double[]){y0, by});
+    opc_draw_area(c, ink, 3, head_x, head_y);
+}
+
+/* halo: it crosses a heat map, whose colours may be dark. */
+static void draw_rule(struct opc_canvas *c, const struct opc_ink *ink, bool halo, double x0,
+                      double y0, double x1, double y1)
+{
+    const struct opc_ink white = {1, 1, 1, 0.6, 2.2, 0};
+    struct opc_ink thin = *ink;
+    thin.width = 0.9;
+    if (halo)
+        opc_draw_line(c, &white, 2, (double[]){x0, x1}, (double[]){y0, y1});
+    opc_draw_line(c, &thin, 2, (double[]){x0, x1}, (double[]){y0, y1});
+}
+
+static void draw_text(struct opc_canvas *c, const struct opc_figure_layer *l,
+                      const struct opc_ink *ink, const struct opc_axis *x, const struct opc_axis *y)
+{
+    if (!l->label || !opc_axis_shows(x, l->x[0]) || !opc_axis_shows(y, l->y[0]))
+        return;
+    const double at_x = opc_axis_place(x, l->x[0]), at_y = opc_axis_place(y, l->y[0]) + 3;
+    opc_draw_halo(c, at_x, at_y, 9, l->label);
+    opc_draw_text(c, ink, at_x, at_y, 9, OPC_CENTRE, 0, l->label);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+int opc_mark_draw(struct opc_canvas *c, const struct opc_figure_layer *l, const struct opc_ink *ink,
+                  const struct opc_heat_scale *scale, const struct opc_axis *x,
+                  const struct opc_axis *y, struct opc_err *err)
+{
+    const size_t n = l->n > 0 ? (size_t)l->n : 0;
+    const bool heat = l->mark == OPC_MARK_HEAT, on_heat = scale->high > scale->low;
+    double *px = opc_alloc(2 * n + 1, sizeof *px), *py = opc_alloc(2 * n + 1, sizeof *py);
+    uint8_t(*cell)[4] = heat ? opc_alloc((size_t)l->rows * (size_t)l->columns, sizeof *cell) : NULL;
+    int code = OPC_OK;
+    if (!px || !py || (heat && !cell))
+        code = opc_fail(err, OPC_ENOMEM, "no room for a layer of %zu points", n);
+    /* Lines may lead out of the panel; dots and words at its edge are shown whole. */
+    const bool clipped =
+        heat || l->mark == OPC_MARK_LINE || l->mark == OPC_MARK_BAND || l->mark == OPC_MARK_ARROW;
+    if (!code && clipped)
+        opc_draw_clip(c, fmin(x->from, x->to) - 0.8, fmin(y->from, y->to) - 0.8,
+                      fabs(x->to - x->from) + 1.6, fabs(y->to - y->from) + 1.6);
+    if (!code)
+        switch (l->mark) {
+        case OPC_MARK_LINE: draw_line(c, l, ink, x, y, px, py); break;
+        case OPC_MARK_BAND: draw_band(c, l, ink, x, y, px, py); break;
+        case OPC_MARK_DOTS: draw_dots(c, l, ink, x, y); break;
+        case OPC_MARK_VIOLIN: draw_violin(c, l, ink, x, y, px); break;
+        case OPC_MARK_HEAT: draw_heat(c, l, scale, x, y, cell); break;
+        case OPC_MARK_RULE_X:
+            if (opc_axis_shows(x, l->x[0]))
+                draw_rule(c, ink, on_heat, opc_axis_place(x, l->x[0]), y->from,
+                          opc_axis_place(x, l->x[0]), y->to);
+            break;
+        case OPC_MARK_RULE_Y:
+            if (opc_axis_shows(y, l->y[0]))
+                draw_rule(c, ink, on_heat, x->from, opc_axis_place(y, l->y[0]), x->to,
+                          opc_axis_place(y, l->y[0]));
+            break;
+        case OPC_MARK_ARROW:
+            draw_arrow(c, ink, opc_axis_place(x, l->x[0]), opc_axis_place(y, l->y[0]),
+                       opc_axis_place(x, l->x[1]), opc_axis_place(y, l->y[1]));
+            break;
+        case OPC_MARK_TEXT: draw_text(c, l, ink, x, y); break;
+        }
+    if (!code && clipped)
+        opc_draw_unclip(c);
+    opc_free(px);
+    opc_free(py);
+    opc_free(cell);
+    return code;
+}
+
+void opc_mark_sample(struct opc_canvas *c, enum opc_mark mark, const struct opc_ink *ink, double x,
+                     double y, double width)
+{
+    const double half = 4.5;
+    const double box_x[] = {x, x + width, x + width, x};
+    const double box_y[] = {y - half, y - half, y + half, y + half};
+    struct opc_ink faded = opc_colour_faded(*ink, mark == OPC_MARK_VIOLIN ? 0.35 : BAND_ALPHA);
+    struct opc_ink thin = *ink;
+    thin.width = 0.9;
+    switch (mark) {
+    case OPC_MARK_LINE: opc_draw_line(c, ink, 2, (double[]){x, x + width}, (double[]){y, y}); break;
+    case OPC_MARK_BAND: opc_draw_area(c, &faded, 4, box_x, box_y); break;
+    case OPC_MARK_VIOLIN:
+        opc_draw_area(c, &faded, 4, box_x, box_y);
+        opc_draw_line(c, &thin, 4, box_x, box_y);
+        opc_draw_line(c, &thin, 2, (double[]){box_x[3], box_x[0]}, (double[]){box_y[3], box_y[0]});
+        break;
+    case OPC_MARK_DOTS: opc_draw_circle(c, ink, x + width / 2, y, DOT + 0.4); break;
+    case OPC_MARK_HEAT: opc_mark_hatch(c, x, y - half, width, 2 * half); break;
+    case OPC_MARK_RULE_X:
+    case OPC_MARK_RULE_Y:
+        opc_draw_line(c, &thin, 2, (double[]){x, x + width}, (double[]){y, y});
+        break;
+    case OPC_MARK_ARROW: draw_arrow(c, ink, x, y, x + width, y); break;
+    case OPC_MARK_TEXT: break;
+    }
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "study/curves/curves_draw.h"
+
+#include "opc/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *opc_column_label(const char *column)
+{
+    static const char *const LABEL[][2] = {
+        {"eval_return", "return"},
+        {"eval_length", "episode length"},
+        {"env_steps", "environment steps"},
+        {"total_steps", "environment steps, random ones included"}};
+    for (size_t i = 0; i < sizeof LABEL / sizeof *LABEL; i++)
+        if (strcmp(column, LABEL[i][0]) == 0)
+            return LABEL[i][1];
+    return column;
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* "OPC (5 runs)", or "OPC (3 to 5 runs)" when panels differ. */
+static void print_label(const struct opc_curves *c, int g, char out[200])
+{
+    int least = c->group[g].runs, most = least;
+    for (int i = 0; i < c->groups; i++)
+        if (strcmp(c->group[i].label, c->group[g].label) == 0) {
+            least = c->group[i].runs < least ? c->group[i].runs : least;
+            most = c->group[i].runs > most ? c->group[i].runs : most;
+        }
+    const char *label = *c->group[g].label ? c->group[g].label : "all";
+    if (least < most)
+        snprintf(out, 200, "%s (%d to %d runs)", label, least, most);
+    else
+        snprintf(out, 200, "%s (%d run%s)", label, most, most == 1 ? "" : "s");
+}
+
+/* How many different labels come before that of group g; with `method`, of its method only. */
+static int labels_before(const struct opc_curves *c, int g, bool method)
+{
+    int n = 0;
+    for (int i = 0; i < c->groups && strcmp(c->group[i].label, c->group[g].label) != 0; i++) {
+        bool fresh = !method || strcmp(c->group[i].method, c->group[g].method) == 0;
+        for (int k = 0; k < i && fresh; k++)
+            fresh = strcmp(c->group[k].label, c->group[i].label) != 0;
+        n += fresh;
+    }
+    return n;
+}
+
+/* A method has its own colour; when several lines are of it, the first of them. */
+static int colour_of(const struct opc_curves *c, int g)
+{
+    static const struct {
+        const char *method;
+        int colour;
+    } OWN[] = {
+        {"corrected", OPC_COLOUR_OPC}, {"learned", OPC_COLOUR_MODEL}, {"replay", OPC_COLOUR_SAC}};
+    for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
+        if (strcmp(c->group[g].method, OWN[i].method) == 0 && labels_before(c, g, true) == 0)
+            return OWN[i].colour;
+    return OPC_COLOUR_AUTO;
+}
+
+/* ---- the figure ------------------------------------------------------------------------------ */
+
+/* Bands first, so that they cover no line; returns how many layers there are. */
+static int make_layers(const struct opc_curves *c, int panel, char (*label)[200],
+                       struct opc_figure_layer *out)
+{
+    int layers = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int g = 0; g < c->groups; g++) {
+            const struct opc_curve_group *group = &c->group[g];
+            if (group->panel != panel || (pass == 0 && group->runs < 2))
+                continue;
+            out[layers++] = (struct opc_figure_layer){.mark = pass ? OPC_MARK_LINE : OPC_MARK_BAND,
+                                                      .colour = colour_of(c, g),
+                                                      .dash = labels_before(c, g, false) % 4,
+                                                      .label = label[g],
+                                                      .n = group->n,
+                                                      .x = group->x,
+                                                      .y = group->middle,
+                                                      .low = group->low,
+                                                      .high = group->high};
+        }
+    return layers;
+}
+
+/* Learning begins at 0, even where the first evaluation is later. */
+static struct opc_span span_of_x(const struct opc_curves *c, int panel)
+{
+    double least = HUGE_VAL, most = -HUGE_VAL;
+    for (int g = 0; g < c->groups; g++)
+        for (int i = 0; c->group[g].panel == panel && i < c->group[g].n; i++) {
+            least = fmin(least, c->group[g].x[i]);
+            most = fmax(most, c->group[g].x[i]);
+        }
+    if (least > 0 && most > least)
+        return (struct opc_span){0, most};
+    return (struct opc_span){0, 0};
+}
+
+int opc_curves_figure(const struct opc_curves_look *look, const struct opc_curves *c,
+                      struct opc_curves_figure *out, struct opc_err *err)
+{
+    struct opc_curves_figure f = {.panel = opc_alloc((size_t)c->panels, sizeof *f.panel),
+                                  .layer = opc_alloc(2 * (size_t)c->groups, sizeof *f.layer),
+                                  .label = opc_alloc((size_t)c->groups, sizeof *f.label)};
+    if (!f.panel || !f.layer || !f.label) {
+        opc_curves_figure_free(&f);
+        return opc_fail(err, OPC_ENOMEM, "no room for the figure");
+    }
+    for (int g = 0; g < c->groups; g++)
+        print_label(c, g, f.label[g]);
+    struct opc_figure_layer *layer = f.layer;
+    for (int p = 0; p < c->panels; p++) {
+        f.panel[p] = (struct opc_panel){.title = c->title[p],
+                                        .x_label = look->x_label,
+                                        .y_label = look->y_label,
+                                        .x = span_of_x(c, p),
+                                        .layers = make_layers(c, p, f.label, layer),
+                                        .layer = layer};
+        layer += f.panel[p].layers;
+    }
+    f.figure = (struct opc_figure){.title = look->title,
+                                   .note = look->note,
+                                   .panels = c->panels,
+                                   .columns = c->columns,
+                                   .panel = f.panel,
+                                   .share_x = look->share,
+                                   .share_y = look->share};
+    *out = f;
+    return OPC_OK;
+}
+
+void opc_curves_figure_free(struct opc_curves_figure *f)
+{
+    opc_free(f->panel);
+    opc_free(f->layer);
+    opc_free(f->label);
+    *f = (struct opc_curves_figure){.panel = NULL};
+}
+
+int opc_curves_draw(const struct opc_curves_look *look, const struct opc_curves *c,
+                    const char *path, struct opc_err *err)
+{
+    struct opc_curves_figure f;
+    int code = opc_curves_figure(look, c, &f, err);
+    if (code)
+        return code;
+    code = opc_figure_draw(&f.figure, path, err);
+    opc_curves_figure_free(&f);
+    return code;
+}

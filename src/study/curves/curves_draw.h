@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* study/curves/curves_draw.h - learning curves as a figure: a panel for each task, a line with a
+ * band for each group, and the methods of the paper in their own colours. */
+#ifndef OPC_STUDY_CURVES_DRAW_H
+#define OPC_STUDY_CURVES_DRAW_H
+
+#include "plot/figure.h"
+#include "study/curves/curves.h"
+
+struct opc_curves_look {
+    const char *title; /* NULL: none */
+    const char *x_label, *y_label;
+    const char *note; /* what lines and bands are; below the legend */
+    bool share;       /* one range of each axis for all panels */
+};
+
+/* Borrows the look and the curves, which must outlive it. */
+struct opc_curves_figure {
+    struct opc_figure figure;
+    struct opc_panel *panel;
+    struct opc_figure_layer *layer;
+    char (*label)[200];
+};
+int opc_curves_figure(const struct opc_curves_look *, const struct opc_curves *,
+                      struct opc_curves_figure *out, struct opc_err *err);
+void opc_curves_figure_free(struct opc_curves_figure *);
+
+/* The file's name decides its format. */
+int opc_curves_draw(const struct opc_curves_look *, const struct opc_curves *, const char *path,
+                    struct opc_err *err);
+
+/* A column of metrics.csv in words: "eval_return" is a "return". */
+const char *opc_column_label(const char *column);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* study/curves/learning.h - what the runs of a figure of learning curves end with, by panel and
+ * line; and claims about it. Between learning_curves.c and learning_claims.c. */
+#ifndef OPC_STUDY_LEARNING_H
+#define OPC_STUDY_LEARNING_H
+
+#include "num/stats.h"
+#include "run/yaml.h"
+#include "study/curves/curves.h"
+#include "study/exhibit/exhibit.h"
+
+struct opc_learning {
+    struct opc_curves *curves;
+    int lines, panels;
+    const char **line, **label; /* [lines] as in struct opc_curve_group */
+    int *n;                     /* [lines][panels] runs */
+    double **end;               /* [lines][panels][n] what each ends with, in order */
+    /* Scratch, of two sides that are compared; tasks: the larger of lines and panels. */
+    int tasks, *count;     /* [2][tasks] */
+    const double **column; /* [2][tasks] */
+    uint64_t seed;
+    int missing; /* runs that are not complete: while there are any, no claim is decided */
+};
+
+/* The runs of a line in every panel, or only in those that `panel` matches (a glob; NULL: all).
+ * side 0 or 1: which scratch to use. */
+struct opc_scores opc_learning_scores(const struct opc_learning *, int line, const char *panel,
+                                      int side);
+int opc_learning_find(const struct opc_learning *, const char *line); /* -1: there is none */
+
+/* The list under figure.claims, NULL when there is none:
+ *
+ *   - {text: "...", better: corrected, worse: learned, panel: "bullet:*"}
+ *   - {text: "...", solves: corrected, level: 990}
+ *   - {text: "...", above: "[10]", below: "[1]"}      two panels, by name, line by line */
+int opc_learning_claims_check(const struct opc_yaml *list, struct opc_err *err);
+int opc_learning_claims(const struct opc_learning *, const struct opc_yaml *list,
+                        struct opc_exhibit *, struct opc_err *err);
+
+/* Refuses what is no map, and a key that is not among `names` (NULL at the end). */
+int opc_learning_keys(const struct opc_yaml *map, const char *what, const char *const *names,
+                      struct opc_err *err);
+
+#endif

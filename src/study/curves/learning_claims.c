@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+#include "study/curves/learning.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FEWEST = 3 };                /* runs in a panel of which anything is claimed */
+static const double CHANCE = 0.025; /* of an error of either side: what is outside of 95 % */
+
+struct claim {
+    const char *text, *better, *worse, *solves, *panel, *above, *below;
+    double level;
+};
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+int opc_learning_keys(const struct opc_yaml *map, const char *what, const char *const *names,
+                      struct opc_err *err)
+{
+    if (map->kind != OPC_YAML_MAP)
+        return opc_fail(err, OPC_EUSER, "line %d: %s is a map like {%s: ...}", map->line, what,
+                        names[0]);
+    for (const struct opc_yaml *node = map->first; node; node = node->next) {
+        const char *meant = NULL;
+        int nearest = INT_MAX, i = 0;
+        for (; names[i] && strcmp(names[i], node->key) != 0; i++)
+            if (opc_nearer(node->key, names[i], &nearest))
+                meant = names[i];
+        if (!names[i])
+            return opc_fail(err, OPC_EUSER, "line %d: there is no '%s' in %s%s%s%s", node->line,
+                            node->key, what, meant ? "; did you mean '" : "", meant ? meant : "",
+                            meant ? "'?" : "");
+    }
+    return OPC_OK;
+}
+
+static int read_word(const struct opc_yaml *map, const char *key, const char **out,
+                     struct opc_err *err)
+{
+    const struct opc_yaml *node = opc_yaml_find(map, key);
+    *out = node && node->kind == OPC_YAML_WORD ? node->text : NULL;
+    if (node && !*out)
+        return opc_fail(err, OPC_EUSER, "line %d: %s of a claim is a word", node->line, key);
+    return OPC_OK;
+}
+
+static int read_claim(const struct opc_yaml *map, struct claim *c, struct opc_err *err)
+{
+    static const char *const KEYS[] = {"text",  "better", "worse", "solves", "panel",
+                                       "level", "above",  "below", NULL};
+    const char *level = NULL;
+    int code = opc_learning_keys(map, "a claim", KEYS, err);
+    if (!code)
+        code = read_word(map, "text", &c->text, err);
+    if (!code)
+        code = read_word(map, "better", &c->better, err);
+    if (!code)
+        code = read_word(map, "worse", &c->worse, err);
+    if (!code)
+        code = read_word(map, "solves", &c->solves, err);
+    if (!code)
+        code = read_word(map, "panel", &c->panel, err);
+    if (!code)
+        code = read_word(map, "above", &c->above, err);
+    if (!code)
+        code = read_word(map, "below", &c->below, err);
+    if (!code)
+        code = read_word(map, "level", &level, err);
+    if (code)
+        return code;
+    const bool lines = c->better || c->worse, solves = c->solves || level;
+    const bool panels = c->above || c->below;
+    const bool whole = (!lines || (c->better && c->worse)) && (!solves || (c->solves && level)) &&
+                       (!panels || (c->above && c->below && !c->panel));
+    if (!c->text || !whole || lines + solves + panels != 1)
+        return opc_fail(err, OPC_EUSER,
+                        "line %d: a claim has text and better, worse; or solves, level; or above, "
+                        "below",
+                        map->line);
+    if (solves && !(opc_parse_real(level, &c->level) && isfinite(c->level)))
+        return opc_fail(err, OPC_EUSER, "line %d: level = %s is no number", map->line, level);
+    return OPC_OK;
+}
+
+int opc_learning_claims_check(const struct opc_yaml *list, struct opc_err *err)
+{
+    struct claim c;
+    int code = OPC_OK;
+    if (list && list->kind != OPC_YAML_LIST)
+        return opc_fail(err, OPC_EUSER, "line %d: claims is a list of maps", list->line);
+    for (const struct opc_yaml *map = list ? list->first : NULL; map && !code; map = map->next)
+        code = read_claim(map, &c, err);
+    return code;
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+int opc_learning_find(const struct opc_learning *l, const char *line)
+{
+    for (int i = 0; i < l->lines; i++)
+        if (strcmp(l->line[i], line) == 0)
+            return i;
+    return -1;
+}
+
+static bool is_meant(const struct opc_learning *l, int panel, const char *pattern)
+{
+    return !pattern || fnmatch(pattern, l->curves->panel[panel], 0) == 0;
+}
+
+struct opc_scores opc_learning_scores(const struct opc_learning *l, int line, const char *panel,
+                                      int side)
+{
+    const size_t at = (size_t)line * (size_t)l->panels;
+    int *count = l->count + (size_t)side * (size_t)l->tasks;
+    for (int p = 0; p < l->panels; p++)
+        count[p] = is_meant(l, p, panel) ? l->n[at + (size_t)p] : 0;
+    return (struct opc_scores){l->panels, count, (const double *const *)(l->end + at)};
+}
+
+/* A line of which no run is complete leaves the claim open. */
+static bool is_there(const struct opc_learning *l, const struct claim *c, const char *line,
+                     struct opc_exhibit *x)
+{
+    if (opc_learning_find(l, line) >= 0)
+        return true;
+    opc_exhibit_claim(x, OPC_UNDECIDED, c->text, "There is no complete run of %s.", line);
+    return false;
+}
+
+/* Why runs cannot decide, behind what was measured of them; "" if they can. Runs that are not there
+ * could decide otherwise: some may never be, because they diverge. */
+static void say_too_few(const struct opc_learning *l, int fewest, size_t size, char *out)
+{
+    *out = '\0';
+    if (l->missing)
+        snprintf(out, size, "; while %d run%s missing, nothing is decided", l->missing,
+                 l->missing == 1 ? " is" : "s are");
+    else if (fewest < FEWEST)
+        snprintf(out, size, "; fewer than %d runs decide nothing", FEWEST);
+}
+
+/* How likely it is that chance alone puts n runs above m others: the smallest probability there is
+ * for any outcome, which a bootstrap of few runs does not know of. */
+static double chance_above(int n, int m)
+{
+    return exp(lgamma(n + 1.0) + lgamma(m + 1.0) - lgamma(n + m + 1.0));
+}
+
+/* Two sides of a claim, task by task: panel by panel, or line by line. */
+struct duel {
+    struct opc_scores a, b;
+    const char *name[2], *task;
+};
+
+static int judge_duel(const struct opc_learning *l, const struct claim *c, int number,
+                      const struct duel *d, struct opc_exhibit *x, struct opc_err *err)
+{
+    struct opc_rng rng = opc_rng_stream(l->seed, OPC_USE_STUDY, 3, (uint32_t)number);
+    struct opc_interval p;
+    int fewest = INT_MAX, tasks = 0, runs[2] = {0, 0};
+    double chance = 1;
+    for (int i = 0; i < d->a.tasks; i++)
+        if (d->a.n[i] && d->b.n[i]) {
+            const int least = d->a.n[i] < d->b.n[i] ? d->a.n[i] : d->b.n[i];
+            fewest = least < fewest ? least : fewest;
+            runs[0] += d->a.n[i];
+            runs[1] += d->b.n[i];
+            chance *= chance_above(d->a.n[i], d->b.n[i]);
+            tasks++;
+        }
+    if (tasks == 0) {
+        opc_exhibit_claim(x, OPC_UNDECIDED, c->text, "No %s%s%s has runs of both %s and %s.",
+                          d->task, c->panel ? " like " : "", c->panel ? c->panel : "", d->name[0],
+                          d->name[1]);
+        return OPC_OK;
+    }
+    const int code = opc_improvement(&d->a, &d->b, 0, &rng, &p, err);
+    if (code)
+        return code;
+    char few[128];
+    say_too_few(l, fewest, sizeof few, few);
+    if (!*few && chance > CHANCE)
+        snprintf(few, sizeof few,
+                 "; so few runs decide nothing: chance puts all above all in %.1f %% of cases",
+                 100 * chance);
+    const enum opc_verdict verdict = *few           ? OPC_UNDECIDED
+                                     : p.low > 0.5  ? OPC_SUPPORTED
+                                     : p.high < 0.5 ? OPC_NOT_SUPPORTED
+                                                    : OPC_UNDECIDED;
+    opc_exhibit_claim(x, verdict, c->text,
+                      "P(%s > %s) = %.2f, 95 %% interval [%.2f, %.2f], over %d and %d runs in %d "
+                      "%s%s%s.",
+                      d->name[0], d->name[1], p.middle, p.low, p.high, runs[0], runs[1], tasks,
+                      d->task, tasks == 1 ? "" : "s", few);
+    return OPC_OK;
+}
+
+static int judge_lines(const struct opc_learning *l, const struct claim *c, int number,
+                       struct opc_exhibit *x, struct opc_err *err)
+{
+    if (!is_there(l, c, c->better, x) || !is_there(l, c, c->worse, x))
+        return OPC_OK;
+    const int better = opc_learning_find(l, c->better), worse = opc_learning_find(l, c->worse);
+    const struct duel d = {
+        .a = opc_learning_scores(l, better, c->panel, 0),
+        .b = opc_learning_scores(l, worse, c->panel, 1),
+        .name = {l->label[better], l->label[worse]},
+        .task = "panel",
+    };
+    return judge_duel(l, c, number, &d, x, err);
+}
+
+/* The runs of every line in one panel: none where nothing has run in it yet. */
+static struct opc_scores scores_of_panel(const struct opc_learning *l, int panel, int side)
+{
+    int *count = l->count + (size_t)side * (size_t)l->tasks;
+    const double **end = l->column + (size_t)side * (size_t)l->tasks;
+    for (int i = 0; i < l->lines; i++) {
+        const size_t at = (size_t)i * (size_t)l->panels + (size_t)panel;
+        count[i] = panel < l->panels ? l->n[at] : 0;
+        end[i] = panel < l->panels ? l->end[at] : NULL;
+    }
+    return (struct opc_scores){l->lines, count, end};
+}
+
+static int judge_panels(const struct opc_learning *l, const struct claim *c, int number,
+                        struct opc_exhibit *x, struct opc_err *err)
+{
+    struct duel d = {.name = {c->above, c->below}, .task = "line"};
+    struct opc_scores *const scores[2] = {&d.a, &d.b};
+    for (int side = 0; side < 2; side++) {
+        int panel = 0;
+        while (panel < l->panels && strcmp(d.name[side], l->curves->panel[panel]) != 0)
+            panel++;
+        *scores[side] = scores_of_panel(l, panel, side);
+        if (panel < l->panels)
+            d.name[side] = l->curves->title[panel];
+    }
+    return judge_duel(l, c, number, &d, x, err);
+}
+
+/* What is solved is solved in every panel, so the one with the lowest share of runs decides. */
+static void judge_solves(const struct opc_learning *l, const struct claim *c, struct opc_exhibit *x)
+{
+    if (!is_there(l, c, c->solves, x))
+        return;
+    const int line = opc_learning_find(l, c->solves);
+    const struct opc_scores s = opc_learning_scores(l, line, c->panel, 0);
+    int runs = 0, reached = 0, panels = 0, fewest = INT_MAX, low = 0, lows = 0;
+    double least = 2, median = 0; /* share and median of the lowest panel; the ends are in order */
+    for (int p = 0; p < s.tasks; p++) {
+        const int n = s.n[p];
+        int here = 0;
+        if (!is_meant(l, p, c->panel))
+            continue;
+        for (int i = 0; i < n; i++)
+            here += s.v[p][i] >= c->level;
+        runs += n;
+        reached += here;
+        panels++;
+        fewest = n < fewest ? n : fewest;
+        if (n > 0 && (double)here / n < least) {
+            least = (double)here / n;
+            low = here;
+            lows = n;
+            median = 0.5 * (s.v[p][(n - 1) / 2] + s.v[p][n / 2]);
+        }
+    }
+    if (runs == 0) {
+        opc_exhibit_claim(x, OPC_UNDECIDED, c->text, "No panel like %s has a run of %s.",
+                          c->panel ? c->panel : "*", l->label[line]);
+        return;
+    }
+    char where[96] = "", few[96];
+    if (panels > 1)
+        snprintf(where, sizeof where, " in the lowest of %d panels, %d of %d", panels, low, lows);
+    say_too_few(l, fewest, sizeof few, few);
+    opc_exhibit_claim(x,
+                      *few            ? OPC_UNDECIDED
+                      : least >= 0.75 ? OPC_SUPPORTED
+                      : least < 0.5   ? OPC_NOT_SUPPORTED
+                                      : OPC_UNDECIDED,
+                      c->text, "%d of %d runs of %s end at %g or above (median %.4g%s)%s.", reached,
+                      runs, l->label[line], c->level, median, where, few);
+}
+
+int opc_learning_claims(const struct opc_learning *l, const struct opc_yaml *list,
+                        struct opc_exhibit *x, struct opc_err *err)
+{
+    int number = 0, code = OPC_OK;
+    for (const struct opc_yaml *map = list ? list->first : NULL; map && !code; map = map->next) {
+        struct claim c;
+        code = read_claim(map, &c, err);
+        if (!code && c.solves)
+            judge_solves(l, &c, x);
+        else if (!code && c.above)
+            code = judge_panels(l, &c, number, x, err);
+        else if (!code)
+            code = judge_lines(l, &c, number, x, err);
+        number++;
+    }
+    return code;
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+/* The analysis `learning_curves`: of finished runs, as the map under `figure` says.
+ *
+ *     figure:
+ *       panel: env.name               # a setting, or a list of them
+ *       line: opc.transition
+ *       curve: {of: eval_return, over: env_steps, smooth: 5, centre: median, band: [25, 75]}
+ *       titles: {"mujoco:hopper": On one leg}
+ *       notes: [what differs from the paper]
+ *       claims: [...]                 # study/curves/learning.h
+ *
+ * Curves are smoothed; what a run ends with is the mean of its last five evaluations as they were.
+ */
+#include "opc/config.h"
+#include "opc/mem.h"
+#include "opc/predictor.h"
+#include "run/record.h"
+#include "study/curves/curves_draw.h"
+#include "study/curves/learning.h"
+#include "study/exhibit/analysis.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEYS = 8 };
+/* Bootstrap streams: which epoch is used for what. Curves use 100 + group. */
+enum { FOR_ENDS = 1, FOR_IMPROVEMENT = 2, FOR_CURVES = 100 };
+
+/* clang-format off */
+#define FIELDS(X)                                                                                  \
+    X(TEXT,   of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                      \
+    X(TEXT,   over,   "env_steps",   1, 64,  "column of metrics.csv to draw it over")              \
+    X(INT,    smooth, "5",           1, 999, "average over so many values around each")            \
+    X(CHOICE, centre, "median",      "median|mean|iqm", , "the line, over runs")                   \
+    X(TEXT,   band,   "[25, 75]",    1, 64,  "two percentiles, std, or interval: of the IQM")      \
+    X(BOOL,   share,  "false",       0, 1,   "one range of each axis for all panels")
+/* clang-format on */
+enum { MEDIAN, MEAN, IQM };
+struct curve {
+    FIELDS(OPC_MEMBER)
+};
+#define SELF struct curve
+static const struct opc_section section = OPC_SECTION("curve", "", FIELDS);
+#undef SELF
+
+struct look {
+    struct curve curve;
+    const char *panel_key[KEYS], *line_key[KEYS];
+    int panel_keys, line_keys;
+    enum { PERCENTILES, STD, INTERVAL } band;
+    double low, high;                               /* percentiles */
+    const struct opc_yaml *titles, *notes, *claims; /* NULL: none */
+};
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+static int read_keys(const struct opc_yaml *node, const char *fallback, const char **key, int *n,
+                     struct opc_err *err)
+{
+    *n = 1;
+    key[0] = fallback;
+    if (!node)
+        return OPC_OK;
+    if (node->kind == OPC_YAML_WORD) {
+        key[0] = node->text;
+        return OPC_OK;
+    }
+    *n = 0;
+    for (const struct opc_yaml *item = node->first; item; item = item->next) {
+        if (node->kind == OPC_YAML_MAP || item->kind != OPC_YAML_WORD || *n == KEYS)
+            return opc_fail(err, OPC_EUSER,
+                            "line %d: %s is a setting like %s, or a list of up to %d of them",
+                            node->line, node->key, fallback, KEYS);
+        key[(*n)++] = item->text;
+    }
+    return OPC_OK;
+}
+
+static int read_band(struct look *look, struct opc_err *err)
+{
+    const char *band = look->curve.band;
+    char low[32], high[32];
+    look->band = strcmp(band, "std") == 0        ? STD
+                 : strcmp(band, "interval") == 0 ? INTERVAL
+                                                 : PERCENTILES;
+    if (look->band != PERCENTILES)
+        return OPC_OK;
+    if (sscanf(band, "[%31[^],], %31[^],]]", low, high) == 2 && opc_parse_real(low, &look->low) &&
+        opc_parse_real(high, &look->high) && look->low >= 0 && look->low < look->high &&
+        look->high <= 100)
+        return OPC_OK;
+    return opc_fail(err, OPC_EUSER, "band = %s is neither [LOW, HIGH] in percent, std nor interval",
+                    band);
+}
+
+static int check_titles(const struct opc_yaml *titles, struct opc_err *err)
+{
+    bool good = !titles || titles->kind == OPC_YAML_MAP;
+    for (const struct opc_yaml *t = titles && good ? titles->first : NULL; t; t = t->next)
+        good = good && t->kind == OPC_YAML_WORD;
+    return good ? OPC_OK
+                : opc_fail(err, OPC_EUSER, "line %d: titles is a map like {PANEL: title}",
+                           titles->line);
+}
+
+static int check_notes(const struct opc_yaml *notes, struct opc_err *err)
+{
+    bool good = !notes || notes->kind == OPC_YAML_LIST;
+    for (const struct opc_yaml *n = notes && good ? notes->first : NULL; n; n = n->next)
+        good = good && n->kind == OPC_YAML_WORD;
+    return good ? OPC_OK
+                : opc_fail(err, OPC_EUSER, "line %d: notes is a list of sentences", notes->line);
+}
+
+/* In place of what is made of the panel's settings. */
+static void put_titles(const struct opc_yaml *titles, struct opc_curves *c)
+{
+    for (int p = 0; titles && p < c->panels; p++) {
+        const struct opc_yaml *t = opc_yaml_find(titles, c->panel[p]);
+        if (t)
+            snprintf(c->title[p], sizeof *c->title, "%s", t->text);
+    }
+}
+
+static int check_column(const char *key, const char *name, struct opc_err *err)
+{
+    char meant[64];
+    if (opc_record_is_column(name, OPC_MEMBERS, meant))
+        return OPC_OK;
+    return opc_fail(err, OPC_EUSER, "curve.%s: metrics.csv has no column '%s'%s%s%s", key, name,
+                    *meant ? "; did you mean '" : "", meant, *meant ? "'?" : "");
+}
+
+static int read_look(const struct opc_yaml *figure, struct look *look, struct opc_err *err)
+{
+    static const char *const NAMES[] = {"panel", "line",   "curve", "titles",
+                                        "notes", "claims", NULL};
+    int code = figure ? opc_learning_keys(figure, "figure", NAMES, err) : OPC_OK;
+    const struct opc_yaml *curve = figure && !code ? opc_yaml_find(figure, "curve") : NULL;
+    if (!code && curve && curve->kind != OPC_YAML_MAP)
+        code = opc_fail(err, OPC_EUSER, "line %d: curve is a map like {smooth: 5}", curve->line);
+    if (!code)
+        code = opc_analysis_fill(&section, curve, &look->curve, err);
+    if (!code)
+        code = check_column("of", look->curve.of, err);
+    if (!code)
+        code = check_column("over", look->curve.over, err);
+    if (!code)
+        code = opc_smooth_check(look->curve.smooth, err);
+    if (!code)
+        code = read_band(look, err);
+    if (!code)
+        code = read_keys(figure ? opc_yaml_find(figure, "panel") : NULL, "env.name",
+                         look->panel_key, &look->panel_keys, err);
+    if (!code)
+        code = read_keys(figure ? opc_yaml_find(figure, "line") : NULL, "opc.transition",
+                         look->line_key, &look->line_keys, err);
+    look->titles = figure && !code ? opc_yaml_find(figure, "titles") : NULL;
+    look->claims = figure && !code ? opc_yaml_find(figure, "claims") : NULL;
+    look->notes = figure && !code ? opc_yaml_find(figure, "notes") : NULL;
+    if (!code)
+        code = check_titles(look->titles, err);
+    if (!code)
+        code = check_notes(look->notes, err);
+    return code ? code : opc_learning_claims_check(look->claims, err);
+}
+
+static int check_keys(const struct opc_config *config, const char *const *key, int n,
+                      struct opc_err *err)
+{
+    int code = OPC_OK;
+    for (int i = 0; i < n && !code; i++) {
+        char *value;
+        code = opc_config_get(config, key[i], &value, err);
+        if (!code)
+            opc_free(value);
+    }
+    return code;
+}
+
+static int check(const struct opc_yaml *figure, struct opc_err *err)
+{
+    struct look look = {.low = 25, .high = 75};
+    struct opc_config *config = NULL;
+    int code = read_look(figure, &look, err);
+    if (!code)
+        code = opc_config_create(&config, err);
+    if (!code)
+        code = check_keys(config, look.panel_key, look.panel_keys, err);
+    if (!code)
+        code = check_keys(config, look.line_key, look.line_keys, err);
+    opc_config_destroy(config);
+    return code ? opc_within(err, "figure") : OPC_OK;
+}
+
+/* ---- what runs end with ---------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void free_learning(struct opc_learning *l)
+{
+    for (int i = 0; l->end && i < l->lines * l->panels; i++)
+        opc_free(l->end[i]);
+    opc_free(l->end);
+    opc_free(l->n);
+    opc_free(l->count);
+    opc_free(l->column);
+    opc_free(l->line);
+    opc_free(l->label);
+    opc_curves_free(l->curves);
+}
+
+/* Takes the curves over. */
+static int make_learning(struct opc_curves *c, uint64_t seed, struct opc_learning *out,
+                         struct opc_err *err)
+{
+    struct opc_learning l = {.curves = c, .panels = c->panels, .seed = seed};
+    const size_t panels = (size_t)c->panels, most = (size_t)c->groups * panels;
+    l.line = opc_alloc((size_t)c->groups, sizeof *l.line);
+    l.label = opc_alloc((size_t)c->groups, sizeof *l.label);
+    l.n = opc_alloc(most, sizeof *l.n);
+    l.end = opc_alloc(most, sizeof *l.end);
+    l.tasks = c->groups > c->panels ? c->groups : c->panels;
+    l.count = opc_alloc(2 * (size_t)l.tasks, sizeof *l.count);
+    l.column = opc_alloc(2 * (size_t)l.tasks, sizeof *l.column);
+    bool whole = l.line && l.label && l.n && l.end && l.count && l.column;
+    for (int g = 0; g < c->groups && whole; g++) {
+        int line = opc_learning_find(&l, c->group[g].line);
+        if (line < 0) {
+            l.line[line = l.lines++] = c->group[g].line;
+            l.label[line] = c->group[g].label;
+        }
+        const size_t at = (size_t)line * panels + (size_t)c->group[g].panel;
+        l.end[at] = opc_alloc((size_t)c->group[g].runs + 1, sizeof **l.end);
+        whole = l.end[at] != NULL;
+        if (whole) {
+            l.n[at] = opc_curves_ends(c, g, l.end[at]);
+            qsort(l.end[at], (size_t)l.n[at], sizeof **l.end, by_size);
+        }
+    }
+    if (!whole) {
+        free_learning(&l);
+        return opc_fail(err, OPC_ENOMEM, "no room for what runs end with");
+    }
+    *out = l;
+    return OPC_OK;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+struct summary {
+    int n;
+    double median, low, high, mean, deviation;
+    struct opc_interval iqm;
+};
+
+/* Sorts v. */
+static int summarise(int n, double *v, double low, double high, struct opc_rng rng,
+                     struct summary *s, struct opc_err *err)
+{
+    const struct opc_scores scores = {1, &n, (const double *const *)&v};
+    s->n = n;
+    s->mean = n ? opc_mean(n, v) : (double)NAN;
+    s->deviation = n ? opc_deviation(n, v) : (double)NAN;
+    s->median = n ? opc_quantile(n, v, 0.5) : (double)NAN;
+    s->low = n ? opc_quantile(n, v, low) : (double)NAN;
+    s->high = n ? opc_quantile(n, v, high) : (double)NAN;
+    return opc_iqm_interval(&scores, 0, &rng, &s->iqm, err);
+}
+
+static void add_summary(struct opc_table *t, const struct summary *s)
+{
+    opc_table_real(t, s->median);
+    opc_table_real(t, s->low);
+    opc_table_real(t, s->high);
+    opc_table_real(t, s->mean);
+    opc_table_real(t, s->deviation);
+    opc_table_real(t, s->iqm.middle);
+    opc_table_real(t, s->iqm.low);
+    opc_table_real(t, s->iqm.high);
+    opc_table_int(t, s->n);
+}
+
+/* The curve's table; and what the figure shows of it, in the groups themselves. */
+static int tabulate_curve(const struct opc_learning *l, const struct look *look, int g, double *v,
+                          struct opc_table *t, struct opc_err *err)
+{
+    struct opc_curve_group *group = &l->curves->group[g];
+    int code = OPC_OK;
+    for (int i = 0; i < group->n && !code; i++) {
+        struct summary s;
+        const int n = opc_curves_at(l->curves, g, group->x[i], v);
+        code = summarise(
+            n, v, 0.25, 0.75,
+            opc_rng_stream(l->seed, OPC_USE_STUDY, FOR_CURVES + (uint32_t)g, (uint32_t)i), &s, err);
+        if (code)
+            break;
+        opc_table_word(t, l->curves->panel[group->panel]);
+        opc_table_word(t, group->line);
+        opc_table_real(t, group->x[i]);
+        add_summary(t, &s);
+        const int centre = look->curve.centre;
+        group->middle[i] = centre == MEDIAN ? s.median : centre == MEAN ? s.mean : s.iqm.middle;
+        if (look->band == STD) {
+            group->low[i] = group->middle[i] - s.deviation;
+            group->high[i] = group->middle[i] + s.deviation;
+        } else {
+            const bool whole = look->band == INTERVAL;
+            group->low[i] = whole ? s.iqm.low : opc_quantile(n, v, look->low / 100);
+            group->high[i] = whole ? s.iqm.high : opc_quantile(n, v, look->high / 100);
+        }
+    }
+    return code;
+}
+
+static int tabulate_ends(const struct opc_learning *l, struct opc_table *t, struct opc_err *err)
+{
+    int code = OPC_OK;
+    for (int p = 0; p < l->panels && !code; p++)
+        for (int k = 0; k < l->lines && !code; k++) {
+            struct summary s;
+            const int at = k * l->panels + p;
+            if (!l->end[at])
+                continue;
+            code =
+                summarise(l->n[at], l->end[at], 0.25, 0.75,
+                          opc_rng_stream(l->seed, OPC_USE_STUDY, FOR_ENDS, (uint32_t)at), &s, err);
+            opc_table_word(t, l->curves->panel[p]);
+            opc_table_word(t, l->line[k]);
+            add_summary(t, &s);
+        }
+    return code;
+}
+
+/* Panel by panel, then over all of them. */
+static int tabulate_improvement(const struct opc_learning *l, struct opc_table *t,
+                                struct opc_err *err)
+{
+    uint32_t number = 0;
+    int code = OPC_OK;
+    for (int p = 0; p < l->panels + (l->panels > 1) && !code; p++)
+        for (int i = 0; i < l->lines && !code; i++)
+            for (int k = i + 1; k < l->lines && !code; k++) {
+                struct opc_scores a = opc_learning_scores(l, i, NULL, 0);
+                struct opc_scores b = opc_learning_scores(l, k, NULL, 1);
+                struct opc_rng rng =
+                    opc_rng_stream(l->seed, OPC_USE_STUDY, FOR_IMPROVEMENT, number++);
+                struct opc_interval chance;
+                int runs[2] = {0, 0};
+                for (int q = 0; q < l->panels; q++)
+                    if ((p < l->panels && q != p) || !a.n[q] || !b.n[q])
+                        l->count[q] = l->count[l->tasks + q] = 0;
+                    else
+                        runs[0] += a.n[q], runs[1] += b.n[q];
+                if (runs[0] == 0)
+                    continue;
+                code = opc_improvement(&a, &b, 0, &rng, &chance, err);
+                opc_table_word(t, p < l->panels ? l->curves->panel[p] : "all");
+                opc_table_word(t, l->line[i]);
+                opc_table_word(t, l->line[k]);
+                opc_table_real(t, chance.middle);
+                opc_table_real(t, chance.low);
+                opc_table_real(t, chance.high);
+                opc_table_int(t, runs[0]);
+                opc_table_int(t, runs[1]);
+            }
+    return code;
+}
+
+static void tabulate_runs(const struct opc_curves *c, struct opc_table *t)
+{
+    for (int i = 0; i < c->runs; i++) {
+        const struct opc_curve_run *r = &c->run[i];
+        opc_table_word(t, c->panel[c->group[r->group].panel]);
+        opc_table_word(t, c->group[r->group].line);
+        opc_table_int(t, r->seed);
+        opc_table_real(t, r->end);
+        opc_table_real(t, r->best);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+#define SUMMARY "median,q25,q75,mean,std,iqm,iqm_low,iqm_high,runs"
+
+static int make_curve_table(const struct opc_request *request, const struct opc_learning *l,
+                            const struct look *look, struct opc_exhibit *x, struct opc_err *err)
+{
+    struct opc_table *t = NULL;
+    struct opc_text columns = {0};
+    double *v = opc_alloc((size_t)l->curves->runs, sizeof *v);
+    opc_text_addf(&columns, "panel,line,%s," SUMMARY, look->curve.over);
+    int code = v ? opc_text_check(&columns, err) : opc_fail(err, OPC_ENOMEM, "no room for a table");
+    if (!code)
+        code = opc_table_create(opc_text_get(&columns), &t, err);
+    for (int g = 0; g < l->curves->groups && !code; g++) {
+        if (request->progress)
+            request->progress(request->ctx, (double)g / l->curves->groups,
+                              l->curves->group[g].label);
+        code = tabulate_curve(l, look, g, v, t, err);
+    }
+    if (!code)
+        code = opc_exhibit_table(x, NULL, "the curves, over runs", t, err);
+    opc_table_free(t);
+    opc_text_free(&columns);
+    opc_free(v);
+    return code;
+}
+
+static int make_tables(const struct opc_learning *l, struct opc_exhibit *x, struct opc_err *err)
+{
+    struct opc_table *ends = NULL, *improvement = NULL, *runs = NULL;
+    int code = opc_table_create("panel,line," SUMMARY, &ends, err);
+    if (!code)
+        code = opc_table_create("panel,better,worse,probability,low,high,better_runs,worse_runs",
+                                &improvement, err);
+    if (!code)
+        code = opc_table_create("panel,line,seed,final,best", &runs, err);
+    if (!code)
+        code = tabulate_ends(l, ends, err);
+    if (!code)
+        code = tabulate_improvement(l, improvement, err);
+    if (!code) {
+        tabulate_runs(l->curves, runs);
+        code = opc_exhibit_table(x, "final", "mean of the last five evaluations, over runs", ends,
+                                 err);
+    }
+    if (!code)
+        code = opc_exhibit_table(x, "improvement",
+                                 "probability that a run of one line ends above one of another, "
+                                 "with 95 % bootstrap interval",
+                                 improvement, err);
+    if (!code)
+        code = opc_exhibit_table(x, "runs", "every run", runs, err);
+    opc_table_free(ends);
+    opc_table_free(improvement);
+    opc_table_free(runs);
+    return code;
+}
+
+static void describe(const struct look *look, struct opc_text *note)
+{
+    static const char *const CENTRE[] = {"median", "mean", "interquartile mean"};
+    opc_text_addf(note, "line: %s over runs; band: ", CENTRE[look->curve.centre]);
+    if (look->band == STD)
+        opc_text_add(note, "one standard deviation around it");
+    else if (look->band == INTERVAL)
+        opc_text_add(note, "95 % bootstrap interval of the interquartile mean");
+    else
+        opc_text_addf(note, "%g to %g %% of the runs", look->low, look->high);
+    if (look->curve.smooth > 1)
+        opc_text_addf(note, "; smoothed by a moving average over %d values", look->curve.smooth);
+}
+
+static int make_figure(const struct opc_learning *l, const struct look *look, struct opc_exhibit *x,
+                       struct opc_err *err)
+{
+    struct opc_text note = {0};
+    struct opc_curves_figure f;
+    describe(look, &note);
+    int code = opc_text_check(&note, err);
+    const struct opc_curves_look how = {.x_label = opc_column_label(look->curve.over),
+                                        .y_label = opc_column_label(look->curve.of),
+                                        .note = opc_text_get(&note),
+                                        .share = look->curve.share};
+    if (!code && !(code = opc_curves_figure(&how, l->curves, &f, err))) {
+        code = opc_exhibit_figure(x, NULL, "learning curves", &f.figure, err);
+        opc_curves_figure_free(&f);
+    }
+    opc_text_free(&note);
+    return code;
+}
+
+static int make(const struct opc_request *request, const void *settings, struct opc_exhibit *x,
+                struct opc_err *err)
+{
+    (void)settings;
+    struct look look = {.low = 25, .high = 75};
+    struct opc_curves *curves;
+    struct opc_learning l;
+    int code = read_look(request->figure, &look, err);
+    if (code)
+        return opc_within(err, "figure");
+    const struct opc_curves_plan plan = {.of = look.curve.of,
+                                         .over = look.curve.over,
+                                         .smooth = look.curve.smooth,
+                                         .panel_keys = look.panel_keys,
+                                         .line_keys = look.line_keys,
+                                         .panel_key = look.panel_key,
+                                         .line_key = look.line_key};
+    code = opc_curves_read(request->runs, request->run, &plan, &curves, err);
+    if (!code)
+        put_titles(look.titles, curves);
+    if (!code)
+        code = make_learning(curves, request->seed, &l, err);
+    if (code)
+        return code;
+    l.missing = request->missing;
+    code = make_curve_table(request, &l, &look, x, err);
+    if (!code)
+        code = make_tables(&l, x, err);
+    if (!code)
+        code = make_figure(&l, &look, x, err);
+    if (!code)
+        code = opc_learning_claims(&l, look.claims, x, err);
+    for (const struct opc_yaml *n = look.notes && !code ? look.notes->first : NULL; n; n = n->next)
+        opc_exhibit_note(x, "%s", n->text);
+    free_learning(&l);
+    return code;
+}
+
+const struct opc_analysis opc_learning_curves = {
+    .name = "learning_curves",
+    .help = "curves of runs with bands, what they end with, and which line ends above which",
+    .check = check,
+    .make = make,
+};

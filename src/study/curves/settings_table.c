@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* The analysis `settings`: what a file makes of its settings for several tasks and methods, beside
+ * what the paper prints.
+ *
+ *     probe: {analysis: settings}
+ *     figure:
+ *       of: experiments/paper/table1.yaml
+ *       columns:
+ *         - {title: "Hopper, OPC", tasks: [mujoco:hopper, bullet:hopper], method: corrected}
+ *       rows:
+ *         - {title: epochs, setting: train.epochs, printed: 150}
+ *         - {title: updates, setting: train.updates_per_step, printed: [20], reading: "per step"}
+ *
+ * printed is one value for all columns or one for each. A row with a reading is one whose words
+ * mean something else than they say, and is not compared. */
+#include "base/file.h"
+#include "opc/config.h"
+#include "opc/mem.h"
+#include "study/curves/learning.h"
+#include "study/exhibit/analysis.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COLUMNS = 32, TASKS = 8 };
+
+struct sheet {
+    const struct opc_yaml *of, *columns, *rows;
+    int n;                                     /* columns */
+    struct opc_config *config[COLUMNS][TASKS]; /* of each task of a column; NULL behind the last */
+    struct opc_config *scratch;                /* to write printed values as settings are written */
+    int compared, equal, readings, tasks, apart;
+};
+
+/* ---- the map --------------------------------------------------------------------------------- */
+
+static int expect(const struct opc_yaml *map, const char *key, enum opc_yaml_kind kind,
+                  const struct opc_yaml **out, struct opc_err *err)
+{
+    static const char *const WHAT[] = {
+        [OPC_YAML_WORD] = "a word", [OPC_YAML_LIST] = "a list", [OPC_YAML_MAP] = "a map"};
+    *out = opc_yaml_find(map, key);
+    return *out && (*out)->kind == kind
+               ? OPC_OK
+               : opc_fail(err, OPC_EUSER, "line %d: '%s' is missing, or is not %s",
+                          *out ? (*out)->line : map->line, key, WHAT[kind]);
+}
+
+static int check_column(const struct opc_yaml *map, struct opc_err *err)
+{
+    static const char *const KEYS[] = {"title", "tasks", "method", NULL};
+    const struct opc_yaml *node;
+    int code = opc_learning_keys(map, "a column", KEYS, err), n = 0;
+    if (!code)
+        code = expect(map, "title", OPC_YAML_WORD, &node, err);
+    if (!code)
+        code = expect(map, "method", OPC_YAML_WORD, &node, err);
+    if (!code)
+        code = expect(map, "tasks", OPC_YAML_LIST, &node, err);
+    for (const struct opc_yaml *t = code ? NULL : node->first; t; t = t->next)
+        n += t->kind == OPC_YAML_WORD ? 1 : TASKS + 1;
+    if (!code && (n < 1 || n > TASKS))
+        code = opc_fail(err, OPC_EUSER, "line %d: tasks are 1 to %d words", map->line, TASKS);
+    return code;
+}
+
+static int check_row(const struct opc_yaml *map, int columns, struct opc_err *err)
+{
+    static const char *const KEYS[] = {"title", "setting", "printed", "reading", NULL};
+    const struct opc_yaml *node, *printed;
+    int code = opc_learning_keys(map, "a row", KEYS, err), n = 0;
+    if (!code)
+        code = expect(map, "title", OPC_YAML_WORD, &node, err);
+    if (!code)
+        code = expect(map, "setting", OPC_YAML_WORD, &node, err);
+    printed = code ? NULL : opc_yaml_find(map, "printed");
+    for (const struct opc_yaml *p = printed ? printed->first : NULL; p; p = p->next)
+        n += p->kind == OPC_YAML_WORD;
+    if (!code && (!printed || (printed->kind != OPC_YAML_WORD && n != columns)))
+        code = opc_fail(err, OPC_EUSER,
+                        "line %d: printed is one value, or a list of one for each of %d columns",
+                        map->line, columns);
+    return code;
+}
+
+static int read_sheet(const struct opc_yaml *figure, struct sheet *s, struct opc_err *err)
+{
+    static const char *const KEYS[] = {"of", "columns", "rows", NULL};
+    if (!figure)
+        return opc_fail(err, OPC_EUSER, "settings needs figure: {of: FILE, columns: [], rows: []}");
+    int code = opc_learning_keys(figure, "figure", KEYS, err);
+    if (!code)
+        code = expect(figure, "of", OPC_YAML_WORD, &s->of, err);
+    if (!code)
+        code = expect(figure, "columns", OPC_YAML_LIST, &s->columns, err);
+    if (!code)
+        code = expect(figure, "rows", OPC_YAML_LIST, &s->rows, err);
+    for (const struct opc_yaml *c = code ? NULL : s->columns->first; c && !code; c = c->next)
+        code = ++s->n > COLUMNS
+                   ? opc_fail(err, OPC_EUSER, "line %d: more than %d columns", c->line, COLUMNS)
+                   : check_column(c, err);
+    for (const struct opc_yaml *r = code ? NULL : s->rows->first; r && !code; r = r->next)
+        code = check_row(r, s->n, err);
+    return code;
+}
+
+static int check(const struct opc_yaml *figure, struct opc_err *err)
+{
+    struct sheet s = {0};
+    return read_sheet(figure, &s, err);
+}
+
+/* ---- the settings ---------------------------------------------------------------------------- */
+
+static int assign(struct opc_config *config, const char *key, const char *value,
+                  struct opc_err *err)
+{
+    char text[OPC_TEXT_SIZE + 64];
+    snprintf(text, sizeof text, "%s=%s", key, value);
+    return opc_config_set(config, text, err);
+}
+
+static int load_all(struct sheet *s, struct opc_err *err)
+{
+    char path[OPC_PATH];
+    int column = 0, code = opc_path_shipped(path, s->of->text, err);
+    if (!code)
+        code = opc_config_create(&s->scratch, err);
+    for (const struct opc_yaml *c = s->columns->first; c && !code; c = c->next, column++) {
+        const char *method = opc_yaml_find(c, "method")->text;
+        int task = 0;
+        for (const struct opc_yaml *t = opc_yaml_find(c, "tasks")->first; t && !code; t = t->next) {
+            struct opc_config **config = &s->config[column][task++];
+            code = opc_config_load(path, config, err);
+            if (!code)
+                code = assign(*config, "env.name", t->text, err);
+            if (!code)
+                code = assign(*config, "opc.transition", method, err);
+        }
+    }
+    return code;
+}
+
+static void free_all(struct sheet *s)
+{
+    for (int c = 0; c < s->n; c++)
+        for (int t = 0; t < TASKS; t++)
+            opc_config_destroy(s->config[c][t]);
+    opc_config_destroy(s->scratch);
+}
+
+/* As the paper has it, written as settings are. */
+static int as_setting(struct sheet *s, const char *setting, const char *printed, char **out,
+                      struct opc_err *err)
+{
+    const int code = assign(s->scratch, setting, printed, err);
+    return code ? code : opc_config_get(s->scratch, setting, out, err);
+}
+
+static int put_cell(struct sheet *s, int column, const struct opc_yaml *row, const char *printed,
+                    struct opc_table *t, struct opc_err *err)
+{
+    const char *setting = opc_yaml_find(row, "setting")->text;
+    const bool reading = opc_yaml_find(row, "reading") != NULL;
+    char *value = NULL, *want = NULL;
+    int code = opc_config_get(s->config[column][0], setting, &value, err);
+    for (int k = 1; k < TASKS && s->config[column][k] && !code; k++) {
+        char *other;
+        code = opc_config_get(s->config[column][k], setting, &other, err);
+        if (code)
+            break;
+        s->tasks++;
+        s->apart += strcmp(other, value) != 0;
+        opc_free(other);
+    }
+    if (!code && !reading)
+        code = as_setting(s, setting, printed, &want, err);
+    if (!code) {
+        s->compared += !reading;
+        s->equal += !reading && strcmp(value, want) == 0;
+        opc_table_word(t, printed);
+        opc_table_word(t, value);
+    }
+    opc_free(value);
+    opc_free(want);
+    return code;
+}
+
+static int put_row(struct sheet *s, const struct opc_yaml *row, struct opc_table *t,
+                   struct opc_err *err)
+{
+    const struct opc_yaml *printed = opc_yaml_find(row, "printed");
+    const struct opc_yaml *reading = opc_yaml_find(row, "reading");
+    const struct opc_yaml *each = printed->kind == OPC_YAML_LIST ? printed->first : NULL;
+    const struct opc_yaml *column = s->columns->first;
+    int code = OPC_OK;
+    s->readings += reading != NULL;
+    for (int k = 0; k < s->n && !code; k++, column = column->next) {
+        opc_table_word(t, opc_yaml_find(row, "title")->text);
+        opc_table_word(t, opc_yaml_find(column, "title")->text);
+        opc_table_word(t, opc_yaml_find(row, "setting")->text);
+        code = put_cell(s, k, row, each ? each->text : printed->text, t, err);
+        opc_table_word(t, reading ? reading->text : "");
+        each = each ? each->next : NULL;
+    }
+    return code;
+}
+
+static int make(const struct opc_request *request, const void *settings, struct opc_exhibit *x,
+                struct opc_err *err)
+{
+    (void)settings;
+    struct sheet s = {0};
+    struct opc_table *t = NULL;
+    int code = read_sheet(request->figure, &s, err);
+    if (!code)
+        code = opc_table_create("row,column,setting,printed,value,reading", &t, err);
+    if (!code)
+        code = load_all(&s, err);
+    for (const struct opc_yaml *r = code ? NULL : s.rows->first; r && !code; r = r->next)
+        code = put_row(&s, r, t, err);
+    if (!code)
+        code = opc_exhibit_table(x, NULL, "as printed, and as set", t, err);
+    if (!code) {
+        opc_exhibit_claim(x, s.equal == s.compared ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+                          "The settings are those the paper prints.",
+                          "%d of %d values are; the words of %d row%s are read as the table says",
+                          s.equal, s.compared, s.readings, s.readings == 1 ? "" : "s");
+        opc_exhibit_claim(x, s.apart == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+                          "They are the same for both engines.",
+                          "%d of %d values of a second task differ from those of the first",
+                          s.apart, s.tasks);
+    }
+    opc_table_free(t);
+    free_all(&s);
+    return code;
+}
+
+const struct opc_analysis opc_settings_table = {
+    .name = "settings",
+    .help = "settings of a file for tasks and methods, beside what the paper prints",
+    .check = check,
+    .make = make,
+};

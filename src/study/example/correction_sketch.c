@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* Figure 1a, computed: two steps in the plane of position and velocity by the recording, by the
+ * model and by eq. 5. With the recorded actions the corrected steps are the recorded ones; with
+ * others each differs from the recorded one by what the model's means differ by. */
+#include "study/example/toy_fields.h"
+#include "study/exhibit/analysis.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIELDS(X) OPC_INTEGRATOR_FIELDS(X)
+
+struct settings {
+    FIELDS(OPC_MEMBER)
+};
+#define SELF struct settings
+static const struct opc_section section =
+    OPC_SECTION("correction_sketch", "two steps of a recording, a model and eq. 5", FIELDS);
+#undef SELF
+
+enum { STEPS = 2 };
+
+/* One panel's points. */
+struct plane {
+    double ref[STEPS + 1][2]; /* recorded */
+    double env[STEPS + 1][2]; /* what the environment would do under this panel's policy */
+    double model[STEPS + 1][2], opc[STEPS + 1][2];
+    double f[STEPS][2], f_ref[STEPS][2]; /* the two means in eq. 5 */
+};
+
+static double action(const double K[2], const double s[2])
+{
+    return K[0] * s[0] + K[1] * s[1];
+}
+
+static void fill(const struct opc_integrator *in, const double K[2], struct plane *p)
+{
+    opc_integrator_walk(in, OPC_BY_TRUTH, in->K, STEPS, NULL, NULL, p->ref);
+    opc_integrator_walk(in, OPC_BY_TRUTH, K, STEPS, NULL, NULL, p->env);
+    opc_integrator_walk(in, OPC_BY_MODEL, K, STEPS, NULL, NULL, p->model);
+    opc_integrator_walk(in, OPC_BY_OPC, K, STEPS, p->ref, NULL, p->opc);
+    for (int t = 0; t < STEPS; t++) {
+        opc_integrator_f(in, OPC_BY_MODEL, p->opc[t], action(K, p->opc[t]), p->f[t]);
+        opc_integrator_f(in, OPC_BY_MODEL, p->ref[t], action(in->K, p->ref[t]), p->f_ref[t]);
+    }
+}
+
+/* ---- the picture ----------------------------------------------------------------------------- */
+enum { MOST = 40, ARROWS = OPC_COLOUR_FIRST + 3 };
+
+struct ink {
+    struct opc_figure_layer layer[MOST];
+    double x[MOST][STEPS + 1], y[MOST][STEPS + 1];
+    int n;
+};
+
+static struct opc_figure_layer *add(struct ink *ink, enum opc_mark mark, int colour,
+                                    const char *label, int n, const double (*s)[2])
+{
+    const int i = ink->n++;
+    for (int k = 0; k < n; k++) {
+        ink->x[i][k] = s[k][0];
+        ink->y[i][k] = s[k][1];
+    }
+    ink->layer[i] = (struct opc_figure_layer){
+        .mark = mark, .colour = colour, .label = label, .n = n, .x = ink->x[i], .y = ink->y[i]};
+    return &ink->layer[i];
+}
+
+static void path(struct ink *ink, int colour, int dash, const char *label, const double (*s)[2])
+{
+    add(ink, OPC_MARK_LINE, colour, label, STEPS + 1, s)->dash = dash;
+    add(ink, OPC_MARK_DOTS, colour, NULL, STEPS + 1, s);
+}
+
+static void arrow(struct ink *ink, int colour, const char *label, const double from[2],
+                  const double to[2])
+{
+    const double ends[2][2] = {{from[0], from[1]}, {to[0], to[1]}};
+    add(ink, OPC_MARK_ARROW, colour, label, 2, ends);
+}
+
+static void word(struct ink *ink, const char *text, const double at[2], double dx, double dy)
+{
+    const double place[1][2] = {{at[0] + dx, at[1] + dy}};
+    add(ink, OPC_MARK_TEXT, OPC_COLOUR_AUTO, text, 1, place);
+}
+
+static void draw_plane(const struct plane *p, bool off, struct ink *ink)
+{
+    path(ink, OPC_COLOUR_TRUE, 0, "recording (eq. 3)", p->ref);
+    path(ink, OPC_COLOUR_MODEL, 0, "model (eq. 2)", p->model);
+    if (off) {
+        path(ink, OPC_COLOUR_GREY, 2, "environment with the new actions", p->env);
+        for (int t = 0; t < STEPS; t++) {
+            add(ink, OPC_MARK_DOTS, ARROWS, NULL, 1, &p->f_ref[t]);
+            add(ink, OPC_MARK_DOTS, ARROWS, NULL, 1, &p->f[t]);
+            arrow(ink, ARROWS, "difference of the model's means", p->f_ref[t], p->f[t]);
+            arrow(ink, ARROWS, "difference of the model's means", p->ref[t + 1], p->opc[t + 1]);
+        }
+    }
+    path(ink, OPC_COLOUR_OPC, 1, "model with corrections (eq. 5)", p->opc);
+}
+
+static int draw(const struct plane plane[2], struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    struct ink ink[2] = {{.n = 0}, {.n = 0}};
+    struct opc_panel panel[2];
+    double least[2] = {HUGE_VAL, HUGE_VAL}, most[2] = {-HUGE_VAL, -HUGE_VAL};
+    for (int k = 0; k < 2; k++) {
+        draw_plane(&plane[k], k == 1, &ink[k]);
+        for (int i = 0; i < ink[k].n; i++)
+            for (int j = 0; j < ink[k].layer[i].n; j++) {
+                least[0] = fmin(least[0], ink[k].x[i][j]);
+                least[1] = fmin(least[1], ink[k].y[i][j]);
+                most[0] = fmax(most[0], ink[k].x[i][j]);
+                most[1] = fmax(most[1], ink[k].y[i][j]);
+            }
+    }
+    const double width = most[0] - least[0], height = most[1] - least[1];
+    static const char *const REF[] = {"s₀", "ŝ₁", "ŝ₂"}, *const OPC[] = {"", "s₁", "s₂"};
+    for (int k = 0; k < 2; k++) {
+        for (int t = 0; t <= STEPS; t++)
+            word(&ink[k], REF[t], plane[k].ref[t], t ? 0.01 * width : -0.04 * width,
+                 t ? -0.055 * height : 0);
+        for (int t = 1; k && t <= STEPS; t++)
+            word(&ink[k], OPC[t], plane[k].opc[t], 0.035 * width, -0.04 * height);
+        panel[k] = (struct opc_panel){
+            .title = k ? "other actions" : "the recorded actions",
+            .x_label = "position",
+            .y_label = "velocity",
+            .x = {least[0] - 0.1 * width, most[0] + 0.1 * width},
+            .y = {least[1] - 0.1 * height, most[1] + 0.1 * height},
+            .layers = ink[k].n,
+            .layer = ink[k].layer,
+        };
+    }
+    const struct opc_figure figure = {
+        .note = "Hats: recorded states. An arrow between two predictions of the model is found "
+                "again, equal, between recorded and corrected state.",
+        .panels = 2,
+        .columns = 2,
+        .panel = panel,
+        .share_x = true,
+        .share_y = true,
+        .panel_width = 250,
+        .panel_height = 220,
+    };
+    return opc_exhibit_figure(exhibit, NULL, "Two steps", &figure, err);
+}
+
+static void rows(struct opc_table *t, const char *actions, const char *what, int first, int n,
+                 const double (*s)[2])
+{
+    for (int i = 0; i < n; i++) {
+        opc_table_word(t, actions);
+        opc_table_word(t, what);
+        opc_table_int(t, first + i);
+        opc_table_real(t, s[i][0]);
+        opc_table_real(t, s[i][1]);
+    }
+}
+
+static int table(const struct plane plane[2], struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    struct opc_table *t;
+    int code = opc_table_create("actions,point,t,position,velocity", &t, err);
+    if (code)
+        return code;
+    for (int k = 0; k < 2; k++) {
+        const char *actions = k ? "other" : "recorded";
+        rows(t, actions, "recording", 0, STEPS + 1, plane[k].ref);
+        rows(t, actions, "environment", 0, STEPS + 1, plane[k].env);
+        rows(t, actions, "model", 0, STEPS + 1, plane[k].model);
+        rows(t, actions, "opc", 0, STEPS + 1, plane[k].opc);
+        rows(t, actions, "mean beside the recording", 1, STEPS, plane[k].f);
+        rows(t, actions, "mean of the recorded step", 1, STEPS, plane[k].f_ref);
+    }
+    code = opc_exhibit_table(exhibit, NULL, "all points of the sketch", t, err);
+    opc_table_free(t);
+    return code;
+}
+
+static void claims(const struct plane plane[2], struct opc_exhibit *exhibit)
+{
+    double apart = 0, moved = 0, shift = 0, model = 0, opc = 0;
+    for (int t = 0; t <= STEPS; t++)
+        for (int k = 0; k < 2; k++) {
+            apart = fmax(apart, fabs(plane[0].opc[t][k] - plane[0].ref[t][k]));
+            moved = fmax(moved, fabs(plane[0].model[t][k] - plane[0].ref[t][k]));
+        }
+    for (int t = 0; t < STEPS; t++)
+        for (int k = 0; k < 2; k++)
+            shift = fmax(shift, fabs(plane[1].opc[t + 1][k] - plane[1].ref[t + 1][k] -
+                                     (plane[1].f[t][k] - plane[1].f_ref[t][k])));
+    const struct plane *off = &plane[1];
+    model =
+        hypot(off->model[STEPS][0] - off->env[STEPS][0], off->model[STEPS][1] - off->env[STEPS][1]);
+    opc = hypot(off->opc[STEPS][0] - off->env[STEPS][0], off->opc[STEPS][1] - off->env[STEPS][1]);
+    opc_exhibit_claim(exhibit, apart == 0 && moved > 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+                      "With the recorded actions the corrected steps are the recorded ones, "
+                      "however wrong the model is.",
+                      "Corrected and recorded states differ by %g, those of the model by up to "
+                      "%.3f.",
+                      apart, moved);
+    opc_exhibit_claim(exhibit, shift < 1e-12 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+                      "With other actions a corrected state differs from the recorded one by the "
+                      "difference of two means of the model.",
+                      "The two differences agree to %.1e; after %d steps the corrected state is "
+                      "%.3f and the model's %.3f away from the environment's.",
+                      shift, STEPS, opc, model);
+}
+
+static int make(const struct opc_request *request, const void *settings,
+                struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    (void)request;
+    const struct settings *s = settings;
+    struct opc_integrator_set set;
+    struct plane plane[2];
+    int code = OPC_INTEGRATOR_OF(s, &set, err);
+    if (code)
+        return code;
+    fill(&set.in, set.in.K, &plane[0]);
+    fill(&set.in, set.K_new, &plane[1]);
+    code = table(plane, exhibit, err);
+    if (!code)
+        code = draw(plane, exhibit, err);
+    if (!code)
+        claims(plane, exhibit);
+    return code;
+}
+
+const struct opc_analysis opc_correction_sketch = {
+    "correction_sketch", "two steps of a recording, a model and eq. 5 (Figure 1a)", &section,
+    .make = make};

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "study/exhibit/analysis.h"
+
+#include "opc/mem.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* clang-format off */
+const struct opc_analysis *const opc_analyses[] = {
+    &opc_correction_sketch,
+    &opc_state_distribution,
+    &opc_gradient_field,
+    &opc_return_curves,
+    &opc_reference_field,
+    &opc_gradient_angle,
+    &opc_theory,
+    &opc_probe_states,
+    &opc_probe_trajectories,
+    &opc_probe_bound,
+    &opc_probe_offpolicy,
+    &opc_learning_curves,
+    &opc_learning_control,
+    &opc_settings_table,
+    NULL,
+};
+/* clang-format on */
+
+const struct opc_analysis *opc_analysis_find(const char *name, struct opc_err *err)
+{
+    const char *meant = NULL;
+    int nearest = INT_MAX;
+    for (int i = 0; opc_analyses[i]; i++) {
+        if (strcmp(opc_analyses[i]->name, name) == 0)
+            return opc_analyses[i];
+        if (opc_nearer(name, opc_analyses[i]->name, &nearest))
+            meant = opc_analyses[i]->name;
+    }
+    opc_fail(err, OPC_EUSER, "there is no analysis '%s'%s%s%s", name,
+             meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+    return NULL;
+}
+
+/* A word as it is, a list as [a, b]: what opc_section_set reads. */
+static int flatten(const struct opc_yaml *node, struct opc_text *out, struct opc_err *err)
+{
+    if (node->kind == OPC_YAML_MAP)
+        return opc_fail(err, OPC_EUSER, "line %d: %s is a map, where a value is expected",
+                        node->line, node->key ? node->key : "this");
+    if (node->kind == OPC_YAML_WORD) {
+        opc_text_add(out, node->text);
+        return OPC_OK;
+    }
+    opc_text_add(out, "[");
+    for (const struct opc_yaml *item = node->first; item; item = item->next) {
+        if (item != node->first)
+            opc_text_add(out, ", ");
+        int code = flatten(item, out, err);
+        if (code)
+            return code;
+    }
+    opc_text_add(out, "]");
+    return OPC_OK;
+}
+
+int opc_analysis_fill(const struct opc_section *section, const struct opc_yaml *map, void *settings,
+                      struct opc_err *err)
+{
+    struct opc_text text = {0};
+    int code = opc_section_defaults(section, settings, err);
+    for (const struct opc_yaml *node = map ? map->first : NULL; node && !code; node = node->next) {
+        if (strcmp(node->key, "analysis") == 0)
+            continue;
+        opc_text_clear(&text);
+        code = flatten(node, &text, err);
+        if (!code)
+            code = opc_text_check(&text, err);
+        if (!code && opc_section_set(section, settings, node->key, opc_text_get(&text), err))
+            code = opc_within(err, "line %d", node->line);
+    }
+    opc_text_free(&text);
+    return code;
+}
+
+/* request NULL: only checks the settings. */
+static int run(const struct opc_analysis *analysis, const struct opc_yaml *ask,
+               const struct opc_request *request, struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    static const struct opc_section none = {.name = "", .size = 1};
+    const struct opc_section *section = analysis->settings ? analysis->settings : &none;
+    void *settings = opc_alloc(1, section->size);
+    if (!settings)
+        return opc_fail(err, OPC_ENOMEM, "no room for the settings of %s", analysis->name);
+    int code = opc_analysis_fill(section, ask, settings, err);
+    if (!code && request)
+        code = analysis->make(request, settings, exhibit, err);
+    opc_free(settings);
+    return code ? opc_within(err, "%s", analysis->name) : OPC_OK;
+}
+
+int opc_analysis_check(const struct opc_analysis *analysis, const struct opc_yaml *ask,
+                       const struct opc_yaml *figure, struct opc_err *err)
+{
+    const int code = run(analysis, ask, NULL, NULL, err);
+    return code || !analysis->check ? code : analysis->check(figure, err);
+}
+
+int opc_analysis_run(const struct opc_analysis *analysis, const struct opc_request *request,
+                     struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    return run(analysis, request->ask, request, exhibit, err);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "study/exhibit/table.h"
+
+#include "base/file.h"
+#include "opc/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_BYTES = 200000000 };
+
+/* All cells lie behind each other in one text, NUL-terminated; the first `columns` are the names.
+ */
+struct opc_table {
+    struct opc_text text;
+    size_t *start; /* [cells] of each in the text */
+    size_t cells, room;
+    int columns;
+    bool failed;
+};
+
+static int no_room(struct opc_err *err)
+{
+    return opc_fail(err, OPC_ENOMEM, "no room for the table");
+}
+
+static void add_cell(struct opc_table *t, const char *bytes, size_t n)
+{
+    if (t->cells == t->room) {
+        const size_t room = t->room ? 2 * t->room : 64;
+        size_t *start = opc_alloc(room, sizeof *start);
+        if (!start) {
+            t->failed = true;
+            return;
+        }
+        if (t->cells)
+            memcpy(start, t->start, t->cells * sizeof *start);
+        opc_free(t->start);
+        t->start = start;
+        t->room = room;
+    }
+    t->start[t->cells++] = t->text.used;
+    opc_text_add_bytes(&t->text, bytes, n);
+    opc_text_add_bytes(&t->text, "", 1);
+}
+
+static bool is_short(const struct opc_table *t)
+{
+    return t->failed || t->text.failed;
+}
+
+int opc_table_create(const char *columns, struct opc_table **out, struct opc_err *err)
+{
+    struct opc_table *t = opc_alloc(1, sizeof *t);
+    if (!t)
+        return no_room(err);
+    for (const char *at = columns;; at++) {
+        const size_t n = strcspn(at, ",");
+        add_cell(t, at, n);
+        t->columns++;
+        at += n;
+        if (!*at)
+            break;
+    }
+    if (is_short(t)) {
+        opc_table_free(t);
+        return no_room(err);
+    }
+    *out = t;
+    return OPC_OK;
+}
+
+void opc_table_free(struct opc_table *t)
+{
+    if (!t)
+        return;
+    opc_text_free(&t->text);
+    opc_free(t->start);
+    opc_free(t);
+}
+
+void opc_table_word(struct opc_table *t, const char *word)
+{
+    if (!is_short(t))
+        add_cell(t, word, strlen(word));
+}
+
+void opc_table_real(struct opc_table *t, double v)
+{
+    char printed[OPC_PRINTED];
+    opc_table_word(t, isnan(v) ? "" : opc_print_real(v, printed));
+}
+
+void opc_table_fixed(struct opc_table *t, double v, int digits)
+{
+    char printed[OPC_PRINTED];
+    opc_table_word(t, isnan(v) ? "" : opc_print_fixed(v, digits, printed));
+}
+
+void opc_table_int(struct opc_table *t, long long v)
+{
+    char printed[OPC_PRINTED];
+    snprintf(printed, sizeof printed, "%lld", v);
+    opc_table_word(t, printed);
+}
+
+/* ---- what is in it --------------------------------------------------------------------------- */
+
+int opc_table_rows(const struct opc_table *t)
+{
+    return (int)(t->cells / (size_t)t->columns) - 1;
+}
+
+int opc_table_columns(const struct opc_table *t)
+{
+    return t->columns;
+}
+
+const char *opc_table_cell(const struct opc_table *t, int row, int column)
+{
+    return t->text.at + t->start[(size_t)(row + 1) * (size_t)t->columns + (size_t)column];
+}
+
+const char *opc_table_name(const struct opc_table *t, int column)
+{
+    return opc_table_cell(t, -1, column);
+}
+
+int opc_table_find(const struct opc_table *t, const char *column)
+{
+    for (int i = 0; i < t->columns; i++)
+        if (strcmp(opc_table_name(t, i), column) == 0)
+            return i;
+    return -1;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void print_cell(struct opc_text *out, const char *cell)
+{
+    if (!cell[strcspn(cell, ",\"\r\n")]) {
+        opc_text_add(out, cell);
+        return;
+    }
+    opc_text_add(out, "\"");
+    for (; *cell; cell++) {
+        if (*cell == '"')
+            opc_text_add(out, "\"");
+        opc_text_add_bytes(out, cell, 1);
+    }
+    opc_text_add(out, "\"");
+}
+
+int opc_table_write(const struct opc_table *t, const char *path, struct opc_err *err)
+{
+    if (is_short(t))
+        return no_room(err);
+    if (t->cells % (size_t)t->columns)
+        return opc_fail(err, OPC_EBUG, "the last row of %s has %d of %d cells", path,
+                        (int)(t->cells % (size_t)t->columns), t->columns);
+    struct opc_text out = {0};
+    for (int row = -1; row < opc_table_rows(t); row++)
+        for (int column = 0; column < t->columns; column++) {
+            print_cell(&out, opc_table_cell(t, row, column));
+            opc_text_add(&out, column + 1 < t->columns ? "," : "\n");
+        }
+    int code = opc_text_check(&out, err);
+    if (!code)
+        code = opc_file_write(path, opc_text_get(&out), out.used, err);
+    opc_text_free(&out);
+    return code;
+}
+
+/* Takes one cell from *at, which then stands at what ended it: a comma, a line's end or the text's.
+ * *line counts the lines inside quotes. False for a quote that is not closed. */
+static bool read_cell(struct opc_table *t, struct opc_text *cell, const char **at, int *line)
+{
+    opc_text_clear(cell);
+    if (**at != '"') {
+        const size_t n = strcspn(*at, ",\r\n");
+        opc_text_add_bytes(cell, *at, n);
+        *at += n;
+    } else {
+        for ((*at)++; **at != '"' || (*at)[1] == '"'; (*at)++) {
+            if (!**at)
+                return false;
+            *line += **at == '\n';
+            *at += **at == '"';
+            opc_text_add_bytes(cell, *at, 1);
+        }
+        (*at)++;
+    }
+    t->failed |= cell->failed;
+    add_cell(t, opc_text_get(cell), cell->used);
+    return true;
+}
+
+/* The first row gives the number of columns. */
+static int read_rows(struct opc_table *t, const char *path, const char *at, struct opc_err *err)
+{
+    struct opc_text cell = {0};
+    int code = OPC_OK;
+    for (int line = 1; *at && !code && !is_short(t); line++) {
+        const int first = line;
+        int cells = 0;
+        for (bool more = true; more && !code; cells++) {
+            if (!read_cell(t, &cell, &at, &line))
+                code = opc_fail(err, OPC_EDAMAGED, "%s:%d: a quote is not closed", path, first);
+            more = *at == ',';
+            at += more;
+        }
+        if (!code && *at && *at != '\r' && *at != '\n')
+            code = opc_fail(err, OPC_EDAMAGED, "%s:%d: there is text behind a closing quote", path,
+                            line);
+        at += *at == '\r';
+        at += *at == '\n';
+        if (t->columns == 0)
+            t->columns = cells;
+        if (!code && cells != t->columns)
+            code = opc_fail(err, OPC_EDAMAGED, "%s:%d: %d cell%s, but the first line names %d",
+                            path, first, cells, cells == 1 ? "" : "s", t->columns);
+    }
+    opc_text_free(&cell);
+    return code || !is_short(t) ? code : no_room(err);
+}
+
+int opc_table_read(const char *path, struct opc_table **out, struct opc_err *err)
+{
+    char *text;
+    size_t n;
+    int code = opc_file_read(path, MOST_BYTES, &text, &n, err);
+    if (code)
+        return code;
+    struct opc_table *t = opc_alloc(1, sizeof *t);
+    if (!t)
+        code = no_room(err);
+    else if (n == 0 || strlen(text) != n)
+        code = opc_fail(err, OPC_EDAMAGED, "%s is no table: it is empty or not text", path);
+    else
+        code = read_rows(t, path, text, err);
+    opc_free(text);
+    if (code)
+        opc_table_free(t);
+    else
+        *out = t;
+    return code;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "study/ilc/ilc_plant.h"
+
+#include "num/normal.h"
+#include "opc/env.h"
+#include "opc/mem.h"
+
+#include <math.h>
+
+static const double PI = 3.14159265358979323846;
+
+/* ---- the double integrator that is none: A, B as the model has them and as they are ---------- */
+
+static const double DT = 0.1;
+static const double A_MODEL[4] = {1, .1, 0, 1}, B_MODEL[2] = {.005, .1};
+static const double A_TRUE[4] = {1, .1, -.03, .98}, B_TRUE[2] = {.005, .08};
+
+static void linear(const double *A, const double *B, const double *s, double a, double *next)
+{
+    const double x = A[0] * s[0] + A[1] * s[1] + B[0] * a;
+    next[1] = A[2] * s[0] + A[3] * s[1] + B[1] * a;
+    next[0] = x;
+}
+
+static void integrator_model(void *ctx, const double *s, const double *a, double *next)
+{
+    (void)ctx;
+    linear(A_MODEL, B_MODEL, s, a[0], next);
+}
+
+/* ---- the pendulum (env/builtin/pendulum.c), with another gravity and another motor
+ * ------------------- */
+
+static void pendulum_model(void *ctx, const double *s, const double *a, double *next)
+{
+    const struct opc_plant *p = ctx;
+    const double pull = 15 * p->plan.gravity * sin(s[0]), push = 3 * p->plan.torque * a[0];
+    next[1] = s[1] + p->dt * (pull + push);
+    next[0] = s[0] + p->dt * next[1];
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+int opc_plant_open(const struct opc_plant_plan *plan, struct opc_plant **out, struct opc_err *err)
+{
+    struct opc_plant *p = opc_alloc(1, sizeof *p);
+    if (!p)
+        return opc_fail(err, OPC_ENOMEM, "no room for a plant");
+    *p = (struct opc_plant){.plan = *plan, .n = 2, .m = 1};
+    if (plan->kind == OPC_PLANT_PENDULUM) {
+        const int code = opc_env_open("pendulum", &p->env, err);
+        if (code) {
+            opc_plant_close(p);
+            return code;
+        }
+        p->dt = p->env->dt;
+        p->low = p->env->low;
+        p->high = p->env->high;
+        p->model = pendulum_model;
+        p->s0[0] = PI;
+        p->state_name[0] = "angle (rad)";
+        p->state_name[1] = "velocity (rad/s)";
+        p->action_name = "torque (N m)";
+    } else {
+        p->dt = DT;
+        p->model = integrator_model;
+        p->constant = true;
+        p->state_name[0] = "position";
+        p->state_name[1] = "velocity";
+        p->action_name = "push";
+    }
+    *out = p;
+    return OPC_OK;
+}
+
+void opc_plant_close(struct opc_plant *p)
+{
+    if (!p)
+        return;
+    opc_env_close(p->env);
+    opc_free(p);
+}
+
+/* ---- a trial --------------------------------------------------------------------------------- */
+
+static int next_state(struct opc_plant *p, const double *s, const double *a, double *next,
+                      struct opc_err *err)
+{
+    if (!p->env) {
+        linear(A_TRUE, B_TRUE, s, a[0], next);
+        return OPC_OK;
+    }
+    double obs[3];
+    struct opc_outcome out = {.obs = obs};
+    int code = opc_env_start(p->env, s, obs, err);
+    if (!code)
+        code = opc_env_step(p->env, a, &out, err);
+    if (!code)
+        opc_env_state(p->env, next);
+    return code;
+}
+
+static void shake(const struct opc_plant *p, struct opc_rng *rng, double by, double *s)
+{
+    float w[OPC_PLANT_STATES];
+    opc_rng_normals(rng, p->n, w);
+    for (int i = 0; i < p->n; i++)
+        s[i] += by * (double)w[i];
+}
+
+int opc_plant_try(struct opc_plant *p, int T, double *u, struct opc_rng *rng, double *s,
+                  struct opc_err *err)
+{
+    double now[OPC_PLANT_STATES] = {0}, next[OPC_PLANT_STATES] = {0};
+    for (int i = 0; i < p->n; i++)
+        s[i] = now[i] = p->s0[i];
+    for (int t = 0; t < T; t++) {
+        double *a = u + t * p->m;
+        for (int j = 0; j < p->m && p->low; j++)
+            a[j] = fmin(fmax(a[j], p->low[j]), p->high[j]);
+        const int code = next_state(p, now, a, next, err);
+        if (code)
+            return opc_within(err, "t = %d", t);
+        if (rng)
+            shake(p, rng, p->plan.process_noise, next);
+        for (int i = 0; i < p->n; i++)
+            s[(t + 1) * p->n + i] = now[i] = next[i];
+        if (rng)
+            shake(p, rng, p->plan.sensor_noise, s + (t + 1) * p->n);
+    }
+    return OPC_OK;
+}

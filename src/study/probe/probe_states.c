@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* Figure 13: how far each entry of the state is off, h steps behind a recorded state. */
+#include "study/probe/probe_states.h"
+
+#include "num/stats.h"
+#include "opc/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BOOTSTRAPS = 500 };
+enum { MIDDLE, LOW, HIGH, ABS_MIDDLE, ABS_HIGH, QUANTITIES };
+
+static const int COLOUR[OPC_BY] = {OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
+
+struct summary {
+    const struct opc_states *s;
+    struct opc_pool *pool;
+    uint64_t seed;
+    int length;           /* horizon + 1 */
+    double *x;            /* [length] */
+    double *value;        /* [truths][by][quantities][obs][length] */
+    int *count;           /* [truths][by][length] rollouts that are still there */
+    int last[OPC_TRUTHS]; /* h at which models are compared: half of both are there */
+    double *ratio, *ratio_low, *ratio_high; /* [truths][obs] of median |error|, OPC / MBPO(*) */
+    double *scratch;                        /* [threads][2][rows or BOOTSTRAPS] */
+    int *rows;                              /* [threads][rows or BOOTSTRAPS] */
+    size_t room;                            /* of one of them */
+};
+
+static double *series(const struct summary *m, int truth, int by, int quantity, int k)
+{
+    const size_t line = (((size_t)truth * OPC_BY + (size_t)by) * QUANTITIES + (size_t)quantity) *
+                            (size_t)m->s->obs +
+                        (size_t)k;
+    return m->value + line * (size_t)m->length;
+}
+
+static int *counts(const struct summary *m, int truth, int by)
+{
+    return m->count + ((size_t)truth * OPC_BY + (size_t)by) * (size_t)m->length;
+}
+
+static void summary_free(struct summary *m)
+{
+    opc_free(m->x);
+    opc_free(m->value);
+    opc_free(m->count);
+    opc_free(m->ratio);
+    opc_free(m->ratio_low);
+    opc_free(m->ratio_high);
+    opc_free(m->scratch);
+    opc_free(m->rows);
+}
+
+static int summary_make(struct summary *m, struct opc_err *err)
+{
+    const struct opc_states *s = m->s;
+    const size_t obs = (size_t)s->obs, n = (size_t)m->length;
+    m->room = (size_t)(s->rows > BOOTSTRAPS ? s->rows : BOOTSTRAPS);
+    m->x = opc_alloc(n, sizeof *m->x);
+    m->value = opc_alloc(OPC_TRUTHS * OPC_BY * QUANTITIES * obs, n * sizeof *m->value);
+    m->count = opc_alloc(OPC_TRUTHS * OPC_BY, n * sizeof *m->count);
+    m->ratio = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio);
+    m->ratio_low = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio_low);
+    m->ratio_high = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio_high);
+    m->scratch = opc_alloc((size_t)opc_pool_threads(m->pool) * 2, m->room * sizeof *m->scratch);
+    m->rows = opc_alloc((size_t)opc_pool_threads(m->pool), m->room * sizeof *m->rows);
+    if (!m->x || !m->value || !m->count || !m->ratio || !m->ratio_low || !m->ratio_high ||
+        !m->scratch || !m->rows) {
+        summary_free(m);
+        return opc_fail(err, OPC_ENOMEM, "no room to sum up %d rollouts", s->rows);
+    }
+    for (int h = 0; h < m->length; h++)
+        m->x[h] = h;
+    return OPC_OK;
+}
+
+static double *scratch_of(const struct summary *m, int worker, int which)
+{
+    return m->scratch + ((size_t)worker * 2 + (size_t)which) * m->room;
+}
+
+/* ---- quantiles ------------------------------------------------------------------------------- */
+
+static void sum_up_entries(void *ctx, int first, int end, int worker)
+{
+    struct summary *m = ctx;
+    const struct opc_states *s = m->s;
+    double *v = scratch_of(m, worker, 0);
+    for (int item = first; item < end; item++) {
+        const int k = item % s->obs, by = item / s->obs % OPC_BY, truth = item / s->obs / OPC_BY;
+        for (int h = 0; h < m->length; h++) {
+            int n = 0;
+            for (int row = 0; row < s->rows; row++) {
+                const double e = opc_states_error(s, truth, by, row, h, k);
+                if (!isnan(e))
+                    v[n++] = e;
+            }
+            if (k == 0)
+                counts(m, truth, by)[h] = n;
+            series(m, truth, by, MIDDLE, k)[h] = n ? opc_quantile(n, v, 0.5) : (double)NAN;
+            series(m, truth, by, LOW, k)[h] = n ? opc_quantile(n, v, 0.025) : (double)NAN;
+            series(m, truth, by, HIGH, k)[h] = n ? opc_quantile(n, v, 0.975) : (double)NAN;
+            for (int i = 0; i < n; i++)
+                v[i] = fabs(v[i]);
+            series(m, truth, by, ABS_MIDDLE, k)[h] = n ? opc_quantile(n, v, 0.5) : (double)NAN;
+            series(m, truth, by, ABS_HIGH, k)[h] = n ? opc_quantile(n, v, 0.95) : (double)NAN;
+        }
+    }
+}
+
+/* ---- OPC / MBPO(*) --------------------------------------------------------------------------- */
+
+static double ratio_of(double corrected, double learned)
+{
+    if (isnan(corrected) || isnan(learned))
+        return (double)NAN;
+    if (learned > 0)
+        return corrected / learned;
+    return corrected > 0 ? HUGE_VAL : 1;
+}
+
+/* Median |error| at step h over a sample of rollouts; NaN if none is there. */
+static double middle_of(const struct summary *m, int truth, int by, int k, int h, const int *row,
+                        double *v)
+{
+    int n = 0;
+    for (int i = 0; i < m->s->rows; i++) {
+        const double e = fabs(opc_states_error(m->s, truth, by, row ? row[i] : i, h, k));
+        if (!isnan(e))
+            v[n++] = e;
+    }
+    return n ? opc_quantile(n, v, 0.5) : (double)NAN;
+}
+
+/* Runs are drawn first, then their rollouts: those of one run share a model. */
+static void resample(const struct opc_states *s, struct opc_rng *rng, int *row)
+{
+    for (int run = 0, i = 0; run < s->runs; run++) {
+        const int from = (int)opc_rng_below(rng, (uint32_t)s->runs) * s->each;
+        for (int r = 0; r < s->each; r++)
+            row[i++] = from + (int)opc_rng_below(rng, (uint32_t)s->each);
+    }
+}
+
+static void compare_entries(void *ctx, int first, int end, int worker)
+{
+    struct summary *m = ctx;
+    const struct opc_states *s = m->s;
+    double *v = scratch_of(m, worker, 0), *ratios = scratch_of(m, worker, 1);
+    int *row = m->rows + (size_t)worker * m->room;
+    for (int item = first; item < end; item++) {
+        const int k = item % s->obs, truth = item / s->obs, h = m->last[truth];
+        int n = 0;
+        for (int b = 0; b < BOOTSTRAPS; b++) {
+            struct opc_rng rng = opc_probe_stream(m->seed, OPC_DRAW_BOOTSTRAP, item, b);
+            resample(s, &rng, row);
+            const double r = ratio_of(middle_of(m, truth, OPC_BY_CORRECTED, k, h, row, v),
+                                      middle_of(m, truth, OPC_BY_LEARNED, k, h, row, v));
+            if (!isnan(r))
+                ratios[n++] = r;
+        }
+        m->ratio[item] = ratio_of(middle_of(m, truth, OPC_BY_CORRECTED, k, h, NULL, v),
+                                  middle_of(m, truth, OPC_BY_LEARNED, k, h, NULL, v));
+        m->ratio_low[item] = n ? opc_quantile(n, ratios, 0.025) : (double)NAN;
+        m->ratio_high[item] = n ? opc_quantile(n, ratios, 0.975) : (double)NAN;
+    }
+}
+
+static int summary_of(const struct opc_states *s, const struct opc_request *request,
+                      struct summary *out, struct opc_err *err)
+{
+    struct summary m = {
+        .s = s, .pool = request->pool, .seed = request->seed, .length = s->horizon + 1};
+    const int code = summary_make(&m, err);
+    if (code)
+        return code;
+    opc_pool_each(m.pool, OPC_TRUTHS * OPC_BY * s->obs, 1, sum_up_entries, &m);
+    for (int truth = 0; truth < OPC_TRUTHS; truth++)
+        for (int h = 0; h < m.length; h++)
+            if (2 * counts(&m, truth, OPC_BY_LEARNED)[h] >= s->rows &&
+                2 * counts(&m, truth, OPC_BY_CORRECTED)[h] >= s->rows)
+                m.last[truth] = h;
+    opc_pool_each(m.pool, OPC_TRUTHS * s->obs, 1, compare_entries, &m);
+    *out = m;
+    return OPC_OK;
+}
+
+/* ---- the exhibit ----------------------------------------------------------------------------- */
+
+static int write_table(const struct summary *m, const struct opc_probe *p, struct opc_exhibit *e,
+                       struct opc_err *err)
+{
+    struct opc_table *t;
+    char name[32];
+    int code =
+        opc_table_create("true,model,entry,h,rollouts,median,low,high,median_abs,p95_abs", &t, err);
+    if (code)
+        return code;
+    for (int truth = 0; truth < OPC_TRUTHS; truth++)
+        for (int by = 0; by < OPC_BY; by++)
+            for (int k = 0; k < m->s->obs; k++)
+                for (int h = 0; h < m->length; h++) {
+                    opc_probe_entry_name(p, k, name);
+                    opc_table_word(t, OPC_TRUTH_NAME[truth]);
+                    opc_table_word(t, OPC_BY_NAME[by]);
+                    opc_table_word(t, name);
+                    opc_table_int(t, h);
+                    opc_table_int(t, counts(m, truth, by)[h]);
+                    for (int q = 0; q < QUANTITIES; q++)
+                        opc_table_real(t, series(m, truth, by, q, k)[h]);
+                }
+    code = opc_exhibit_table(e, NULL,
+                             "errors of the state: median, 2.5 % and 97.5 % quantile of "
+                             "true - predicted; median and 95 % quantile of its size",
+                             t, err);
+    opc_table_free(t);
+    return code;
+}
+
+/* How many entries fit evenly into rows, and how long a row is. */
+static int arrange(int shown, int *columns)
+{
+    for (; shown > 5; shown--)
+        for (*columns = 5; *columns >= 3; --*columns)
+            if (shown % *columns == 0)
+                return shown;
+    *columns = shown;
+    return shown;
+}
+
+enum { LAYERS = 4 };
+
+/* A panel for each truth and entry, in the order of the rows. */
+static int draw(const struct summary *m, const struct opc_probe *p, int most, bool size,
+                struct opc_exhibit *e, struct opc_err *err)
+{
+    int columns;
+    const int shown = arrange(most < m->s->obs ? most : m->s->obs, &columns);
+    const int panels = OPC_TRUTHS * shown;
+    struct opc_panel *panel = opc_alloc((size_t)panels, sizeof *panel);
+    struct opc_figure_layer *layer = opc_alloc((size_t)panels * LAYERS, sizeof *layer);
+    char(*title)[64] = opc_alloc((size_t)panels, sizeof *title);
+    int code = panel && layer && title ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room to draw");
+    for (int i = 0; i < panels && !code; i++) {
+        const int truth = i / shown, k = i % shown;
+        struct opc_figure_layer *at = layer + (size_t)i * LAYERS;
+        char name[32];
+        opc_probe_entry_name(p, k, name);
+        snprintf(title[i], sizeof *title, "%s, true: %s", name, OPC_TRUTH_NAME[truth]);
+        panel[i] = (struct opc_panel){.title = title[i],
+                                      .x_label = "h",
+                                      .y_label = size ? "|true - predicted|" : "true - predicted",
+                                      .x = {0, m->s->horizon},
+                                      .log_y = size,
+                                      .layers = LAYERS,
+                                      .layer = at};
+        for (int by = 0; by < OPC_BY; by++) {
+            struct opc_figure_layer one = {
+                .colour = COLOUR[by], .n = m->length, .x = m->x, .label = OPC_BY_NAME[by]};
+            at[by] = at[OPC_BY + by] = one;
+            at[by].mark = size ? OPC_MARK_LINE : OPC_MARK_BAND;
+            at[by].dash = size;
+            at[by].label = NULL;
+            at[by].y = series(m, truth, by, ABS_HIGH, k);
+            at[by].low = series(m, truth, by, LOW, k);
+            at[by].high = series(m, truth, by, HIGH, k);
+            at[OPC_BY + by].mark = OPC_MARK_LINE;
+            at[OPC_BY + by].y = series(m, truth, by, size ? ABS_MIDDLE : MIDDLE, k);
+        }
+    }
+    const struct opc_figure figure = {
+        .note = size ? "Line: median of the error's size; dashed: its 95 % quantile. At h = 0 it "
+                       "is 0 and left out."
+                     : "Line: median; band: 95 % of the rollouts. True is how the recording went "
+                       "on (the paper's), or what the environment does with the rollout's own "
+                       "actions.",
+        .panels = panels,
+        .columns = columns,
+        .panel = panel,
+    };
+    if (!code)
+        code = opc_exhibit_figure(e, size ? "size" : NULL,
+                                  size ? "size of the errors, logarithmic" : "errors of the state",
+                                  &figure, err);
+    opc_free(panel);
+    opc_free(layer);
+    opc_free(title);
+    return code;
+}
+
+static void claim_smaller(const struct summary *m, const struct opc_probe *p, int truth,
+                          struct opc_exhibit *e)
+{
+    static const char *const CLAIM[OPC_TRUTHS] = {
+        "Beside the recording, the errors are smaller with OPC in every state entry.",
+        "Compared with what the environment does with the same actions, too."};
+    const struct opc_states *s = m->s;
+    struct opc_text text = {0};
+    char name[32];
+    bool all = true, none = false;
+    for (int k = 0; k < s->obs; k++) {
+        const int item = truth * s->obs + k;
+        all &= m->ratio_high[item] < 1;
+        none |= m->ratio_low[item] > 1;
+        if (s->obs > 12 && m->ratio_high[item] < 1)
+            continue; /* only those that are not */
+        opc_probe_entry_name(p, k, name);
+        opc_text_addf(&text, "%s%s %.3g [%.3g, %.3g]", text.used ? ", " : "", name, m->ratio[item],
+                      m->ratio_low[item], m->ratio_high[item]);
+    }
+    if (m->last[truth] == 0)
+        opc_exhibit_claim(e, OPC_UNDECIDED, CLAIM[truth],
+                          "more than half of the rollouts end in their first step");
+    else
+        opc_exhibit_claim(e,
+                          all    ? OPC_SUPPORTED
+                          : none ? OPC_NOT_SUPPORTED
+                                 : OPC_UNDECIDED,
+                          CLAIM[truth],
+                          "median |error| after %d step%s, OPC / MBPO(*) [95 %% bootstrap]: %s",
+                          m->last[truth], m->last[truth] == 1 ? "" : "s",
+                          text.used ? opc_text_get(&text) : "below 1 in all");
+    opc_text_free(&text);
+}
+
+static double largest_at_start(const struct opc_states *s)
+{
+    double most = 0;
+    for (int truth = 0; truth < OPC_TRUTHS; truth++)
+        for (int by = 0; by < OPC_BY; by++)
+            for (int row = 0; row < s->rows; row++)
+                for (int k = 0; k < s->obs; k++)
+                    most = fmax(most, fabs(opc_states_error(s, truth, by, row, 0, k)));
+    return most;
+}
+
+static void claim(const struct summary *m, const struct opc_probe *p, struct opc_exhibit *e)
+{
+    const double start = largest_at_start(m->s);
+    for (int truth = 0; truth < OPC_TRUTHS; truth++)
+        claim_smaller(m, p, truth, e);
+    opc_exhibit_claim(e, start == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+                      "The error is zero at h = 0.", "largest error at h = 0: %g", start);
+    opc_exhibit_claim(e, m->s->without_noise == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+                      "Without exploration OPC has no error at all (Lemma 1).",
+                      "largest error of %d rollouts of %d steps without exploration: %g",
+                      m->s->each * m->s->runs, m->s->horizon, m->s->without_noise);
+}
+
+static int make(const struct opc_request *request, const void *settings, struct opc_exhibit *e,
+                struct opc_err *err)
+{
+    const struct opc_probe_states_config *set = settings;
+    struct opc_states s;
+    struct summary m = {0};
+    struct opc_probe p;
+    int code = opc_states_collect(request, set, &s, err);
+    if (code)
+        return code;
+    code = opc_probe_open(request->run[0], request->pool, request->seed, &p, err); /* for names */
+    if (!code) {
+        code = summary_of(&s, request, &m, err);
+        if (!code)
+            code = draw(&m, &p, set->panels, false, e, err);
+        if (!code)
+            code = draw(&m, &p, set->panels, true, e, err);
+        if (!code)
+            code = write_table(&m, &p, e, err);
+        if (!code) {
+            claim(&m, &p, e);
+            opc_states_notes(&s, e);
+        }
+        opc_probe_close(&p);
+    }
+    summary_free(&m);
+    opc_states_free(&s);
+    return code;
+}
+
+#define SELF struct opc_probe_states_config
+static const struct opc_section section = OPC_SECTION("probe", "", OPC_PROBE_STATES_FIELDS);
+#undef SELF
+
+const struct opc_analysis opc_probe_states = {
+    .name = "probe_states",
+    .help = "errors of learned and corrected model, step by step beside real episodes (Figure 13)",
+    .settings = &section,
+    .make = make,
+};

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "study/report/report_in.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "opc/mem.h"
+#include "run/trained.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST = 1000, LARGEST_JSON = 1 << 26 };
+
+/* ---- their order ----------------------------------------------------------------------------- */
+
+static int family(const char *name)
+{
+    static const char *const FAMILY[] = {"fig", "tab", "theory", "ilc"};
+    for (int i = 0; i < 4; i++)
+        if (strncmp(name, FAMILY[i], strlen(FAMILY[i])) == 0)
+            return i;
+    return 4;
+}
+
+/* As strcmp, but a run of digits is the number it stands for. */
+static int natural(const char *a, const char *b)
+{
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            a += strspn(a, "0");
+            b += strspn(b, "0");
+            const size_t n = strspn(a, "0123456789"), m = strspn(b, "0123456789");
+            const int differ = n != m ? (n < m ? -1 : 1) : strncmp(a, b, n);
+            if (differ)
+                return differ;
+            a += n;
+            b += m;
+        } else if (*a != *b) {
+            break;
+        } else {
+            a++;
+            b++;
+        }
+    }
+    return (unsigned char)*a - (unsigned char)*b;
+}
+
+int opc_exhibit_order(const char *name, const char *other)
+{
+    const int differ = family(name) - family(other);
+    return differ ? differ : natural(name, other);
+}
+
+static int tier_rank(const char *tier)
+{
+    static const char *const TIER[] = {"full", "small", "smoke"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(tier, TIER[i]) == 0)
+            return i;
+    return 3;
+}
+
+struct found {
+    struct opc_exhibit_read *exhibit;
+    dev_t device;
+    ino_t inode;
+    int order; /* in which it was found */
+};
+
+static int compare(const void *p, const void *q)
+{
+    const struct found *a = p, *b = q;
+    int differ = opc_exhibit_order(a->exhibit->name, b->exhibit->name);
+    if (!differ)
+        differ = tier_rank(a->exhibit->tier) - tier_rank(b->exhibit->tier);
+    return differ ? differ : a->order - b->order;
+}
+
+/* ---- where they are -------------------------------------------------------------------------- */
+
+struct search {
+    struct found *found; /* [MOST] */
+    int n, left_out;
+};
+
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t n = strlen(name), m = strlen(end);
+    return n > m && strcmp(name + n - m, end) == 0;
+}
+
+/* Told by its claims: fig2-claims.csv is beside fig2.json, or the file itself speaks of them. So
+ * one that was cut off is damaged, and not something else. */
+static int is_exhibit(const char *path, bool *out, struct opc_err *err)
+{
+    char claims[OPC_PATH], *text;
+    if (snprintf(claims, sizeof claims, "%.*s-claims.csv", (int)strlen(path) - 5, path) <
+            (int)sizeof claims &&
+        opc_file_exists(claims)) {
+        *out = true;
+        return OPC_OK;
+    }
+    const int code = opc_file_read(path, LARGEST_JSON, &text, NULL, err);
+    if (code)
+        return code;
+    *out = strstr(text, "\"claims\"") != NULL;
+    opc_free(text);
+    return OPC_OK;
+}
+
+static int look_at(struct search *s, const char *path, struct opc_err *err)
+{
+    struct stat st;
+    bool exhibit;
+    if (stat(path, &st) || !S_ISREG(st.st_mode)) /* a dangling link, a directory */
+        return OPC_OK;
+    for (int i = 0; i < s->n; i++)
+        if (s->found[i].device == st.st_dev && s->found[i].inode == st.st_ino)
+            return OPC_OK;
+    int code = is_exhibit(path, &exhibit, err);
+    if (code)
+        return code;
+    if (!exhibit) {
+        opc_log(OPC_INFO, "%s is no exhibit and is left out", path);
+        s->left_out++;
+        return OPC_OK;
+    }
+    if (s->n == MOST)
+        return opc_fail(err, OPC_EUSER, "more than %d exhibits; name fewer directories", MOST);
+    struct found *f = &s->found[s->n];
+    *f = (struct found){.device = st.st_dev, .inode = st.st_ino, .order = s->n};
+    code = opc_exhibit_load(path, &f->exhibit, err);
+    if (!code)
+        s->n++;
+    return code;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int search(struct search *s, const char *dir, bool below, struct opc_err *err)
+{
+    char path[OPC_PATH];
+    int code = OPC_OK;
+    if (opc_is_run(dir)) { /* with files of its own: exhibits are in probe */
+        code = opc_path_join(path, dir, "probe", err);
+        return code || !below || !opc_is_directory(path) ? code : search(s, path, false, err);
+    }
+    struct dirent **entry;
+    errno = 0;
+    const int n = scandir(dir, &entry, NULL, by_name);
+    if (n < 0)
+        return errno == ENOMEM ? opc_fail(err, OPC_ENOMEM, "no room for the names in %s", dir)
+                               : opc_fail_errno(err, errno, "cannot look into %s", dir);
+    for (int i = 0; i < n; i++) {
+        const char *name = entry[i]->d_name;
+        if (!code && *name != '.' && !(code = opc_path_join(path, dir, name, err))) {
+            if (opc_is_directory(path))
+                code = below ? search(s, path, false, err) : OPC_OK;
+            else if (ends_with(name, ".json"))
+                code = look_at(s, path, err);
+        }
+        free(entry[i]);
+    }
+    free(entry);
+    return code;
+}
+
+int opc_exhibits_find(int dirs, char *const *dir, struct opc_exhibits *out, struct opc_err *err)
+{
+    int code = OPC_OK;
+    struct search s = {.found = opc_alloc(MOST, sizeof *s.found)};
+    struct opc_exhibit_read **at = NULL;
+    if (!s.found)
+        return opc_fail(err, OPC_ENOMEM, "no room for the exhibits");
+    for (int i = 0; i < dirs && !code; i++) {
+        if (opc_is_directory(dir[i]))
+            code = search(&s, dir[i], true, err);
+        else
+            code = opc_fail(err, OPC_EUSER, "%s is no directory; name one that holds exhibits",
+                            dir[i]);
+    }
+    if (!code && s.n == 0)
+        code =
+            opc_fail(err, OPC_EUSER,
+                     "no exhibit in %s%s or one level below; 'opc repro' and 'opc probe' make them "
+                     "(fig2.json with its pictures and tables)",
+                     dirs > 0 ? dir[0] : "no directory", dirs > 1 ? " and the others" : "");
+    if (!code && !(at = opc_alloc((size_t)s.n, sizeof(*at))))
+        code = opc_fail(err, OPC_ENOMEM, "no room for the exhibits");
+    qsort(s.found, (size_t)s.n, sizeof *s.found, compare);
+    for (int i = 0; i < s.n; i++) {
+        if (at)
+            at[i] = s.found[i].exhibit;
+        else
+            opc_exhibit_unload(s.found[i].exhibit);
+    }
+    opc_free(s.found);
+    if (!code)
+        *out = (struct opc_exhibits){.n = s.n, .at = at, .left_out = s.left_out};
+    return code;
+}
+
+void opc_exhibits_free(struct opc_exhibits *e)
+{
+    for (int i = 0; i < e->n; i++)
+        opc_exhibit_unload(e->at[i]);
+    opc_free(e->at);
+    *e = (struct opc_exhibits){0};
+}

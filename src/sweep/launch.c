@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "sweep/launch.h"
+
+#include "base/child.h"
+#include "base/text.h"
+#include "opc/mem.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+
+/* ---- local: child processes on this machine -------------------------------------------------- */
+
+enum { MOST_WORDS = 32 };
+
+struct local {
+    struct opc_launcher base;
+    const char *program;
+    int jobs;
+    struct opc_child *child; /* [jobs] */
+    bool *used;              /* [jobs] */
+};
+
+static void local_close(struct opc_launcher *l)
+{
+    struct local *local = (struct local *)l;
+    for (int i = 0; i < local->jobs && local->used; i++)
+        if (local->used[i])
+            opc_child_end(&local->child[i], 0);
+    opc_free(local->child);
+    opc_free(local->used);
+    opc_free(local);
+}
+
+static int local_open(const char *program, int jobs, struct opc_launcher **out,
+                      struct opc_err *err);
+
+static int local_submit(struct opc_launcher *l, const struct opc_job *job, int *id,
+                        struct opc_err *err)
+{
+    struct local *local = (struct local *)l;
+    char *argv[MOST_WORDS + 2] = {"opc"};
+    int slot = 0, n = 0;
+    while (slot < local->jobs && local->used[slot])
+        slot++;
+    while (job->argv[n])
+        n++;
+    if (slot == local->jobs || n > MOST_WORDS)
+        return opc_fail(err, OPC_EBUG, "job of %d words, %d of %d places taken", n, slot,
+                        local->jobs);
+    memcpy(argv + 1, job->argv, (size_t)n * sizeof *argv);
+    /* Apart, so that a Ctrl-C reaches the jobs once, from us, and not a second time. */
+    const struct opc_child_plan plan = {
+        .output = job->log, .program = local->program, .apart = true};
+    const int code = opc_child_start(argv, &plan, &local->child[slot], err);
+    local->used[slot] = !code;
+    *id = slot;
+    return code;
+}
+
+static bool local_poll(struct opc_launcher *l, int id, int *status)
+{
+    struct local *local = (struct local *)l;
+    if (!opc_child_poll(&local->child[id]))
+        return false;
+    *status = opc_child_wait(&local->child[id]);
+    local->used[id] = false;
+    return true;
+}
+
+static void local_cancel(struct opc_launcher *l, int id, bool at_once)
+{
+    struct local *local = (struct local *)l;
+    opc_child_kill(&local->child[id], at_once ? SIGKILL : SIGINT);
+}
+
+static const struct opc_launcher_type local_type = {
+    .name = "local",
+    .help = "child processes on this machine",
+    .open = local_open,
+    .submit = local_submit,
+    .poll = local_poll,
+    .cancel = local_cancel,
+    .close = local_close,
+};
+
+static int local_open(const char *program, int jobs, struct opc_launcher **out, struct opc_err *err)
+{
+    struct local *local = opc_alloc(1, sizeof *local);
+    if (local) {
+        local->base.type = &local_type;
+        /* The kernel follows this to the file we were started from, even if that has been replaced
+         * since: all jobs of a sweep are of one version. */
+        local->program = program ? program : "/proc/self/exe";
+        local->jobs = jobs;
+        local->child = opc_alloc((size_t)jobs, sizeof *local->child);
+        local->used = opc_alloc((size_t)jobs, sizeof *local->used);
+    }
+    if (!local || !local->child || !local->used) {
+        if (local)
+            local_close(&local->base);
+        return opc_fail(err, OPC_ENOMEM, "no room for %d jobs", jobs);
+    }
+    *out = &local->base;
+    return OPC_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+const struct opc_launcher_type *const opc_launchers[] = {
+    &local_type,
+    NULL,
+};
+
+const struct opc_launcher_type *opc_launcher_find(const char *name, struct opc_err *err)
+{
+    const char *meant = NULL;
+    int nearest = INT_MAX;
+    for (int i = 0; opc_launchers[i]; i++) {
+        if (strcmp(opc_launchers[i]->name, name) == 0)
+            return opc_launchers[i];
+        if (opc_nearer(name, opc_launchers[i]->name, &nearest))
+            meant = opc_launchers[i]->name;
+    }
+    opc_fail(err, OPC_EUSER, "there is no launcher '%s'%s%s%s", name,
+             meant ? "; did you mean '" : "; there is 'local'", meant ? meant : "",
+             meant ? "'?" : "");
+    return NULL;
+}
