@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "agent/sac.h"
 #include "run/config.h"
 
 #include "base/file.h"
@@ -50,7 +51,7 @@ static void the_defaults_are_the_papers_loop(void **state)
     assert_ok(opc_config_create(&config, &err), &err);
     assert_ok(opc_config_check(config, &err), &err);
     const struct opc_values *v = &config->set;
-    assert_int_equal(v->opc.transition, OPC_CORRECTED);
+    assert_string_equal(opc_transition_of(v)->name, "corrected");
     assert_true(v->train.reset_each_epoch && !v->train.fit_first);
     assert_int_equal(opc_every(v, v->train.fit_every), 1000);
     assert_int_equal(opc_updates(v), 20000);
@@ -66,7 +67,8 @@ static void both_ways_to_write_a_setting_mean_the_same(void **state)
                             "model:\n  hidden: [10, 20]\n");
     struct opc_config *config = load(path);
     assert_int_equal(config->set.train.epochs, 7);
-    assert_true(config->set.sac.discount == 0.9);
+    assert_true(((const struct opc_sac_config *)opc_values_agent(&config->set, 0))->discount ==
+                0.9);
     assert_int_equal(config->set.model.hidden.n, 2);
     assert_int_equal(config->set.model.hidden.at[1], 20);
     set(config, "model.hidden=[30]");
@@ -452,7 +454,8 @@ static void table1_has_the_papers_numbers(void **state)
         assert_int_equal(opc_updates(v), TABLE[i].updates);
         assert_int_equal(v->opc.transitions, TABLE[i].transitions);
         assert_int_equal(opc_horizon(v, 3), 10);
-        assert_int_equal(v->sac.critic_hidden.at[0], 64);
+        assert_int_equal(
+            ((const struct opc_sac_config *)opc_values_agent(v, 0))->critic_hidden.at[0], 64);
         opc_config_destroy(config);
     }
 }

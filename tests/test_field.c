@@ -233,10 +233,40 @@ static void keys_name_section_and_field(void **state)
                  "there is no setting 'toys.batch'; did you mean 'toy.batch'?");
 }
 
+static const char *metal(int i)
+{
+    static const char *const NAME[] = {"iron", "copper", "tin"};
+    return i < 3 ? NAME[i] : NULL;
+}
+
+static void a_name_is_an_entry_of_a_table_that_lies_elsewhere(void **state)
+{
+    (void)state;
+    const struct opc_field field = {"metal", OPC_NAME, 0, "copper", 0, 0, NULL, metal, "of a wire"};
+    const struct opc_section section = {"s", "help", &field, 1, sizeof(int)};
+    struct opc_text t = {0};
+    struct opc_err err;
+    int v;
+    assert_ok(opc_section_defaults(&section, &v, &err), &err);
+    assert_int_equal(v, 1);
+    assert_ok(opc_section_set(&section, &v, "metal", "tin", &err), &err);
+    assert_int_equal(v, 2);
+    opc_field_print(&field, &v, &t);
+    assert_string_equal(opc_text_get(&t), "tin");
+    assert_int_equal(opc_section_set(&section, &v, "metal", "coper", &err), OPC_EUSER);
+    assert_non_null(strstr(err.text, "iron, copper, tin"));
+    assert_non_null(strstr(err.text, "'copper'"));
+    assert_int_equal(v, 2);
+    opc_text_clear(&t);
+    opc_section_markdown(&section, &t);
+    assert_non_null(strstr(opc_text_get(&t), "of a wire: iron, copper, tin"));
+    opc_text_free(&t);
+}
+
 static void a_default_that_does_not_parse_is_our_bug(void **state)
 {
     (void)state;
-    const struct opc_field broken = {"n", OPC_INT, 0, "none", 0, 1, NULL, "help"};
+    const struct opc_field broken = {"n", OPC_INT, 0, "none", 0, 1, NULL, NULL, "help"};
     const struct opc_section section = {"s", "broken", &broken, 1, sizeof(int)};
     int v;
     struct opc_err err;
@@ -276,9 +306,9 @@ static void the_same_page_is_a_markdown_table(void **state)
     (void)state;
     struct opc_text t = {0};
     const struct opc_field rows[] = {
-        {"bar", OPC_TEXT, 0, "a|b", 0, 9, NULL, "this | that"},
-        {"half", OPC_REAL, 0, "0.5", 0, INFINITY, NULL, "open upwards"},
-        {"low", OPC_REAL, 0, "0.5", -INFINITY, 1, NULL, "open downwards"},
+        {"bar", OPC_TEXT, 0, "a|b", 0, 9, NULL, NULL, "this | that"},
+        {"half", OPC_REAL, 0, "0.5", 0, INFINITY, NULL, NULL, "open upwards"},
+        {"low", OPC_REAL, 0, "0.5", -INFINITY, 1, NULL, NULL, "open downwards"},
     };
     const struct opc_section section = {"s", "help", rows, 3, 256};
     opc_section_markdown(&section, &t);
@@ -318,6 +348,7 @@ int main(void)
         cmocka_unit_test(what_will_not_do_is_refused_with_reason_and_default),
         cmocka_unit_test(lists_may_be_as_long_as_their_room),
         cmocka_unit_test(keys_name_section_and_field),
+        cmocka_unit_test(a_name_is_an_entry_of_a_table_that_lies_elsewhere),
         cmocka_unit_test(a_default_that_does_not_parse_is_our_bug),
         cmocka_unit_test(the_page_explains_every_setting_in_100_columns),
         cmocka_unit_test(the_same_page_is_a_markdown_table),

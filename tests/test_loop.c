@@ -34,7 +34,7 @@ struct loop {
     struct opc_transition transition;
     struct opc_rollout *rollout;
     struct opc_imagined *imagined;
-    struct opc_agent *agent;
+    struct opc_agent *learner;
     struct opc_mix mix;
     float *sa, *y;
 
@@ -48,8 +48,8 @@ struct loop {
     int episodes, fits, rollouts;
     uint32_t next_rollout;
     long updates;
-    double returns, lengths, q, alpha, entropy, kl, clipped;
-    double target_min, target_max, reward_min, reward_max, max_std;
+    double returns, lengths, agent[OPC_AGENT_COLUMNS];
+    double reward_min, reward_max, max_std;
     double ends[OPC_ENDS];
     float path[201 * (MOST_OBS + MOST_ACT + 2)];
     double eval[4]; /* mean, least, most, length */
@@ -62,6 +62,11 @@ struct loop {
 static uint64_t seed_of(const struct loop *l)
 {
     return (uint64_t)l->v->train.seed;
+}
+
+static const char *transition_of(const struct loop *l)
+{
+    return opc_transition_name(l->v->opc.transition);
 }
 
 static int or_epoch(const struct loop *l, int every)
@@ -133,7 +138,7 @@ static void act(struct loop *l)
         begin(l);
     struct opc_rng rng = opc_rng_stream(seed_of(l), OPC_USE_EXPLORE, 0, (uint32_t)l->steps);
     to_float(l->env->obs, l->state, s);
-    opc_agent_act(l->agent, 1, s, true, &rng, a);
+    opc_agent_act(l->learner, 1, s, true, &rng, a);
     step(l, a);
 }
 
@@ -222,7 +227,7 @@ static void simulate(struct loop *l, int round)
     const struct opc_rollout_plan plan = {
         .transition = &l->transition,
         .act = draw_action,
-        .act_ctx = l->agent,
+        .act_ctx = l->learner,
         .terminal = is_over,
         .terminal_ctx = l->env,
         .states = &states,
@@ -254,7 +259,7 @@ static void measure(struct loop *l)
     const struct opc_onpolicy_plan plan = {.past = l->past,
                                            .newest = l->recorded,
                                            .model = l->model,
-                                           .agent = l->agent,
+                                           .agent = l->learner,
                                            .worlds = worlds,
                                            .sample = l->v->opc.sample,
                                            .elite_per_rollout = l->v->opc.elite == 1,
@@ -262,7 +267,7 @@ static void measure(struct loop *l)
                                            .epoch = (uint32_t)l->epoch};
     assert_ok(opc_onpolicy_errors(&plan, &l->errors, &err), &err);
     l->model_error =
-        l->v->opc.transition == OPC_LEARNED ? l->errors.learned[0] : l->errors.corrected[0];
+        strcmp(transition_of(l), "learned") == 0 ? l->errors.learned[0] : l->errors.corrected[0];
     opc_many_close(worlds);
 }
 
@@ -308,15 +313,18 @@ static bool next_episode(void *ctx, uint64_t *at, struct opc_path *out)
 
 static void note(struct loop *l, const struct opc_agent_report *r)
 {
+    const struct opc_agent_column *column = l->learner->type->columns;
     const double n = (double)r->updates;
+    for (int k = 0; column[k].name; k++) {
+        double *all = &l->agent[k];
+        if (column[k].over == OPC_OVER_MEAN)
+            *all = l->updates ? (*all * (double)l->updates + r->value[k] * n) /
+                                    (double)(l->updates + r->updates)
+                              : r->value[k];
+        else if (l->updates == 0 || (r->value[k] < *all) == (column[k].over == OPC_OVER_MIN))
+            *all = r->value[k];
+    }
     l->updates += r->updates;
-    l->q += n * r->q;
-    l->target_min = fmin(l->target_min, r->target_min);
-    l->target_max = fmax(l->target_max, r->target_max);
-    l->alpha += n * r->alpha;
-    l->entropy += n * r->entropy;
-    l->kl += n * r->kl;
-    l->clipped += n * r->clipped;
 }
 
 static void learn_from_episodes(struct loop *l)
@@ -328,7 +336,7 @@ static void learn_from_episodes(struct loop *l)
                                   .seed = seed_of(l),
                                   .epoch = (uint32_t)l->epoch,
                                   .done = (l->epoch - 1.0) / l->v->train.epochs};
-    assert_ok(opc_agent_improve(l->agent, &feed, 0, &r, &err), &err);
+    assert_ok(opc_agent_improve(l->learner, &feed, 0, &r, &err), &err);
     note(l, &r);
 }
 
@@ -341,7 +349,7 @@ static void improve(struct loop *l)
     if ((l->model && opc_imagined_transitions(l->imagined) == 0) || steps == 0 ||
         steps < train->least_steps)
         return;
-    if (train->agent == OPC_PPO) {
+    if (l->learner->type->needs & OPC_NEEDS_TRAJECTORIES) {
         learn_from_episodes(l);
         return;
     }
@@ -355,7 +363,7 @@ static void improve(struct loop *l)
                                       .seed = seed_of(l),
                                       .epoch = (uint32_t)l->epoch,
                                       .first = (uint32_t)l->updates};
-        assert_ok(opc_agent_improve(l->agent, &feed, n, &r, &err), &err);
+        assert_ok(opc_agent_improve(l->learner, &feed, n, &r, &err), &err);
         note(l, &r);
     }
 }
@@ -375,7 +383,7 @@ static void evaluate(struct loop *l)
         assert_ok(opc_env_reset(l->other, &rng, obs, &err), &err);
         do {
             to_float(l->other->obs, obs, s);
-            opc_agent_act(l->agent, 1, s, false, NULL, a);
+            opc_agent_act(l->learner, 1, s, false, NULL, a);
             opc_env_scale(l->other, a, action);
             assert_ok(opc_env_step(l->other, action, &out, &err), &err);
             sum[i] += out.reward;
@@ -405,11 +413,12 @@ static void play_epoch(struct loop *l)
     l->episodes = l->fits = l->rollouts = 0;
     l->next_rollout = 0;
     l->updates = 0;
-    l->target_min = l->reward_min = HUGE_VAL;
-    l->target_max = l->reward_max = -HUGE_VAL;
+    l->reward_min = HUGE_VAL;
+    l->reward_max = -HUGE_VAL;
     l->max_std = 0;
     memset(l->ends, 0, sizeof l->ends);
-    l->returns = l->lengths = l->q = l->alpha = l->entropy = l->kl = l->clipped = 0;
+    l->returns = l->lengths = 0;
+    memset(l->agent, 0, sizeof l->agent);
     for (int t = 0; t < n; t++) {
         if (train->fit_first)
             dream(l, t);
@@ -428,16 +437,14 @@ static void play_epoch(struct loop *l)
 
 static void make_model(struct loop *l, int room)
 {
-    static const char *const NAME[] = {[OPC_LEARNED] = "learned", [OPC_CORRECTED] = "corrected"};
     const struct opc_values *v = l->v;
     const int obs = l->env->obs, actions = l->env->act, h = opc_horizon_most(v);
     struct opc_err err;
     assert_ok(
         opc_ensemble_create(&v->model, obs, actions, 1, seed_of(l), WHICH_MODEL, &l->model, &err),
         &err);
-    assert_ok(
-        opc_transition_make(NAME[v->opc.transition], l->past, l->model, room, &l->transition, &err),
-        &err);
+    assert_ok(opc_transition_make(transition_of(l), l->past, l->model, room, &l->transition, &err),
+              &err);
     l->transition.correct_reward = v->opc.correct_reward;
     l->transition.sample = v->opc.sample;
     assert_ok(opc_rollout_create(obs, actions, h, 64, &l->rollout, &err), &err);
@@ -464,15 +471,14 @@ static void make(struct loop *l, const struct opc_values *v, double entropy)
     assert_ok(opc_env_open(v->env.name, &l->other, &err), &err);
     assert_true(l->env->obs <= MOST_OBS && l->env->act <= MOST_ACT);
     assert_ok(opc_episodes_create(l->env->obs, l->env->act, room, room, &l->past, &err), &err);
-    const bool ppo = v->train.agent == OPC_PPO;
     const struct opc_agent_args args = {.obs = l->env->obs,
                                         .act = l->env->act,
                                         .seed = seed_of(l),
-                                        .config = ppo ? (const void *)&v->ppo : &v->sac,
+                                        .config = opc_values_agent(v, v->train.agent),
                                         .target_entropy = entropy,
                                         .steps = room};
-    assert_ok(opc_agent_create(ppo ? "ppo" : "sac", &args, &l->agent, &err), &err);
-    if (v->opc.transition != OPC_REPLAY)
+    assert_ok(opc_agent_create(opc_agent_name(v->train.agent), &args, &l->learner, &err), &err);
+    if (strcmp(transition_of(l), "replay") != 0)
         make_model(l, room);
     l->mix = (struct opc_mix){.imagined = l->imagined,
                               .episodes = l->model && v->data.real_ratio == 0 ? NULL : l->past,
@@ -481,7 +487,7 @@ static void make(struct loop *l, const struct opc_values *v, double entropy)
 
 static void destroy(struct loop *l)
 {
-    opc_agent_destroy(l->agent);
+    opc_agent_destroy(l->learner);
     opc_imagined_destroy(l->imagined);
     opc_rollout_destroy(l->rollout);
     if (l->model)
@@ -495,6 +501,15 @@ static void destroy(struct loop *l)
 }
 
 /* ---- beside opc_train ------------------------------------------------------------------------ */
+
+/* room: relative */
+static void compare_cell(const struct loop *l, const char *dir, const char *what, const char *name,
+                         double want, double room)
+{
+    const double got = test_metric(dir, l->epoch, name);
+    if (!(isnan(want) && isnan(got)) && !(fabs(got - want) <= room * fabs(want)))
+        fail_msg("%s: epoch %d: %s is %.17g, should be %.17g", what, l->epoch, name, got, want);
+}
 
 static void compare_row(const struct loop *l, const char *dir, const char *what)
 {
@@ -521,28 +536,19 @@ static void compare_row(const struct loop *l, const char *dir, const char *what)
         {"learned_10", l->errors.learned[2], 0},
         {"corrected_1", l->errors.corrected[0], 0},
         {"corrected_10", l->errors.corrected[2], 0},
-        {"q", l->q / n, 1e-9},
-        {"alpha", l->alpha / n, 1e-9},
-        {"entropy", l->entropy / n, 1e-9},
-        {"kl", l->kl / n, 1e-9},
-        {"target_min", n > 0 ? l->target_min : (double)NAN, 0},
-        {"target_max", n > 0 ? l->target_max : (double)NAN, 0},
         {"reward_min", l->rollouts ? l->reward_min : (double)NAN, 0},
         {"reward_max", l->rollouts ? l->reward_max : (double)NAN, 0},
         {"state_max_std", l->rollouts ? l->max_std : (double)NAN, 1e-5},
         {"end_horizon", l->ends[OPC_END_HORIZON] / l->rollouts, 0},
         {"end_terminal", l->ends[OPC_END_TERMINAL] / l->rollouts, 0},
         {"end_reference", l->ends[OPC_END_REFERENCE] / l->rollouts, 0},
-        {"clipped", l->clipped / n, 1e-9},
     };
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
-        const double got = test_metric(dir, l->epoch, cells[i].name), want = cells[i].want;
-        if (isnan(want) && isnan(got))
-            continue;
-        if (!(fabs(got - want) <= cells[i].room * fabs(want)))
-            fail_msg("%s: epoch %d: %s is %.17g, should be %.17g", what, l->epoch, cells[i].name,
-                     got, want);
-    }
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        compare_cell(l, dir, what, cells[i].name, cells[i].want, cells[i].room);
+    const struct opc_agent_column *column = l->learner->type->columns;
+    for (int k = 0; column[k].name; k++)
+        compare_cell(l, dir, what, column[k].name, n > 0 ? l->agent[k] : (double)NAN,
+                     column[k].over == OPC_OVER_MEAN ? 1e-9 : 0);
 }
 
 static void compare_policies(const struct loop *l, const char *dir, const char *what)
@@ -555,7 +561,7 @@ static void compare_policies(const struct loop *l, const char *dir, const char *
         struct opc_rng rng = opc_rng_stream(1, OPC_USE_TEST, 0, i);
         for (int k = 0; k < l->env->obs; k++)
             s[k] = 2 * opc_rng_unit(&rng) - 1;
-        opc_agent_act(l->agent, 1, s, false, NULL, mine);
+        opc_agent_act(l->learner, 1, s, false, NULL, mine);
         opc_agent_act(agent, 1, s, false, NULL, its);
         if (memcmp(mine, its, (size_t)l->env->act * sizeof *mine) != 0)
             fail_msg("%s: in state %u the policy does %a, should do %a", what, i, (double)its[0],

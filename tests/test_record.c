@@ -2,6 +2,7 @@
 /* The tables of a run that is gone on with: cut to the checkpoint, and of the columns they have. */
 #include "run/record.h"
 
+#include "agent/sac.h"
 #include "base/file.h"
 #include "opc/mem.h"
 #include "test.h"
@@ -24,32 +25,33 @@ static void put_file(const char *dir, const char *name, const char *text)
     assert_ok(opc_file_write(path, text, strlen(text), &err), &err);
 }
 
-/* Without kl and clipped, and with the columns in their order; behind the checkpoint comes a row
- * that is not part of it. */
+/* Columns that have come since are left out, and those that have gone (kl, which SAC never had)
+ * stay empty; after the checkpoint comes a row that is not part of it. */
 static void a_run_of_an_older_program_keeps_its_columns(void **state)
 {
-    static const char OLD[] = "epoch,env_steps,eval_return,updates,alpha,entropy\n1,10,5,3,0.5,1\n";
+    static const char OLD[] =
+        "epoch,env_steps,eval_return,updates,alpha,kl,entropy\n1,10,5,3,0.5,,1\n";
     static const char TIMES[] = "epoch,epoch_s\n1,2\n";
     struct opc_record *r;
     struct opc_err err;
     put_file(*state, "metrics.csv",
-             "epoch,env_steps,eval_return,updates,alpha,entropy\n1,10,5,3,0.5,1\n"
+             "epoch,env_steps,eval_return,updates,alpha,kl,entropy\n1,10,5,3,0.5,,1\n"
              "2,20,");
     put_file(*state, "timing.csv", TIMES);
     assert_ok(opc_record_open(*state, NULL, &r, &err), &err);
     const struct opc_record_ends ends = {sizeof OLD - 1, sizeof TIMES - 1};
-    assert_ok(opc_record_begin(r, ends, 7, &err), &err);
+    assert_ok(opc_record_begin(r, ends, 7, opc_sac_type.columns, &err), &err);
     const struct opc_epoch_row row = {
         .epoch = 2,
         .env_steps = 20,
-        .updates = 4,
-        .agent = {.alpha = 0.25, .entropy = -1, .kl = 7, .clipped = 7},
+        .agent = {.updates = 4,
+                  .value = {[OPC_SAC_Q] = 7, [OPC_SAC_ALPHA] = 0.25, [OPC_SAC_ENTROPY] = -1}},
     };
     assert_ok(opc_record_epoch(r, &row, &err), &err);
     opc_record_close(r);
     assert_file(*state, "metrics.csv",
-                "epoch,env_steps,eval_return,updates,alpha,entropy\n1,10,5,3,0.5,1\n"
-                "2,20,,4,0.25,-1\n");
+                "epoch,env_steps,eval_return,updates,alpha,kl,entropy\n1,10,5,3,0.5,,1\n"
+                "2,20,,4,0.25,,-1\n");
 }
 
 int main(void)

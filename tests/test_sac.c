@@ -212,12 +212,12 @@ static void follow_golden(const char *file)
         for (int i = 0; i < s.steps * p->columns; i++)
             p->table[i] = (float)batch->at[i];
         const struct opc_agent_report got = improve(p, 1);
-        assert_golden(golden_find(g, "q", k), &got.q, 1e-5, 1.0);
-        assert_golden(golden_find(g, "q_target", k), &got.q_target, 1e-5, 1.0);
-        assert_golden(golden_find(g, "critic_loss", k), &got.critic_loss, 1e-5, 1.0);
-        assert_golden(golden_find(g, "actor_loss", k), &got.actor_loss, 1e-5, 1.0);
-        assert_golden(golden_find(g, "entropy", k), &got.entropy, 1e-5, 1.0);
-        assert_golden(golden_find(g, "alpha", k), &got.alpha, 1e-5, 1.0);
+        assert_golden(golden_find(g, "q", k), &got.value[OPC_SAC_Q], 1e-5, 1.0);
+        assert_golden(golden_find(g, "q_target", k), &got.value[OPC_SAC_Q_TARGET], 1e-5, 1.0);
+        assert_golden(golden_find(g, "critic_loss", k), &got.value[OPC_SAC_CRITIC_LOSS], 1e-5, 1.0);
+        assert_golden(golden_find(g, "actor_loss", k), &got.value[OPC_SAC_ACTOR_LOSS], 1e-5, 1.0);
+        assert_golden(golden_find(g, "entropy", k), &got.value[OPC_SAC_ENTROPY], 1e-5, 1.0);
+        assert_golden(golden_find(g, "alpha", k), &got.value[OPC_SAC_ALPHA], 1e-5, 1.0);
         compare(g, "policy", k, p->policy, weights(p, "sac.policy"), 5e-6);
         compare(g, "critics", k, p->critics, weights(p, "sac.critics"), 5e-6);
         compare(g, "targets", k, p->critics, weights(p, "sac.targets"), 5e-6);
@@ -406,9 +406,9 @@ static void check_gradients(int obs, int act, struct opc_ints policy_hidden,
     const size_t each = plain_count(&p->critics->shape);
     const double losses =
         oracle_critic_loss(&o, o.critics) + oracle_critic_loss(&o, o.critics + each);
-    assert_near(got.critic_loss, losses, 1e-5 * (1.0 + losses));
-    assert_near(got.actor_loss, oracle_actor_loss(&o, o.policy), 1e-5);
-    assert_near(got.entropy, oracle_entropy(&o), 1e-5);
+    assert_near(got.value[OPC_SAC_CRITIC_LOSS], losses, 1e-5 * (1.0 + losses));
+    assert_near(got.value[OPC_SAC_ACTOR_LOSS], oracle_actor_loss(&o, o.policy), 1e-5);
+    assert_near(got.value[OPC_SAC_ENTROPY], oracle_entropy(&o), 1e-5);
 
     double *m = plain_get(p->critics, weights(p, "sac.critics.m"));
     for (size_t k = 0; k < 2; k++)
@@ -472,24 +472,24 @@ static void temperature_rises_while_entropy_is_below_its_goal(void **state)
     struct setup s = setup_of(3, 2);
     s.config.rate = 0.01;
     struct play *p = play_open(&s);
-    const double entropy = improve(p, 1).entropy;
+    const double entropy = improve(p, 1).value[OPC_SAC_ENTROPY];
     play_close(p);
     const double goals[] = {entropy + 0.1, entropy - 0.1, 20.0, -20.0};
     for (int i = 0; i < 4; i++) {
         s.target_entropy = goals[i];
         p = play_open(&s);
         const struct opc_agent_report got = improve(p, 1);
-        assert_near(got.entropy, entropy, 0.0);
+        assert_near(got.value[OPC_SAC_ENTROPY], entropy, 0.0);
         /* Adam's first step has the length of the rate. */
         const double step = entropy < goals[i] ? 0.01 : -0.01;
         assert_near((double)*weights(p, "sac.alpha"), step, 1e-6);
-        assert_near(got.alpha, exp(step), 1e-6);
+        assert_near(got.value[OPC_SAC_ALPHA], exp(step), 1e-6);
         play_close(p);
     }
     s.config.tune_entropy = false;
     s.config.alpha = 0.7;
     p = play_open(&s);
-    assert_near(improve(p, 5).alpha, 0.7, 1e-6);
+    assert_near(improve(p, 5).value[OPC_SAC_ALPHA], 0.7, 1e-6);
     play_close(p);
 }
 
@@ -505,7 +505,7 @@ static void entropy_goal_is_the_setting_or_the_task_s_or_minus_the_actions(void 
         snprintf(s.config.target_entropy, sizeof s.config.target_entropy, "%s", cases[i].setting);
         s.target_entropy = cases[i].task;
         struct play *p = play_open(&s);
-        const double entropy = improve(p, 1).entropy;
+        const double entropy = improve(p, 1).value[OPC_SAC_ENTROPY];
         /* 0.1 of the gradient, -mean(log pi + H) */
         assert_near((double)*weights(p, "sac.alpha.m"), 0.1 * (entropy - cases[i].want), 1e-6);
         play_close(p);
@@ -554,7 +554,7 @@ static void log_deviations_are_clipped_and_get_no_gradient_beyond(void **state)
             float *states = floats_any(&r, (size_t)(40 * s.obs));
             opc_agent_act(p->agent, 40, states, true, rng, action[clipped]);
             free(states);
-            entropy[clipped] = improve(p, 1).entropy;
+            entropy[clipped] = improve(p, 1).value[OPC_SAC_ENTROPY];
 
             const float *m = weights(p, "sac.policy.m");
             float sum[2] = {0};
@@ -598,9 +598,9 @@ static void only_steps_that_go_on_ask_the_target_critics(void **state)
                 high = fmax(high, 2.5 * (double)*reward_of(p, i));
             }
             const struct opc_agent_report report = improve(p, 1);
-            assert_true((fabs(report.q_target - 2.5 * mean) < 1e-6) == terminal);
-            assert_true((fabs(report.target_min - low) < 1e-6) == terminal);
-            assert_true((fabs(report.target_max - high) < 1e-6) == terminal);
+            assert_true((fabs(report.value[OPC_SAC_Q_TARGET] - 2.5 * mean) < 1e-6) == terminal);
+            assert_true((fabs(report.value[OPC_SAC_TARGET_MIN] - low) < 1e-6) == terminal);
+            assert_true((fabs(report.value[OPC_SAC_TARGET_MAX] - high) < 1e-6) == terminal);
             const size_t bytes = 2 * p->critics->each * sizeof(float);
             if (!other_targets) {
                 first = floats_of(2 * p->critics->each, 0.0f);
@@ -622,7 +622,7 @@ static void discount_weighs_the_next_state(void **state)
         struct setup s = setup_of(3, 2);
         s.config.discount = 0.5 * i;
         struct play *p = play_open(&s);
-        target[i] = improve(p, 1).q_target;
+        target[i] = improve(p, 1).value[OPC_SAC_Q_TARGET];
         play_close(p);
     }
     assert_near(target[1], 0.5 * (target[0] + target[2]), 1e-6);
@@ -1014,7 +1014,7 @@ static void a_bandit_is_learned(void **state)
             improve(p, UPDATES);
     }
     for (int i = 0; i < 10; i++)
-        entropy += improve(p, 50).entropy / 10;
+        entropy += improve(p, 50).value[OPC_SAC_ENTROPY] / 10;
     assert_true(error[0] > 0.1);
     assert_true(error[1] < (LIGHT ? 0.05 : 0.004));
     if (!LIGHT)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sweep/sweep.h"
 
+#include "agent/sac.h"
 #include "base/file.h"
 #include "opc/mem.h"
 #include "opc/train.h"
@@ -75,7 +76,7 @@ static void the_last_key_runs_fastest(void **state)
                     "pendulum_learned_s4 ");
     assert_string_equal(s->task[2].set.env.name, "pendulum");
     assert_int_equal(s->task[3].set.train.seed, 4);
-    assert_int_equal(s->task[0].set.opc.transition, OPC_LEARNED);
+    assert_string_equal(opc_transition_of(&s->task[0].set)->name, "learned");
     assert_string_equal(opc_task_value(s, &s->task[2], 0), "pendulum");
     /* Seeds do not make a group. */
     assert_int_equal(s->task[0].group, s->task[1].group);
@@ -92,7 +93,8 @@ static void values_are_numbers_ranges_words_and_lists(void **state)
     assert_int_equal(s->tasks, 8);
     assert_string_equal(s->task[0].name, "s1_64-32_0.0003");
     assert_int_equal(s->task[7].set.train.seed, 10);
-    assert_int_equal(s->task[7].set.sac.policy_hidden.n, 1);
+    const struct opc_sac_config *sac = opc_values_agent(&s->task[7].set, 0);
+    assert_int_equal(sac->policy_hidden.n, 1);
     opc_sweep_close(s);
 }
 
@@ -344,6 +346,17 @@ static void a_directory_tells_how_its_run_is(void **state)
     opc_sweep_close(s);
 }
 
+/* SAC's settings, to be changed. */
+static struct opc_sac_config *sac_of(struct opc_task *t)
+{
+    struct opc_part part[OPC_PARTS_MAX];
+    const int parts = opc_config_parts(&t->set, part);
+    for (int i = 0; i < parts; i++)
+        if (part[i].section == &opc_sac_section)
+            return part[i].values;
+    return NULL;
+}
+
 static void a_run_of_other_settings_is_foreign_and_stays(void **state)
 {
     struct opc_sweep *s = open_tier(state, TINY, NULL);
@@ -354,8 +367,8 @@ static void a_run_of_other_settings_is_foreign_and_stays(void **state)
     assert_ok(opc_schedule_path(*state, t, "", path, &err), &err);
     train(t, path, 2);
 
-    t->set.sac.batch = 5;
-    t->set.sac.tau = 0.5;
+    sac_of(t)->batch = 5;
+    sac_of(t)->tau = 0.5;
     opc_look(path, &t->set, &look);
     assert_int_equal(look.state, OPC_STATE_FOREIGN);
     assert_string_equal(look.why, "sac.batch is 4 there and 5 here, and 1 more");
@@ -368,8 +381,8 @@ static void a_run_of_other_settings_is_foreign_and_stays(void **state)
     assert_fails(opc_schedule_run(s, &plan, NULL, &err), OPC_EUSER, &err, want);
 
     /* More epochs than wanted cannot be taken back, fewer can be gone on with. */
-    t->set.sac.batch = 4;
-    t->set.sac.tau = 0.005;
+    sac_of(t)->batch = 4;
+    sac_of(t)->tau = 0.005;
     t->set.train.epochs = 1;
     opc_look(path, &t->set, &look);
     assert_int_equal(look.state, OPC_STATE_FOREIGN);

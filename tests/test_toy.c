@@ -407,7 +407,7 @@ static double walk(const struct real *real, const char *name, const double *K, d
             out[t * obs + k] = s[k] = (double)now[k];
         action = (float)action_of(real, K, s);
         struct opc_walk w = {1, &b, &t, &elite, now, &action, next, &reward, &rng, work};
-        tr.step(&tr, &w, NULL);
+        opc_transition_step(&tr, &w, NULL);
         J += (double)reward / T;
         memcpy(now, next, sizeof now);
     }

@@ -72,7 +72,7 @@ static void on_policy_the_corrected_model_is_the_recording_to_the_bit(void **sta
                 struct opc_walk walk = walk_of(&r, ROWS);
                 for (int i = 0; i < ROWS; i++)
                     toy_policy(r.state[i], r.action[i]);
-                tr.step(&tr, &walk, pool);
+                opc_transition_step(&tr, &walk, pool);
                 for (int i = 0; i < ROWS; i++) {
                     const struct opc_step ref = opc_episodes_at(past, r.episode[i], t);
                     assert_same_bits(r.action[i], ref.action, sizeof r.action[i]);
@@ -109,7 +109,7 @@ static void a_right_model_gives_the_truth_under_the_recorded_noise(void **state)
             for (int i = 0; i < ROWS; i++)
                 for (int k = 0; k < ACT; k++)
                     r.action[i][k] = 2 * opc_rng_unit(&r.rng[i]) - 1;
-            tr.step(&tr, &walk, NULL);
+            opc_transition_step(&tr, &walk, NULL);
             for (int i = 0; i < ROWS; i++) {
                 const struct opc_step ref = opc_episodes_at(past, r.episode[i], t);
                 double f[COLUMNS], f_ref[COLUMNS];
@@ -148,7 +148,7 @@ static void the_table_gives_the_bits_of_the_form_without_it(void **state)
             struct opc_walk walk = walk_of(&r, ROWS);
             for (int i = 0; i < ROWS; i++)
                 toy_policy(r.state[i], r.action[i]);
-            tr.step(&tr, &walk, NULL);
+            opc_transition_step(&tr, &walk, NULL);
             for (int i = 0; i < ROWS; i++) {
                 const struct opc_step ref = opc_episodes_at(past, r.episode[i], t);
                 float f[COLUMNS], f_ref[COLUMNS], next[OBS];
@@ -187,7 +187,7 @@ static void elites_agree_on_policy_and_differ_off_policy(void **state)
             r.action[i][1] += 0.25f * (float)off;
         }
         struct opc_walk walk = walk_of(&r, ROWS);
-        tr.step(&tr, &walk, NULL);
+        opc_transition_step(&tr, &walk, NULL);
         for (int i = 1; i < ELITES; i++) {
             double spread = fabs((double)(r.reward[i] - r.reward[0]));
             for (int k = 0; k < OBS; k++)
@@ -230,7 +230,7 @@ static void the_estimate_is_that_of_replay_and_its_variance_falls_with_the_recor
         struct opc_walk walk = walk_of(&r, ROWS);
         for (int b = 0; b < ROWS; b++)
             toy_policy(r.state[b], r.action[b]);
-        tr.step(&tr, &walk, NULL);
+        opc_transition_step(&tr, &walk, NULL);
         memcpy(r.state, r.next, sizeof r.state);
         for (int b = 0; b < ROWS; b++) {
             eta[b] += (double)r.reward[b];
@@ -273,11 +273,11 @@ static void the_reward_can_be_left_uncorrected(void **state)
     struct opc_walk walk = walk_of(&r, ROWS);
     for (int i = 0; i < ROWS; i++)
         toy_policy(r.state[i], r.action[i]);
-    tr.step(&tr, &walk, NULL);
+    opc_transition_step(&tr, &walk, NULL);
     static struct rows with;
     with = r;
     tr.correct_reward = false;
-    tr.step(&tr, &walk, NULL);
+    opc_transition_step(&tr, &walk, NULL);
     for (int i = 0; i < ROWS; i++) {
         double y[COLUMNS];
         toy_truth(r.state[i], r.action[i], y);
@@ -295,7 +295,7 @@ static void learned_is_the_models_draw_or_its_mean(void **state)
     struct opc_episodes *past = recorded(true, 0.2);
     const struct toy_model model = toy_model(TOY_LINEAR, ELITES);
     struct opc_transition tr = made("learned", past, &model, NULL);
-    assert_false(tr.beside);
+    assert_false(tr.type->needs_reference);
     assert_null(tr.f_ref);
     for (int sample = 0; sample < 2; sample++) {
         static struct rows r;
@@ -304,7 +304,7 @@ static void learned_is_the_models_draw_or_its_mean(void **state)
         for (int i = 0; i < ROWS; i++)
             toy_policy(r.state[i], r.action[i]);
         tr.sample = sample;
-        tr.step(&tr, &walk, NULL);
+        opc_transition_step(&tr, &walk, NULL);
         for (int i = 0; i < ROWS; i++) {
             float y[COLUMNS];
             struct opc_rng rng = opc_rng_stream(1, OPC_USE_ROLLOUT, 0, (uint32_t)i);
@@ -327,14 +327,14 @@ static void replay_is_the_recording_and_its_actions(void **state)
     struct opc_err err;
     assert_ok(opc_transition_make("replay", past, NULL, 0, &tr, &err), &err);
     assert_ok(opc_transition_refresh(&tr, NULL, &err), &err);
-    assert_true(tr.beside);
+    assert_true(tr.type->needs_reference);
     static struct rows r;
     start(past, &r);
     memset(r.action, 0, sizeof r.action);
     for (int i = 0; i < ROWS; i++)
         r.time[i] = i % STEPS;
     struct opc_walk walk = walk_of(&r, ROWS);
-    tr.step(&tr, &walk, NULL);
+    opc_transition_step(&tr, &walk, NULL);
     for (int i = 0; i < ROWS; i++) {
         const struct opc_step ref = opc_episodes_at(past, r.episode[i], r.time[i]);
         assert_same_bits(r.action[i], ref.action, sizeof r.action[i]);
@@ -399,7 +399,7 @@ static void what_does_not_fit_together_is_refused(void **state)
     struct opc_transition tr;
     struct opc_err err;
     assert_fails(opc_transition_make("corected", past, &model.base, 10, &tr, &err), OPC_EUSER, &err,
-                 "there is no transition model 'corected'; it is replay, learned or corrected");
+                 "there is no transition model 'corected'; there are: replay, learned, corrected");
     assert_fails(opc_transition_make("learned", past, NULL, 10, &tr, &err), OPC_EBUG, &err,
                  "the transition model 'learned' has no dynamics model to match");
     model.base.obs++;
@@ -447,7 +447,7 @@ static void the_linear_model_is_that_of_the_1d_example(void **state)
         const int b = 0;
         struct opc_walk walk = {1, &b, &t, elite, &now, &action, &next, &reward, NULL, work};
         action = -0.9f * now;
-        tr.step(&tr, &walk, NULL);
+        opc_transition_step(&tr, &walk, NULL);
         J += (double)reward / 60;
         exact = 0.3 * s_ref + 1.3 * (exact - s_ref) + 1.2 * (-0.9 * exact + 0.7 * s_ref);
         s_ref *= 0.3;

@@ -18,6 +18,9 @@ extern "C" {
 
 struct opc_pool;
 struct opc_agent;
+struct opc_predictor;  /* opc/predictor.h */
+struct opc_transition; /* opc/transition.h */
+struct opc_section;    /* a table of settings */
 
 /* Draws a batch of n steps: step[i] points at 2 obs + act + 2 floats, s, a (in [-1, 1]), r, 1 if
  * the task ended in s' and else 0, s'. They are not copied, the agent reads them where they lie,
@@ -34,13 +37,16 @@ struct opc_path {
 /* One path after the other, from *at = 0 on; false when there are no more. */
 typedef bool opc_path_fn(void *ctx, uint64_t *at, struct opc_path *out);
 
-/* What an agent learns from: batches of steps, whoever chose their actions, or all paths its policy
- * has made since it last improved. */
-enum opc_food { OPC_STEPS, OPC_PATHS };
+/* What the loop must bring an agent; flags of opc_agent_type.needs. */
+enum opc_needs {
+    OPC_NEEDS_STEPS = 1,        /* batches of steps, whoever chose their actions: off-policy */
+    OPC_NEEDS_TRAJECTORIES = 2, /* all its policy has made since it last improved: on-policy */
+    OPC_NEEDS_MODEL = 4,        /* a dynamics model when it is created; saved with its policy */
+};
 
 struct opc_feed {
-    opc_draw_fn *draw; /* OPC_STEPS */
-    opc_path_fn *path; /* OPC_PATHS */
+    opc_draw_fn *draw; /* OPC_NEEDS_STEPS */
+    opc_path_fn *path; /* OPC_NEEDS_TRAJECTORIES */
     void *ctx;
     uint64_t seed;
     uint32_t epoch, first; /* update k draws from streams (seed, use, epoch, first + k) */
@@ -49,24 +55,37 @@ struct opc_feed {
     void *stop_ctx;
 };
 
-struct opc_agent_report { /* of one improve */
-    long updates;         /* gradient steps made, and means over them; NaN: it has no such thing */
-    double q, q_target, critic_loss, actor_loss, alpha, entropy, kl, clipped;
-    double target_min, target_max; /* of all critic targets, not a mean */
+/* What an agent reports of an improvement: a value for each of its columns, in their order. The
+ * loop makes one row of metrics.csv out of all reports of an epoch, as `over` says. */
+enum opc_over { OPC_OVER_MEAN, OPC_OVER_MIN, OPC_OVER_MAX };
+struct opc_agent_column {
+    const char *name;
+    enum opc_over over; /* its gradient steps */
+};
+enum { OPC_AGENT_COLUMNS = 24 }; /* at most */
+struct opc_agent_report {
+    long updates; /* gradient steps made */
+    double value[OPC_AGENT_COLUMNS];
 };
 
 struct opc_agent_args {
     int obs, act;
     uint64_t seed;
-    const void *config;    /* the agent's own settings; NULL: its defaults */
-    double target_entropy; /* what "auto" stands for on this task; NaN: -act */
-    int steps;             /* OPC_PATHS: the most of one improvement */
-    struct opc_pool *pool; /* may be NULL; borrowed */
+    const void *config;          /* the agent's own settings; NULL: its defaults */
+    double target_entropy;       /* what "auto" stands for on this task; NaN: -act */
+    int steps;                   /* OPC_NEEDS_TRAJECTORIES: the most of one improvement */
+    struct opc_predictor *model; /* OPC_NEEDS_MODEL; borrowed, as is */
+    const struct opc_transition *transition; /* what moves an imagined state */
+    struct opc_pool *pool;                   /* may be NULL; borrowed */
 };
 
 struct opc_agent_type {
-    const char *name;
-    enum opc_food feeds_on;
+    const char *name;                       /* as written after train.agent in a file */
+    const char *label;                      /* what papers call it */
+    unsigned colour;                        /* of its curves, 0xRRGGBB; 0: any */
+    unsigned needs;                         /* flags of enum opc_needs */
+    const struct opc_section *settings;     /* its own; NULL: none */
+    const struct opc_agent_column *columns; /* ends with a NULL name */
     int (*create)(const struct opc_agent_args *, struct opc_agent **out, struct opc_err *err);
     /* Not from two threads at once: scratch belongs to the agent. */
     void (*act)(const struct opc_agent *, int n, const float *state, bool explore,
@@ -79,6 +98,11 @@ struct opc_agent_type {
                  int (*visit)(void *ctx, const char *name, void *data, size_t bytes,
                               struct opc_err *),
                  void *ctx, struct opc_err *);
+    /* Optional; NULL: never. Does what it learns depend on train.epochs, so that a finished run
+     * cannot be trained on? config: its settings. */
+    bool (*knows_its_end)(const void *config);
+    /* Optional; NULL: little. Bytes it takes for an improvement of so many steps. */
+    size_t (*bytes)(int steps, int obs, int act);
     /* Optional; NULL: it has no deviation to scale. See opc_agent_act_spread. */
     void (*act_spread)(const struct opc_agent *, int n, const float *state, float spread,
                        struct opc_rng *rng, float *action);
@@ -89,12 +113,15 @@ struct opc_agent { /* first member of every agent */
     int obs, act;
 };
 
+/* Entry i of the table of agents; NULL after the last. The order never changes. */
+OPC_API const struct opc_agent_type *opc_agent_type(int i);
+OPC_API const char *opc_agent_name(int i); /* NULL after the last */
 OPC_API int opc_agent_create(const char *name, const struct opc_agent_args *,
                              struct opc_agent **out, struct opc_err *err);
 OPC_API void opc_agent_destroy(struct opc_agent *); /* NULL is fine */
 /* state[n][obs] to action[n][act] in [-1, 1]; explore draws from the policy with rng[n], otherwise
- * its mode and rng may be NULL. OPC_PATHS: it may lie outside. Environments cut it off, and it is
- * recorded as drawn, because that is what it had a probability of. */
+ * its mode and rng may be NULL. OPC_NEEDS_TRAJECTORIES: it may lie outside. Environments cut it
+ * off, and it is recorded as drawn, because that is what it had a probability of. */
 OPC_API void opc_agent_act(const struct opc_agent *, int n, const float *state, bool explore,
                            struct opc_rng *rng, float *action);
 /* Draws from the policy with its deviation (before any squashing) multiplied by `spread`: 1 is

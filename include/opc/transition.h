@@ -30,15 +30,35 @@ struct opc_walk {
 };
 
 struct opc_transition;
-typedef void opc_step_fn(const struct opc_transition *, struct opc_walk *, struct opc_pool *);
-OPC_API opc_step_fn opc_step_replay, opc_step_learned, opc_step_corrected; /* eq. 3, 2, 5 */
+
+/* What a transition model is made of: an entry of the table in opc/transition.c. */
+struct opc_transition_type {
+    const char *name;     /* as written after opc.transition in a file */
+    const char *equation; /* of the paper */
+    /* What the paper calls learning with it, in its own loop and in that of the original MBPO.
+     * NULL: it is called by its agent. */
+    const char *label, *original_label;
+    unsigned colour;      /* of its curves, 0xRRGGBB; 0: that of its agent */
+    bool needs_model;     /* it asks a predictor */
+    bool needs_reference; /* every step walks beside a recorded one, and ends where that ends */
+    bool replays;         /* the step is the recorded one: its action, state, reward and end */
+    void (*step)(const struct opc_transition *, struct opc_walk *, struct opc_pool *);
+    /* Optional; NULL: it keeps nothing. What it takes for a window of so many steps is freed by
+     * opc_transition_free; bytes says how much that is for rows of so many floats. */
+    int (*prepare)(struct opc_transition *, int steps, struct opc_err *err);
+    size_t (*bytes)(int steps, int obs, int act, int elites);
+    int (*refresh)(struct opc_transition *, struct opc_pool *, struct opc_err *err);
+};
+/* Entry i of the table; NULL after the last. The order never changes: it is part of what a run's
+ * settings are recognised by. */
+OPC_API const struct opc_transition_type *opc_transition_type(int i);
+OPC_API const char *opc_transition_name(int i); /* NULL after the last */
 
 struct opc_transition {
-    opc_step_fn *step;
+    const struct opc_transition_type *type;
     const struct opc_episodes *past;
-    const struct opc_predictor *model; /* replay needs none */
+    const struct opc_predictor *model; /* NULL where none is needed */
     int obs, act;
-    bool beside;         /* a recorded step is needed for every step: replay and corrected */
     bool correct_reward; /* eq. 5 for the reward, too; otherwise the model's prediction */
     bool sample;         /* learned: draw from the Gaussian, or take its mean */
     /* The reference window: rollouts start in, and walk beside, recorded episodes from this number
@@ -60,6 +80,9 @@ OPC_API int opc_transition_make(const char *name, const struct opc_episodes *pas
                                 const struct opc_predictor *model, int steps,
                                 struct opc_transition *out, struct opc_err *err);
 OPC_API void opc_transition_free(struct opc_transition *); /* what make took */
+/* Where the rows of the walk go, all at once. */
+OPC_API void opc_transition_step(const struct opc_transition *, struct opc_walk *,
+                                 struct opc_pool *);
 /* The number of the window's first recorded step, and how many steps there are from it on. */
 OPC_API int opc_transition_window(const struct opc_transition *, int *first);
 /* Fills f_ref; after each fit, and when the past has grown or the window has moved. Does nothing

@@ -6,17 +6,34 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct opc_agent_type *const types[] = {&opc_sac_type, &opc_ppo_type};
+/* A new agent is a file beside this one and a line here. */
+static const struct opc_agent_type *const TYPES[] = {
+    &opc_sac_type,
+    &opc_ppo_type,
+};
+
+const struct opc_agent_type *opc_agent_type(int i)
+{
+    return i >= 0 && i < (int)(sizeof TYPES / sizeof *TYPES) ? TYPES[i] : NULL;
+}
+
+const char *opc_agent_name(int i)
+{
+    const struct opc_agent_type *type = opc_agent_type(i);
+    return type ? type->name : NULL;
+}
 
 int opc_agent_create(const char *name, const struct opc_agent_args *args, struct opc_agent **out,
                      struct opc_err *err)
 {
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i]->name, name) == 0)
-            return types[i]->create(args, out, err);
-    char known[64] = "";
-    for (size_t i = 0, n = 0; i < sizeof types / sizeof *types && n < sizeof known; i++)
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", types[i]->name);
+    for (int i = 0; opc_agent_name(i); i++)
+        if (strcmp(opc_agent_name(i), name) == 0)
+            return opc_agent_type(i)->create(args, out, err);
+    char known[200] = "";
+    for (int i = 0; opc_agent_name(i); i++) {
+        const size_t n = strlen(known);
+        snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", opc_agent_name(i));
+    }
     return opc_fail(err, OPC_EUSER, "there is no agent '%s'; the agents are: %s", name, known);
 }
 

@@ -362,25 +362,24 @@ static void report_on(const struct ppo *c, int steps, int updates, const struct 
 {
     const int more = c->base.obs + c->base.act;
     const double rows = (double)steps * c->config.passes;
-    *out = (struct opc_agent_report){
-        .updates = updates,
-        .critic_loss = sum->critic_loss / rows,
-        .actor_loss = sum->actor_loss / rows,
-        .kl = sum->kl / rows,
-        .clipped = sum->clipped / rows,
-        .alpha = (double)NAN,
-        .target_min = INFINITY,
-        .target_max = -INFINITY,
-    };
+    double *v = out->value;
+    *out = (struct opc_agent_report){.updates = updates};
+    v[OPC_PPO_CRITIC_LOSS] = sum->critic_loss / rows;
+    v[OPC_PPO_ACTOR_LOSS] = sum->actor_loss / rows;
+    v[OPC_PPO_KL] = sum->kl / rows;
+    v[OPC_PPO_CLIPPED] = sum->clipped / rows;
+    v[OPC_PPO_TARGET_MIN] = INFINITY;
+    v[OPC_PPO_TARGET_MAX] = -INFINITY;
     for (int i = 0; i < steps; i++) {
         const float *row = c->table + (size_t)c->step[i] * (size_t)c->columns + more;
-        out->target_min = fmin(out->target_min, (double)row[RETURN]);
-        out->target_max = fmax(out->target_max, (double)row[RETURN]);
-        out->q += (double)row[VALUE] / steps;
-        out->q_target += (double)row[RETURN] / steps;
+        const double target = (double)row[RETURN];
+        v[OPC_PPO_TARGET_MIN] = fmin(v[OPC_PPO_TARGET_MIN], target);
+        v[OPC_PPO_TARGET_MAX] = fmax(v[OPC_PPO_TARGET_MAX], target);
+        v[OPC_PPO_Q] += (double)row[VALUE] / steps;
+        v[OPC_PPO_Q_TARGET] += target / steps;
     }
     for (int k = 0; k < c->base.act; k++)
-        out->entropy += (double)c->log_std[k] + HALF_LOG_2PI + 0.5;
+        v[OPC_PPO_ENTROPY] += (double)c->log_std[k] + HALF_LOG_2PI + 0.5;
 }
 
 static uint64_t count_steps(const struct opc_feed *feed)
@@ -635,9 +634,39 @@ static int create(const struct opc_agent_args *args, struct opc_agent **out, str
     return OPC_OK;
 }
 
+/* Its learning rate falls to 0 at the end of train.epochs. */
+static bool knows_its_end(const void *config)
+{
+    return ((const struct opc_ppo_config *)config)->anneal;
+}
+
+/* The table of an epoch, where paths of one step have two rows. */
+static size_t bytes(int steps, int obs, int act_size)
+{
+    return (size_t)steps * (2 * (size_t)(obs + act_size + MORE) * sizeof(float) + 32);
+}
+
+static const struct opc_agent_column COLUMNS[] = {
+    [OPC_PPO_Q] = {"q", OPC_OVER_MEAN},
+    [OPC_PPO_Q_TARGET] = {"q_target", OPC_OVER_MEAN},
+    [OPC_PPO_TARGET_MIN] = {"target_min", OPC_OVER_MIN},
+    [OPC_PPO_TARGET_MAX] = {"target_max", OPC_OVER_MAX},
+    [OPC_PPO_CRITIC_LOSS] = {"critic_loss", OPC_OVER_MEAN},
+    [OPC_PPO_ACTOR_LOSS] = {"actor_loss", OPC_OVER_MEAN},
+    [OPC_PPO_ENTROPY] = {"entropy", OPC_OVER_MEAN},
+    [OPC_PPO_KL] = {"kl", OPC_OVER_MEAN},
+    [OPC_PPO_CLIPPED] = {"clipped", OPC_OVER_MEAN},
+    [OPC_PPO_COLUMNS] = {NULL, OPC_OVER_MEAN},
+};
+
 const struct opc_agent_type opc_ppo_type = {
     .name = "ppo",
-    .feeds_on = OPC_PATHS,
+    .label = "PPO",
+    .needs = OPC_NEEDS_TRAJECTORIES,
+    .settings = &opc_ppo_section,
+    .columns = COLUMNS,
+    .knows_its_end = knows_its_end,
+    .bytes = bytes,
     .create = create,
     .act = act,
     .improve = improve,

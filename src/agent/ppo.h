@@ -29,6 +29,19 @@
 struct opc_ppo_config {
     OPC_PPO_FIELDS(OPC_MEMBER)
 };
+/* What it reports. */
+enum {
+    OPC_PPO_Q,        /* mean value of the states, before the improvement, in scaled rewards */
+    OPC_PPO_Q_TARGET, /* mean of the critic's targets */
+    OPC_PPO_TARGET_MIN,
+    OPC_PPO_TARGET_MAX,
+    OPC_PPO_CRITIC_LOSS,
+    OPC_PPO_ACTOR_LOSS,
+    OPC_PPO_ENTROPY, /* before actions are cut off */
+    OPC_PPO_KL,      /* mean distance from the policy that acted */
+    OPC_PPO_CLIPPED, /* share of steps whose ratio was clipped */
+    OPC_PPO_COLUMNS
+};
 extern const struct opc_section opc_ppo_section; /* "ppo" */
 extern const struct opc_agent_type opc_ppo_type;
 

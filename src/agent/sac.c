@@ -334,11 +334,10 @@ static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates
                    struct opc_agent_report *report, struct opc_err *err)
 {
     struct sac *c = (struct sac *)a;
-    *report = (struct opc_agent_report){.updates = updates,
-                                        .kl = (double)NAN,
-                                        .clipped = (double)NAN,
-                                        .target_min = INFINITY,
-                                        .target_max = -INFINITY};
+    double *v = report->value;
+    *report = (struct opc_agent_report){.updates = updates};
+    v[OPC_SAC_TARGET_MIN] = INFINITY;
+    v[OPC_SAC_TARGET_MAX] = -INFINITY;
     for (int i = 0; i < updates; i++) {
         const struct sums m = update(c, feed, feed->first + (uint32_t)i);
         if (!isfinite(m.critic_loss) || !isfinite(m.actor_loss))
@@ -348,17 +347,17 @@ static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates
                             isfinite(m.critic_loss) ? "actor's" : "critics'",
                             isfinite(m.critic_loss) ? m.actor_loss : m.critic_loss,
                             feed->first + (uint32_t)i, feed->epoch, m.q, (double)c->alpha);
-        report->q += m.q / updates;
-        report->q_target += m.target / updates;
-        report->critic_loss += m.critic_loss / updates;
-        report->actor_loss += m.actor_loss / updates;
-        report->entropy -= m.logp / updates;
-        report->target_min = fmin(report->target_min, m.target_min);
-        report->target_max = fmax(report->target_max, m.target_max);
+        v[OPC_SAC_Q] += m.q / updates;
+        v[OPC_SAC_Q_TARGET] += m.target / updates;
+        v[OPC_SAC_CRITIC_LOSS] += m.critic_loss / updates;
+        v[OPC_SAC_ACTOR_LOSS] += m.actor_loss / updates;
+        v[OPC_SAC_ENTROPY] -= m.logp / updates;
+        v[OPC_SAC_TARGET_MIN] = fmin(v[OPC_SAC_TARGET_MIN], m.target_min);
+        v[OPC_SAC_TARGET_MAX] = fmax(v[OPC_SAC_TARGET_MAX], m.target_max);
         if (i % 64 == 63 && feed->stop && feed->stop(feed->stop_ctx))
             return opc_fail(err, OPC_ESTOPPED, "stopped while improving the policy");
     }
-    report->alpha = (double)expf(c->log_alpha);
+    v[OPC_SAC_ALPHA] = (double)expf(c->log_alpha);
     return OPC_OK;
 }
 
@@ -594,9 +593,25 @@ static int create(const struct opc_agent_args *args, struct opc_agent **out, str
     return OPC_OK;
 }
 
+static const struct opc_agent_column COLUMNS[] = {
+    [OPC_SAC_Q] = {"q", OPC_OVER_MEAN},
+    [OPC_SAC_Q_TARGET] = {"q_target", OPC_OVER_MEAN},
+    [OPC_SAC_TARGET_MIN] = {"target_min", OPC_OVER_MIN},
+    [OPC_SAC_TARGET_MAX] = {"target_max", OPC_OVER_MAX},
+    [OPC_SAC_CRITIC_LOSS] = {"critic_loss", OPC_OVER_MEAN},
+    [OPC_SAC_ACTOR_LOSS] = {"actor_loss", OPC_OVER_MEAN},
+    [OPC_SAC_ALPHA] = {"alpha", OPC_OVER_MEAN},
+    [OPC_SAC_ENTROPY] = {"entropy", OPC_OVER_MEAN},
+    [OPC_SAC_COLUMNS] = {NULL, OPC_OVER_MEAN},
+};
+
 const struct opc_agent_type opc_sac_type = {
     .name = "sac",
-    .feeds_on = OPC_STEPS,
+    .label = "SAC",
+    .colour = 0x009e73,
+    .needs = OPC_NEEDS_STEPS,
+    .settings = &opc_sac_section,
+    .columns = COLUMNS,
     .create = create,
     .act = act,
     .improve = improve,

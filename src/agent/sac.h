@@ -24,6 +24,18 @@
 struct opc_sac_config {
     OPC_SAC_FIELDS(OPC_MEMBER)
 };
+/* What it reports. */
+enum {
+    OPC_SAC_Q,        /* mean of both critics at (s, a) */
+    OPC_SAC_Q_TARGET, /* mean of their targets */
+    OPC_SAC_TARGET_MIN,
+    OPC_SAC_TARGET_MAX,
+    OPC_SAC_CRITIC_LOSS,
+    OPC_SAC_ACTOR_LOSS,
+    OPC_SAC_ALPHA, /* the temperature */
+    OPC_SAC_ENTROPY,
+    OPC_SAC_COLUMNS
+};
 extern const struct opc_section opc_sac_section; /* "sac" */
 extern const struct opc_agent_type opc_sac_type;
 

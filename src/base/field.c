@@ -6,15 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Takes the next word off a CHOICE's "one|two|three"; false when there is none. */
-static bool next_word(const char **words, char word[OPC_TEXT_SIZE])
+/* Word i of a CHOICE's "one|two|three", or name i of a NAME; false after the last. */
+static bool word_at(const struct opc_field *f, int i, char word[OPC_TEXT_SIZE])
 {
-    if (!*words)
-        return false;
-    const size_t n = strcspn(*words, "|");
-    snprintf(word, OPC_TEXT_SIZE, "%.*s", (int)n, *words);
-    *words = (*words)[n] == '|' ? *words + n + 1 : NULL;
-    return true;
+    const char *at = f->names ? f->names(i) : f->words;
+    for (; at && !f->names && i > 0; i--) {
+        at = strchr(at, '|');
+        at = at ? at + 1 : NULL;
+    }
+    if (at)
+        snprintf(word, OPC_TEXT_SIZE, "%.*s", (int)strcspn(at, f->names ? "" : "|"), at);
+    return at != NULL;
 }
 
 static double least_of(const struct opc_field *f)
@@ -100,9 +102,8 @@ static bool parse_bool(const char *text, bool *out, char why[WHY])
 static bool parse_choice(const struct opc_field *f, const char *text, int *out, char why[WHY])
 {
     char word[OPC_TEXT_SIZE] = "", meant[OPC_TEXT_SIZE] = "";
-    const char *rest = f->words;
     int nearest = INT_MAX, used = snprintf(why, WHY, "is none of");
-    for (int i = 0; next_word(&rest, word); i++) {
+    for (int i = 0; word_at(f, i, word); i++) {
         if (!strcmp(text, word)) {
             *out = i;
             return true;
@@ -160,6 +161,7 @@ static bool parse(const struct opc_field *f, void *values, const char *text, cha
         snprintf((char *)at, OPC_TEXT_SIZE, "%s", text);
         return true;
     case OPC_CHOICE:
+    case OPC_NAME:
         if (!parse_choice(f, text, &whole, why))
             return false;
         memcpy(at, &whole, sizeof whole);
@@ -288,7 +290,6 @@ void opc_field_print(const struct opc_field *f, const void *values, struct opc_t
     struct opc_reals reals;
     struct opc_ints ints;
     char word[OPC_TEXT_SIZE];
-    const char *rest = f->words;
     switch (f->kind) {
     case OPC_INT:
         memcpy(&whole, at, sizeof whole);
@@ -304,10 +305,10 @@ void opc_field_print(const struct opc_field *f, const void *values, struct opc_t
         break;
     case OPC_TEXT: opc_text_add(t, (const char *)at); break;
     case OPC_CHOICE:
+    case OPC_NAME:
         memcpy(&whole, at, sizeof whole);
-        for (int i = 0; next_word(&rest, word); i++)
-            if (i == whole)
-                opc_text_add(t, word);
+        if (word_at(f, whole, word))
+            opc_text_add(t, word);
         break;
     case OPC_INTS:
         memcpy(&ints, at, sizeof ints);
@@ -350,9 +351,8 @@ static void add_range(const struct opc_field *f, struct opc_text *t)
 static void add_meaning(const struct opc_field *f, struct opc_text *t)
 {
     char word[OPC_TEXT_SIZE];
-    const char *rest = f->words;
     opc_text_add(t, f->help);
-    for (int i = 0; next_word(&rest, word); i++)
+    for (int i = 0; word_at(f, i, word); i++)
         opc_text_addf(t, "%s%s", i ? ", " : ": ", word);
 }
 
@@ -360,7 +360,8 @@ static void add_meaning(const struct opc_field *f, struct opc_text *t)
 static void add_cell(const struct opc_field *f, int column, struct opc_text *t)
 {
     static const char *const HEAD[] = {"setting", "type", "default", "allowed", "meaning"};
-    static const char *const NAME[] = {"int", "real", "bool", "text", "choice", "ints", "reals"};
+    static const char *const NAME[] = {"int",    "real", "bool",  "text",
+                                       "choice", "ints", "reals", "choice"};
     if (!f) {
         opc_text_add(t, HEAD[column]);
         return;
@@ -372,7 +373,7 @@ static void add_cell(const struct opc_field *f, int column, struct opc_text *t)
     case ALLOWED:
         if (f->kind == OPC_TEXT)
             opc_text_add(t, f->least >= 1 ? "not empty" : "");
-        else if (f->kind != OPC_BOOL && f->kind != OPC_CHOICE)
+        else if (f->kind != OPC_BOOL && f->kind != OPC_CHOICE && f->kind != OPC_NAME)
             add_range(f, t);
         break;
     case MEANING: add_meaning(f, t); break;

@@ -8,7 +8,8 @@
  *         // kind   name       fallback   least  most  help
  *         X(REAL,   discount,  "0.99",    0,     1,    "gamma, the discount of eq. 1")           \
  *         X(INTS,   hidden,    "[64, 64]", 1,    4096, "widths of the hidden layers")            \
- *         X(CHOICE, critics,   "double",  "single|double", , "how many critics are trained")
+ *         X(CHOICE, critics,   "double",  "single|double", , "how many critics are trained")    \
+ *         X(NAME,   agent,     "sac",     opc_agent_name, , "what improves the policy")
  *
  *     struct opc_sac_config {                       // in the module's header
  *         OPC_SAC_FIELDS(OPC_MEMBER)
@@ -21,7 +22,9 @@
  *
  * least and most bound the value of an INT or REAL, each element of INTS and REALS, the length in
  * bytes of a TEXT (at most 255), and nothing for a BOOL. A CHOICE has its words there instead, in
- * the order of the enum its int stands for. */
+ * the order of the enum its int stands for. A NAME is a choice among the entries of a table that
+ * lies elsewhere: a function gives the name of entry 0, 1, ... and NULL after the last, and the int
+ * is the entry's number. */
 #ifndef OPC_BASE_FIELD_H
 #define OPC_BASE_FIELD_H
 
@@ -41,7 +44,9 @@ struct opc_reals {
     double at[OPC_LIST_MOST];
 };
 
-enum opc_kind { OPC_INT, OPC_REAL, OPC_BOOL, OPC_TEXT, OPC_CHOICE, OPC_INTS, OPC_REALS };
+enum opc_kind { OPC_INT, OPC_REAL, OPC_BOOL, OPC_TEXT, OPC_CHOICE, OPC_INTS, OPC_REALS, OPC_NAME };
+
+typedef const char *opc_name_fn(int i);
 
 struct opc_field {
     const char *name;
@@ -49,8 +54,9 @@ struct opc_field {
     size_t offset;        /* of the member */
     const char *fallback; /* the default, as a user would write it */
     double least, most;
-    const char *words; /* "one|two|three"; NULL unless OPC_CHOICE */
-    const char *help;  /* one sentence, no full stop */
+    const char *words;  /* "one|two|three"; NULL unless OPC_CHOICE */
+    opc_name_fn *names; /* NULL unless OPC_NAME */
+    const char *help;   /* one sentence, no full stop */
 };
 
 struct opc_section {
@@ -66,18 +72,20 @@ struct opc_section {
 #define OPC_MEMBER_BOOL(name) bool name;
 #define OPC_MEMBER_TEXT(name) char name[OPC_TEXT_SIZE];
 #define OPC_MEMBER_CHOICE(name) int name;
+#define OPC_MEMBER_NAME(name) int name;
 #define OPC_MEMBER_INTS(name) struct opc_ints name;
 #define OPC_MEMBER_REALS(name) struct opc_reals name;
 
 #define OPC_ROW(kind, name, fallback, least, most, help)                                           \
     {#name, OPC_##kind, offsetof(SELF, name), fallback, OPC_LIMITS_##kind(least, most), help},
-#define OPC_LIMITS_INT(least, most) least, most, NULL
-#define OPC_LIMITS_REAL(least, most) least, most, NULL
-#define OPC_LIMITS_BOOL(least, most) 0, 1, NULL
-#define OPC_LIMITS_TEXT(least, most) least, most, NULL
-#define OPC_LIMITS_CHOICE(words, none) 0, 0, words
-#define OPC_LIMITS_INTS(least, most) least, most, NULL
-#define OPC_LIMITS_REALS(least, most) least, most, NULL
+#define OPC_LIMITS_INT(least, most) least, most, NULL, NULL
+#define OPC_LIMITS_REAL(least, most) least, most, NULL, NULL
+#define OPC_LIMITS_BOOL(least, most) 0, 1, NULL, NULL
+#define OPC_LIMITS_TEXT(least, most) least, most, NULL, NULL
+#define OPC_LIMITS_CHOICE(words, none) 0, 0, words, NULL
+#define OPC_LIMITS_NAME(names, none) 0, 0, NULL, names
+#define OPC_LIMITS_INTS(least, most) least, most, NULL, NULL
+#define OPC_LIMITS_REALS(least, most) least, most, NULL, NULL
 
 #define OPC_ONE(...) +1
 #define OPC_SECTION(name, help, FIELDS)                                                            \

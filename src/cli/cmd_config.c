@@ -35,14 +35,14 @@ static int print(struct opc_text *text, struct opc_err *err)
 static int explain(const char *name, const struct given *given, struct opc_err *err)
 {
     struct opc_values none;
-    struct opc_part part[OPC_PARTS];
+    struct opc_part part[OPC_PARTS_MAX];
     struct opc_text text = {0};
     const char *meant = NULL;
     const int by_name = name ? 1 : 0; /* ilc is no part of a run's settings: only by name */
     int nearest = INT_MAX, shown = 0;
-    opc_config_parts(&none, part);
-    for (int i = 0; i < OPC_PARTS + by_name; i++) {
-        const struct opc_section *s = i < OPC_PARTS ? part[i].section : &opc_ilc_section;
+    const int parts = opc_config_parts(&none, part);
+    for (int i = 0; i < parts + by_name; i++) {
+        const struct opc_section *s = i < parts ? part[i].section : &opc_ilc_section;
         if (name && strcmp(name, s->name) != 0) {
             if (opc_nearer(name, s->name, &nearest))
                 meant = s->name;

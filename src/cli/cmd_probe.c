@@ -103,10 +103,8 @@ static int caption_of(const char *dir, struct opc_text *out, struct opc_err *err
         return code;
     const struct opc_values *v = &config->set;
     opc_text_addf(out, "%s, opc.transition = %s, seed %d, %d epochs of %d steps", v->env.name,
-                  v->opc.transition == OPC_LEARNED     ? "learned"
-                  : v->opc.transition == OPC_CORRECTED ? "corrected"
-                                                       : "replay",
-                  v->train.seed, v->train.epochs, v->train.steps_per_epoch);
+                  opc_transition_name(v->opc.transition), v->train.seed, v->train.epochs,
+                  v->train.steps_per_epoch);
     code = opc_path_join(path, dir, "result.json", err);
     if (!code && !opc_file_exists(path))
         opc_text_add(out, "; THE RUN IS NOT COMPLETE, this is how far it has got");

@@ -108,9 +108,13 @@ static int parse(const struct opc_env_arg *a, const char *text, double *out, str
         double real;
         int word;
     } value = {0};
-    const struct opc_field field = {
-        a->name, a->words ? OPC_CHOICE : OPC_REAL, 0, a->fallback, a->least, a->most, a->words,
-        a->help};
+    const struct opc_field field = {.name = a->name,
+                                    .kind = a->words ? OPC_CHOICE : OPC_REAL,
+                                    .fallback = a->fallback,
+                                    .least = a->least,
+                                    .most = a->most,
+                                    .words = a->words,
+                                    .help = a->help};
     const struct opc_section section = {"", "", &field, 1, sizeof value};
     const int code = opc_section_set(&section, &value, a->name, text, err);
     if (code)

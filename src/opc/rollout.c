@@ -120,7 +120,7 @@ static void advance(struct step *c)
     struct opc_rollout *w = c->w;
     if (!plan->elite_per_rollout)
         opc_pool_each(plan->pool, w->n, ROWS, draw_elites, c);
-    if (plan->transition->step != opc_step_replay)
+    if (!plan->transition->type->replays)
         plan->act(plan->act_ctx, w->n, w->state, w->rng, w->action);
     struct opc_walk walk = {
         .n = w->n,
@@ -134,7 +134,7 @@ static void advance(struct step *c)
         .rng = w->rng,
         .work = w->work,
     };
-    plan->transition->step(plan->transition, &walk, plan->pool);
+    opc_transition_step(plan->transition, &walk, plan->pool);
 }
 
 /* ---- store (s, a, r, s', d);  break if ... --------------------------------------------------- */
@@ -197,13 +197,13 @@ static void store_row(const struct step *c, int i, struct tally *tally)
     struct opc_rollout *w = c->w;
     const size_t obs = (size_t)w->obs, act = (size_t)w->act;
     const bool reference_ended =
-        tr->beside && w->time[i] + 1 == opc_episodes_length(tr->past, w->episode[i]);
+        tr->type->needs_reference && w->time[i] + 1 == opc_episodes_length(tr->past, w->episode[i]);
     const enum opc_end end = why_it_ends(c, i, reference_ended);
     if (end != OPC_END_REFUSED) {
         /* Only the recording ended: that s' is not terminal by itself, so d = 0 unless asked for.
          * In a replay s' is the recorded one. */
         bool terminal = w->ended[i];
-        if (reference_ended && (plan->reference_terminal || tr->step == opc_step_replay))
+        if (reference_ended && (plan->reference_terminal || tr->type->replays))
             terminal |= opc_episodes_at(tr->past, w->episode[i], w->time[i]).terminal;
         float *record = record_at(w, w->slot[i], c->h);
         memcpy(opc_record_action(record, w->obs), w->action + (size_t)i * act, act * sizeof(float));

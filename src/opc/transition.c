@@ -20,6 +20,7 @@
 #include "base/pool.h"
 #include "data/episodes_in.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -53,7 +54,7 @@ static void replay(void *ctx, int first, int end, int worker)
     }
 }
 
-void opc_step_replay(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
+static void step_replay(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
 {
     opc_pool_each(pool, w->n, ROWS, replay, &(struct rows){tr, w});
 }
@@ -71,7 +72,7 @@ static void take(void *ctx, int first, int end, int worker)
     }
 }
 
-void opc_step_learned(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
+static void step_learned(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
 {
     if (tr->sample)
         opc_predictor_sample(tr->model, w->n, w->state, w->action, w->elite, w->rng, w->work, pool);
@@ -121,7 +122,8 @@ static void correct(void *ctx, int first, int end, int worker)
     }
 }
 
-void opc_step_corrected(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
+static void step_corrected(const struct opc_transition *tr, struct opc_walk *w,
+                           struct opc_pool *pool)
 {
     opc_predictor_mean(tr->model, w->n, w->state, w->action, w->elite, w->work, pool);
     opc_pool_each(pool, w->n, ROWS, correct, &(struct rows){tr, w});
@@ -130,16 +132,8 @@ void opc_step_corrected(const struct opc_transition *tr, struct opc_walk *w, str
 /* ---- the table f_ref ---------------------------------------------------------------------------
  * f(s_ref, a_ref) depends on the recorded step and the elite alone. Computed once after each fit,
  * it leaves one pass through the network for a step of eq. 5, as for a step of eq. 2. */
-int opc_transition_window(const struct opc_transition *tr, int *first)
+static int refresh_references(struct opc_transition *tr, struct opc_pool *pool, struct opc_err *err)
 {
-    *first = opc_episodes_first(tr->past, tr->first_episode);
-    return opc_episodes_steps(tr->past) - *first;
-}
-
-int opc_transition_refresh(struct opc_transition *tr, struct opc_pool *pool, struct opc_err *err)
-{
-    if (!tr->f_ref)
-        return OPC_OK;
     const int steps = opc_transition_window(tr, &tr->first);
     if (steps > tr->room)
         return opc_fail(err, OPC_EBUG, "%d steps were recorded, but there is room to correct %d",
@@ -168,16 +162,88 @@ int opc_transition_refresh(struct opc_transition *tr, struct opc_pool *pool, str
     return OPC_OK;
 }
 
-/* ---- by name --------------------------------------------------------------------------------- */
-static const struct {
-    const char *name;
-    opc_step_fn *step;
-    bool beside;
-} MODELS[] = {
-    {"replay", opc_step_replay, true},
-    {"learned", opc_step_learned, false},
-    {"corrected", opc_step_corrected, true},
+static int make_references(struct opc_transition *tr, int steps, struct opc_err *err)
+{
+    const size_t columns = (size_t)tr->obs + 1, elites = (size_t)tr->model->elites;
+    tr->room = steps;
+    tr->f_ref = opc_alloc(elites * (size_t)steps, columns * sizeof *tr->f_ref);
+    tr->s_ref = opc_alloc(PIECE, (size_t)tr->obs * sizeof *tr->s_ref);
+    tr->a_ref = opc_alloc(PIECE, (size_t)tr->act * sizeof *tr->a_ref);
+    tr->elite = opc_alloc(PIECE, sizeof *tr->elite);
+    if (tr->f_ref && tr->s_ref && tr->a_ref && tr->elite)
+        return OPC_OK;
+    return opc_fail(err, OPC_ENOMEM,
+                    "no room for the predictions of %d recorded steps by %d elites", steps,
+                    tr->model->elites);
+}
+
+static size_t reference_bytes(int steps, int obs, int act, int elites)
+{
+    (void)act;
+    return (size_t)steps * (size_t)elites * ((size_t)obs + 1) * sizeof(float);
+}
+
+/* ---- the table of transition models ------------------------------------------------------------
+ */
+
+static const struct opc_transition_type REPLAY = {
+    .name = "replay",
+    .equation = "eq. 3",
+    .needs_reference = true,
+    .replays = true,
+    .step = step_replay,
 };
+
+static const struct opc_transition_type LEARNED = {
+    .name = "learned",
+    .equation = "eq. 2",
+    .label = "MBPO(*)", /* MBPO in the loop of OPC, where the model is fitted once an epoch */
+    .original_label = "MBPO",
+    .colour = 0xd55e00,
+    .needs_model = true,
+    .step = step_learned,
+};
+
+static const struct opc_transition_type CORRECTED = {
+    .name = "corrected",
+    .equation = "eq. 5",
+    .label = "OPC",
+    .original_label = "OPC",
+    .colour = 0x0072b2,
+    .needs_model = true,
+    .needs_reference = true,
+    .step = step_corrected,
+    .prepare = make_references,
+    .bytes = reference_bytes,
+    .refresh = refresh_references,
+};
+
+static const struct opc_transition_type *const TYPES[] = {&REPLAY, &LEARNED, &CORRECTED};
+
+const struct opc_transition_type *opc_transition_type(int i)
+{
+    return i >= 0 && i < (int)(sizeof TYPES / sizeof *TYPES) ? TYPES[i] : NULL;
+}
+
+const char *opc_transition_name(int i)
+{
+    const struct opc_transition_type *type = opc_transition_type(i);
+    return type ? type->name : NULL;
+}
+
+static int no_such_type(const char *name, struct opc_err *err)
+{
+    char known[200] = "";
+    for (int i = 0; opc_transition_name(i); i++) {
+        const size_t n = strlen(known);
+        snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", opc_transition_name(i));
+    }
+    return opc_fail(err, OPC_EUSER, "there is no transition model '%s'; there are: %s", name,
+                    known);
+}
+
+/* ---- a transition model ------------------------------------------------------------------------
+ */
 
 int opc_transition_make(const char *name, const struct opc_episodes *past,
                         const struct opc_predictor *model, int steps, struct opc_transition *out,
@@ -190,36 +256,38 @@ int opc_transition_make(const char *name, const struct opc_episodes *past,
         .act = opc_episodes_act(past),
         .correct_reward = true,
         .sample = true,
-        .room = steps,
     };
-    for (size_t i = 0; i < sizeof MODELS / sizeof *MODELS; i++)
-        if (strcmp(name, MODELS[i].name) == 0) {
-            tr.step = MODELS[i].step;
-            tr.beside = MODELS[i].beside;
-        }
-    if (!tr.step)
-        return opc_fail(err, OPC_EUSER,
-                        "there is no transition model '%s'; it is replay, learned or corrected",
-                        name);
-    if (tr.step != opc_step_replay &&
+    for (int i = 0; opc_transition_name(i) && !tr.type; i++)
+        if (strcmp(name, opc_transition_name(i)) == 0)
+            tr.type = opc_transition_type(i);
+    if (!tr.type)
+        return no_such_type(name, err);
+    if (tr.type->needs_model &&
         (!model || model->obs != tr.obs || model->act != tr.act || steps < 1))
         return opc_fail(err, OPC_EBUG, "the transition model '%s' has no dynamics model to match",
                         name);
-    if (tr.step == opc_step_corrected) {
-        const size_t columns = (size_t)tr.obs + 1;
-        tr.f_ref = opc_alloc((size_t)model->elites * (size_t)steps, columns * sizeof *tr.f_ref);
-        tr.s_ref = opc_alloc(PIECE, (size_t)tr.obs * sizeof *tr.s_ref);
-        tr.a_ref = opc_alloc(PIECE, (size_t)tr.act * sizeof *tr.a_ref);
-        tr.elite = opc_alloc(PIECE, sizeof *tr.elite);
-        if (!tr.f_ref || !tr.s_ref || !tr.a_ref || !tr.elite) {
-            opc_transition_free(&tr);
-            return opc_fail(err, OPC_ENOMEM,
-                            "no room for the predictions of %d recorded steps by %d elites", steps,
-                            model->elites);
-        }
-    }
-    *out = tr;
-    return OPC_OK;
+    const int code = tr.type->prepare ? tr.type->prepare(&tr, steps, err) : OPC_OK;
+    if (code)
+        opc_transition_free(&tr);
+    else
+        *out = tr;
+    return code;
+}
+
+void opc_transition_step(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
+{
+    tr->type->step(tr, w, pool);
+}
+
+int opc_transition_window(const struct opc_transition *tr, int *first)
+{
+    *first = opc_episodes_first(tr->past, tr->first_episode);
+    return opc_episodes_steps(tr->past) - *first;
+}
+
+int opc_transition_refresh(struct opc_transition *tr, struct opc_pool *pool, struct opc_err *err)
+{
+    return tr->type->refresh ? tr->type->refresh(tr, pool, err) : OPC_OK;
 }
 
 void opc_transition_free(struct opc_transition *tr)

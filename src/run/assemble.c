@@ -86,18 +86,18 @@ static struct need need_of(const struct opc_run *run)
     const double room = run->room, f = sizeof(float);
     struct need n = {.rest = 64e6}; /* networks, environments, the program itself */
     n.recorded = room * ((double)opc_record_stride(run->obs, run->act) * f + 16);
-    if (v->train.agent ==
-        OPC_PPO) /* its table of an epoch, where paths of one step have two rows */
-        n.rest += v->train.steps_per_epoch * (2.0 * (run->obs + run->act + 4) * f + 32);
-    if (v->opc.transition == OPC_REPLAY)
+    if (opc_agent_of(v)->bytes)
+        n.rest += (double)opc_agent_of(v)->bytes(v->train.steps_per_epoch, run->obs, run->act);
+    if (!opc_transition_of(v)->needs_model)
         return n;
     const struct opc_imagined_shape shape = imagined_shape(run);
     n.imagined = (double)opc_imagined_need(&shape);
     n.rollouts = (double)opc_rollout_need(run->obs, run->act, shape.longest, rows_at_once(v));
     /* The table of inputs and targets twice (ours and the trainer's), and each member's rows. */
     n.fit = room * (2 * (2 * run->obs + run->act + 1) * f + 4 * (v->model.members + 1));
-    if (v->opc.transition == OPC_CORRECTED)
-        n.reference = (double)window_room(run) * v->model.elites * (run->obs + 1) * f;
+    if (opc_transition_of(v)->bytes)
+        n.reference = (double)opc_transition_of(v)->bytes(window_room(run), run->obs, run->act,
+                                                          v->model.elites);
     return n;
 }
 
@@ -155,20 +155,22 @@ static int check_memory(struct opc_run *run, struct opc_err *err)
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_pool *pool,
+int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_predictor *model,
+                  const struct opc_transition *transition, struct opc_pool *pool,
                   struct opc_agent **out, struct opc_err *err)
 {
-    const bool sac = v->train.agent == OPC_SAC;
     const struct opc_agent_args args = {
         .obs = obs,
         .act = act,
         .seed = (uint64_t)v->train.seed,
-        .config = sac ? (const void *)&v->sac : &v->ppo,
+        .config = opc_values_agent(v, v->train.agent),
         .target_entropy = opc_target_entropy(v->env.name),
         .steps = v->train.steps_per_epoch,
+        .model = model,
+        .transition = transition,
         .pool = pool,
     };
-    return opc_agent_create(sac ? "sac" : "ppo", &args, out, err);
+    return opc_agent_create(opc_agent_of(v)->name, &args, out, err);
 }
 
 int opc_run_model(const struct opc_values *v, int obs, int act, struct opc_pool *pool,
@@ -180,13 +182,12 @@ int opc_run_model(const struct opc_values *v, int obs, int act, struct opc_pool 
 
 static int make_model(struct opc_run *run, struct opc_err *err)
 {
-    static const char *const NAME[] = {"replay", "learned", "corrected"};
     const struct opc_values *v = run->set;
     const struct opc_imagined_shape shape = imagined_shape(run);
     int code = opc_run_model(v, run->obs, run->act, run->pool, &run->model, err);
     if (!code)
-        code = opc_transition_make(NAME[v->opc.transition], run->past, run->model, window_room(run),
-                                   &run->transition, err);
+        code = opc_transition_make(opc_transition_of(v)->name, run->past, run->model,
+                                   window_room(run), &run->transition, err);
     if (code)
         return code;
     run->transition.correct_reward = v->opc.correct_reward;
@@ -209,7 +210,7 @@ static int make_model(struct opc_run *run, struct opc_err *err)
 static int check_machine(const struct opc_values *v, struct opc_err *err)
 {
     const struct opc_train_config *t = &v->train;
-    const bool model = v->opc.transition != OPC_REPLAY;
+    const bool model = opc_transition_of(v)->needs_model;
     if (!t->reset_each_epoch)
         return opc_fail(err, OPC_EUSER,
                         "%s is a machine, which cannot be brought back into the middle of an "
@@ -251,14 +252,15 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
         code = opc_many_open(v->env.name, worlds, run->pool, &run->worlds, err);
     if (!code)
         code = opc_episodes_create(run->obs, run->act, run->room, run->room, &run->past, err);
+    if (!code && opc_transition_of(v)->needs_model)
+        code = make_model(run, err);
     if (!code)
-        code = opc_run_agent(v, run->obs, run->act, run->pool, &run->agent, err);
+        code = opc_run_agent(v, run->obs, run->act, run->model,
+                             run->model ? &run->transition : NULL, run->pool, &run->agent, err);
     if (!code && (!(run->a = opc_alloc((size_t)run->act, sizeof *run->a)) ||
                   !(run->recorded = opc_alloc((size_t)v->train.epochs + 1, sizeof *run->recorded))))
         code = opc_fail(err, OPC_ENOMEM, "no room for an action and the ends of %d epochs",
                         v->train.epochs);
-    if (!code && v->opc.transition != OPC_REPLAY)
-        code = make_model(run, err);
     if (code)
         return code;
     run->play->past = run->past;

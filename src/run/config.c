@@ -35,28 +35,49 @@ static const struct opc_section record_section =
     OPC_SECTION("record", "what is kept besides the results", OPC_RECORD_FIELDS);
 #undef SELF
 
-void opc_config_parts(struct opc_values *v, struct opc_part out[OPC_PARTS])
+/* Where the settings of agent i begin in `agents`; those of the one after the last: their end. */
+static size_t agent_offset(int i)
 {
-    const struct opc_part parts[OPC_PARTS] = {
+    size_t at = 0;
+    for (int k = 0; k < i; k++) {
+        const struct opc_section *s = opc_agent_type(k)->settings;
+        at += s ? (s->size + OPC_AGENT_ALIGN - 1) / OPC_AGENT_ALIGN * OPC_AGENT_ALIGN : 0;
+    }
+    return at;
+}
+
+const void *opc_values_agent(const struct opc_values *v, int i)
+{
+    return opc_agent_type(i)->settings ? v->agents + agent_offset(i) : NULL;
+}
+
+int opc_config_parts(struct opc_values *v, struct opc_part out[OPC_PARTS_MAX])
+{
+    const struct opc_part first[] = {
         {&train_section, &v->train},
         {&env_section, &v->env},
         {&opc_section, &v->opc},
         {&data_section, &v->data},
         {&opc_ensemble_section, &v->model},
-        {&opc_sac_section, &v->sac},
-        {&opc_ppo_section, &v->ppo},
-        {&eval_section, &v->eval},
-        {&record_section, &v->record},
     };
-    memcpy(out, parts, sizeof parts);
+    const struct opc_part last[] = {{&eval_section, &v->eval}, {&record_section, &v->record}};
+    int n = (int)(sizeof first / sizeof *first);
+    memcpy(out, first, sizeof first);
+    for (int i = 0; opc_agent_type(i); i++) {
+        const struct opc_section *s = opc_agent_type(i)->settings;
+        if (s && n + 2 < OPC_PARTS_MAX && agent_offset(i + 1) <= sizeof v->agents)
+            out[n++] = (struct opc_part){s, v->agents + agent_offset(i)};
+    }
+    memcpy(out + n, last, sizeof last);
+    return n + 2;
 }
 
 const struct opc_field *opc_config_field(struct opc_values *v, const char *key, void **section,
                                          struct opc_err *err)
 {
-    struct opc_part part[OPC_PARTS];
-    opc_config_parts(v, part);
-    for (int i = 0; i < OPC_PARTS; i++) {
+    struct opc_part part[OPC_PARTS_MAX];
+    const int parts = opc_config_parts(v, part);
+    for (int i = 0; i < parts; i++) {
         const size_t n = strlen(part[i].section->name);
         if (strncmp(key, part[i].section->name, n) != 0 || key[n] != '.')
             continue;
@@ -69,7 +90,7 @@ const struct opc_field *opc_config_field(struct opc_values *v, const char *key, 
     /* Setting it says what is wrong with the name. */
     struct opc_values scratch = *v;
     opc_config_parts(&scratch, part);
-    opc_parts_set(part, OPC_PARTS, key, "", err);
+    opc_parts_set(part, parts, key, "", err);
     return NULL;
 }
 
@@ -144,9 +165,9 @@ static void print_value(const struct opc_field *f, const void *values, struct op
 void opc_values_print(const struct opc_values *v, struct opc_text *t)
 {
     struct opc_values copy = *v; /* parts are not const */
-    struct opc_part part[OPC_PARTS];
-    opc_config_parts(&copy, part);
-    for (int i = 0; i < OPC_PARTS; i++) {
+    struct opc_part part[OPC_PARTS_MAX];
+    const int parts = opc_config_parts(&copy, part);
+    for (int i = 0; i < parts; i++) {
         opc_text_addf(t, "%s:\n", part[i].section->name);
         for (int k = 0; k < part[i].section->n; k++) {
             const struct opc_field *f = &part[i].section->fields[k];
@@ -162,6 +183,7 @@ static size_t size_of(enum opc_kind kind)
 {
     switch (kind) {
     case OPC_INT:
+    case OPC_NAME:
     case OPC_CHOICE: return sizeof(int);
     case OPC_REAL: return sizeof(double);
     case OPC_BOOL: return sizeof(bool);
@@ -173,30 +195,36 @@ static size_t size_of(enum opc_kind kind)
 }
 
 /* Settings younger than runs that are to be resumed: at the value that stands for how it was before
- * them, they do not count. */
+ * them, they do not count. Those of an agent that is not the first count if it is the one. */
 static bool is_as_before(const struct opc_section *s, const struct opc_field *f,
                          const struct opc_values *v)
 {
-    if (s == &opc_ppo_section || strcmp(f->name, "agent") == 0)
-        return v->train.agent == OPC_SAC;
-    return (strcmp(f->name, "rounds") == 0 && v->train.rounds == 1) ||
-           (strcmp(f->name, "reference_epochs") == 0 && v->opc.reference_epochs == 0);
+    for (int i = 1; opc_agent_type(i); i++)
+        if (s == opc_agent_type(i)->settings)
+            return v->train.agent != i;
+    if (s == &train_section && strcmp(f->name, "agent") == 0)
+        return v->train.agent == 0;
+    if (s == &train_section && strcmp(f->name, "rounds") == 0)
+        return v->train.rounds == 1;
+    return s == &opc_section && strcmp(f->name, "reference_epochs") == 0 &&
+           v->opc.reference_epochs == 0;
 }
 
 bool opc_config_may_go_on(const struct opc_values *v)
 {
-    return v->train.agent != OPC_PPO || !v->ppo.anneal;
+    const struct opc_agent_type *agent = opc_agent_of(v);
+    return !agent->knows_its_end || !agent->knows_its_end(opc_values_agent(v, v->train.agent));
 }
 
 uint32_t opc_config_hash(const struct opc_values *v)
 {
     struct opc_values copy = *v;
-    struct opc_part part[OPC_PARTS];
+    struct opc_part part[OPC_PARTS_MAX];
     uint32_t crc = 0;
     if (opc_config_may_go_on(v))
         copy.train.epochs = 0;
-    opc_config_parts(&copy, part);
-    for (int i = 0; i < OPC_PARTS; i++)
+    const int parts = opc_config_parts(&copy, part);
+    for (int i = 0; i < parts; i++)
         for (int k = 0; k < part[i].section->n; k++) {
             const struct opc_field *f = &part[i].section->fields[k];
             if (is_as_before(part[i].section, f, v))
@@ -236,6 +264,14 @@ int opc_config_get(const struct opc_config *c, const char *name, char **out, str
         return OPC_EUSER;
     opc_field_print(f, section, &t);
     return give(&t, out, err);
+}
+
+const char *opc_method_label(const struct opc_values *v)
+{
+    const struct opc_transition_type *tr = opc_transition_of(v);
+    const bool original = opc_every(v, v->train.fit_every) < v->train.steps_per_epoch;
+    const char *label = original ? tr->original_label : tr->label;
+    return v->train.agent == 0 && label ? label : opc_agent_of(v)->label;
 }
 
 /* ---- what follows ---------------------------------------------------------------------------- */
@@ -372,18 +408,27 @@ static int check_model(const struct opc_values *v, struct opc_err *err)
     return code ? code : check_horizon(v, err);
 }
 
-/* Agents that learn from their own paths. */
-static int check_paths(const struct opc_values *v, struct opc_err *err)
+/* What the agent needs must be there. */
+static int check_needs(const struct opc_values *v, struct opc_err *err)
 {
     const struct opc_train_config *t = &v->train;
-    if (v->opc.transition != OPC_REPLAY)
+    const struct opc_agent_type *agent = opc_agent_of(v);
+    if ((agent->needs & OPC_NEEDS_MODEL) && !opc_transition_of(v)->needs_model)
         return opc_fail(err, OPC_EUSER,
-                        "train.agent = ppo learns from recorded episodes, without a model; set "
-                        "opc.transition = replay");
+                        "train.agent = %s needs a model, which opc.transition = %s does without",
+                        agent->name, opc_transition_of(v)->name);
+    if (!(agent->needs & OPC_NEEDS_TRAJECTORIES))
+        return OPC_OK;
+    if (opc_transition_of(v)->needs_model && !(agent->needs & OPC_NEEDS_MODEL))
+        return opc_fail(err, OPC_EUSER,
+                        "train.agent = %s learns from recorded episodes, without a model; set "
+                        "opc.transition = replay",
+                        agent->name);
     if (opc_every(v, t->improve_every) != t->steps_per_epoch || !t->reset_each_epoch)
         return opc_fail(err, OPC_EUSER,
-                        "train.agent = ppo learns from whole episodes at the end of an epoch; set "
-                        "train.improve_every = 0 and train.reset_each_epoch = true");
+                        "train.agent = %s learns from whole episodes at the end of an epoch; set "
+                        "train.improve_every = 0 and train.reset_each_epoch = true",
+                        agent->name);
     return OPC_OK;
 }
 
@@ -395,9 +440,9 @@ static int check(const struct opc_values *v, struct opc_err *err)
         code = check_every(v, "simulate_every", t->simulate_every, err);
     if (!code)
         code = check_every(v, "improve_every", t->improve_every, err);
-    if (!code && t->agent == OPC_PPO)
-        code = check_paths(v, err);
-    if (!code && v->opc.transition != OPC_REPLAY)
+    if (!code)
+        code = check_needs(v, err);
+    if (!code && opc_transition_of(v)->needs_model)
         code = check_model(v, err);
     if (code)
         return code;
@@ -407,7 +452,7 @@ static int check(const struct opc_values *v, struct opc_err *err)
                         "train.epochs x train.steps_per_epoch = %.0f real steps are more than a "
                         "run can record (1e9)",
                         steps);
-    if (t->agent == OPC_PPO)
+    if (!(opc_agent_of(v)->needs & OPC_NEEDS_STEPS))
         return OPC_OK; /* its gradient steps follow from the real ones */
     if (updates(v) > 1e9)
         return opc_fail(err, OPC_EUSER,

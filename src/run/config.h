@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* run/config.h - all settings of a run, and where they came from.
  *
- * Each section is one table (base/field.h). Those of `model`, `sac` and `ppo` are in their modules;
- * the ones here belong to the loop itself. */
+ * Each section is one table (base/field.h). Those of `model` and of the agents are in their
+ * modules; the ones here belong to the loop itself. */
 #ifndef OPC_RUN_CONFIG_H
 #define OPC_RUN_CONFIG_H
 
-#include "agent/ppo.h"
-#include "agent/sac.h"
 #include "base/field.h"
 #include "model/ensemble.h"
+#include "opc/agent.h"
 #include "opc/config.h"
+#include "opc/transition.h"
 #include "run/yaml.h"
 
 /* clang-format off */
@@ -19,7 +19,7 @@
     X(INT,    epochs,           "100",   1, 1e6, "how many epochs to train")                       \
     X(INT,    steps_per_epoch,  "1000",  1, 1e7, "E, steps on the real environment in an epoch")   \
     X(INT,    random_steps,     "5000",  0, 1e8, "steps with uniformly random actions before the first epoch; the last episode is finished") \
-    X(CHOICE, agent,            "sac",   "sac|ppo", , "what improves the policy: SAC, from steps that anyone chose, or PPO, from the epoch's own episodes (opc.transition = replay)") \
+    X(NAME,   agent,            "sac",   opc_agent_name, , "what improves the policy: SAC, from steps that anyone chose, or PPO, from the epoch's own episodes (opc.transition = replay)") \
     X(INT,    fit_every,        "0",     0, 1e7, "real steps from one fit of the model to the next; 0: once an epoch") \
     X(INT,    simulate_every,   "0",     0, 1e7, "real steps from one simulation of imagined rollouts to the next; 0: once an epoch") \
     X(INT,    improve_every,    "0",     0, 1e7, "real steps from one improvement of the policy to the next; 0: once an epoch") \
@@ -33,7 +33,7 @@
     X(TEXT,   name,             "cartpole", 1, 255, "the task, with its arguments behind a '?'; 'opc env list' shows them")
 
 #define OPC_OPC_FIELDS(X)                                                                          \
-    X(CHOICE, transition,       "corrected", "replay|learned|corrected", , "what moves an imagined state: eq. 3 (SAC), eq. 2 (MBPO), eq. 5 (OPC)") \
+    X(NAME,   transition,       "corrected", opc_transition_name, , "what moves an imagined state: eq. 3 (SAC), eq. 2 (MBPO), eq. 5 (OPC)") \
     X(INTS,   horizon,          "[10]",   0, 1e6, "H, steps of an imagined rollout; [e0, e1, h0, h1] grows linearly from h0 to h1 between epochs e0 and e1") \
     X(INT,    transitions,      "100000", 1, 1e9, "N, imagined steps of one simulation, if opc.rollouts is 0") \
     X(INT,    rollouts,         "0",      0, 1e8, "imagined rollouts of one simulation; 0: until there are opc.transitions steps") \
@@ -77,8 +77,7 @@ struct opc_record_config {
     OPC_RECORD_FIELDS(OPC_MEMBER)
 };
 
-enum { OPC_REPLAY, OPC_LEARNED, OPC_CORRECTED }; /* opc.transition */
-enum { OPC_SAC, OPC_PPO };                       /* train.agent */
+enum { OPC_AGENT_ALIGN = 16, OPC_AGENT_BYTES = 8192 };
 
 struct opc_values {
     struct opc_train_config train;
@@ -86,10 +85,10 @@ struct opc_values {
     struct opc_opc_config opc;
     struct opc_data_config data;
     struct opc_ensemble_config model;
-    struct opc_sac_config sac;
-    struct opc_ppo_config ppo;
     struct opc_eval_config eval;
     struct opc_record_config record;
+    /* The settings of all agents, one behind the other: opc_values_agent finds them. */
+    _Alignas(OPC_AGENT_ALIGN) unsigned char agents[OPC_AGENT_BYTES];
 };
 
 struct opc_sources; /* config_file.c */
@@ -99,9 +98,11 @@ struct opc_config {
     struct opc_sources *from;
 };
 
-enum { OPC_PARTS = 9 };
-/* The sections with their place in `values`, in the order of files and pages. */
-void opc_config_parts(struct opc_values *values, struct opc_part out[OPC_PARTS]);
+enum { OPC_PARTS_MAX = 40 };
+/* The sections with their place in `values`, in the order of files and pages; returns how many. */
+int opc_config_parts(struct opc_values *values, struct opc_part out[OPC_PARTS_MAX]);
+/* The settings of agent i of the table; NULL: it has none. */
+const void *opc_values_agent(const struct opc_values *, int i);
 /* The field called "section.name" and the struct it is in; NULL, with the reason in err, if there
  * is none. section may be NULL. */
 const struct opc_field *opc_config_field(struct opc_values *, const char *key, void **section,
@@ -148,6 +149,16 @@ int opc_config_matches(struct opc_values *, const char *key, const struct opc_ya
 
 /* ---- what follows from the settings ---------------------------------------------------------- */
 
+static inline const struct opc_transition_type *opc_transition_of(const struct opc_values *v)
+{
+    return opc_transition_type(v->opc.transition);
+}
+static inline const struct opc_agent_type *opc_agent_of(const struct opc_values *v)
+{
+    return opc_agent_type(v->train.agent);
+}
+/* What the paper calls such a run: OPC, MBPO(*), MBPO, SAC, PPO ... */
+const char *opc_method_label(const struct opc_values *);
 /* fit_every and its like, with 0 resolved. */
 static inline int opc_every(const struct opc_values *v, int every)
 {

@@ -96,12 +96,12 @@ void opc_sources_destroy(struct opc_sources *s)
 static int try_setting(struct opc_sources *s, const char *key, const char *text,
                        struct opc_err *err)
 {
-    struct opc_part part[OPC_PARTS];
-    opc_config_parts(&s->scratch, part);
+    struct opc_part part[OPC_PARTS_MAX];
+    const int parts = opc_config_parts(&s->scratch, part);
     if (!opc_yaml_is_clean(text))
         return opc_fail(err, OPC_EUSER, "%s: its value has control characters or is not UTF-8",
                         key);
-    return opc_parts_set(part, OPC_PARTS, key, text, err);
+    return opc_parts_set(part, parts, key, text, err);
 }
 
 /* A value that cannot be is refused now, whether or not its cell will ever apply. */
@@ -448,12 +448,12 @@ static int is_value(const struct opc_values *values, const char *key, const char
                     const char *printed, bool *out, struct opc_err *err)
 {
     struct opc_values other = *values;
-    struct opc_part part[OPC_PARTS];
+    struct opc_part part[OPC_PARTS_MAX];
     struct opc_text text = {0};
     void *section;
     *out = false;
-    opc_config_parts(&other, part);
-    if (opc_parts_set(part, OPC_PARTS, key, pattern, NULL))
+    const int parts = opc_config_parts(&other, part);
+    if (opc_parts_set(part, parts, key, pattern, NULL))
         return OPC_OK;
     const struct opc_field *f = opc_config_field(&other, key, &section, err);
     opc_field_print(f, section, &text);
@@ -503,10 +503,10 @@ static int applies(const struct opc_sources *s, int cell, struct opc_values *pla
 
 static int defaults(struct opc_values *values, struct opc_err *err)
 {
-    struct opc_part part[OPC_PARTS];
-    opc_config_parts(values, part);
+    struct opc_part part[OPC_PARTS_MAX];
+    const int parts = opc_config_parts(values, part);
     int code = OPC_OK;
-    for (int i = 0; i < OPC_PARTS && !code; i++)
+    for (int i = 0; i < parts && !code; i++)
         code = opc_section_defaults(part[i].section, part[i].values, err);
     return code;
 }
@@ -514,26 +514,25 @@ static int defaults(struct opc_values *values, struct opc_err *err)
 /* Defaults and every setting that is in no cell. */
 static int without_cells(const struct opc_sources *s, struct opc_values *out, struct opc_err *err)
 {
-    struct opc_part part[OPC_PARTS];
+    struct opc_part part[OPC_PARTS_MAX];
     int code = defaults(out, err);
-    opc_config_parts(out, part);
+    const int parts = opc_config_parts(out, part);
     for (int i = 0; i < s->n && !code; i++)
         if (s->assignments[i].cell == 0)
-            code =
-                opc_parts_set(part, OPC_PARTS, s->assignments[i].key, s->assignments[i].text, err);
+            code = opc_parts_set(part, parts, s->assignments[i].key, s->assignments[i].text, err);
     return code;
 }
 
 int opc_sources_resolve(const struct opc_sources *s, struct opc_values *out, struct opc_err *err)
 {
-    struct opc_part part[OPC_PARTS];
+    struct opc_part part[OPC_PARTS_MAX];
     struct opc_values plain = {0};
     memset(out, 0, sizeof *out); /* also what lies between the sections */
     int code = without_cells(s, &plain, err);
     if (!code)
         code = defaults(out, err);
 
-    opc_config_parts(out, part);
+    const int parts = opc_config_parts(out, part);
     for (int i = 0; i < s->n && !code; i++) {
         const struct assignment *a = &s->assignments[i];
         for (int k = 0; a->cell && k < s->n_conditions && !code; k++)
@@ -546,7 +545,7 @@ int opc_sources_resolve(const struct opc_sources *s, struct opc_values *out, str
         if (!code && a->cell)
             code = applies(s, a->cell, &plain, &counts, err);
         if (!code && counts)
-            code = opc_parts_set(part, OPC_PARTS, a->key, a->text, err);
+            code = opc_parts_set(part, parts, a->key, a->text, err);
     }
     return code;
 }

@@ -245,7 +245,7 @@ static void walk(struct sample *x, const struct opc_onpolicy_plan *plan,
             .rng = x->noise,
             .work = x->work,
         };
-        tr->step(tr, &w, plan->pool);
+        opc_transition_step(tr, &w, plan->pool);
         go_on(x, h);
     }
 }

@@ -23,6 +23,7 @@ struct opc_record {
     char dir[OPC_PATH];
     int lock, metrics, timing, log; /* file descriptors; -1: not open */
     int members;
+    const struct opc_agent_column *agent_columns;
     char *columns; /* the first line of a table that is gone on with; NULL: it has all of ours */
 };
 
@@ -159,32 +160,55 @@ void opc_record_close(struct opc_record *r)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* Head and rows are written by the same calls, so they cannot differ. */
+/* Head and rows are written by the same calls, so they cannot differ. A run that an older program
+ * began keeps the columns of its head: then a row is collected first, because columns may have come
+ * or gone since. */
 struct line {
     struct opc_text text;
     bool head;
-    const char *only; /* a row of these columns; NULL: of all */
+    const char *columns; /* of the older head, commas between; NULL: as they come */
+    double *value;       /* [columns] */
 };
 
-static bool has_column(const char *head, const char *name)
+static int count_columns(const char *head)
 {
-    for (size_t n; *head; head += n + (head[n] == ',')) {
+    int n = 1;
+    for (; *head; head++)
+        n += *head == ',';
+    return n;
+}
+
+/* Its place among the columns; -1: it is none of them. */
+static int column_of(const char *head, const char *name)
+{
+    int i = 0;
+    for (size_t n; *head; head += n + (head[n] == ','), i++) {
         n = strcspn(head, ",");
         if (strlen(name) == n && memcmp(head, name, n) == 0)
-            return true;
+            return i;
     }
-    return false;
+    return -1;
+}
+
+static void put_value(struct line *l, double value)
+{
+    if (isfinite(value))
+        opc_text_add_real(&l->text, value);
 }
 
 static void cell(struct line *l, const char *name, double value)
 {
-    if (l->only && !has_column(l->only, name))
+    if (l->columns) {
+        const int i = column_of(l->columns, name);
+        if (i >= 0)
+            l->value[i] = value;
         return;
+    }
     opc_text_add(&l->text, l->text.used ? "," : "");
     if (l->head)
         opc_text_add(&l->text, name);
-    else if (isfinite(value))
-        opc_text_add_real(&l->text, value);
+    else
+        put_value(l, value);
 }
 
 static void numbered(struct line *l, const char *name, int k, double value)
@@ -194,7 +218,8 @@ static void numbered(struct line *l, const char *name, int k, double value)
     cell(l, full, value);
 }
 
-static void metrics_line(struct line *l, const struct opc_epoch_row *r, int members)
+static void metrics_line(struct line *l, const struct opc_epoch_row *r, int members,
+                         const struct opc_agent_column *columns)
 {
     const double none = (double)NAN;
     cell(l, "epoch", r->epoch);
@@ -230,17 +255,9 @@ static void metrics_line(struct line *l, const struct opc_epoch_row *r, int memb
     cell(l, "state_max_std", r->rollouts ? r->state_max_std : none);
     cell(l, "reward_min", r->rollouts ? r->reward_min : none);
     cell(l, "reward_max", r->rollouts ? r->reward_max : none);
-    cell(l, "updates", (double)r->updates);
-    cell(l, "q", r->updates ? r->agent.q : none);
-    cell(l, "q_target", r->updates ? r->agent.q_target : none);
-    cell(l, "target_min", r->updates ? r->agent.target_min : none);
-    cell(l, "target_max", r->updates ? r->agent.target_max : none);
-    cell(l, "critic_loss", r->updates ? r->agent.critic_loss : none);
-    cell(l, "actor_loss", r->updates ? r->agent.actor_loss : none);
-    cell(l, "alpha", r->updates ? r->agent.alpha : none);
-    cell(l, "entropy", r->updates ? r->agent.entropy : none);
-    cell(l, "kl", r->updates ? r->agent.kl : none);
-    cell(l, "clipped", r->updates ? r->agent.clipped : none);
+    cell(l, "updates", (double)r->agent.updates);
+    for (int k = 0; columns && columns[k].name; k++)
+        cell(l, columns[k].name, r->agent.updates ? r->agent.value[k] : none);
 }
 
 bool opc_record_is_column(const char *name, int members, char nearest[64])
@@ -250,7 +267,10 @@ bool opc_record_is_column(const char *name, int members, char nearest[64])
     int least = INT_MAX;
     bool found = false;
     nearest[0] = '\0';
-    metrics_line(&l, &row, members);
+    metrics_line(&l, &row, members, NULL);
+    for (int i = 0; opc_agent_type(i); i++)
+        for (const struct opc_agent_column *c = opc_agent_type(i)->columns; c->name; c++)
+            cell(&l, c->name, 0);
     const char *at = opc_text_get(&l.text);
     for (size_t n; *at && !found; at += n + (at[n] == ',')) {
         char column[64];
@@ -294,8 +314,18 @@ int opc_record_epoch(struct opc_record *r, const struct opc_epoch_row *row, stru
 {
     if (!r)
         return OPC_OK;
-    struct line l = {.only = r->columns};
-    metrics_line(&l, row, r->members);
+    struct line l = {.columns = r->columns};
+    const int n = r->columns ? count_columns(r->columns) : 0;
+    if (n > 0 && !(l.value = opc_alloc((size_t)n, sizeof *l.value)))
+        return opc_fail(err, OPC_ENOMEM, "no room for a row of metrics.csv");
+    for (int i = 0; i < n; i++)
+        l.value[i] = (double)NAN;
+    metrics_line(&l, row, r->members, r->agent_columns);
+    for (int i = 0; i < n; i++) {
+        opc_text_add(&l.text, i ? "," : "");
+        put_value(&l, l.value[i]);
+    }
+    opc_free(l.value);
     return put(r, r->metrics, "metrics.csv", &l, err);
 }
 
@@ -353,11 +383,12 @@ static int keep_columns(struct opc_record *r, struct opc_err *err)
 }
 
 int opc_record_begin(struct opc_record *r, struct opc_record_ends ends, int members,
-                     struct opc_err *err)
+                     const struct opc_agent_column *columns, struct opc_err *err)
 {
     if (!r)
         return OPC_OK;
     r->members = members;
+    r->agent_columns = columns;
     int code = open_table(r, "metrics.csv", ends.metrics, &r->metrics, err);
     if (!code)
         code = open_table(r, "timing.csv", ends.timing, &r->timing, err);
@@ -370,7 +401,7 @@ int opc_record_begin(struct opc_record *r, struct opc_record_ends ends, int memb
     if (!code && ends.metrics == 0) {
         const struct opc_epoch_row row = {0};
         struct line l = {.head = true};
-        metrics_line(&l, &row, members);
+        metrics_line(&l, &row, members, columns);
         code = put(r, r->metrics, "metrics.csv", &l, err);
     }
     if (!code && ends.timing == 0) {

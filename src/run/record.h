@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "opc/agent.h"
 #include "opc/predictor.h"
 #include "opc/rollout.h"
 #include "opc/train.h"
@@ -34,8 +35,7 @@ struct opc_epoch_row {
     long rollouts, imagined;                      /* made in this epoch; steps in them */
     size_t end[OPC_ENDS];                         /* rollouts by why they ended */
     double reward_min, reward_max, state_max_std; /* of those steps */
-    long updates;
-    struct opc_agent_report agent;     /* means over them */
+    struct opc_agent_report agent;
     long recorded_kept, imagined_kept; /* steps there are to learn from */
 };
 
@@ -56,7 +56,9 @@ int opc_record_path(const struct opc_record *, const char *name, char out[OPC_PA
 struct opc_record_ends {
     uint64_t metrics, timing;
 };
-int opc_record_begin(struct opc_record *, struct opc_record_ends, int members, struct opc_err *err);
+/* members: of the ensemble; columns: of the agent. */
+int opc_record_begin(struct opc_record *, struct opc_record_ends, int members,
+                     const struct opc_agent_column *columns, struct opc_err *err);
 /* On disk, for good. */
 int opc_record_sync(struct opc_record *, struct opc_record_ends *out, struct opc_err *err);
 

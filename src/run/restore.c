@@ -193,7 +193,8 @@ static int apply(struct opc_run *run, struct opc_pack *slot, struct opc_err *err
     if (!code)
         code = restore_play(run, slot, err);
     if (!code)
-        code = opc_record_begin(run->record, ends, run->model ? run->model->members : 0, err);
+        code = opc_record_begin(run->record, ends, run->model ? run->model->members : 0,
+                                run->agent->type->columns, err);
     run->stale = true;
     return code;
 }
@@ -249,7 +250,8 @@ static int begin_anew(struct opc_run *run, struct opc_err *err)
                         opc_record_dir(run->record));
     return code ? code
                 : opc_record_begin(run->record, (struct opc_record_ends){0},
-                                   run->model ? run->model->members : 0, err);
+                                   run->model ? run->model->members : 0, run->agent->type->columns,
+                                   err);
 }
 
 int opc_run_restore(struct opc_run *run, struct opc_err *err)

@@ -86,9 +86,11 @@ void opc_run_free(struct opc_run *);
 int opc_run_remake(struct opc_run *, struct opc_err *err);
 /* data.forget = steps: how many are kept at a horizon. */
 size_t opc_run_limit(const struct opc_values *, int horizon);
-/* The agent alone, or the model alone, as new. */
-int opc_run_agent(const struct opc_values *, int obs, int act, struct opc_pool *,
-                  struct opc_agent **out, struct opc_err *err);
+/* The agent alone, or the model alone, as new. model, transition: for agents that need one; else
+ * NULL will do. */
+int opc_run_agent(const struct opc_values *, int obs, int act, struct opc_predictor *model,
+                  const struct opc_transition *, struct opc_pool *, struct opc_agent **out,
+                  struct opc_err *err);
 int opc_run_model(const struct opc_values *, int obs, int act, struct opc_pool *,
                   struct opc_predictor **out, struct opc_err *err);
 

@@ -185,7 +185,7 @@ static int measure_errors(struct opc_run *run, struct opc_err *err)
     memcpy(row->learned, got.learned, sizeof row->learned);
     memcpy(row->corrected, got.corrected, sizeof row->corrected);
     run->now.model_error =
-        run->set->opc.transition == OPC_CORRECTED ? row->corrected[0] : row->learned[0];
+        run->transition.type->needs_reference ? row->corrected[0] : row->learned[0];
     return code;
 }
 
@@ -324,7 +324,7 @@ static int model(struct opc_run *run, int t, struct opc_err *err)
     const int every = opc_every(v, v->train.fit_every);
     const bool is_last = t + every > v->train.steps_per_epoch - v->train.fit_first;
     int code = OPC_OK;
-    if (v->opc.transition == OPC_REPLAY)
+    if (!run->model)
         return code;
     if (t % every == 0) {
         const int fits = run->row.fits;
@@ -340,26 +340,27 @@ static int model(struct opc_run *run, int t, struct opc_err *err)
 
 /* ---- improve --------------------------------------------------------------------------------- */
 
-/* The row holds means over all updates of the epoch, and extremes. */
+/* Of all updates of the epoch: means or extremes, as the agent's columns say. */
 static void note_updates(struct opc_run *run, const struct opc_agent_report *r)
 {
+    const struct opc_agent_column *column = run->agent->type->columns;
     struct opc_epoch_row *row = &run->row;
-    struct opc_agent_report *all = &row->agent;
     if (r->updates == 0)
         return;
+    const bool first = row->agent.updates == 0;
+    row->agent.updates += r->updates;
     run->now.updates += r->updates;
-    all->target_min = row->updates ? fmin(all->target_min, r->target_min) : r->target_min;
-    all->target_max = row->updates ? fmax(all->target_max, r->target_max) : r->target_max;
-    row->updates += r->updates;
-    const double share = (double)r->updates / (double)row->updates;
-    all->q += share * (r->q - all->q);
-    all->q_target += share * (r->q_target - all->q_target);
-    all->critic_loss += share * (r->critic_loss - all->critic_loss);
-    all->actor_loss += share * (r->actor_loss - all->actor_loss);
-    all->alpha += share * (r->alpha - all->alpha);
-    all->entropy += share * (r->entropy - all->entropy);
-    all->kl += share * (r->kl - all->kl);
-    all->clipped += share * (r->clipped - all->clipped);
+    const double share = (double)r->updates / (double)row->agent.updates;
+    for (int k = 0; column[k].name; k++) {
+        double *all = &row->agent.value[k];
+        const double one = r->value[k];
+        if (column[k].over == OPC_OVER_MEAN)
+            *all += share * (one - *all);
+        else if (column[k].over == OPC_OVER_MIN)
+            *all = first ? one : fmin(*all, one);
+        else
+            *all = first ? one : fmax(*all, one);
+    }
 }
 
 static bool can_improve(const struct opc_run *run)
@@ -382,7 +383,7 @@ static int update(struct opc_run *run, int done, int end, struct opc_err *err)
             .ctx = &run->mix,
             .seed = run->seed,
             .epoch = number(run),
-            .first = (uint32_t)run->row.updates,
+            .first = (uint32_t)run->row.agent.updates,
             .stop = stop,
             .stop_ctx = run,
         };
@@ -434,7 +435,7 @@ static int improve(struct opc_run *run, struct opc_err *err)
 {
     const int rounds = run->imagined ? run->set->train.rounds : 1;
     int code = OPC_OK;
-    if (run->agent->type->feeds_on == OPC_PATHS)
+    if (run->agent->type->needs & OPC_NEEDS_TRAJECTORIES)
         return learn_from_paths(run, err);
     if (!can_improve(run))
         return code;

@@ -42,7 +42,7 @@ static int load(const char *dir, const struct opc_config *config, int obs, int a
                 struct opc_pool *pool, struct opc_agent **out, int *epoch, struct opc_err *err)
 {
     struct opc_agent *agent;
-    int code = opc_run_agent(&config->set, obs, act, pool, &agent, err);
+    int code = opc_run_agent(&config->set, obs, act, NULL, NULL, pool, &agent, err);
     if (code)
         return code;
     code = opc_run_load_policy(dir, opc_config_hash(&config->set), agent, epoch, err);
@@ -152,8 +152,8 @@ int opc_trained_load(const char *dir, const struct opc_config *config, int obs, 
 {
     const struct opc_values *v = &config->set;
     struct opc_trained t = {.epoch = 0};
-    int code = opc_run_agent(v, obs, act, pool, &t.agent, err);
-    if (!code && v->opc.transition != OPC_REPLAY)
+    int code = opc_run_agent(v, obs, act, NULL, NULL, pool, &t.agent, err);
+    if (!code && opc_transition_of(v)->needs_model)
         code = opc_run_model(v, obs, act, pool, &t.model, err);
     if (!code && epoch != 0)
         code =

@@ -85,13 +85,13 @@ static double get_real(const struct opc_json_value *j, const char *key)
 static void tell_difference(struct opc_values *there, struct opc_values *here, char *out,
                             size_t size)
 {
-    struct opc_part a[OPC_PARTS], b[OPC_PARTS];
+    struct opc_part a[OPC_PARTS_MAX], b[OPC_PARTS_MAX];
     struct opc_text one = {0}, two = {0};
     int more = -1;
-    opc_config_parts(there, a);
+    const int parts = opc_config_parts(there, a);
     opc_config_parts(here, b);
     snprintf(out, size, "its settings differ");
-    for (int i = 0; i < OPC_PARTS; i++)
+    for (int i = 0; i < parts; i++)
         for (int k = 0; k < a[i].section->n; k++) {
             const struct opc_field *f = &a[i].section->fields[k];
             opc_text_clear(&one);

@@ -109,14 +109,14 @@ static int find_tier(struct open *o, const struct opc_sweep_ask *ask, struct opc
 static int add_value(struct open *o, struct opc_vary *v, const char *text, const char *path,
                      int line, struct opc_err *err)
 {
-    struct opc_part part[OPC_PARTS];
+    struct opc_part part[OPC_PARTS_MAX];
     struct opc_text printed = {0};
     void *section;
-    opc_config_parts(&o->scratch, part);
+    const int parts = opc_config_parts(&o->scratch, part);
     if (v->n == MOST_TASKS)
         return opc_fail(err, OPC_EUSER, "%s:%d: %s has more than %d values", path, line, v->key,
                         MOST_TASKS);
-    if (opc_parts_set(part, OPC_PARTS, v->key, text, err))
+    if (opc_parts_set(part, parts, v->key, text, err))
         return opc_within(err, "%s:%d", path, line);
     const struct opc_field *f = opc_config_field(&o->scratch, v->key, &section, err);
     opc_field_print(f, section, &printed);

@@ -126,7 +126,7 @@ static int run_step(void *ctx, struct opc_err *err)
     struct world *w = ctx;
     opc_pool_each(w->b->pool, w->walk.n, 512, draw_elites, w);
     opc_agent_act(w->agent, w->walk.n, w->state, true, w->rng, w->action);
-    w->transition.step(&w->transition, &w->walk, w->b->pool);
+    opc_transition_step(&w->transition, &w->walk, w->b->pool);
     return OPC_OK;
 }
 

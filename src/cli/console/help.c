@@ -84,9 +84,9 @@ static void describe(const struct opc_field *f, char *left, size_t left_size, ch
                      size_t right_size)
 {
     static const char *const VALUE[] = {
-        [OPC_INT] = " N",        [OPC_REAL] = " X",      [OPC_BOOL] = "",
-        [OPC_TEXT] = " TEXT",    [OPC_CHOICE] = " WORD", [OPC_INTS] = " N,N,...",
-        [OPC_REALS] = " X,X,..."};
+        [OPC_INT] = " N",         [OPC_REAL] = " X",      [OPC_BOOL] = "",
+        [OPC_TEXT] = " TEXT",     [OPC_CHOICE] = " WORD", [OPC_INTS] = " N,N,...",
+        [OPC_REALS] = " X,X,...", [OPC_NAME] = " WORD"};
     char name[OPC_OPTION_NAME], range[256] = "", standard[96] = "";
     snprintf(left, left_size, "%s--%s%s", strcmp(f->name, "out") == 0 ? "-o, " : "",
              opc_option_name(f, name), VALUE[f->kind]);

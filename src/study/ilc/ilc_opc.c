@@ -113,7 +113,7 @@ static void imagine(struct rollouts *r, const struct opc_transition *tr, int T)
             for (int k = 0; k < act; k++)
                 r->action[i * act + k] = ref.action[k] + (i == 1 + t * act + k ? 1.0f : 0.0f);
         }
-        tr->step(tr, &walk, NULL);
+        opc_transition_step(tr, &walk, NULL);
     }
 }
 

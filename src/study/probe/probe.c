@@ -78,7 +78,7 @@ int opc_probe_load(const struct opc_probe *p, int epoch, struct opc_trained *out
 
 int opc_probe_needs_model(const struct opc_probe *p, struct opc_err *err)
 {
-    if (p->config->set.opc.transition != OPC_REPLAY)
+    if (opc_transition_of(&p->config->set)->needs_model)
         return OPC_OK;
     return opc_fail(err, OPC_EUSER,
                     "%s has no model to probe: it was trained with opc.transition = replay",

@@ -217,8 +217,8 @@ static void keep(const struct opc_transition *tr, int h, struct opc_branches *b,
         memcpy(state_at(b, slot, h + 1), next, obs * sizeof *next);
         b->length[slot] = h + 1;
         b->terminal[slot] = r->terminal[i];
-        const bool alone =
-            tr->beside && r->time[i] + 1 == opc_episodes_length(tr->past, r->episode[i]);
+        const bool alone = tr->type->needs_reference &&
+                           r->time[i] + 1 == opc_episodes_length(tr->past, r->episode[i]);
         if (r->terminal[i] || alone)
             continue;
         r->slot[kept] = slot;
@@ -258,7 +258,7 @@ int opc_branches_walk(const struct opc_probe *p, const struct opc_transition *tr
             .rng = r.noise,
             .work = r.work,
         };
-        tr->step(tr, &walk, p->pool);
+        opc_transition_step(tr, &walk, p->pool);
         opc_env_terminal(p->env, r.n, r.state, r.action, r.next, r.terminal);
         keep(tr, h, b, &r);
     }
