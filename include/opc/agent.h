@@ -74,9 +74,10 @@ struct opc_agent_args {
     const void *config;          /* the agent's own settings; NULL: its defaults */
     double target_entropy;       /* what "auto" stands for on this task; NaN: -act */
     int steps;                   /* OPC_NEEDS_TRAJECTORIES: the most of one improvement */
-    struct opc_predictor *model; /* OPC_NEEDS_MODEL; borrowed, as is */
-    const struct opc_transition *transition; /* what moves an imagined state */
-    struct opc_pool *pool;                   /* may be NULL; borrowed */
+    struct opc_predictor *model; /* OPC_NEEDS_MODEL; borrowed */
+    /* What moves an imagined state; borrowed. NULL where a policy is loaded without its past. */
+    const struct opc_transition *transition;
+    struct opc_pool *pool; /* may be NULL; borrowed */
 };
 
 struct opc_agent_type {
@@ -111,6 +112,7 @@ struct opc_agent_type {
 struct opc_agent { /* first member of every agent */
     const struct opc_agent_type *type;
     int obs, act;
+    struct opc_predictor *model; /* destroyed with it, where it was loaded with it; else NULL */
 };
 
 /* Entry i of the table of agents; NULL after the last. The order never changes. */

@@ -2,14 +2,22 @@
 #include "agent/policy.h"
 #include "agent/ppo.h"
 #include "agent/sac.h"
+#include "opc/predictor.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#ifdef OPC_ONE_MORE_AGENT
+extern const struct opc_agent_type OPC_ONE_MORE_AGENT;
+#endif
 
 /* A new agent is a file beside this one and a line here. */
 static const struct opc_agent_type *const TYPES[] = {
     &opc_sac_type,
     &opc_ppo_type,
+#ifdef OPC_ONE_MORE_AGENT /* tests/test_extending.c adds one this way */
+    &OPC_ONE_MORE_AGENT,
+#endif
 };
 
 const struct opc_agent_type *opc_agent_type(int i)
@@ -49,8 +57,10 @@ int opc_visit_parts(const struct opc_state_part *part, size_t n,
 
 void opc_agent_destroy(struct opc_agent *a)
 {
+    struct opc_predictor *model = a ? a->model : NULL;
     if (a)
         a->type->destroy(a);
+    opc_predictor_destroy(model);
 }
 
 void opc_agent_act(const struct opc_agent *a, int n, const float *state, bool explore,

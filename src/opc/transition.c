@@ -218,7 +218,19 @@ static const struct opc_transition_type CORRECTED = {
     .refresh = refresh_references,
 };
 
-static const struct opc_transition_type *const TYPES[] = {&REPLAY, &LEARNED, &CORRECTED};
+#ifdef OPC_ONE_MORE_TRANSITION
+extern const struct opc_transition_type OPC_ONE_MORE_TRANSITION;
+#endif
+
+/* A new one is a line here, and a file of its own if it does not belong on this page. */
+static const struct opc_transition_type *const TYPES[] = {
+    &REPLAY,
+    &LEARNED,
+    &CORRECTED,
+#ifdef OPC_ONE_MORE_TRANSITION /* tests/test_extending.c adds one this way */
+    &OPC_ONE_MORE_TRANSITION,
+#endif
+};
 
 const struct opc_transition_type *opc_transition_type(int i)
 {

@@ -369,6 +369,8 @@ int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *agent,
         code = check_hash(dir, best, hash, err);
     if (!code)
         code = agent->type->state(agent, opc_pack_visit, best, err);
+    if (!code && agent->model)
+        code = agent->model->type->state(agent->model, opc_pack_visit, best, err);
     if (!code)
         *epoch = (int)best->epoch;
     opc_pack_free(best);

@@ -215,7 +215,10 @@ int opc_run_save_policy(struct opc_run *run, struct opc_err *err)
     if (!run->record)
         return OPC_OK;
     struct opc_gather g = {.parts = 0};
-    int code = run->agent->type->state(run->agent, opc_gather_visit, &g, err);
+    /* A policy that asks the model is nothing without it. */
+    int code = run->agent->type->needs & OPC_NEEDS_MODEL
+                   ? gather_networks(run, &g, err)
+                   : run->agent->type->state(run->agent, opc_gather_visit, &g, err);
     if (!code)
         code = opc_record_path(run->record, "policy.opc", path, err);
     if (!code)

@@ -42,9 +42,17 @@ static int load(const char *dir, const struct opc_config *config, int obs, int a
                 struct opc_pool *pool, struct opc_agent **out, int *epoch, struct opc_err *err)
 {
     struct opc_agent *agent;
-    int code = opc_run_agent(&config->set, obs, act, NULL, NULL, pool, &agent, err);
-    if (code)
+    struct opc_predictor *model = NULL;
+    int code = OPC_OK;
+    if (opc_agent_of(&config->set)->needs & OPC_NEEDS_MODEL)
+        code = opc_run_model(&config->set, obs, act, pool, &model, err);
+    if (!code)
+        code = opc_run_agent(&config->set, obs, act, model, NULL, pool, &agent, err);
+    if (code) {
+        opc_predictor_destroy(model);
         return code;
+    }
+    agent->model = model;
     code = opc_run_load_policy(dir, opc_config_hash(&config->set), agent, epoch, err);
     if (code)
         opc_agent_destroy(agent);
@@ -152,9 +160,11 @@ int opc_trained_load(const char *dir, const struct opc_config *config, int obs, 
 {
     const struct opc_values *v = &config->set;
     struct opc_trained t = {.epoch = 0};
-    int code = opc_run_agent(v, obs, act, NULL, NULL, pool, &t.agent, err);
-    if (!code && opc_transition_of(v)->needs_model)
+    int code = OPC_OK;
+    if (opc_transition_of(v)->needs_model)
         code = opc_run_model(v, obs, act, pool, &t.model, err);
+    if (!code)
+        code = opc_run_agent(v, obs, act, t.model, NULL, pool, &t.agent, err);
     if (!code && epoch != 0)
         code =
             opc_run_load_networks(dir, epoch, opc_config_hash(v), t.agent, t.model, &t.epoch, err);
