@@ -48,7 +48,10 @@ static void a_run_of_an_older_program_keeps_its_columns(void **state)
                   .value = {[OPC_SAC_Q] = 7, [OPC_SAC_ALPHA] = 0.25, [OPC_SAC_ENTROPY] = -1}},
     };
     assert_ok(opc_record_epoch(r, &row, &err), &err);
+    const double seconds[OPC_PHASES] = {[OPC_FIT] = 7, [OPC_MEASURE] = 0.5};
+    assert_ok(opc_record_timing(r, 2, seconds, 9, &err), &err);
     opc_record_close(r);
+    assert_file(*state, "timing.csv", "epoch,epoch_s\n1,2\n2,7.5\n");
     assert_file(*state, "metrics.csv",
                 "epoch,env_steps,eval_return,updates,alpha,kl,entropy\n1,10,5,3,0.5,,1\n"
                 "2,20,,4,0.25,,-1\n");

@@ -22,6 +22,7 @@ enum opc_phase {
     OPC_RANDOM,
     OPC_ACT,      /* on the real environment */
     OPC_FIT,      /* the model to all that was recorded */
+    OPC_MEASURE,  /* its errors on the newest episodes */
     OPC_SIMULATE, /* imagined rollouts */
     OPC_IMPROVE,  /* the policy */
     OPC_EVALUATE,

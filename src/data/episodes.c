@@ -175,6 +175,11 @@ void opc_episodes_fetch(const struct opc_episodes *e, int b, int t)
     __builtin_prefetch(outcome + bytes - 1);
 }
 
+const float *opc_episodes_path(const struct opc_episodes *e, int b)
+{
+    return record_at(e, b, 0);
+}
+
 int opc_episodes_first(const struct opc_episodes *e, int b)
 {
     return e->first[b];

@@ -22,6 +22,9 @@ static inline size_t opc_episodes_record(int step, int b)
     return (size_t)step + (size_t)b;
 }
 
+/* The records of episode b: its length + 1 of them. */
+const float *opc_episodes_path(const struct opc_episodes *, int b);
+
 /* Asks for the memory of a step whose reward, mark and next state will soon be read. */
 void opc_episodes_fetch(const struct opc_episodes *, int b, int t);
 

@@ -24,7 +24,8 @@ struct opc_record {
     int lock, metrics, timing, log; /* file descriptors; -1: not open */
     int members;
     const struct opc_agent_column *agent_columns;
-    char *columns; /* the first line of a table that is gone on with; NULL: it has all of ours */
+    /* The first lines of tables that are gone on with; NULL: they have all of ours. */
+    char *columns, *timing_columns;
 };
 
 /* ---- the directory --------------------------------------------------------------------------- */
@@ -155,6 +156,7 @@ void opc_record_close(struct opc_record *r)
         if (files[i] >= 0)
             close(files[i]);
     opc_free(r->columns);
+    opc_free(r->timing_columns);
     opc_free(r);
 }
 
@@ -310,33 +312,53 @@ static int put(const struct opc_record *r, int file, const char *name, struct li
     return code;
 }
 
+/* A row is begun, its cells follow, and it is put. */
+static int begin_row(struct line *l, const char *columns, struct opc_err *err)
+{
+    *l = (struct line){.columns = columns};
+    const int n = columns ? count_columns(columns) : 0;
+    if (n > 0 && !(l->value = opc_alloc((size_t)n, sizeof *l->value)))
+        return opc_fail(err, OPC_ENOMEM, "no room for a row of a table");
+    for (int i = 0; i < n; i++)
+        l->value[i] = (double)NAN;
+    return OPC_OK;
+}
+
+static int put_row(const struct opc_record *r, int file, const char *name, struct line *l,
+                   struct opc_err *err)
+{
+    const int n = l->columns ? count_columns(l->columns) : 0;
+    for (int i = 0; i < n; i++) {
+        opc_text_add(&l->text, i ? "," : "");
+        put_value(l, l->value[i]);
+    }
+    opc_free(l->value);
+    return put(r, file, name, l, err);
+}
+
 int opc_record_epoch(struct opc_record *r, const struct opc_epoch_row *row, struct opc_err *err)
 {
+    struct line l;
     if (!r)
         return OPC_OK;
-    struct line l = {.columns = r->columns};
-    const int n = r->columns ? count_columns(r->columns) : 0;
-    if (n > 0 && !(l.value = opc_alloc((size_t)n, sizeof *l.value)))
-        return opc_fail(err, OPC_ENOMEM, "no room for a row of metrics.csv");
-    for (int i = 0; i < n; i++)
-        l.value[i] = (double)NAN;
+    const int code = begin_row(&l, r->columns, err);
+    if (code)
+        return code;
     metrics_line(&l, row, r->members, r->agent_columns);
-    for (int i = 0; i < n; i++) {
-        opc_text_add(&l.text, i ? "," : "");
-        put_value(&l, l.value[i]);
-    }
-    opc_free(l.value);
-    return put(r, r->metrics, "metrics.csv", &l, err);
+    return put_row(r, r->metrics, "metrics.csv", &l, err);
 }
 
 int opc_record_timing(struct opc_record *r, int epoch, const double seconds[OPC_PHASES],
                       double total, struct opc_err *err)
 {
+    struct line l;
     if (!r)
         return OPC_OK;
-    struct line l = {0};
+    const int code = begin_row(&l, r->timing_columns, err);
+    if (code)
+        return code;
     timing_line(&l, epoch, seconds, total);
-    return put(r, r->timing, "timing.csv", &l, err);
+    return put_row(r, r->timing, "timing.csv", &l, err);
 }
 
 /* Opens a table that has to reach to where it ended. */
@@ -365,21 +387,21 @@ static int cut_table(const struct opc_record *r, const char *name, uint64_t end,
 }
 
 /* A run that an older program began keeps its columns. */
-static int keep_columns(struct opc_record *r, struct opc_err *err)
+static int keep_columns(struct opc_record *r, const char *name, char **columns, struct opc_err *err)
 {
     enum { LARGEST = 1 << 30 };
     char path[OPC_PATH], *table;
-    opc_free(r->columns); /* a second try */
-    r->columns = NULL;
-    int code = opc_record_path(r, "metrics.csv", path, err);
+    opc_free(*columns); /* a second try */
+    *columns = NULL;
+    int code = opc_record_path(r, name, path, err);
     if (!code)
         code = opc_file_read(path, LARGEST, &table, NULL, err);
     if (code)
         return code;
     table[strcspn(table, "\n")] = '\0';
-    r->columns = opc_strdup(table);
+    *columns = opc_strdup(table);
     opc_free(table);
-    return r->columns ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for the names of columns");
+    return *columns ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for the names of columns");
 }
 
 int opc_record_begin(struct opc_record *r, struct opc_record_ends ends, int members,
@@ -397,7 +419,9 @@ int opc_record_begin(struct opc_record *r, struct opc_record_ends ends, int memb
     if (!code)
         code = cut_table(r, "timing.csv", ends.timing, r->timing, err);
     if (!code && ends.metrics > 0)
-        code = keep_columns(r, err);
+        code = keep_columns(r, "metrics.csv", &r->columns, err);
+    if (!code && ends.timing > 0)
+        code = keep_columns(r, "timing.csv", &r->timing_columns, err);
     if (!code && ends.metrics == 0) {
         const struct opc_epoch_row row = {0};
         struct line l = {.head = true};

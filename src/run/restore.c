@@ -254,50 +254,75 @@ static int begin_anew(struct opc_run *run, struct opc_err *err)
                                    err);
 }
 
-int opc_run_restore(struct opc_run *run, struct opc_err *err)
+/* The two slots, as far as they can be read: NULL where there is none, or a damaged one, which is
+ * logged. *present counts those that exist. Only what no other slot can mend is returned. */
+static int load_slots(struct opc_run *run, struct opc_pack *slot[2], int *present,
+                      struct opc_err *err)
 {
     char path[OPC_PATH];
-    struct opc_pack *slot[2] = {NULL, NULL};
-    int code = OPC_OK, present = 0;
-    remove_leftovers(run);
-    for (int i = 0; i < 2 && code != OPC_EUSER && code != OPC_ENOMEM; i++) {
+    *present = 0;
+    for (int i = 0; i < 2; i++) {
         struct stat st;
-        code = opc_record_path(run->record, opc_slot_name[i], path, err);
+        int code = opc_record_path(run->record, opc_slot_name[i], path, err);
         if (code || (stat(path, &st) && errno == ENOENT)) /* other troubles are those of reading */
             continue;
-        present++;
+        ++*present;
         code = opc_checkpoint_load(path, OPC_PACK_RUN, &slot[i], err);
-        if (code == OPC_EDAMAGED || code == OPC_EIO)
+        if (code == OPC_EUSER || code == OPC_ENOMEM)
+            return code;
+        if (code)
             opc_record_log(run->record, OPC_WARN, "%s", err->text);
     }
-    const bool foreign = code == OPC_EUSER || code == OPC_ENOMEM;
-    bool done = foreign || present == 0;
-    if (!foreign && present == 0)
+    return OPC_OK;
+}
+
+/* Which of the slots to go on from: the one of the later epoch. -1: there is none. */
+static int newest_of(struct opc_pack *const slot[2])
+{
+    if (!slot[0] && !slot[1])
+        return -1;
+    return !slot[0] || (slot[1] && slot[1]->epoch > slot[0]->epoch);
+}
+
+/* Brings the run to where this slot was written. OPC_EDAMAGED: it could not be, and the run is as
+ * new again, for the other slot. */
+static int try_slot(struct opc_run *run, struct opc_pack *slot, int which, struct opc_err *err)
+{
+    struct opc_err fault;
+    int code = apply(run, slot, err);
+    if (!code) {
+        compare_kernels(run, slot);
+        code = opc_run_compare_worlds(run, err);
+    }
+    run->slot_b = !which; /* the next checkpoint replaces the other one */
+    if (code != OPC_EDAMAGED)
+        return code;
+    opc_record_log(run->record, OPC_WARN, "%s: %s", opc_slot_name[which], err->text);
+    if (opc_run_remake(run, &fault)) {
+        *err = fault;
+        code = (int)fault.code;
+    }
+    return code;
+}
+
+int opc_run_restore(struct opc_run *run, struct opc_err *err)
+{
+    struct opc_pack *slot[2] = {NULL, NULL};
+    int present;
+    remove_leftovers(run);
+    int code = load_slots(run, slot, &present, err);
+    if (!code && present == 0)
         code = begin_anew(run, err);
-    while (!done && (slot[0] || slot[1])) {
-        const int newest = !slot[0] || (slot[1] && slot[1]->epoch > slot[0]->epoch);
-        code = apply(run, slot[newest], err);
-        if (!code) {
-            compare_kernels(run, slot[newest]);
-            code = opc_run_compare_worlds(run, err);
-        }
-        run->slot_b = !newest;
-        opc_pack_free(slot[newest]);
-        slot[newest] = NULL;
-        done = code != OPC_EDAMAGED;
-        if (done)
-            break;
-        opc_record_log(run->record, OPC_WARN, "%s: %s", opc_slot_name[newest], err->text);
-        struct opc_err fault;
-        if (opc_run_remake(run, &fault)) {
-            *err = fault;
-            code = (int)fault.code;
-            done = true;
-        }
+    else if (!code)
+        code = OPC_EDAMAGED; /* until one of them can be used */
+    for (int which; code == OPC_EDAMAGED && (which = newest_of(slot)) >= 0;) {
+        code = try_slot(run, slot[which], which, err);
+        opc_pack_free(slot[which]);
+        slot[which] = NULL;
     }
     opc_pack_free(slot[0]);
     opc_pack_free(slot[1]);
-    if (done)
+    if (code != OPC_EDAMAGED || present == 0)
         return code;
     return opc_fail(err, OPC_EDAMAGED,
                     "no checkpoint of %s can be used (log.txt says why); its metrics.csv is as it "

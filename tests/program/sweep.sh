@@ -67,7 +67,7 @@ same late
 # ---- merge -----------------------------------------------------------------------------------------
 expect 0 '^3 of 3 runs have rows, 3 are complete: 24 rows -> ref/merged.csv$' \
     "$OPC" sweep a.yaml merge -o ref
-head -n 1 ref/merged.csv | grep -q '^opc.transition,train.seed,complete,epoch,env_steps,.*,clipped$'
+head -n 1 ref/merged.csv | grep -q '^opc.transition,train.seed,complete,epoch,env_steps,.*,entropy$'
 [ "$(grep -c '^corrected,2,1,' ref/merged.csv)" = 8 ]
 awk -F, '{print NF}' ref/merged.csv | sort -u | wc -l | grep -qx 1
 expect 2 'there is no directory nowhere' "$OPC" sweep a.yaml merge -o nowhere

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* The simulate phase of Algorithm 1: which recordings serve as references, and Algorithm 2 over
+ * them (opc/rollout.c) into the imagined data. Called by train.c after a fit, and by improve.c
+ * between the rounds of an improvement. */
+#include "run/train.h"
+
+#include "data/episodes_in.h"
+#include "num/scaler.h"
+#include "run/progress.h"
+
+#include <math.h>
+
+static void draw_actions(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
+{
+    opc_agent_act(ctx, n, state, true, rng, action);
+}
+
+static void is_terminal(void *ctx, int n, const float *s, const float *a, const float *next,
+                        bool *out)
+{
+    opc_env_terminal(ctx, n, s, a, next, out);
+}
+
+/* The first episode of the reference window: epochs n - K + 1 to n, of which n is under way and 0
+ * the random phase. An episode belongs to the epoch it ended in; while none has ended in the
+ * window, it reaches back to the newest epoch that has one. */
+static int first_reference(const struct opc_run *run)
+{
+    const int episodes = opc_episodes_count(run->past);
+    const int K = run->set->opc.reference_epochs;
+    if (K == 0)
+        return 0;
+    int64_t before = run->now.epoch + 1 - K; /* the last epoch that is too old */
+    while (before >= 0 && run->recorded[before] == episodes)
+        before--;
+    return before < 0 ? 0 : run->recorded[before];
+}
+
+/* The window is where it should be, eq. 5 knows the model's predictions in it, and rollouts know
+ * which states are usual. */
+static int move_window(struct opc_run *run, struct opc_err *err)
+{
+    struct opc_transition *tr = &run->transition;
+    const struct opc_records all = opc_episodes_records(run->past);
+    int first;
+    opc_scaler_fit(run->states, (int)all.n, all.at, all.stride, NULL, false);
+    tr->first_episode = first_reference(run);
+    const int steps = opc_transition_window(tr, &first);
+    if (!run->stale && tr->first == first && tr->filled == steps)
+        return OPC_OK;
+    const int code = opc_transition_refresh(tr, run->pool, err);
+    run->stale = code != OPC_OK;
+    return code;
+}
+
+static void note_rollouts(struct opc_epoch_row *row, const struct opc_rollout_report *r)
+{
+    const bool first = row->rollouts == 0;
+    row->rollouts += (long)r->rollouts;
+    row->imagined += (long)r->transitions;
+    for (int k = 0; k < OPC_ENDS; k++)
+        row->end[k] += r->end[k];
+    row->reward_min = first ? (double)r->reward_min : fmin(row->reward_min, (double)r->reward_min);
+    row->reward_max = first ? (double)r->reward_max : fmax(row->reward_max, (double)r->reward_max);
+    row->state_max_std = fmax(row->state_max_std, (double)r->state_max_std);
+}
+
+/* Round k of train.rounds; the first comes with the fit, the others with the improvement. */
+int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
+{
+    const struct opc_values *v = run->set;
+    const int horizon = opc_horizon(v, (int)run->now.epoch);
+    if (run->now.fits == 0)
+        return OPC_OK;
+    opc_progress_enter(run, OPC_SIMULATE);
+    int code = move_window(run, err);
+    if (code)
+        return code;
+    if (v->data.reset)
+        opc_imagined_clear(run->imagined);
+    if (v->data.forget == OPC_FORGET_STEPS)
+        opc_imagined_limit(run->imagined, opc_run_limit(v, horizon));
+    opc_imagined_open_epoch(run->imagined, (int)opc_epoch_number(run));
+
+    const struct opc_rollout_plan plan = {
+        .transition = &run->transition,
+        .act = draw_actions,
+        .act_ctx = run->agent,
+        .terminal = is_terminal,
+        .terminal_ctx = run->play->env,
+        .states = run->states,
+        .horizon = horizon,
+        .transitions = (size_t)opc_share(v->opc.transitions, v->train.rounds, k),
+        .rollouts = opc_share(v->opc.rollouts, v->train.rounds, k),
+        .start = (enum opc_start)v->opc.start,
+        .reference_terminal = v->opc.reference_terminal,
+        .elite_per_rollout = v->opc.elite,
+        .seed = run->seed,
+        .epoch = opc_epoch_number(run),
+        .index = run->rollouts,
+        .pool = run->pool,
+        .stop = opc_progress_stop,
+        .stop_ctx = run,
+    };
+    struct opc_rollout_report report;
+    code = opc_rollout_run(run->rollout, &plan, run->imagined, &report, err);
+    if (code)
+        return code;
+    run->rollouts = report.index;
+    run->row.horizon = horizon;
+    note_rollouts(&run->row, &report);
+    return OPC_OK;
+}
