@@ -50,10 +50,9 @@ static void what_was_saved_is_loaded(void **state)
     assert_same_bits(numbers, NUMBERS, sizeof numbers);
     assert_int_equal(opc_pack_find(pack, "none")->bytes, 0);
     assert_null(opc_pack_find(pack, "more"));
-    assert_fails(opc_pack_get(pack, "more", words, 1, &err), OPC_EDAMAGED, &err,
-                 "there is no section more in this checkpoint");
-    assert_fails(opc_pack_get(pack, "words", words, 5, &err), OPC_EDAMAGED, &err,
-                 "section words has 13 bytes instead of 5: it was made with other settings");
+    assert_fails(opc_pack_get(pack, "more", words, 1, &err), OPC_EDAMAGED, &err, "more");
+    assert_fails(opc_pack_get(pack, "words", words, 5, &err), OPC_EDAMAGED, &err, "words");
+    assert_mentions(&err, "13");
     opc_pack_free(pack);
 }
 
@@ -81,7 +80,7 @@ static void every_flipped_bit_is_detected(void **state)
     for (size_t bit = 0; bit < 8 * n; bit++) {
         bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
         err.text[0] = '\0';
-        if (parse(bytes, n, &err) != OPC_EDAMAGED || !strstr(err.text, "file is damaged"))
+        if (parse(bytes, n, &err) != OPC_EDAMAGED || !strstr(err.text, "damaged"))
             fail_msg("bit %zu of byte %zu: %s", bit % 8, bit / 8, err.text);
         bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
     }
@@ -108,15 +107,13 @@ static void something_else_is_refused_in_words(void **state)
 {
     struct opc_pack *pack;
     struct opc_err err;
-    char want[OPC_PATH];
     const char *path = save(state);
-    assert_int_equal(opc_checkpoint_load(path, OPC_PACK_POLICY, &pack, &err), OPC_EDAMAGED);
-    snprintf(want, sizeof want, "%s is a checkpoint, not a policy", path);
-    assert_string_equal(err.text, want);
+    assert_fails(opc_checkpoint_load(path, OPC_PACK_POLICY, &pack, &err), OPC_EDAMAGED, &err, path);
+    assert_mentions(&err, "policy");
 
     assert_ok(opc_file_write(path, "#!/bin/sh\n", 10, &err), &err);
-    assert_int_equal(opc_checkpoint_load(path, OPC_PACK_RUN, &pack, &err), OPC_EDAMAGED);
-    assert_non_null(strstr(err.text, "not a file of opc"));
+    assert_fails(opc_checkpoint_load(path, OPC_PACK_RUN, &pack, &err), OPC_EDAMAGED, &err, path);
+    assert_mentions(&err, "start");
 
     unlink(path);
     assert_int_equal(opc_checkpoint_load(path, OPC_PACK_RUN, &pack, &err), OPC_EIO);
@@ -134,9 +131,8 @@ static void another_version_is_refused_in_words(void **state)
     const uint32_t crc = opc_crc32c(0, header, 44);
     for (int i = 0; i < 4; i++)
         header[44 + i] = (unsigned char)(crc >> 8 * i);
-    assert_fails(parse((const char *)header, sizeof header, &err), OPC_EUSER, &err,
-                 "file has format 2, this program reads format 1; use the version of opc that "
-                 "wrote it");
+    assert_fails(parse((const char *)header, sizeof header, &err), OPC_EUSER, &err, "format 2");
+    assert_mentions(&err, "format 1");
 }
 
 static int create(void *ctx, struct opc_err *err)

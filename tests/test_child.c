@@ -44,30 +44,25 @@ static void a_missing_program_is_an_error_of_start(void **state)
     struct opc_child c = {.pid = 42};
     struct opc_err err;
     assert_fails(opc_child_start(ARGV("opc-no-such-program"), NULL, &c, &err), OPC_EIO, &err,
-                 "cannot start opc-no-such-program: there is no such program; install it or give "
-                 "its path");
+                 "opc-no-such-program");
     assert_int_equal(c.pid, 42);
-    assert_fails(opc_child_start(ARGV("/"), NULL, &c, &err), OPC_EIO, &err,
-                 "cannot start /: it is not executable; try chmod +x");
+    assert_fails(opc_child_start(ARGV("/"), NULL, &c, &err), OPC_EIO, &err, "chmod");
 
-    char script[OPC_PATH], want[OPC_PATH + 200];
+    char script[OPC_PATH];
     opc_path_join(script, *state, "script", NULL);
     assert_ok(opc_file_write(script, "#!/no/such/shell\n", 17, &err), &err);
-    snprintf(want, sizeof want, "cannot start %s: it is not executable; try chmod +x", script);
-    assert_fails(opc_child_start(ARGV(script), NULL, &c, &err), OPC_EIO, &err, want);
+    assert_fails(opc_child_start(ARGV(script), NULL, &c, &err), OPC_EIO, &err, script);
+    assert_mentions(&err, "chmod");
     const char *preload = getenv("LD_PRELOAD");
     if (preload && strstr(preload, "vgpreload"))
         return; /* valgrind forgets to tell what the kernel said */
     chmod(script, 0755);
-    snprintf(want, sizeof want,
-             "cannot start %s: the program named in its first line does not exist", script);
-    assert_fails(opc_child_start(ARGV(script), NULL, &c, &err), OPC_EIO, &err, want);
+    assert_fails(opc_child_start(ARGV(script), NULL, &c, &err), OPC_EIO, &err, script);
+    assert_mentions(&err, "first line");
     assert_ok(opc_file_write(script, "echo no shebang\n", 16, &err), &err);
     chmod(script, 0755);
-    snprintf(want, sizeof want,
-             "cannot start %s: it is no program; a script starts with #! and its interpreter",
-             script);
-    assert_fails(opc_child_start(ARGV(script), NULL, &c, &err), OPC_EIO, &err, want);
+    assert_fails(opc_child_start(ARGV(script), NULL, &c, &err), OPC_EIO, &err, script);
+    assert_mentions(&err, "#!");
 }
 
 static void the_exit_status_is_told_as_a_shell_would(void **state)
@@ -113,14 +108,13 @@ static void a_child_that_stops_reading_is_an_error_not_a_signal(void **state)
     struct opc_err err;
     char *much = opc_alloc(N, 1);
     assert_ok(opc_child_start(SHELL("exit 4"), &BOTH, &c, &err), &err);
-    assert_fails(opc_child_write(&c, much, N, &err), OPC_EIO, &err,
-                 "sh ended early, with exit status 4");
+    assert_fails(opc_child_write(&c, much, N, &err), OPC_EIO, &err, "status 4");
     opc_child_end(&c, 1);
     assert_ok(opc_child_start(SHELL("kill -9 $$"), &BOTH, &c, &err), &err);
-    assert_fails(opc_child_write(&c, much, N, &err), OPC_EIO, &err, "sh was ended by signal 9");
+    assert_fails(opc_child_write(&c, much, N, &err), OPC_EIO, &err, "signal 9");
     opc_child_end(&c, 1);
     assert_ok(opc_child_start(SHELL("exec <&-; exec sleep 100"), &BOTH, &c, &err), &err);
-    assert_fails(opc_child_write(&c, much, N, &err), OPC_EIO, &err, "sh closed its input");
+    assert_fails(opc_child_write(&c, much, N, &err), OPC_EIO, &err, "input");
     opc_child_end(&c, 0);
     opc_free(much);
 
@@ -143,13 +137,11 @@ static void a_child_that_ends_or_stays_silent_is_an_error_of_read(void **state)
     char got[8];
     assert_ok(opc_child_start(SHELL("printf abc; exit 7"), &BOTH, &c, &err), &err);
     assert_ok(opc_child_read(&c, got, 2, 10, &err), &err);
-    assert_fails(opc_child_read(&c, got, 2, 10, &err), OPC_EIO, &err,
-                 "sh ended early, with exit status 7");
+    assert_fails(opc_child_read(&c, got, 2, 10, &err), OPC_EIO, &err, "status 7");
     opc_child_end(&c, 1);
     assert_ok(opc_child_start(ARGV("sleep", "100"), &BOTH, &c, &err), &err);
     const double start = opc_now();
-    assert_fails(opc_child_read(&c, got, 1, 0.05, &err), OPC_EIO, &err,
-                 "sleep has not answered within 0.05 s");
+    assert_fails(opc_child_read(&c, got, 1, 0.05, &err), OPC_EIO, &err, "0.05 s");
     assert_true(opc_now() - start >= 0.05);
     opc_child_end(&c, 0);
 }
@@ -174,9 +166,8 @@ static void run_collects_what_is_printed(void **state)
     assert_ok(opc_child_run(SHELL("echo one; echo two"), 100, &t, &err), &err);
     assert_string_equal(opc_text_get(&t), "> one\ntwo\n");
     assert_fails(opc_child_run(SHELL("echo three; exit 2"), 100, &t, &err), OPC_EIO, &err,
-                 "sh failed with exit status 2");
-    assert_fails(opc_child_run(ARGV("yes"), 10000, &t, &err), OPC_EIO, &err,
-                 "yes printed more than 10000 bytes");
+                 "status 2");
+    assert_fails(opc_child_run(ARGV("yes"), 10000, &t, &err), OPC_EIO, &err, "10000");
     opc_text_free(&t);
 }
 
@@ -202,10 +193,8 @@ static void output_can_go_to_a_file(void **state)
     assert_string_equal(got, "out\nerr\nout\nerr\nerr\n");
     opc_free(got);
 
-    char want[OPC_PATH + 200];
     opc_path_join(path, *state, "none/log.txt", NULL);
-    snprintf(want, sizeof want, "cannot write %s: No such file or directory; check the path", path);
-    assert_fails(opc_child_start(SHELL("exit"), &plan, &c, &err), OPC_EIO, &err, want);
+    assert_fails(opc_child_start(SHELL("exit"), &plan, &c, &err), OPC_EIO, &err, path);
 }
 
 static int open_files(void)
@@ -238,8 +227,7 @@ static void a_child_can_stand_apart_under_another_name(void **state)
 
     struct opc_child_plan none = {.program = "opc-no-such-program"};
     assert_fails(opc_child_start(ARGV("sh"), &none, &c, &err), OPC_EIO, &err,
-                 "cannot start opc-no-such-program: there is no such program; install it or give "
-                 "its path");
+                 "opc-no-such-program");
 }
 
 /* A second child that inherited our end of the first one's pipe would keep it from seeing the end

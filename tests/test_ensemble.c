@@ -647,19 +647,18 @@ static void wrong_settings_are_refused(void **state)
     struct setup s = setup_of(2, 1);
     s.config.elites = 4;
     assert_fails(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
-                 "model.elites = 4, but model.members = 3; there cannot be more elites");
+                 "model.elites = 4");
+    assert_mentions(&err, "model.members = 3");
     s = setup_of(2, 1);
     s.config.decay = (struct opc_reals){2, {1e-4, 1e-4}};
-    assert_fails(
-        opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
-        "model.decay lists 2 numbers; 2 hidden layers need 3 (the output layer counts), or "
-        "one number for all");
+    assert_fails(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
+                 "model.decay");
     s.config.decay = (struct opc_reals){0};
     assert_int_equal(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER);
     s = setup_of(2, 1);
     s.config.hidden = (struct opc_ints){8, {4, 4, 4, 4, 4, 4, 4, 4}};
     assert_fails(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
-                 "model.hidden lists 8 layers; at most 7");
+                 "model.hidden");
     assert_int_equal(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, NULL), OPC_EUSER);
     assert_null(p);
 }
@@ -959,9 +958,7 @@ static void too_few_rows_are_refused(void **state)
     struct opc_fit_report report;
     struct opc_err err = {0};
     for (d.n = 0; d.n < 2; d.n++)
-        assert_int_equal(fit_as(m, &d, 0, &report, &err), OPC_EUSER);
-    assert_string_equal(err.text, "1 recorded steps are too few to fit a model; raise "
-                                  "train.random_steps");
+        assert_fails(fit_as(m, &d, 0, &report, &err), OPC_EUSER, &err, "train.random_steps");
     for (d.n = 2; d.n < 6; d.n++) /* one to hold out, one to learn from */
         assert_ok(fit_as(m, &d, 0, &report, &err), &err);
     data_free(&d);
@@ -994,10 +991,9 @@ static void nan_in_any_row_stops_the_fit(void **state)
                     fail_msg("row %d, column %d: code %d", i, column, code);
                 /* A NaN input in training spoils the scale of all, which the incoming notice. */
                 const bool loss = i >= 8 && !(best == OPC_BEST_INCOMING && column < 3);
-                assert_non_null(strstr(err.text, loss ? "the model's loss became "
-                                                      : "the model's holdout error became "));
-                assert_non_null(strstr(err.text, "pass 0"));
-                assert_non_null(strstr(err.text, "of epoch 5"));
+                assert_mentions(&err, loss ? "loss" : "holdout");
+                assert_mentions(&err, "pass 0");
+                assert_mentions(&err, "epoch 5");
                 data_free(&d);
                 model_close(m);
             }

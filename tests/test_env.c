@@ -255,14 +255,12 @@ static void an_action_that_is_no_number_is_refused(void **state)
     struct opc_err err = {0};
     double o[4];
     struct opc_outcome out = {.obs = o};
-    assert_fails(opc_env_step(env, (const double[]){0}, &out, &err), OPC_EUSER, &err,
-                 "cartpole: reset it before the first step");
+    assert_fails(opc_env_step(env, (const double[]){0}, &out, &err), OPC_EUSER, &err, "reset");
     start(env, NULL, o);
     step(env, 0, o);
-    assert_fails(opc_env_step(env, (const double[]){NAN}, &out, &err), OPC_EDIVERGED, &err,
-                 "cartpole: step 2: entry 0 of the action is nan; actions must be finite numbers");
-    assert_fails(opc_env_step(env, (const double[]){0}, &out, &err), OPC_EUSER, &err,
-                 "cartpole: reset it before the first step");
+    assert_fails(opc_env_step(env, (const double[]){NAN}, &out, &err), OPC_EDIVERGED, &err, "nan");
+    assert_mentions(&err, "step 2");
+    assert_fails(opc_env_step(env, (const double[]){0}, &out, &err), OPC_EUSER, &err, "reset");
     start(env, NULL, o);
     assert_int_equal(opc_env_step(env, (const double[]){INFINITY}, &out, &err), OPC_EDIVERGED);
     opc_env_close(env);
@@ -275,7 +273,7 @@ static void a_state_that_is_no_number_is_no_start(void **state)
     struct opc_err err = {0};
     double o;
     assert_fails(opc_env_start(env, (const double[]){NAN}, &o, &err), OPC_EENV, &err,
-                 "linear1d: start: the first observation is not finite");
+                 "first observation");
     opc_env_close(env);
 }
 
@@ -283,24 +281,23 @@ static void wrong_specs_are_explained(void **state)
 {
     (void)state;
     const struct {
-        const char *spec, *message;
+        const char *spec, *key;
     } wrong[] = {
-        {"cartpoel", "no environment is called 'cartpoel'; did you mean cartpole?"},
-        {"tetris", "no environment is called 'tetris'; 'opc env list' shows them"},
-        {"", "no environment is called ''; 'opc env list' shows them"},
-        {"cartpole?mass=1", "cartpole has no argument 'mass'; it knows angle"},
-        {"linear1d?C=1", "linear1d has no argument 'C'; it knows A, B, angle"},
-        {"linear1d?A=1&A=1", "linear1d: 'A' is given twice; once will do"},
-        {"linear1d?A", "linear1d: 'A' is no argument; write key=value and join several by '&'"},
-        {"linear1d?=1", "linear1d: '=1' is no argument; write key=value and join several by '&'"},
-        {"linear1d?A=11", "linear1d: A = 11 is outside [-10, 10] (default 1: factor of the state)"},
-        {"linear1d?angle=raw",
-         "linear1d?angle=raw: there is no angle in its observation; leave 'angle' out"},
+        {"cartpoel", "cartpole"},
+        {"tetris", "opc env list"},
+        {"", "''"},
+        {"cartpole?mass=1", "'mass'"},
+        {"linear1d?C=1", "A, B, angle"},
+        {"linear1d?A=1&A=1", "twice"},
+        {"linear1d?A", "key=value"},
+        {"linear1d?=1", "'=1'"},
+        {"linear1d?A=11", "[-10, 10]"},
+        {"linear1d?angle=raw", "no angle"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct opc_env *env;
         struct opc_err err = {0};
-        assert_fails(opc_env_open(wrong[i].spec, &env, &err), OPC_EUSER, &err, wrong[i].message);
+        assert_fails(opc_env_open(wrong[i].spec, &env, &err), OPC_EUSER, &err, wrong[i].key);
     }
     struct opc_env *env;
     struct opc_err err = {0};
@@ -320,9 +317,8 @@ static void a_build_without_an_engine_names_the_package(void **state)
     (void)state;
     struct opc_env *env;
     struct opc_err err = {0};
-    assert_fails(opc_env_open("mujoco:hopper", &env, &err), OPC_EABSENT, &err,
-                 "mujoco:hopper needs MuJoCo, which this build lacks; install libmujoco-dev and "
-                 "configure with -D OPC_WITH_MUJOCO=ON");
+    assert_fails(opc_env_open("mujoco:hopper", &env, &err), OPC_EABSENT, &err, "libmujoco-dev");
+    assert_mentions(&err, "OPC_WITH_MUJOCO");
 }
 #endif
 
@@ -518,19 +514,15 @@ static void check_finds_what_is_wrong(void **state)
 {
     (void)state;
     const struct {
-        const char *args, *message;
+        const char *args, *key;
     } cases[] = {
         {NULL, NULL},
-        {"fault=remembers",
-         "strange?fault=remembers: a used environment differs from a fresh one 0 "
-         "steps after the same reset"},
-        {"fault=disagrees&speed=0.007", "strange?fault=disagrees&speed=0.007: transition 142: step "
-                                        "says terminated = 0, but terminal says 1"},
-        {"fault=not_finite",
-         "strange?fault=not_finite: step 51: observation or reward is not finite"},
-        {"fault=fails", "strange?fault=fails: step 51: it fell apart"},
-        {"fault=pays", "strange?fault=pays: transition 1: step pays 1, but reward says 2"},
-        {"fault=range", "strange?fault=range: the range [-1, inf] of action 0 will not do"},
+        {"fault=remembers", "fresh"},
+        {"fault=disagrees&speed=0.007", "transition 142:"},
+        {"fault=not_finite", "not finite"},
+        {"fault=fails", "it fell apart"},
+        {"fault=pays", "transition 1:"},
+        {"fault=range", "[-1, inf]"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct opc_env *env;
@@ -539,8 +531,8 @@ static void check_finds_what_is_wrong(void **state)
         assert_ok(opc_env_open_type(&strange, cases[i].args, &env, &err), &err);
         const int code =
             opc_env_check_open(env, &(struct opc_check_plan){1, 1000, NULL}, &report, &err);
-        if (cases[i].message)
-            assert_fails(code, OPC_EENV, &err, cases[i].message);
+        if (cases[i].key)
+            assert_fails(code, OPC_EENV, &err, cases[i].key);
         else
             assert_ok(code, &err);
         opc_env_close(env);
@@ -554,8 +546,7 @@ static void a_type_without_a_settable_state_says_so(void **state)
     struct opc_err err = {0};
     double o;
     assert_ok(opc_env_open_type(&strange, "", &env, &err), &err);
-    assert_fails(opc_env_start(env, NULL, &o, &err), OPC_EUSER, &err,
-                 "strange cannot start at a given state");
+    assert_fails(opc_env_start(env, NULL, &o, &err), OPC_EUSER, &err, "state");
     opc_env_close(env);
 }
 
@@ -622,8 +613,8 @@ static void many_report_the_first_that_failed(void **state)
     assert_ok(opc_many_open("cartpole", 3, NULL, &many, &err), &err);
     assert_ok(opc_many_reset(many, NULL, rng, obs, &err), &err);
     assert_fails(opc_many_step(many, NULL, action, out, &err), OPC_EDIVERGED, &err,
-                 "environment 1: cartpole: step 1: entry 0 of the action is nan; actions must be "
-                 "finite numbers");
+                 "environment 1");
+    assert_mentions(&err, "nan");
     opc_many_close(many);
     assert_int_equal(opc_many_open("cartpole", 0, NULL, &many, &err), OPC_EUSER);
     assert_int_equal(opc_many_open("cartpool", 2, NULL, &many, &err), OPC_EUSER);

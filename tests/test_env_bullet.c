@@ -13,9 +13,8 @@ static void tasks_are_absent_and_name_their_package(void **state)
     (void)state;
     struct opc_env *env;
     struct opc_err err = {0};
-    assert_fails(opc_env_open("bullet:hopper", &env, &err), OPC_EABSENT, &err,
-                 "bullet:hopper needs Bullet, which this build lacks; install libbullet-dev and "
-                 "configure with -D OPC_WITH_BULLET=ON");
+    assert_fails(opc_env_open("bullet:hopper", &env, &err), OPC_EABSENT, &err, "libbullet-dev");
+    assert_mentions(&err, "OPC_WITH_BULLET");
     for (int i = 0; opc_env_type_at(i); i++)
         assert_int_not_equal(strncmp(opc_env_type_at(i)->name, "bullet:", 7), 0);
 }
@@ -812,16 +811,14 @@ static void a_wild_state_is_refused_and_leaves_nothing_behind(void **state)
     double obs[11];
     const double far[12] = {0, 0, 0, 2e6}, nothing[12] = {0, NAN};
     play(env, 0, false, fresh);
-    assert_fails(opc_env_start(env, far, obs, &err), OPC_EUSER, &err,
-                 "bullet:hopper: start: number 4 of the state is 2e+06; below 1e6 would do");
+    assert_fails(opc_env_start(env, far, obs, &err), OPC_EUSER, &err, "2e+06");
     assert_int_equal(opc_env_start(env, nothing, obs, &err), OPC_EUSER);
     play(env, 0, false, after);
     assert_same_bits(fresh, after, (size_t)((SHORT + 1) * 13) * sizeof *after);
 
     const double beyond[3] = {1e200, 0, 0}; /* costs infinitely much */
     struct opc_outcome out = {.obs = obs};
-    assert_fails(opc_env_step(env, beyond, &out, &err), OPC_EENV, &err,
-                 "bullet:hopper: step 41: observation or reward is not finite");
+    assert_fails(opc_env_step(env, beyond, &out, &err), OPC_EENV, &err, "step 41");
     play(env, 0, false, after);
     assert_same_bits(fresh, after, (size_t)((SHORT + 1) * 13) * sizeof *after);
     opc_env_close(env);
@@ -849,16 +846,14 @@ static void put_changed(const char *dir, const char *text, const char *word, con
     opc_text_free(&changed);
 }
 
-static void refused(const char *dir, const char *because)
+static void refused(const char *dir, const char *key)
 {
     struct opc_env *env;
     struct opc_err err = {0};
-    char want[1000];
-    assert_int_equal(opc_env_open("bullet:hopper", &env, &err), OPC_EUSER);
-    snprintf(want, sizeof want,
-             "bullet:hopper: OPC_MODELS=%s (unset it to use the models compiled in): %s", dir,
-             because);
-    assert_string_equal(err.text, want);
+    assert_fails(opc_env_open("bullet:hopper", &env, &err), OPC_EUSER, &err, key);
+    assert_mentions(&err, "OPC_MODELS");
+    assert_mentions(&err, dir);
+    assert_mentions(&err, "bullet/hopper.robot");
 }
 
 static int forget_models(void **state)
@@ -876,8 +871,7 @@ static void robots_come_from_OPC_MODELS_when_it_is_set(void **state)
     const uint32_t hash = env->model_hash;
     opc_env_close(env);
     assert_int_equal(setenv("OPC_MODELS", dir, 1), 0);
-    assert_int_equal(opc_env_open("bullet:hopper", &env, &err), OPC_EIO);
-    assert_non_null(strstr(err.text, "bullet/hopper.robot: No such file"));
+    assert_fails(opc_env_open("bullet:hopper", &env, &err), OPC_EIO, &err, "bullet/hopper.robot");
 
     assert_ok(opc_path_join(folder, dir, "bullet", &err), &err);
     assert_ok(opc_make_directories(folder, &err), &err);
@@ -895,24 +889,21 @@ static void robots_come_from_OPC_MODELS_when_it_is_set(void **state)
     assert_int_not_equal(env->model_hash, hash);
     opc_env_close(env);
     put_changed(dir, text, "mass 3.66", "mass x.66");
-    refused(dir, "bullet/hopper.robot:28: 'x.6651922952356188' is not a number; mass takes 1");
+    refused(dir, "hopper.robot:28:");
     put_changed(dir, text, "body torso", "body trunk");
-    refused(dir, "bullet/hopper.robot:36: no body 'torso' above body 'thigh_joint_pivot'; parents "
-                 "come first");
+    refused(dir, "hopper.robot:36:");
     put_changed(dir, text, "hinge foot_joint", "hinge toe");
-    refused(dir, "bullet/hopper.robot describes no joint with a range 'foot_joint', which the task "
-                 "needs");
+    refused(dir, "'foot_joint'");
     put_changed(dir, text, "range -2.6179940700531006 0", "");
-    refused(dir, "bullet/hopper.robot describes no joint with a range 'thigh_joint', which the "
-                 "task needs");
+    refused(dir, "'thigh_joint'");
     put_changed(dir, text, "base fixed", "base free mass 1");
-    refused(dir, "bullet/hopper.robot: the base of this task's robot must be fixed");
+    refused(dir, "base");
     put_file(dir, "bullet/hopper.robot", "body a\0", 7);
-    refused(dir, "bullet/hopper.robot is not a text file");
+    refused(dir, "text");
     put_file(dir, "bullet/hopper.robot", "body a base fixed", 17);
-    refused(dir, "bullet/hopper.robot describes 0 joints, but the task is made for 6");
+    refused(dir, "0 joints");
     put_file(dir, "bullet/hopper.robot", "", 0);
-    refused(dir, "bullet/hopper.robot:1: no robot here; start with body NAME");
+    refused(dir, "hopper.robot:1:");
     opc_free(text);
 }
 
@@ -921,48 +912,50 @@ static void robots_come_from_OPC_MODELS_when_it_is_set(void **state)
 static void bad_robot_files_are_explained(void **state)
 {
     (void)state;
-    static const char *const bad[][2] = {
-        {"", ":1: no robot here; start with body NAME"},
-        {"# c\nmass 3", ":2: 'mass' stands outside a body; start with body NAME"},
-        {"body a hinge h", ":1: body 'a' comes first; say base fixed or base free"},
-        {"body a base loose", ":1: a base is free or fixed, not 'loose'"},
-        {"body a base free", ":1: free base 'a' weighs nothing; add mass and inertia"},
-        {"body", ":1: 'end of file' will not do as the name of a body; 1 to 31 letters"},
-        {BASE "body b base free",
-         ":2: body 'b' is not the first; it needs slide, hinge or weld, not base"},
-        {BASE "body b\nweld on c", ":3: no body 'c' above body 'b'; parents come first"},
-        {BASE "body b weld on b", ":2: no body 'b' above body 'b'; parents come first"},
-        {BASE "body b weld", ":2: body 'b' hangs on nothing; add on BODY"},
-        {BASE "body a", ":2: there is a body 'a' already; choose another name"},
-        {BASE "body b hinge h on a", ":2: joint 'h' has no axis; add axis X Y Z"},
-        {BASE "body b hinge h on a axis 1 0 0 body c slide h",
-         ":2: there is a joint 'h' already; choose another name"},
-        {BASE "body b mass\n1o", ":3: '1o' is not a number; mass takes 1"},
-        {BASE "mass nan", ":2: 'nan' is not a number; mass takes 1"},
-        {BASE "mass -1", ":2: body 'a' has a negative mass or inertia; 0 or more would do"},
-        {BASE "range 0 1", ":2: body 'a' has a range but no slide or hinge"},
-        {BASE "body b com 1 2", ":2: 'end of file' is not a number; com takes 3"},
-        {BASE "body b group 1.5", ":2: '1.5' is not a whole number; group takes one"},
-        {BASE "body b range 1 1", ":2: range 1 1 is empty; the lower end comes first"},
-        {BASE "body b at 1 2 3",
-         ":2: at belongs to a solid; name sphere, capsule_z or two_spheres before it"},
-        {BASE "body b turn_y 1",
-         ":2: turn_y belongs to a solid; name sphere, capsule_z or two_spheres before it"},
-        {BASE "sphere 0", ":2: a solid of radius 0 and height 0; above 0 would do"},
-        {BASE "sphere 1 turn 0 0 0 0 sphere 1",
-         ":2: turn 0 0 0 0 is no rotation; 1 0 0 0 is none at all"},
-        {BASE "sphere 1 turn 0 0 0 0", ":2: turn 0 0 0 0 is no rotation; 1 0 0 0 is none at all"},
+    static const struct {
+        const char *text;
+        int line;
+        const char *key;
+    } bad[] = {
+        {"", 1, "body NAME"},
+        {"# c\nmass 3", 2, "'mass'"},
+        {"body a hinge h", 1, "base fixed"},
+        {"body a base loose", 1, "'loose'"},
+        {"body a base free", 1, "inertia"},
+        {"body", 1, "31"},
+        {BASE "body b base free", 2, "weld"},
+        {BASE "body b\nweld on c", 3, "'c'"},
+        {BASE "body b weld on b", 2, "parents"},
+        {BASE "body b weld", 2, "on BODY"},
+        {BASE "body a", 2, "'a' already"},
+        {BASE "body b hinge h on a", 2, "axis X Y Z"},
+        {BASE "body b hinge h on a axis 1 0 0 body c slide h", 2, "'h' already"},
+        {BASE "body b mass\n1o", 3, "'1o'"},
+        {BASE "mass nan", 2, "'nan'"},
+        {BASE "mass -1", 2, "negative"},
+        {BASE "range 0 1", 2, "no slide"},
+        {BASE "body b com 1 2", 2, "end of file"},
+        {BASE "body b group 1.5", 2, "'1.5'"},
+        {BASE "body b range 1 1", 2, "range 1 1"},
+        {BASE "body b at 1 2 3", 2, "at belongs"},
+        {BASE "body b turn_y 1", 2, "turn_y"},
+        {BASE "sphere 0", 2, "radius 0"},
+        {BASE "sphere 1 turn 0 0 0 0 sphere 1", 2, "turn 0 0 0 0"},
+        {BASE "sphere 1 turn 0 0 0 0", 2, "turn 0 0 0 0"},
     };
     static struct opc_bullet_robot robot;
     struct opc_err err = {0};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char want[200];
-        snprintf(want, sizeof want, "x.robot%s", bad[i][1]);
-        assert_fails(opc_bullet_robot_parse(bad[i][0], "x.robot", &robot, &err), OPC_EUSER, &err,
-                     want);
+        char where[32];
+        snprintf(where, sizeof where, "x.robot:%d:", bad[i].line);
+        assert_fails(opc_bullet_robot_parse(bad[i].text, "x.robot", &robot, &err), OPC_EUSER, &err,
+                     where);
+        assert_mentions(&err, bad[i].key);
     }
-    assert_int_equal(opc_bullet_robot_parse(BASE "body b colour 1", "x", &robot, &err), OPC_EUSER);
-    assert_int_equal(strncmp(err.text, "x:2: 'colour' is not known here; body, base,", 44), 0);
+    assert_fails(opc_bullet_robot_parse(BASE "body b colour 1", "x", &robot, &err), OPC_EUSER, &err,
+                 "x:2:");
+    assert_mentions(&err, "'colour'");
+    assert_mentions(&err, "body, base,"); /* what is known */
     assert_int_equal(opc_bullet_robot_parse("", "x", &robot, NULL), OPC_EUSER);
     char mass[700];
     snprintf(mass, sizeof mass, BASE "mass 1%0600d", 0); /* cut, it would be a number */
@@ -975,13 +968,15 @@ static void bad_robot_files_are_explained(void **state)
     for (int i = 0; i < OPC_BULLET_BODIES + 1; i++)
         opc_text_addf(&crowd, i ? "\nbody b%d weld on b0" : "body b%d base fixed", i);
     assert_fails(opc_bullet_robot_parse(opc_text_get(&crowd), "x", &robot, &err), OPC_EUSER, &err,
-                 "x:33: more than 32 bodies; raise OPC_BULLET_BODIES");
+                 "x:33:");
+    assert_mentions(&err, "OPC_BULLET_BODIES");
     opc_text_clear(&crowd);
     opc_text_add(&crowd, BASE);
     for (int i = 0; i < OPC_BULLET_SHAPES + 1; i++)
         opc_text_add(&crowd, "sphere 1\n");
     assert_fails(opc_bullet_robot_parse(opc_text_get(&crowd), "x", &robot, &err), OPC_EUSER, &err,
-                 "x:34: more than 32 solids; raise OPC_BULLET_SHAPES");
+                 "x:34:");
+    assert_mentions(&err, "OPC_BULLET_SHAPES");
     opc_text_free(&crowd);
 }
 
@@ -1033,12 +1028,10 @@ static void arguments_of_the_tasks_are_explained(void **state)
     (void)state;
     struct opc_env *env;
     struct opc_err err = {0};
-    assert_fails(opc_env_open("bullet:hoper", &env, &err), OPC_EUSER, &err,
-                 "no environment is called 'bullet:hoper'; did you mean bullet:hopper?");
+    assert_fails(opc_env_open("bullet:hoper", &env, &err), OPC_EUSER, &err, "bullet:hopper");
     assert_fails(opc_env_open("bullet:hopper?constants=roboschool", &env, &err), OPC_EUSER, &err,
-                 "bullet:hopper has no argument 'constants'; it knows angle");
-    assert_fails(opc_env_open("bullet:ant?angle=raw", &env, &err), OPC_EUSER, &err,
-                 "bullet:ant?angle=raw: there is no angle in its observation; leave 'angle' out");
+                 "'constants'");
+    assert_fails(opc_env_open("bullet:ant?angle=raw", &env, &err), OPC_EUSER, &err, "no angle");
     assert_int_equal(opc_env_open("bullet:inverted_pendulum_rs?constants=x", &env, &err),
                      OPC_EUSER);
 }

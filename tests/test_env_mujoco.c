@@ -575,11 +575,9 @@ static void a_state_the_engine_gives_up_on_is_a_failed_episode(void **state)
     struct opc_outcome out = {.obs = (double[11]){0}};
     play(env, 0, STEPS, false, fresh);
     assert_ok(opc_env_start(env, huge, out.obs, &err), &err);
-    assert_fails(opc_env_step(env, zero, &out, &err), OPC_EENV, &err,
-                 "mujoco:hopper: step 1: the simulation failed: NaN, infinity or a huge value in "
-                 "velocity 4");
-    assert_fails(opc_env_step(env, zero, &out, &err), OPC_EUSER, &err,
-                 "mujoco:hopper: reset it before the first step");
+    assert_fails(opc_env_step(env, zero, &out, &err), OPC_EENV, &err, "velocity 4");
+    assert_mentions(&err, "step 1");
+    assert_fails(opc_env_step(env, zero, &out, &err), OPC_EUSER, &err, "reset");
     play(env, 0, STEPS, false, after);
     assert_same_bits(fresh, after, (size_t)(STEPS * 13) * sizeof *after);
 
@@ -603,7 +601,7 @@ static void a_fatal_error_of_the_engine_is_ours_to_report(void **state)
     struct opc_env *env = open_env("mujoco:swimmer");
     struct opc_err err = {0};
     assert_fails(opc_mujoco_guarded(give_up, "out of cheese", &err), OPC_EENV, &err,
-                 "MuJoCo gave up: out of cheese");
+                 "out of cheese");
     double obs[8];
     assert_ok(opc_env_start(env, NULL, obs, &err), &err);
     opc_env_close(env);
@@ -622,15 +620,12 @@ static void models_come_from_OPC_MODELS_when_it_is_set(void **state)
     const char *dir = *state;
     struct opc_env *env;
     struct opc_err err = {0};
-    char want[1000];
+    char path[OPC_PATH];
     assert_int_equal(setenv("OPC_MODELS", dir, 1), 0);
 
-    assert_int_equal(opc_env_open("mujoco:hopper", &env, &err), OPC_EIO);
-    snprintf(want, sizeof want,
-             "mujoco:hopper: OPC_MODELS=%s (unset it to use the models compiled in): cannot read "
-             "%s/hopper.xml: No such file or directory",
-             dir, dir);
-    assert_int_equal(strncmp(err.text, want, strlen(want)), 0);
+    assert_ok(opc_path_join(path, dir, "hopper.xml", &err), &err);
+    assert_fails(opc_env_open("mujoco:hopper", &env, &err), OPC_EIO, &err, path);
+    assert_mentions(&err, "OPC_MODELS");
 
     const char *broken[] = {"",
                             "<mujoco>",
@@ -640,8 +635,7 @@ static void models_come_from_OPC_MODELS_when_it_is_set(void **state)
                             "<mujoco/>"};
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         put_file(dir, "hopper.xml", broken[i]);
-        assert_int_equal(opc_env_open("mujoco:hopper", &env, &err), OPC_EUSER);
-        assert_non_null(strstr(err.text, "hopper.xml"));
+        assert_fails(opc_env_open("mujoco:hopper", &env, &err), OPC_EUSER, &err, "hopper.xml");
         assert_null(strchr(err.text, '\n'));
     }
 
@@ -708,14 +702,11 @@ static void arguments_of_the_tasks_are_explained(void **state)
     (void)state;
     struct opc_env *env;
     struct opc_err err = {0};
-    assert_fails(opc_env_open("hopper", &env, &err), OPC_EUSER, &err,
-                 "no environment is called 'hopper'; did you mean mujoco:hopper?");
-    assert_fails(opc_env_open("mujoco:waker2d", &env, &err), OPC_EUSER, &err,
-                 "no environment is called 'mujoco:waker2d'; did you mean mujoco:walker2d?");
+    assert_fails(opc_env_open("hopper", &env, &err), OPC_EUSER, &err, "mujoco:hopper");
+    assert_fails(opc_env_open("mujoco:waker2d", &env, &err), OPC_EUSER, &err, "mujoco:walker2d");
     assert_fails(opc_env_open("mujoco:hopper?contact=on", &env, &err), OPC_EUSER, &err,
-                 "mujoco:hopper has no argument 'contact'; it knows angle");
-    assert_fails(opc_env_open("mujoco:ant?angle=raw", &env, &err), OPC_EUSER, &err,
-                 "mujoco:ant?angle=raw: there is no angle in its observation; leave 'angle' out");
+                 "'contact'");
+    assert_fails(opc_env_open("mujoco:ant?angle=raw", &env, &err), OPC_EUSER, &err, "no angle");
     assert_int_equal(opc_env_open("mujoco:ant?contact=maybe", &env, &err), OPC_EUSER);
 }
 

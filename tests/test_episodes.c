@@ -91,27 +91,22 @@ static void what_cannot_be_recorded_is_refused(void **state)
     struct opc_err err;
     double s[OBS] = {1, 2};
     const float a = 0.5f;
-    assert_fails(opc_episodes_append(e, &a, 1, s, false, &err), OPC_EBUG, &err,
-                 "step 0 is recorded while no episode is open (room for 2)");
+    assert_fails(opc_episodes_append(e, &a, 1, s, false, &err), OPC_EBUG, &err, "step 0");
     s[1] = 1e39;
-    assert_fails(opc_episodes_begin(e, s, &err), OPC_EENV, &err,
-                 "entry 1 of the observation is 1e+39: too big for a float");
+    assert_fails(opc_episodes_begin(e, s, &err), OPC_EENV, &err, "1e+39");
+    assert_mentions(&err, "entry 1");
     s[1] = 0;
     assert_ok(opc_episodes_begin(e, s, &err), &err);
-    assert_fails(opc_episodes_begin(e, s, &err), OPC_EBUG, &err,
-                 "an episode begins before episode 0 is closed");
-    assert_fails(opc_episodes_append(e, &a, -1e300, s, false, &err), OPC_EENV, &err,
-                 "the reward is -1e+300: too big for a float");
+    assert_fails(opc_episodes_begin(e, s, &err), OPC_EBUG, &err, "episode 0");
+    assert_fails(opc_episodes_append(e, &a, -1e300, s, false, &err), OPC_EENV, &err, "-1e+300");
     assert_int_equal(opc_episodes_append(e, &a, 1, (double[]){0, NAN}, false, &err), OPC_EENV);
     assert_ok(opc_episodes_append(e, &a, 1, s, false, &err), &err);
     opc_episodes_close(e);
     assert_ok(opc_episodes_begin(e, s, &err), &err);
     assert_ok(opc_episodes_append(e, &a, 1, s, false, &err), &err);
-    assert_fails(opc_episodes_append(e, &a, 1, s, false, &err), OPC_EBUG, &err,
-                 "step 2 is recorded, but there is room for 2");
+    assert_fails(opc_episodes_append(e, &a, 1, s, false, &err), OPC_EBUG, &err, "step 2");
     opc_episodes_close(e);
-    assert_fails(opc_episodes_begin(e, s, &err), OPC_EBUG, &err,
-                 "episode 2 begins, but there is room for 2");
+    assert_fails(opc_episodes_begin(e, s, &err), OPC_EBUG, &err, "episode 2");
     assert_int_equal(opc_episodes_steps(e), 2);
     opc_episodes_destroy(e);
     assert_int_equal(opc_episodes_create(0, 1, 1, 1, &e, &err), OPC_EBUG);
@@ -181,8 +176,7 @@ static void restored_from_its_records_it_is_the_same_and_goes_on(void **state)
     assert_ok(opc_episodes_restore(copy, NULL, 0, &err), &err);
     play(copy, 4, 3, false);
     assert_ok(opc_episodes_begin(copy, (double[]){0, 0}, &err), &err);
-    assert_fails(opc_episodes_restore(copy, NULL, 0, &err), OPC_EBUG, &err,
-                 "episodes are restored while one is open");
+    assert_fails(opc_episodes_restore(copy, NULL, 0, &err), OPC_EBUG, &err, "open");
     assert_true(opc_episodes_at(copy, 4, 2).reward == 42);
     opc_episodes_destroy(e);
     opc_episodes_destroy(copy);
@@ -198,18 +192,14 @@ static void records_that_are_no_episodes_are_refused_and_change_nothing(void **s
     const struct opc_records r = opc_episodes_records(e);
     float records[9 * STRIDE];
     memcpy(records, r.at, sizeof records);
-    assert_fails(opc_episodes_restore(copy, records, 8, &err), OPC_EDAMAGED, &err,
-                 "the last of 8 records does not end its episode");
-    assert_fails(opc_episodes_restore(copy, records, 9, &err), OPC_EDAMAGED, &err,
-                 "there are more recorded steps than the 5 in 2 episodes of this run");
+    assert_fails(opc_episodes_restore(copy, records, 8, &err), OPC_EDAMAGED, &err, "8 records");
+    assert_fails(opc_episodes_restore(copy, records, 9, &err), OPC_EDAMAGED, &err, "2 episodes");
     records[4 * STRIDE + STRIDE - 1] = 0.5f;
-    assert_fails(opc_episodes_restore(copy, records, 9, &err), OPC_EDAMAGED, &err,
-                 "record 4 of 9 is of no episode");
+    assert_fails(opc_episodes_restore(copy, records, 9, &err), OPC_EDAMAGED, &err, "record 4");
     records[4 * STRIDE + STRIDE - 1] = NAN;
     assert_int_equal(opc_episodes_restore(copy, records, 9, &err), OPC_EDAMAGED);
     records[0 * STRIDE + STRIDE - 1] = OPC_END;
-    assert_fails(opc_episodes_restore(copy, records, 9, &err), OPC_EDAMAGED, &err,
-                 "record 0 of 9 is of no episode");
+    assert_fails(opc_episodes_restore(copy, records, 9, &err), OPC_EDAMAGED, &err, "record 0");
     assert_int_equal(opc_episodes_steps(copy), 0);
     assert_int_equal(opc_episodes_count(copy), 0);
     assert_int_equal(opc_episodes_records(copy).n, 0);

@@ -7,8 +7,9 @@ static void fail_fills_code_and_text_and_returns_the_code(void **state)
 {
     (void)state;
     struct opc_err err;
-    assert_fails(opc_fail(&err, OPC_EUSER, "%d is not %s", 3, "four"), OPC_EUSER, &err,
-                 "3 is not four");
+    assert_int_equal(opc_fail(&err, OPC_EUSER, "%d is not %s", 3, "four"), OPC_EUSER);
+    assert_int_equal(err.code, OPC_EUSER);
+    assert_string_equal(err.text, "3 is not four");
     assert_int_equal(opc_fail(NULL, OPC_EIO, "nobody listens"), OPC_EIO);
 }
 
@@ -17,8 +18,9 @@ static void within_adds_where_it_was_on_the_way_up(void **state)
     (void)state;
     struct opc_err err;
     opc_fail(&err, OPC_EUSER, "discount = 1.5 is outside [0, 1]");
-    assert_fails(opc_within(&err, "%s:%d", "hopper.yaml", 12), OPC_EUSER, &err,
-                 "hopper.yaml:12: discount = 1.5 is outside [0, 1]");
+    assert_int_equal(opc_within(&err, "%s:%d", "hopper.yaml", 12), OPC_EUSER);
+    assert_int_equal(err.code, OPC_EUSER);
+    assert_string_equal(err.text, "hopper.yaml:12: discount = 1.5 is outside [0, 1]");
     assert_int_equal(opc_within(NULL, "somewhere"), OPC_EBUG);
 }
 
@@ -29,6 +31,14 @@ static void a_message_may_quote_the_one_it_replaces(void **state)
     opc_fail(&err, OPC_EIO, "inner");
     opc_fail(&err, OPC_EENV, "outer because of %s", err.text);
     assert_string_equal(err.text, "outer because of inner");
+}
+
+/* What the message says behind the system's reason. */
+static const char *advice(const struct opc_err *err, int number)
+{
+    const char *reason = strerror(number), *at = strstr(err->text, reason);
+    assert_mentions(err, reason);
+    return at ? at + strlen(reason) : "";
 }
 
 static void long_messages_are_cut_and_terminated(void **state)
@@ -45,20 +55,23 @@ static void long_messages_are_cut_and_terminated(void **state)
     assert_int_equal(strlen(err.text), sizeof err.text - 1);
     /* the reason is worth more than the end of a path */
     opc_fail_errno(&err, ENOSPC, "cannot write %s", much);
-    assert_non_null(strstr(err.text, ": No space left on device; free some space"));
+    assert_true(strlen(advice(&err, ENOSPC)) > 0);
 }
 
 static void refused_system_calls_say_why_and_what_to_do(void **state)
 {
     (void)state;
     struct opc_err err;
-    assert_fails(opc_fail_errno(&err, ENOSPC, "cannot write %s", "a/b"), OPC_EIO, &err,
-                 "cannot write a/b: No space left on device; free some space or choose another "
-                 "place");
+    char denied[sizeof err.text];
     assert_fails(opc_fail_errno(&err, EACCES, "cannot write %s", "a/b"), OPC_EIO, &err,
-                 "cannot write a/b: Permission denied; check the permissions or choose another "
-                 "place");
-    assert_fails(opc_fail_errno(&err, EINVAL, "cannot"), OPC_EIO, &err, "cannot: Invalid argument");
+                 "cannot write a/b: ");
+    snprintf(denied, sizeof denied, "%s", advice(&err, EACCES));
+    assert_true(strlen(denied) > 0);
+    assert_fails(opc_fail_errno(&err, ENOSPC, "cannot write %s", "a/b"), OPC_EIO, &err,
+                 "cannot write a/b: ");
+    assert_string_not_equal(advice(&err, ENOSPC), denied);
+    assert_fails(opc_fail_errno(&err, EINVAL, "cannot"), OPC_EIO, &err, "cannot: ");
+    assert_string_equal(advice(&err, EINVAL), ""); /* the reason says it all */
     assert_int_equal(opc_fail_errno(NULL, EIO, "nobody listens"), OPC_EIO);
 }
 

@@ -102,7 +102,7 @@ static void what_was_made_is_read_back(void **state)
         assert_string_equal(r->picture[1].file, "fig9-more");
         assert_string_equal(r->picture[1].title, "second");
     } else
-        assert_string_equal(r->note[1], "Nothing was drawn: this build of opc lacks cairo.");
+        assert_contains(r->note[1], "cairo");
     opc_exhibit_unload(r);
     static const char *const END[] = {"fig9.svg",      "fig9.pdf",      "fig9.png",
                                       "fig9-more.svg", "fig9-more.pdf", "fig9-more.png"};
@@ -169,34 +169,31 @@ static void damage(const char *path, const char *from, const char *by)
 static void damaged_exhibits_are_refused(void **state)
 {
     static const char *const CASE[][3] = {
-        {"\"name\"", "\"nome\"", " is no exhibit: its \"name\" is missing"},
-        {"\"smoke\"", "7", " is no exhibit: its \"tier\" is no text"},
-        {"\"claims\": [", "\"claims\": 3, \"x\": [", " is no exhibit: its \"claims\" is no list"},
-        {"\"not supported\"", "\"maybe\"",
-         " is no exhibit: claims[1].verdict is neither supported, not supported nor undecided"},
-        {"\"fig9-final.csv\"", "\"../fig9\"",
-         " is no exhibit: tables[0].file is no plain file name"},
-        {"\"a table\"", "null", " is no exhibit: tables[0].title is no text"},
-        {"\"the engine differs\"", "[]", " is no exhibit: notes[0].text is no text"},
+        {"\"name\"", "\"nome\"", "\"name\""},
+        {"\"smoke\"", "7", "\"tier\""},
+        {"\"claims\": [", "\"claims\": 3, \"x\": [", "\"claims\""},
+        {"\"not supported\"", "\"maybe\"", "claims[1].verdict"},
+        {"\"fig9-final.csv\"", "\"../fig9\"", "tables[0].file"},
+        {"\"a table\"", "null", "tables[0].title"},
+        {"\"the engine differs\"", "[]", "notes[0].text"},
     };
-    char path[600], want[900];
+    char path[600], where[700];
     struct opc_err err;
     struct opc_exhibit_read *r;
     snprintf(path, sizeof path, "%s/fig9.json", (char *)*state);
     for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
         assert_ok(make(*state, &err), &err);
         damage(path, CASE[i][0], CASE[i][1]);
-        snprintf(want, sizeof want, "%s%s", path, CASE[i][2]);
-        assert_fails(opc_exhibit_load(path, &r, &err), OPC_EDAMAGED, &err, want);
+        assert_fails(opc_exhibit_load(path, &r, &err), OPC_EDAMAGED, &err, path);
+        assert_mentions(&err, CASE[i][2]);
     }
     assert_ok(make(*state, &err), &err);
     damage(path, "\"tier\":", "\"tier\"");
-    assert_int_equal(opc_exhibit_load(path, &r, &err), OPC_EDAMAGED);
-    snprintf(want, sizeof want, "%s:4:", path); /* the position */
-    assert_memory_equal(err.text, want, strlen(want));
+    snprintf(where, sizeof where, "%s:4:", path);
+    assert_fails(opc_exhibit_load(path, &r, &err), OPC_EDAMAGED, &err, where);
     assert_ok(opc_file_write(path, "[1, 2]", 6, &err), &err);
-    snprintf(want, sizeof want, "%s is no exhibit: its \"name\" is missing", path);
-    assert_fails(opc_exhibit_load(path, &r, &err), OPC_EDAMAGED, &err, want);
+    assert_fails(opc_exhibit_load(path, &r, &err), OPC_EDAMAGED, &err, path);
+    assert_mentions(&err, "\"name\"");
 }
 
 /* Text that is not UTF-8 cannot be said in JSON, but must not make a file nobody can read. */

@@ -123,61 +123,29 @@ static void what_will_not_do_is_refused_with_reason_and_default(void **state)
 {
     (void)state;
     static const char *const CASE[][3] = {
-        {"discount", "1.5",
-         "discount = 1.5 is outside [0, 1] (default 0.99: gamma, the discount of eq. 1)"},
-        {"discount", "nan",
-         "discount = nan is outside [0, 1] (default 0.99: gamma, the discount of eq. 1)"},
-        {"discount", "high",
-         "discount = high is not a number (default 0.99: gamma, the discount of eq. 1)"},
-        {"discount", "",
-         "discount = '' is not a number (default 0.99: gamma, the discount of eq. 1)"},
-        {"batch", "0",
-         "batch = 0 is outside [1, 1000000] (default 256: transitions in one gradient step)"},
-        {"batch", "2.5",
-         "batch = 2.5 is not a whole number (default 256: transitions in one gradient step)"},
-        {"batch", "inf",
-         "batch = inf is outside [1, 1000000] (default 256: transitions in one gradient step)"},
-        {"seed", "2147483648",
-         "seed = 2147483648 is outside [0, 2147483647] (default 1: of all random numbers)"},
-        {"tune", "maybe",
-         "tune = maybe is neither true nor false (default true: adapt the temperature)"},
-        {"name", "", "name = '' is empty (default cartpole: the task)"},
-        {"name", "a_name_of_too_many_letters",
-         "name = a_name_of_too_many_letters has 26 characters, not 1 to 20 (default cartpole: the "
-         "task)"},
-        {"transition", "lerned",
-         "transition = lerned is none of replay, learned, corrected; did you mean 'learned'? "
-         "(default corrected: what moves the state)"},
-        {"transition", "mbpo",
-         "transition = mbpo is none of replay, learned, corrected (default corrected: what moves "
-         "the state)"},
-        {"hidden", "[64, 0]",
-         "hidden = [64, 0] will not do: element 2, '0', is outside [1, 4096] (default [64, 64]: "
-         "widths of the hidden layers)"},
-        {"hidden", "[64, x]",
-         "hidden = [64, x] will not do: element 2, 'x', is not a whole number (default [64, 64]: "
-         "widths of the hidden layers)"},
-        {"hidden", "64,,64",
-         "hidden = 64,,64 will not do: element 2, '', is not a whole number (default [64, 64]: "
-         "widths of the hidden layers)"},
-        {"hidden", "[64",
-         "hidden = [64 lacks a bracket; write [1, 2, 3] (default [64, 64]: widths of the hidden "
-         "layers)"},
-        {"hidden", "64]",
-         "hidden = 64] lacks a bracket; write [1, 2, 3] (default [64, 64]: widths of the hidden "
-         "layers)"},
-        {"hidden", "64 64",
-         "hidden = 64 64 lacks a comma; write [1, 2, 3] (default [64, 64]: widths of the hidden "
-         "layers)"},
-        {"hidden", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1",
-         "hidden = 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1 has more than 16 elements (default [64, 64]: "
-         "widths of the hidden layers)"},
-        {"hidden", "1.00000000000000000000000000000000000000000000000000e0",
-         "hidden = 1.00000000000000000000000000000000000000000000000000e0 will not do: element 1, "
-         "'1.000000000000000000000000000000000000000000000', is too long (default [64, 64]: widths "
-         "of the hidden layers)"},
-        {"discuont", "1", "toy has no setting 'discuont'; did you mean 'discount'?"},
-        {"zzz", "1", "toy has no setting 'zzz'; 'opc config toy' lists them"},
+        {"discount", "1.5", "[0, 1]"},
+        {"discount", "nan", "[0, 1]"},
+        {"discount", "high", "number"},
+        {"discount", "", "''"},
+        {"batch", "0", "[1, 1000000]"},
+        {"batch", "2.5", "whole number"},
+        {"batch", "inf", "[1, 1000000]"},
+        {"seed", "2147483648", "[0, 2147483647]"},
+        {"tune", "maybe", "false"},
+        {"name", "", "empty"},
+        {"name", "a_name_of_too_many_letters", "26"},
+        {"transition", "lerned", "'learned'"},
+        {"transition", "mbpo", "replay, learned, corrected"},
+        {"hidden", "[64, 0]", "[1, 4096]"},
+        {"hidden", "[64, x]", "'x'"},
+        {"hidden", "64,,64", "''"},
+        {"hidden", "[64", "bracket"},
+        {"hidden", "64]", "bracket"},
+        {"hidden", "64 64", "comma"},
+        {"hidden", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "16"},
+        {"hidden", "1.00000000000000000000000000000000000000000000000000e0", "too long"},
+        {"discuont", "1", "discount"},
+        {"zzz", "1", "opc config toy"},
     };
     const struct toy before = defaults();
     for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
@@ -185,6 +153,14 @@ static void what_will_not_do_is_refused_with_reason_and_default(void **state)
         struct opc_err err;
         assert_fails(opc_section_set(&toy_section, &v, CASE[i][0], CASE[i][1], &err), OPC_EUSER,
                      &err, CASE[i][2]);
+        const struct opc_field *f = opc_section_find(&toy_section, CASE[i][0]);
+        assert_mentions(&err, CASE[i][0]);
+        if (f && *CASE[i][1])
+            assert_mentions(&err, CASE[i][1]);
+        if (f) {
+            assert_mentions(&err, f->fallback);
+            assert_mentions(&err, f->help);
+        }
         assert_same_bits(&v, &before, sizeof v);
     }
 }
@@ -220,17 +196,15 @@ static void keys_name_section_and_field(void **state)
     assert_true(v.discount == 1);
 
     assert_fails(opc_parts_set(part, 2, "toy.discount", "2", &err), OPC_EUSER, &err,
-                 "toy.discount = 2 is outside [0, 1] (default 0.99: gamma, the discount of eq. 1)");
-    assert_fails(opc_parts_set(part, 2, "toy.dicount", "1", &err), OPC_EUSER, &err,
-                 "toy has no setting 'dicount'; did you mean 'discount'?");
+                 "toy.discount");
+    assert_mentions(&err, "[0, 1]");
+    assert_fails(opc_parts_set(part, 2, "toy.dicount", "1", &err), OPC_EUSER, &err, "discount");
     assert_fails(opc_parts_set(part, 2, "trian.epochs", "1", &err), OPC_EUSER, &err,
-                 "there is no setting 'trian.epochs'; did you mean 'train.epochs'?");
-    assert_fails(opc_parts_set(part, 2, "epochs", "1", &err), OPC_EUSER, &err,
-                 "there is no setting 'epochs'; did you mean 'train.epochs'?");
+                 "train.epochs");
+    assert_fails(opc_parts_set(part, 2, "epochs", "1", &err), OPC_EUSER, &err, "train.epochs");
     assert_fails(opc_parts_set(part, 2, "nonsense", "1", &err), OPC_EUSER, &err,
-                 "there is no setting 'nonsense'; 'opc config --list' shows what is");
-    assert_fails(opc_parts_set(part, 2, "toys.batch", "1", &err), OPC_EUSER, &err,
-                 "there is no setting 'toys.batch'; did you mean 'toy.batch'?");
+                 "opc config --list");
+    assert_fails(opc_parts_set(part, 2, "toys.batch", "1", &err), OPC_EUSER, &err, "toy.batch");
 }
 
 static const char *metal(int i)
@@ -270,8 +244,8 @@ static void a_default_that_does_not_parse_is_our_bug(void **state)
     const struct opc_section section = {"s", "broken", &broken, 1, sizeof(int)};
     int v;
     struct opc_err err;
-    assert_fails(opc_section_defaults(&section, &v, &err), OPC_EBUG, &err,
-                 "the default of s.n, none, is not a whole number");
+    assert_fails(opc_section_defaults(&section, &v, &err), OPC_EBUG, &err, "s.n");
+    assert_mentions(&err, "none");
 }
 
 static void the_page_explains_every_setting_in_100_columns(void **state)

@@ -256,14 +256,13 @@ static void what_cannot_be_drawn_is_refused(void **state)
     need_cairo();
     struct every e;
     struct opc_err err;
-    char path[512], want[600];
+    char path[512];
     fill(&e);
     snprintf(path, sizeof path, "%s/f.gif", (char *)*state);
-    snprintf(want, sizeof want, "cannot draw %s: its name must end with .svg, .pdf or .png", path);
-    assert_fails(opc_figure_draw(&e.figure, path, &err), OPC_EUSER, &err, want);
+    assert_fails(opc_figure_draw(&e.figure, path, &err), OPC_EUSER, &err, path);
+    assert_mentions(&err, ".pdf");
     e.figure.panels = 0;
-    assert_fails(opc_figure_draw(&e.figure, "f.svg", &err), OPC_EUSER, &err,
-                 "cannot draw f.svg: 0 panels; a figure has 1 to 400");
+    assert_fails(opc_figure_draw(&e.figure, "f.svg", &err), OPC_EUSER, &err, "0 panels");
 }
 
 static int draw_every(void *ctx, struct opc_err *err)
@@ -290,10 +289,8 @@ static void a_build_without_cairo_says_so(void **state)
     struct every e;
     struct opc_err err;
     fill(&e);
-    assert_fails(
-        opc_figure_draw(&e.figure, "f.svg", &err), OPC_EABSENT, &err,
-        "cannot draw f.svg: this build lacks cairo; install libcairo2-dev and configure with "
-        "-D OPC_WITH_CAIRO=ON");
+    assert_fails(opc_figure_draw(&e.figure, "f.svg", &err), OPC_EABSENT, &err, "libcairo2-dev");
+    assert_mentions(&err, "OPC_WITH_CAIRO");
 }
 
 int main(void)

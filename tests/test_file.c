@@ -127,36 +127,29 @@ static void a_link_is_followed_unless_it_leads_nowhere(void **state)
 static void places_that_cannot_be_written_are_named(void **state)
 {
     struct opc_err err;
-    char want[600];
     const char *missing = in(state, "none/f");
-    snprintf(want, sizeof want, "cannot write %s: No such file or directory; check the path",
-             missing);
-    assert_fails(opc_file_write(missing, "x", 1, &err), OPC_EIO, &err, want);
+    assert_fails(opc_file_write(missing, "x", 1, &err), OPC_EIO, &err, missing);
+    assert_mentions(&err, strerror(ENOENT));
 
     assert_ok(opc_file_write(in(state, "file"), "old", 3, &err), &err);
     const char *below = in(state, "file/f");
-    snprintf(want, sizeof want, "cannot write %s: Not a directory; part of the path is a file",
-             below);
-    assert_fails(opc_file_write(below, "x", 1, &err), OPC_EIO, &err, want);
+    assert_fails(opc_file_write(below, "x", 1, &err), OPC_EIO, &err, below);
+    assert_mentions(&err, strerror(ENOTDIR));
     assert_holds(in(state, "file"), "old", 3);
 
     /* Renaming onto these would replace the device, or fail late. */
-    assert_fails(opc_file_write("/dev/null", "x", 1, &err), OPC_EUSER, &err,
-                 "cannot write /dev/null: it exists and is not a file");
+    assert_fails(opc_file_write("/dev/null", "x", 1, &err), OPC_EUSER, &err, "/dev/null");
     assert_int_equal(opc_file_write(*state, "x", 1, &err), OPC_EUSER);
     const char *link = in(state, "null");
     assert_int_equal(symlink("/dev/null", link), 0);
-    snprintf(want, sizeof want, "cannot write %s: it exists and is not a file", link);
-    assert_fails(opc_file_write(link, "x", 1, &err), OPC_EUSER, &err, want);
+    assert_fails(opc_file_write(link, "x", 1, &err), OPC_EUSER, &err, link);
 
     char much[OPC_PATH + 10];
     memset(much, 'x', sizeof much - 1);
     much[sizeof much - 1] = '\0';
-    assert_int_equal(opc_file_write(much, "x", 1, &err), OPC_EIO);
-    assert_non_null(strstr(err.text, "File name too long; choose a shorter name"));
+    assert_fails(opc_file_write(much, "x", 1, &err), OPC_EIO, &err, strerror(ENAMETOOLONG));
     much[OPC_PATH - 5] = '\0'; /* fits, but not with the suffix of the temporary name */
-    assert_int_equal(opc_file_write(much, "x", 1, &err), OPC_EIO);
-    assert_non_null(strstr(err.text, "File name too long; choose a shorter name"));
+    assert_fails(opc_file_write(much, "x", 1, &err), OPC_EIO, &err, strerror(ENAMETOOLONG));
 }
 
 /* The limit on file sizes behaves as a full disk does: a short write first, then none. */
@@ -185,11 +178,10 @@ static void a_full_disk_leaves_the_old_file_whole(void **state)
     signal(SIGXFSZ, SIG_DFL);
     opc_free(much);
 
-    char want[600];
-    snprintf(want, sizeof want,
-             "cannot write %s: File too large; raise the limit on file sizes (ulimit -f)", path);
-    assert_fails(at_once, OPC_EIO, &err, want);
-    assert_fails(in_pieces, OPC_EIO, &late, want);
+    assert_fails(at_once, OPC_EIO, &err, path);
+    assert_mentions(&err, "ulimit -f");
+    assert_fails(in_pieces, OPC_EIO, &late, path);
+    assert_mentions(&late, "ulimit -f");
     assert_holds(path, "old", 3);
     assert_int_equal(entries(state), 1);
 }
@@ -207,7 +199,7 @@ static int overwrite(void *ctx, struct opc_err *err)
     if (strcmp(got, "newer"))
         assert_string_equal(got, "old");
     else
-        assert_true(code == OPC_OK || strstr(err->text, "may not survive a power cut"));
+        assert_true(code == OPC_OK || strstr(err->text, "power cut"));
     f = fopen(path, "w");
     fputs("old", f);
     fclose(f);
@@ -249,14 +241,14 @@ static void reading_stops_at_the_limit(void **state)
 {
     struct opc_err err;
     const char *path = in(state, "f");
-    char *got = NULL, want[600];
+    char *got = NULL;
     assert_ok(opc_file_write(path, "12345", 5, &err), &err);
     assert_ok(opc_file_read(path, 5, &got, NULL, &err), &err);
     assert_string_equal(got, "12345");
     opc_free(got);
     got = NULL;
-    snprintf(want, sizeof want, "cannot read %s: it has more than 4 bytes", path);
-    assert_fails(opc_file_read(path, 4, &got, NULL, &err), OPC_EUSER, &err, want);
+    assert_fails(opc_file_read(path, 4, &got, NULL, &err), OPC_EUSER, &err, path);
+    assert_mentions(&err, "4 bytes");
     assert_int_equal(opc_file_read(path, 0, &got, NULL, &err), OPC_EUSER);
     assert_null(got);
 }
@@ -264,13 +256,12 @@ static void reading_stops_at_the_limit(void **state)
 static void what_cannot_be_read_is_named(void **state)
 {
     struct opc_err err;
-    char *got = NULL, want[600];
+    char *got = NULL;
     const char *path = in(state, "none");
-    snprintf(want, sizeof want, "cannot read %s: No such file or directory; check the path", path);
-    assert_fails(opc_file_read(path, 10, &got, NULL, &err), OPC_EIO, &err, want);
-    snprintf(want, sizeof want, "cannot read %s: Is a directory; name a file in it",
-             (const char *)*state);
-    assert_fails(opc_file_read(*state, 10000, &got, NULL, &err), OPC_EIO, &err, want);
+    assert_fails(opc_file_read(path, 10, &got, NULL, &err), OPC_EIO, &err, path);
+    assert_mentions(&err, strerror(ENOENT));
+    assert_fails(opc_file_read(*state, 10000, &got, NULL, &err), OPC_EIO, &err, *state);
+    assert_mentions(&err, strerror(EISDIR));
     assert_null(got);
 }
 
@@ -314,11 +305,9 @@ static void directories_are_made_with_their_parents(void **state)
     assert_ok(opc_file_write(in(state, "file"), "", 0, &err), &err);
     assert_true(opc_file_exists(in(state, "file")));
     assert_false(opc_is_directory(in(state, "file")));
-    char want[600];
-    snprintf(want, sizeof want,
-             "cannot make directory %s: Not a directory; part of the path is a file",
-             in(state, "file"));
-    assert_fails(opc_make_directories(in(state, "file/x"), &err), OPC_EIO, &err, want);
+    assert_fails(opc_make_directories(in(state, "file/x"), &err), OPC_EIO, &err, in(state, "file"));
+    assert_null(strstr(err.text, in(state, "file/x"))); /* the part that is a file is named */
+    assert_mentions(&err, strerror(ENOTDIR));
     opc_fault_system(1);
     assert_int_equal(opc_make_directories(in(state, "z"), &err), OPC_EIO);
     assert_false(opc_file_exists(in(state, "z")));

@@ -257,9 +257,7 @@ static void without_weights_there_is_no_update(void **state)
     struct opc_ilc *ilc;
     const double M[] = {1, 1}, W[] = {0}, A[] = {1}, B[] = {0};
     assert_ok(opc_ilc_create(1, 1, 1, M, W, &ilc, &err), &err);
-    assert_fails(opc_ilc_model(ilc, A, B, &err), OPC_EUSER, &err,
-                 "F^T M F + W is not positive definite: some input has no effect that is weighted; "
-                 "raise weight_action");
+    assert_fails(opc_ilc_model(ilc, A, B, &err), OPC_EUSER, &err, "weight_action");
     opc_ilc_destroy(ilc);
 }
 
@@ -370,7 +368,7 @@ static void a_learned_model_is_asked_for_its_own_derivatives(void **state)
     struct opc_predictor silent = {.type = &mute, .obs = 1, .act = 1, .members = 1, .elites = 1};
     assert_fails(opc_linearise_learned(&silent, 1, (double[]){-1}, (double[]){1}, (double[]){0},
                                        (double[]){0}, A, B, NULL, &err),
-                 OPC_EABSENT, &err, "a model of type mute does not know its derivatives");
+                 OPC_EABSENT, &err, "mute");
 }
 
 /* The model's bias, any term that does not depend on s and a, has no effect at all: s is measured.
@@ -496,31 +494,27 @@ static void limits_nobody_can_keep_are_named_with_their_time(void **state)
         low[i] = 0.5, high[i] = 2;
     struct opc_ilc_limits limits = {.s_low = low, .s_high = high};
     assert_fails(opc_ilc_update_within(k.ilc, k.ref, d, u, &limits, next, &kept, &err), OPC_EUSER,
-                 &err,
-                 "state 1 at t = 0 cannot be kept in [0.5, 2] with the other bounds: no action "
-                 "changes where a trial starts; widen the bounds");
+                 &err, "[0.5, 2]");
+    assert_mentions(&err, "t = 0");
     for (int i = 0; i < N; i++)
         low[i] = -INFINITY, high[i] = INFINITY;
     low[2 * 20] = 1.5;
     for (int j = 0; j < U; j++)
         u_low[j] = -0.1, u_high[j] = 0.1;
     limits.u_low = u_low, limits.u_high = u_high;
-    assert_int_equal(opc_ilc_update_within(k.ilc, k.ref, d, u, &limits, next, &kept, &err),
-                     OPC_EUSER);
-    assert_non_null(strstr(err.text, "cannot stay in [-0.1, 0.1] while the states keep"));
+    assert_fails(opc_ilc_update_within(k.ilc, k.ref, d, u, &limits, next, &kept, &err), OPC_EUSER,
+                 &err, "[-0.1, 0.1]");
     u_low[4] = 0.05, u_high[4] = 0.1;
     limits = (struct opc_ilc_limits){.u_low = u_low, .u_high = u_high, .trust = 1e-4};
-    assert_fails(
-        opc_ilc_update_within(k.ilc, k.ref, d, u, &limits, next, &kept, &err), OPC_EUSER, &err,
-        "action 1 at t = 4 has nowhere to go: its bounds and the trust region leave [0.05, "
-        "0.01]; raise trust or start within the bounds");
+    assert_fails(opc_ilc_update_within(k.ilc, k.ref, d, u, &limits, next, &kept, &err), OPC_EUSER,
+                 &err, "[0.05, 0.01]");
+    assert_mentions(&err, "t = 4");
     double G[N] = {0}, h[] = {-1};
     G[1] = 1.0; /* v_0 <= -1 */
     limits = (struct opc_ilc_limits){.faces = 1, .G = G, .h = h};
-    assert_int_equal(opc_ilc_update_within(k.ilc, k.ref, d, u, &limits, next, &kept, &err),
-                     OPC_EUSER);
-    assert_non_null(
-        strstr(err.text, "a face of the polytope, on states up to t = 0, cannot be kept"));
+    assert_fails(opc_ilc_update_within(k.ilc, k.ref, d, u, &limits, next, &kept, &err), OPC_EUSER,
+                 &err, "polytope");
+    assert_mentions(&err, "t = 0");
     opc_ilc_destroy(k.ilc);
 }
 
@@ -707,8 +701,7 @@ static void with_covariances_it_is_the_textbook_s_filter(void **state)
     const double none[D * D] = {0};
     for (int i = 0; i < D * D; i++)
         f->P[i] = 1; /* all entries move together, and are measured exactly */
-    assert_fails(opc_ilc_filter_see(f, none, none, y, &err), OPC_EUSER, &err,
-                 "P + Omega + Xi is singular to this precision; raise drift or sensor_noise");
+    assert_fails(opc_ilc_filter_see(f, none, none, y, &err), OPC_EUSER, &err, "sensor_noise");
     opc_ilc_filter_destroy(f);
 }
 

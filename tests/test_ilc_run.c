@@ -198,11 +198,11 @@ static void the_filter_is_better_in_the_end_and_repeats_to_the_bit(void **state)
     opc_ilc_trials_free(t);
 }
 
-static void refused(struct opc_ilc_config c, int code, const char *message)
+static void refused(struct opc_ilc_config c, int code, const char *key)
 {
     struct opc_ilc_trials *t = NULL;
     struct opc_err err = {0};
-    assert_fails(opc_ilc_run(&c, NULL, NULL, &t, &err), code, &err, message);
+    assert_fails(opc_ilc_run(&c, NULL, NULL, &t, &err), code, &err, key);
     assert_null(t);
 }
 
@@ -211,38 +211,27 @@ static void settings_that_cannot_be_meant_are_refused(void **state)
     (void)state;
     struct opc_ilc_config c = example(OPC_ILC_LINEAR);
     c.weight_state = (struct opc_reals){3, {1, 2, 3}};
-    refused(c, OPC_EUSER, "weight_state lists 3 numbers; this plant needs 2, or one for all");
+    refused(c, OPC_EUSER, "weight_state");
     c = example(OPC_ILC_LINEAR);
     c.weight_action.n = 0;
-    refused(c, OPC_EUSER, "weight_action is empty; one number or one for each is needed");
+    refused(c, OPC_EUSER, "empty");
     c = example(OPC_ILC_LINEAR);
     c.weight_state = c.weight_action = (struct opc_reals){1, {0}};
-    refused(c, OPC_EUSER,
-            "after trial 0: F^T M F + W is not positive definite: some input has no effect that is "
-            "weighted; raise weight_action");
+    refused(c, OPC_EUSER, "F^T M F");
     c = example(OPC_ILC_LINEAR);
     c.form = OPC_ILC_CONSTRAINED;
-    refused(c, OPC_EUSER,
-            "form = constrained, but there is no bound; set one of action_low, action_high, "
-            "state_low, state_high, faces or trust");
+    refused(c, OPC_EUSER, "constrained");
     c.form = OPC_ILC_LEARNED;
-    refused(c, OPC_EUSER,
-            "form = learned needs a plant whose actions have a range to draw from: plant = "
-            "pendulum");
+    refused(c, OPC_EUSER, "pendulum");
     c = example(OPC_ILC_CONSTRAINED);
     c.action_low.at[0] = 7;
-    refused(c, OPC_EUSER,
-            "action_low = 7 is above action_high = 6 (entry 1): nothing is between "
-            "them");
+    refused(c, OPC_EUSER, "action_low = 7");
     c = example(OPC_ILC_CONSTRAINED);
     c.state_low = (struct opc_reals){2, {0.5, -9}};
-    refused(
-        c, OPC_EUSER,
-        "after trial 0: state 1 at t = 0 cannot be kept in [0.5, inf] with the other bounds: no "
-        "action changes where a trial starts; widen the bounds");
+    refused(c, OPC_EUSER, "[0.5, inf]");
     c = example(OPC_ILC_CONSTRAINED);
     c.faces = (struct opc_reals){4, {1, 0, 1, 1}};
-    refused(c, OPC_EUSER, "faces lists 4 numbers; each face of this plant is 3: g_1 .. g_2, h");
+    refused(c, OPC_EUSER, "g_1 .. g_2");
 }
 
 /* All five forms into one exhibit, as opc repro would have it. */

@@ -306,19 +306,17 @@ static void what_does_not_fit_together_is_not_restored(void **state)
     assert_int_equal(opc_imagined_restore(d, &bad, &err), OPC_EDAMAGED);
     bad = good;
     bad.epochs = 3;
-    assert_fails(opc_imagined_restore(d, &bad, &err), OPC_EDAMAGED, &err,
-                 "there is more imagined data than this run can hold");
+    assert_fails(opc_imagined_restore(d, &bad, &err), OPC_EDAMAGED, &err, "hold");
     bad = good;
     bad.limit = 101;
     assert_int_equal(opc_imagined_restore(d, &bad, &err), OPC_EDAMAGED);
     assert_int_equal(opc_imagined_rollouts(d), 9); /* as it was */
 
     assert_ok(opc_imagined_restore(d, &good, &err), &err);
-    assert_fails(opc_imagined_refill(d, 1, tape[0], 99, &err), OPC_EDAMAGED, &err,
-                 "imagined records 1 .. are not of this store");
+    assert_fails(opc_imagined_refill(d, 1, tape[0], 99, &err), OPC_EDAMAGED, &err, "records 1");
     tape[50][STRIDE - 1] = OPC_END;
-    assert_fails(opc_imagined_refill(d, 0, tape[0], 99, &err), OPC_EDAMAGED, &err,
-                 "the imagined data has 89 transitions and not 90");
+    assert_fails(opc_imagined_refill(d, 0, tape[0], 99, &err), OPC_EDAMAGED, &err, "89");
+    assert_mentions(&err, "90");
     opc_imagined_destroy(d);
 }
 
@@ -329,11 +327,9 @@ static void what_cannot_be_kept_is_refused(void **state)
     struct opc_err err;
     float records[(LONGEST + 2) * STRIDE];
     make(0, LONGEST, records);
-    assert_fails(opc_imagined_append(d, 1, records, &err), OPC_EBUG, &err,
-                 "a rollout of 1 steps comes where they have 1 to 10 and no epoch is open");
+    assert_fails(opc_imagined_append(d, 1, records, &err), OPC_EBUG, &err, "no epoch");
     opc_imagined_open_epoch(d, 0);
-    assert_fails(opc_imagined_append(d, 11, records, &err), OPC_EBUG, &err,
-                 "a rollout of 11 steps comes where they have 1 to 10 and an epoch is open");
+    assert_fails(opc_imagined_append(d, 11, records, &err), OPC_EBUG, &err, "11 steps");
     assert_int_equal(opc_imagined_append(d, 0, records, &err), OPC_EBUG);
     int code = OPC_OK, rollouts = 0;
     for (; !code && rollouts < 100000; rollouts++)
@@ -343,9 +339,8 @@ static void what_cannot_be_kept_is_refused(void **state)
     opc_imagined_destroy(d);
 
     struct opc_imagined_shape shape = {17, 6, 10, OPC_FORGET_EPOCHS, 1024, 2000000};
-    assert_fails(opc_imagined_create(&shape, &d, &err), OPC_EUSER, &err,
-                 "2000000 imagined transitions in each epoch are more than the 10^9 that can be "
-                 "kept; lower opc.transitions or data.retain");
+    assert_fails(opc_imagined_create(&shape, &d, &err), OPC_EUSER, &err, "2000000");
+    assert_mentions(&err, "opc.transitions");
     shape.retain = OPC_RETAIN_MOST + 1;
     assert_int_equal(opc_imagined_create(&shape, &d, &err), OPC_EBUG);
     shape = (struct opc_imagined_shape){17, 6, 0, OPC_FORGET_STEPS, 0, 100};

@@ -213,23 +213,23 @@ static void claims_are_judged_by_what_runs_end_with(void **state)
     struct opc_exhibit_read *r = load(b);
     static const struct {
         enum opc_verdict verdict;
-        const char *measured;
+        const char *key, *more;
     } WANT[] = {
-        {OPC_UNDECIDED, "P(OPC > MBPO(*)) = 0.80"}, /* the interval reaches below a half */
-        {OPC_UNDECIDED, "P(MBPO(*) > OPC) = 0.20"},
-        {OPC_UNDECIDED, "P(OPC > SAC) = 1.00"}, /* of two runs */
-        {OPC_UNDECIDED, "No panel like cartpole has runs of both OPC and MBPO(*)."},
-        {OPC_UNDECIDED, "There is no complete run of recorded."},
-        {OPC_SUPPORTED, "4 of 5 runs of OPC end at 102 or above"},
-        {OPC_NOT_SUPPORTED, "2 of 5 runs of OPC end at 103.5 or above (median 103"},
-        {OPC_UNDECIDED, "3 of 5 runs"},
-        {OPC_UNDECIDED, "2 of 2 runs"},
-        {OPC_UNDECIDED, "5 of 6 runs of OPC end at 50 or above (median 10 in the lowest of 2 "
-                        "panels, 0 of 1); fewer than 3 runs decide nothing."},
+        {OPC_UNDECIDED, "P(OPC > MBPO(*)) = 0.80", "5 and 5"}, /* the interval reaches below 1/2 */
+        {OPC_UNDECIDED, "P(MBPO(*) > OPC) = 0.20", "5 and 5"},
+        {OPC_UNDECIDED, "P(OPC > SAC) = 1.00", "5 and 2"}, /* of two runs */
+        {OPC_UNDECIDED, "cartpole", "MBPO(*)"},
+        {OPC_UNDECIDED, "recorded", "complete"},
+        {OPC_SUPPORTED, "4 of 5", "102"},
+        {OPC_NOT_SUPPORTED, "2 of 5", "103.5"},
+        {OPC_UNDECIDED, "3 of 5", "103"},
+        {OPC_UNDECIDED, "2 of 2", "SAC"},
+        {OPC_UNDECIDED, "5 of 6", "0 of 1"}, /* the panel with the fewest */
     };
     assert_int_equal(r->claims, 10);
     for (int i = 0; i < 10; i++) {
-        assert_memory_equal(r->claim[i].measured, WANT[i].measured, strlen(WANT[i].measured));
+        assert_contains(r->claim[i].measured, WANT[i].key);
+        assert_contains(r->claim[i].measured, WANT[i].more);
         assert_int_equal(r->claim[i].verdict, WANT[i].verdict);
     }
     opc_exhibit_unload(r);
@@ -250,9 +250,9 @@ static void a_clear_difference_decides(void **state)
     struct opc_exhibit_read *r = load(b);
     assert_int_equal(r->claim[0].verdict, OPC_SUPPORTED);
     assert_int_equal(r->claim[1].verdict, OPC_NOT_SUPPORTED);
-    assert_string_equal(r->claim[0].measured,
-                        "P(OPC > MBPO(*)) = 1.00, 95 % interval [1.00, 1.00], over 4 and 4 "
-                        "runs in 1 panel.");
+    assert_contains(r->claim[0].measured, "P(OPC > MBPO(*)) = 1.00");
+    assert_contains(r->claim[0].measured, "[1.00, 1.00]");
+    assert_contains(r->claim[0].measured, "4 and 4");
     assert_int_equal(r->pictures, opc_draw_version() ? 1 : 0);
     assert_int_equal(r->tables, 4);
     opc_exhibit_unload(r);
@@ -271,12 +271,10 @@ static void while_runs_are_missing_nothing_is_decided(void **state)
               &err);
     struct opc_exhibit_read *r = load(b);
     assert_int_equal(r->claim[0].verdict, OPC_UNDECIDED);
-    assert_string_equal(r->claim[0].measured,
-                        "P(OPC > MBPO(*)) = 1.00, 95 % interval [1.00, 1.00], over 4 and 4 "
-                        "runs in 1 panel; while 2 runs are missing, nothing is decided.");
+    assert_contains(r->claim[0].measured, "P(OPC > MBPO(*)) = 1.00");
+    assert_contains(r->claim[0].measured, "2 runs");
     assert_int_equal(r->claim[1].verdict, OPC_UNDECIDED);
-    assert_non_null(
-        strstr(r->claim[1].measured, "; while 2 runs are missing, nothing is decided."));
+    assert_contains(r->claim[1].measured, "2 runs");
     opc_exhibit_unload(r);
 }
 
@@ -298,14 +296,14 @@ static void panels_are_compared_line_by_line(void **state)
               &err);
     struct opc_exhibit_read *r = load(b);
     assert_int_equal(r->claim[0].verdict, OPC_SUPPORTED);
-    assert_string_equal(r->claim[0].measured,
-                        "P(Eq. 5 > MBPO(*)) = 1.00, 95 % interval [1.00, 1.00], over 4 and 4 "
-                        "runs in 1 line.");
+    assert_contains(r->claim[0].measured, "P(Eq. 5 > MBPO(*)) = 1.00");
+    assert_contains(r->claim[0].measured, "1 line");
     assert_int_equal(r->claim[1].verdict, OPC_NOT_SUPPORTED);
     assert_int_equal(r->claim[2].verdict, OPC_UNDECIDED);
     assert_true(r->notes >= 2);
     assert_string_equal(r->note[r->notes - 1], "Not the paper's.");
-    assert_string_equal(r->claim[2].measured, "No line has runs of both MBPO(*) and nothing.");
+    assert_contains(r->claim[2].measured, "MBPO(*)");
+    assert_contains(r->claim[2].measured, "nothing"); /* the title of one that is not there */
     opc_exhibit_unload(r);
 }
 
@@ -317,10 +315,8 @@ static void three_runs_against_three_decide_nothing(void **state)
     assert_ok(make(b, 6, "claims: [{text: a, better: corrected, worse: learned}]", &err), &err);
     struct opc_exhibit_read *r = load(b);
     assert_int_equal(r->claim[0].verdict, OPC_UNDECIDED);
-    assert_string_equal(r->claim[0].measured,
-                        "P(OPC > MBPO(*)) = 1.00, 95 % interval [1.00, 1.00], over 3 and 3 "
-                        "runs in 1 panel; so few runs decide nothing: chance puts all above all in "
-                        "5.0 % of cases.");
+    assert_contains(r->claim[0].measured, "3 and 3");
+    assert_contains(r->claim[0].measured, "5.0 %");
     opc_exhibit_unload(r);
 }
 
@@ -341,9 +337,8 @@ static void what_is_solved_is_solved_in_every_panel(void **state)
               &err);
     struct opc_exhibit_read *r = load(b);
     assert_int_equal(r->claim[0].verdict, OPC_NOT_SUPPORTED);
-    assert_string_equal(r->claim[0].measured,
-                        "9 of 12 runs of OPC end at 990 or above (median 10 in the lowest of "
-                        "2 panels, 0 of 3).");
+    assert_contains(r->claim[0].measured, "9 of 12");
+    assert_contains(r->claim[0].measured, "0 of 3");
     opc_exhibit_unload(r);
     for (int i = 0; i < more.runs; i++)
         opc_free(more.run[i]);
@@ -352,42 +347,29 @@ static void what_is_solved_is_solved_in_every_panel(void **state)
 static void wrong_settings_are_refused(void **state)
 {
     static const char *const CASE[][2] = {
-        {"{pannel: env.name}", "figure: line 1: there is no 'pannel' in figure; did you mean "
-                               "'panel'?"},
-        {"{curve: {smooth: 4}}", "figure: smooth = 4: an average around each value takes an odd "
-                                 "number of them"},
-        {"{notes: a}", "figure: line 1: notes is a list of sentences"},
-        {"{titles: [a]}", "figure: line 1: titles is a map like {PANEL: title}"},
-        {"{curve: 3}", "figure: line 1: curve is a map like {smooth: 5}"},
-        {"{curve: {of: eval_retrun}}",
-         "figure: curve.of: metrics.csv has no column 'eval_retrun'; did you mean 'eval_return'?"},
-        {"{curve: {over: holdout_32}}",
-         "figure: curve.over: metrics.csv has no column 'holdout_32'; did you mean 'holdout_2'?"},
-        {"{curve: {band: [75, 25]}}",
-         "figure: band = [75, 25] is neither [LOW, HIGH] in percent, std nor interval"},
-        {"{panel: {a: b}}",
-         "figure: line 1: panel is a setting like env.name, or a list of up to 8 "
-         "of them"},
-        {"{claims: {a: b}}", "figure: line 1: claims is a list of maps"},
-        {"{claims: [{text: x, better: y}]}",
-         "figure: line 1: a claim has text and better, worse; or solves, level; or above, below"},
-        {"{claims: [{text: x, above: y, below: z, better: v, worse: w}]}",
-         "figure: line 1: a claim has text and better, worse; or solves, level; or above, below"},
-        {"{claims: [{text: x, solves: y, level: high}]}",
-         "figure: line 1: level = high is no number"},
-        {"{claims: [{text: x, solvs: y}]}",
-         "figure: line 1: there is no 'solvs' in a claim; did you mean 'solves'?"},
+        {"{pannel: env.name}", "'panel'"},
+        {"{curve: {smooth: 4}}", "smooth = 4"},
+        {"{notes: a}", "notes"},
+        {"{titles: [a]}", "titles"},
+        {"{curve: 3}", "{smooth:"}, /* how it is written */
+        {"{curve: {of: eval_retrun}}", "eval_return"},
+        {"{curve: {over: holdout_32}}", "holdout_2"},
+        {"{curve: {band: [75, 25]}}", "[75, 25]"},
+        {"{panel: {a: b}}", "env.name"},
+        {"{claims: {a: b}}", "claims"},
+        {"{claims: [{text: x, better: y}]}", "solves, level"},
+        {"{claims: [{text: x, above: y, below: z, better: v, worse: w}]}", "solves, level"},
+        {"{claims: [{text: x, solves: y, level: high}]}", "high"},
+        {"{claims: [{text: x, solvs: y}]}", "'solves'"},
     };
     const struct bench *b = *state;
     for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
         struct opc_err err;
-        char want[400];
-        snprintf(want, sizeof want, "learning_curves: %s", CASE[i][1]);
-        assert_fails(make(b, 1, CASE[i][0], &err), OPC_EUSER, &err, want);
+        assert_fails(make(b, 1, CASE[i][0], &err), OPC_EUSER, &err, CASE[i][1]);
+        assert_mentions(&err, "learning_curves");
     }
     struct opc_err err;
-    assert_int_equal(make(b, 1, "{curve: {smoth: 3}}", &err), OPC_EUSER);
-    assert_non_null(strstr(err.text, "smooth"));
+    assert_fails(make(b, 1, "{curve: {smoth: 3}}", &err), OPC_EUSER, &err, "'smooth'");
     assert_int_equal(make(b, 0, NULL, &err), OPC_EUSER);
 }
 

@@ -791,27 +791,20 @@ static void impossible_shapes_are_refused(void **state)
     struct opc_err err = {0};
     struct opc_mlp *net = (struct opc_mlp *)&err; /* left alone on failure */
     struct opc_mlp_shape s = opc_mlp_shape_of(1, 3, 5, 8, 2, OPC_RELU);
-    assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err,
-                 "a network of 9 layers; 1 to 8 are possible");
+    assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "9 layers");
     s = opc_mlp_shape_of(1, 3, 5, -1, 2, OPC_RELU);
-    assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err,
-                 "a network of 0 layers; 1 to 8 are possible");
+    assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "0 layers");
     s = opc_mlp_shape_of(0, 3, 5, 1, 2, OPC_RELU);
-    assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err,
-                 "a network of 0 members; at least 1");
+    assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "0 members");
     s = opc_mlp_shape_of(1, 0, 5, 1, 2, OPC_RELU);
-    assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err,
-                 "layer 1 has 0 inputs and 5 outputs; 1 to 65536");
+    assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "0 inputs");
     s = opc_mlp_shape_of(1, 3, 5, 1, -2, OPC_RELU);
-    assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err,
-                 "layer 2 has 5 inputs and -2 outputs; 1 to 65536");
+    assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "-2 outputs");
     s = opc_mlp_shape_of(1, 3, 65537, 2, 2, OPC_RELU);
-    assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err,
-                 "layer 1 has 3 inputs and 65537 outputs; 1 to 65536");
+    assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "65537 outputs");
     /* more floats than a size_t can count */
     s = opc_mlp_shape_of(0x7fffffff, 65536, 65536, 7, 65536, OPC_RELU);
-    assert_fails(opc_mlp_create(&s, &net, &err), OPC_ENOMEM, &err,
-                 "no room for a network of 2147483647 members and 8 layers");
+    assert_fails(opc_mlp_create(&s, &net, &err), OPC_ENOMEM, &err, "2147483647");
     assert_ptr_equal(net, &err);
 }
 

@@ -183,10 +183,11 @@ static void figure_9_leaves_open_what_its_two_numbers_disagree_about(void **stat
         assert_int_equal(e->claim[0].verdict, OPC_SUPPORTED);
         assert_int_equal(e->claim[1].verdict, OPC_SUPPORTED);
         assert_int_equal(e->claim[2].verdict, OPC_UNDECIDED);
-        assert_non_null(strstr(e->claim[2].measured, "the two do not agree"));
         bool said = false; /* among other notes, such as that a build draws nothing */
-        for (int k = 0; k < e->notes; k++)
-            said = said || strstr(e->note[k], "grows there, its share of wrong signs does not");
+        for (int k = 0; k < e->notes; k++) {
+            const char *grows = strstr(e->note[k], "grows"); /* the distance, not the signs */
+            said = said || (grows && strstr(grows, "wrong signs"));
+        }
         assert_true(said);
         opc_exhibit_unload(e);
     }
@@ -200,7 +201,7 @@ static void the_theory_holds_in_its_safe_form(void **state)
     for (int i = 0; i < e->claims; i++)
         if (e->claim[i].verdict != OPC_SUPPORTED) {
             assert_int_equal(e->claim[i].verdict, OPC_NOT_SUPPORTED);
-            assert_non_null(strstr(e->claim[i].claim, "holds as published"));
+            assert_contains(e->claim[i].claim, "published");
             refuted++;
         }
     assert_int_equal(refuted, 2);
@@ -221,24 +222,16 @@ static void the_theory_holds_in_its_safe_form(void **state)
 static void wrong_settings_are_told(void **state)
 {
     static const struct {
-        const char *yaml, *message;
+        const char *yaml, *key;
     } CASE[] = {
-        {"{analysis: gradient_field, error: b, reach: 1}",
-         "gradient_field: reach = 1 makes the model deaf to its action (1 + ΔB = 0); choose it "
-         "below 1"},
-        {"{analysis: gradient_field, theta_least: 0, theta_most: -1}",
-         "gradient_field: theta_least = 0 is not below theta_most = -1"},
-        {"{analysis: reference_field, values: []}",
-         "reference_field: values is empty; name at least one model error"},
-        {"{analysis: gradient_angle, g1: [1, 2]}",
-         "gradient_angle: g1 has 2 slopes and g2 has 4; a pair has one of each"},
-        {"{analysis: state_distribution, A: [1, 2]}",
-         "state_distribution: A has 2 numbers; a double integrator has 4 there"},
-        {"{analysis: state_distribution, trajectories: 20, batches: 11}",
-         "state_distribution: 20 trajectories do not make 11 batches of two or more"},
-        {"{analysis: return_curves, theta_n: []}",
-         "return_curves: theta_n is empty; name at least one policy"},
-        {"{analysis: theory, recordings: []}", "theory: recordings is empty; name at least one B"},
+        {"{analysis: gradient_field, error: b, reach: 1}", "reach"},
+        {"{analysis: gradient_field, theta_least: 0, theta_most: -1}", "theta_least"},
+        {"{analysis: reference_field, values: []}", "values"},
+        {"{analysis: gradient_angle, g1: [1, 2]}", "2 slopes"},
+        {"{analysis: state_distribution, A: [1, 2]}", "2 numbers"},
+        {"{analysis: state_distribution, trajectories: 20, batches: 11}", "11 batches"},
+        {"{analysis: return_curves, theta_n: []}", "theta_n"},
+        {"{analysis: theory, recordings: []}", "recordings"},
     };
     for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
         struct opc_err err;
@@ -252,7 +245,8 @@ static void wrong_settings_are_told(void **state)
             opc_analysis_find(opc_yaml_find(ask, "analysis")->text, &err);
         assert_non_null(analysis);
         assert_fails(opc_analysis_run(analysis, &request, exhibit, &err), OPC_EUSER, &err,
-                     CASE[i].message);
+                     CASE[i].key);
+        assert_mentions(&err, opc_yaml_find(ask, "analysis")->text);
         opc_exhibit_drop(exhibit);
         opc_yaml_free(ask);
     }

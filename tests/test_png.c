@@ -73,8 +73,7 @@ static void impossible_sizes_are_refused(void **state)
     (void)state;
     struct opc_text out = {0};
     struct opc_err err = {0};
-    assert_fails(opc_png_encode(0, 5, NULL, &out, &err), OPC_EUSER, &err,
-                 "a picture of 0 x 5 pixels; 1 to 16384 each way");
+    assert_fails(opc_png_encode(0, 5, NULL, &out, &err), OPC_EUSER, &err, "0 x 5");
     assert_int_equal(opc_png_encode(5, 16385, NULL, &out, &err), OPC_EUSER);
 }
 

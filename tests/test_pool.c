@@ -171,8 +171,7 @@ static void impossible_numbers_of_threads_are_refused(void **state)
     (void)state;
     struct opc_pool *pool = NULL;
     struct opc_err err;
-    assert_fails(opc_pool_create(-1, &pool, &err), OPC_EUSER, &err,
-                 "-1 threads are not possible; ask for 1 to 1024, or 0 for one per processor");
+    assert_fails(opc_pool_create(-1, &pool, &err), OPC_EUSER, &err, "-1");
     assert_int_equal(opc_pool_create(1025, &pool, &err), OPC_EUSER);
     assert_null(pool);
 }
@@ -194,9 +193,8 @@ static void pool_survives_lack_of_memory_and_of_threads(void **state)
     assert_survives_system_faults(create, NULL);
     struct opc_err err;
     opc_fault_system(2);
-    assert_fails(create(NULL, &err), OPC_EIO, &err,
-                 "cannot start thread 3 of 4: Resource temporarily unavailable; ask for fewer with "
-                 "--threads");
+    assert_fails(create(NULL, &err), OPC_EIO, &err, "3 of 4");
+    assert_mentions(&err, "--threads");
 }
 
 int main(void)

@@ -617,16 +617,17 @@ static void it_can_be_stopped_and_says_when_it_diverged(void **state)
     struct play *p = play_open(&config);
     p->feed.path = nothing;
     assert_fails(opc_agent_improve(p->agent, &p->feed, 0, &report, &err), OPC_EBUG, &err,
-                 "0 steps to learn from, where 1 to 185 are possible");
+                 "0 steps");
+    assert_mentions(&err, "185");
     p->feed.path = next_path;
     p->feed.stop = at_once;
     assert_fails(opc_agent_improve(p->agent, &p->feed, 0, &report, &err), OPC_ESTOPPED, &err,
-                 "stopped while improving the policy");
+                 "policy");
     p->feed.stop = NULL;
     p->records[OBS + ACT] = INFINITY;
     err = (struct opc_err){0};
-    assert_int_equal(opc_agent_improve(p->agent, &p->feed, 0, &report, &err), OPC_EDIVERGED);
-    assert_non_null(strstr(err.text, "lower ppo.rate, or look for huge rewards"));
+    assert_fails(opc_agent_improve(p->agent, &p->feed, 0, &report, &err), OPC_EDIVERGED, &err,
+                 "ppo.rate");
     play_close(p);
 }
 

@@ -117,8 +117,9 @@ static void snapshots_are_listed_and_give_policy_and_model_back(void **state)
 
     for (int i = 0; i < 4; i++)
         opc_trained_free((struct opc_trained *[]){&last, &newest, &first, &before}[i]);
-    assert_int_equal(opc_trained_load(r->whole, p.config, 4, 1, 7, NULL, &last, &err), OPC_EUSER);
-    assert_non_null(strstr(err.text, "has no snapshot of epoch 7; train with record.snapshots=1"));
+    assert_fails(opc_trained_load(r->whole, p.config, 4, 1, 7, NULL, &last, &err), OPC_EUSER, &err,
+                 "epoch 7");
+    assert_mentions(&err, "record.snapshots");
     opc_probe_close(&p);
 }
 
@@ -136,8 +137,8 @@ static void the_newest_snapshot_before_an_epoch_is_taken(void **state)
         opc_trained_free(&t);
     }
     p.snapshot[0] = 2; /* as with record.snapshots=2 */
-    assert_int_equal(opc_probe_load(&p, 1, &t, &err), OPC_EUSER);
-    assert_non_null(strstr(err.text, "has no snapshot up to epoch 1; the first is of 2"));
+    assert_fails(opc_probe_load(&p, 1, &t, &err), OPC_EUSER, &err, "epoch 1");
+    assert_mentions(&err, "of 2"); /* where the first is */
     opc_probe_close(&p);
 
     assert_ok(opc_probe_open(r->plain, NULL, SEED, &p, &err), &err);
@@ -385,8 +386,8 @@ static void truth_is_what_the_environment_does_with_the_rollouts_own_actions(voi
     opc_env_close(env);
 
     /* Episodes that were not played from these streams are noticed. */
-    assert_int_equal(opc_branches_truth(&c.p, c.past, 6, &b, truth, ended, &err), OPC_EENV);
-    assert_non_null(strstr(err.text, "does not repeat itself"));
+    assert_fails(opc_branches_truth(&c.p, c.past, 6, &b, truth, ended, &err), OPC_EENV, &err,
+                 "repeat");
     opc_free(truth);
     opc_branches_free(&b);
     scene_free(&c);
@@ -456,8 +457,8 @@ static void entries_have_names(void **state)
     }
     const char *const bad[] = {"o4", "cos", "-1", "x"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(opc_probe_entry(&p, bad[i], &k, &err), OPC_EUSER);
-        assert_non_null(strstr(err.text, "there are o0 to o3"));
+        assert_fails(opc_probe_entry(&p, bad[i], &k, &err), OPC_EUSER, &err, bad[i]);
+        assert_mentions(&err, "o0 to o3");
     }
     opc_probe_close(&p);
 }
@@ -622,7 +623,7 @@ static void claims_of_exactness_are_supported(void **state)
     assert_int_equal(e->claims, 4);
     for (int i = 2; i < 4; i++)
         assert_int_equal(e->claim[i].verdict, OPC_SUPPORTED);
-    assert_string_equal(e->claim[2].measured, "largest error at h = 0: 0");
+    assert_contains(e->claim[2].measured, "h = 0: 0");
     opc_exhibit_unload(e);
 }
 
@@ -660,18 +661,15 @@ static void what_a_run_lacks_is_said(void **state)
     char dir[OPC_PATH];
     struct opc_err err;
     snprintf(dir, sizeof dir, "%s/lacks", (const char *)r->dir);
-    assert_int_equal(analyse(r->plain, "probe_bound", "{}", 1, dir, &err), OPC_EUSER);
-    assert_non_null(strstr(err.text, "has no snapshots"));
-    assert_non_null(strstr(err.text, "train with record.snapshots=1"));
+    assert_fails(analyse(r->plain, "probe_bound", "{}", 1, dir, &err), OPC_EUSER, &err,
+                 "record.snapshots");
     for (int i = 0; i < ANALYSES; i++) {
-        assert_int_equal(analyse(r->replay, ANALYSIS[i][0], ANALYSIS[i][1], 1, dir, &err),
-                         OPC_EUSER);
-        assert_non_null(strstr(err.text, "it was trained with opc.transition = replay"));
+        assert_fails(analyse(r->replay, ANALYSIS[i][0], ANALYSIS[i][1], 1, dir, &err), OPC_EUSER,
+                     &err, "opc.transition");
         if (i != 2) /* the newest checkpoint will do */
             assert_ok(analyse(r->plain, ANALYSIS[i][0], ANALYSIS[i][1], 1, dir, &err), &err);
     }
-    assert_int_equal(analyse(dir, "probe_states", "{}", 1, dir, &err), OPC_EUSER);
-    assert_non_null(strstr(err.text, "there is no run in"));
+    assert_fails(analyse(dir, "probe_states", "{}", 1, dir, &err), OPC_EUSER, &err, dir);
 }
 
 int main(void)

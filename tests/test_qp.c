@@ -122,20 +122,17 @@ static void bounds_that_contradict_each_other_are_named(void **state)
     double x[2], y[4];
     struct opc_qp_report report;
     struct opc_err err = {0};
-    assert_fails(opc_qp_solve(&qp, x, y, &report, &err), OPC_EUSER, &err,
-                 "no point keeps bound 2 of 4 together with the others");
+    assert_fails(opc_qp_solve(&qp, x, y, &report, &err), OPC_EUSER, &err, "bound 2");
     assert_int_equal(report.row, 1);
     low[2] = 0;
     low[3] = 0.5; /* a row of zeros cannot be 0.5 */
     assert_int_equal(opc_qp_solve(&qp, x, y, &report, &err), OPC_EUSER);
     assert_int_equal(report.row, 3);
     low[3] = 2;
-    assert_fails(opc_qp_solve(&qp, x, y, &report, &err), OPC_EUSER, &err,
-                 "bound 4 of 4 is empty: [2, 1]");
+    assert_fails(opc_qp_solve(&qp, x, y, &report, &err), OPC_EUSER, &err, "[2, 1]");
     const double flat[] = {1, 1, 1, 1};
     const struct opc_qp bad = {2, 0, flat, q, A, low, high};
-    assert_fails(opc_qp_solve(&bad, x, y, &report, &err), OPC_EUSER, &err,
-                 "the quadratic form is not positive definite");
+    assert_fails(opc_qp_solve(&bad, x, y, &report, &err), OPC_EUSER, &err, "quadratic form");
     assert_int_equal(report.row, -1);
 }
 

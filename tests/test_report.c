@@ -76,41 +76,37 @@ static void ids_of_a_picture_and_references_to_them_get_the_prefix(void **state)
 static void a_picture_that_could_do_more_than_be_seen_is_refused(void **state)
 {
     (void)state;
-    static const char *const CASES[][2] = {
-        {"<svg>\n<script>alert(1)</script></svg>", "line 2: no figure has an element script"},
-        {"<svg><style>@import 'x'</style></svg>", "line 1: no figure has an element style"},
-        {"<svg><foreignObject/></svg>", "line 1: no figure has an element foreignObject"},
-        {"<svg>\n\n<g onclick=\"x()\"/></svg>", "line 3: no figure has the attribute onclick"},
-        {"<svg><image xlink:href=\"http://a.b/c\"/></svg>",
-         "line 1: a reference out of the file: http://a.b/c"},
-        {"<svg><use href=\"other.svg#a\"/></svg>",
-         "line 1: a reference out of the file: other.svg#a"},
-        {"<svg><g style=\"fill:url(http://a)\"/></svg>",
-         "line 1: a reference out of the file: fill:url(http://a)"},
-        {"<svg><g ONLOAD=\"x()\"/></svg>", "line 1: no figure has the attribute ONLOAD"},
-        {"<svg><use HREF=\"other.svg#a\"/></svg>",
-         "line 1: a reference out of the file: other.svg#a"},
-        {"<svg><g style=\"fill:URL(http://a)\"/></svg>",
-         "line 1: a reference out of the file: fill:URL(http://a)"},
-        {"<svg><![CDATA[<script>]]></svg>", "line 1: no figure has an element "},
-        {"<svg><g></svg>", "line 1: the wrong end tag: svg"},
-        {"<svg></svg></article>", "line 1: the wrong end tag: article"},
-        {"<svg/><svg/>", "line 1: outside the picture: svg"},
-        {"<g/>", "line 1: outside the picture: g"},
-        {"<svg><g a=b/></svg>", "line 1: no quotes around the value of a"},
-        {"<svg><g a=\"b", "line 1: no end to the value of a"},
-        {"<svg><g a=\"<b\"/>", "line 1: a < in the value of a"},
-        {"<svg><g a", "line 1: the tag does not end"},
-        {"<svg><g /a", "line 1: the tag does not end"},
-        {"<svg><!-- ", "line 1: no end to what starts here"},
-        {"<svg>\n<g/>\n", "line 3: the file ends before the picture does"},
-        {"", "line 1: the file ends before the picture does"},
-        {"fig2", "line 1: this is no SVG file"}};
+    static const char *const CASES[][3] = {
+        {"<svg>\n<script>alert(1)</script></svg>", "line 2", "script"},
+        {"<svg><style>@import 'x'</style></svg>", "line 1", "style"},
+        {"<svg><foreignObject/></svg>", "line 1", "foreignObject"},
+        {"<svg>\n\n<g onclick=\"x()\"/></svg>", "line 3", "onclick"},
+        {"<svg><image xlink:href=\"http://a.b/c\"/></svg>", "line 1", "http://a.b/c"},
+        {"<svg><use href=\"other.svg#a\"/></svg>", "line 1", "other.svg#a"},
+        {"<svg><g style=\"fill:url(http://a)\"/></svg>", "line 1", "fill:url(http://a)"},
+        {"<svg><g ONLOAD=\"x()\"/></svg>", "line 1", "ONLOAD"},
+        {"<svg><use HREF=\"other.svg#a\"/></svg>", "line 1", "other.svg#a"},
+        {"<svg><g style=\"fill:URL(http://a)\"/></svg>", "line 1", "fill:URL(http://a)"},
+        {"<svg><![CDATA[<script>]]></svg>", "line 1", "element"},
+        {"<svg><g></svg>", "line 1", "tag: svg"},
+        {"<svg></svg></article>", "line 1", "article"},
+        {"<svg/><svg/>", "line 1", "picture: svg"},
+        {"<g/>", "line 1", "picture: g"},
+        {"<svg><g a=b/></svg>", "line 1", "quotes"},
+        {"<svg><g a=\"b", "line 1", "no end"},
+        {"<svg><g a=\"<b\"/>", "line 1", "<"},
+        {"<svg><g a", "line 1", "not end"},
+        {"<svg><g /a", "line 1", "not end"},
+        {"<svg><!-- ", "line 1", "starts"},
+        {"<svg>\n<g/>\n", "line 3", "ends"},
+        {"", "line 1", "ends"},
+        {"fig2", "line 1", "SVG"}};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         struct opc_err err = {0};
         struct opc_text t = {0};
         assert_fails(opc_html_svg(&t, CASES[i][0], "p1.", "", &err), OPC_EDAMAGED, &err,
                      CASES[i][1]);
+        assert_mentions(&err, CASES[i][2]);
         assert_string_equal(opc_text_get(&t), "");
     }
     struct opc_text deep = {0}, t = {0};
@@ -119,7 +115,7 @@ static void a_picture_that_could_do_more_than_be_seen_is_refused(void **state)
     for (int i = 0; i < 64; i++)
         opc_text_add(&deep, "<g>");
     assert_fails(opc_html_svg(&t, opc_text_get(&deep), "", "", &err), OPC_EDAMAGED, &err,
-                 "line 1: too many elements in each other");
+                 "too many");
     opc_text_free(&deep);
 }
 
@@ -306,14 +302,16 @@ static void a_page_of_smoke_says_so(void **state)
     struct opc_report_made made = {0};
     put_exhibit(*state, "in", "fig9", "supported");
     char *page = page_of(*state, "in", &made);
-    assert_null(strstr(page, "of tier smoke"));
+    assert_null(strstr(page, "smoke"));
     opc_free(page);
     put(*state, "in/fig10.json",
         "{\"name\": \"fig10\", \"title\": \"t\", \"tier\": \"smoke\", \"caption\": \"\", "
         "\"version\": \"0.1.0\", \"command\": \"\", \"config\": \"\", \"pictures\": [], "
         "\"tables\": [], \"claims\": [], \"notes\": []}");
     page = page_of(*state, "in", &made);
-    assert_non_null(strstr(page, "Some of this is of tier smoke"));
+    const char *overview = strstr(page, "<table class=\"overview\">"),
+               *said = strstr(page, "smoke");
+    assert_true(said && overview && said < overview); /* before any number */
     opc_free(page);
 }
 
@@ -344,9 +342,9 @@ static void a_long_table_is_shown_in_part(void **state)
     put(*state, "in/fig1.csv", opc_text_get(&csv));
     page = page_of(*state, "in", &made);
     assert_non_null(strstr(page, "201 rows"));
+    assert_non_null(strstr(page, "200 of 201"));
     assert_non_null(strstr(page, "<td class=\"n\">200</td>"));
     assert_null(strstr(page, "<td class=\"n\">201</td>"));
-    assert_non_null(strstr(page, "The first 200 of 201 rows."));
     opc_free(page);
     opc_text_free(&csv);
 }
@@ -361,6 +359,18 @@ static void hear(void *ctx, enum opc_level level, const char *line)
     struct heard *h = ctx;
     h->warnings += level == OPC_WARN;
     snprintf(h->last, sizeof h->last, "%s", line);
+}
+
+/* How many of the paragraphs about missing files contain this. */
+static int marks(const char *page, const char *what)
+{
+    static const char MARK[] = "<p class=\"missing\">";
+    int n = 0;
+    for (const char *p = page; (p = strstr(p, MARK)); p++) {
+        const char *found = strstr(p, what), *end = strstr(p, "</p>");
+        n += found && end && found < end;
+    }
+    return n;
 }
 
 static void what_is_missing_is_marked_counted_and_told(void **state)
@@ -381,11 +391,12 @@ static void what_is_missing_is_marked_counted_and_told(void **state)
     assert_int_equal(made.missing, 4); /* the picture is shown twice */
     assert_int_equal(heard.warnings, 4);
     assert_non_null(strstr(heard.last, "fig2.csv"));
-    assert_non_null(strstr(page, "4 files are missing, in <a href=\"#fig1\">Figure 1</a>, "
-                                 "<a href=\"#fig2\">Figure 2</a>."));
-    assert_int_equal(times(page, "<strong>Missing:</strong> <code>fig1.svg</code>"), 2);
-    assert_int_equal(times(page, "<strong>Missing:</strong> <code>fig1.csv</code>"), 1);
-    assert_int_equal(times(page, "<strong>Missing:</strong> <code>fig2.csv</code>"), 1);
+    assert_int_equal(marks(page, "4 files"), 1);
+    assert_int_equal(marks(page, "<a href=\"#fig1\">Figure 1</a>"), 1);
+    assert_int_equal(marks(page, "<a href=\"#fig2\">Figure 2</a>"), 1);
+    assert_int_equal(marks(page, "<code>fig1.svg</code>"), 2);
+    assert_int_equal(marks(page, "<code>fig1.csv</code>"), 1);
+    assert_int_equal(marks(page, "<code>fig2.csv</code>"), 1);
     assert_null(strstr(page, *state)); /* no path of this machine */
     opc_free(page);
 }
@@ -398,27 +409,23 @@ static void a_damaged_exhibit_stops_the_page(void **state)
     put_exhibit(*state, "in", "fig1", "supported");
     put(*state, "in/fig2.json", "{\"name\": \"fig2\",\n \"ti");
     put(*state, "in/fig2-claims.csv", "claim\n");
-    assert_int_equal(make_page(*state, "in", &made, &err), OPC_EDAMAGED);
-    assert_non_null(strstr(err.text, "fig2.json:2:"));
+    assert_fails(make_page(*state, "in", &made, &err), OPC_EDAMAGED, &err, "fig2.json:2:");
     assert_ok(opc_path_join(path, *state, "page.html", &err), &err);
     assert_false(opc_file_exists(path));
 }
 
 static void no_exhibit_is_an_error(void **state)
 {
-    char want[600];
+    char path[OPC_PATH];
     struct opc_err err = {0};
     struct opc_report_made made = {0};
     put(*state, "in/sweep.json", "{}");
-    snprintf(want, sizeof want,
-             "no exhibit in %s/in or one level below; 'opc repro' and 'opc probe' make them "
-             "(fig2.json with its "
-             "pictures and tables)",
-             (const char *)*state);
-    assert_fails(make_page(*state, "in", &made, &err), OPC_EUSER, &err, want);
-    snprintf(want, sizeof want, "%s/nowhere is no directory; name one that holds exhibits",
-             (const char *)*state);
-    assert_fails(make_page(*state, "nowhere", &made, &err), OPC_EUSER, &err, want);
+    assert_ok(opc_path_join(path, *state, "in", &err), &err);
+    assert_fails(make_page(*state, "in", &made, &err), OPC_EUSER, &err, path);
+    assert_mentions(&err, "opc repro");
+    assert_ok(opc_path_join(path, *state, "nowhere", &err), &err);
+    assert_fails(make_page(*state, "nowhere", &made, &err), OPC_EUSER, &err, path);
+    assert_mentions(&err, "directory");
 }
 
 /* A directory named twice, and through its parent, holds what it holds. */

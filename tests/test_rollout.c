@@ -329,8 +329,7 @@ static void a_window_changes_where_rollouts_are_but_not_what_they_are(void **sta
             struct opc_rollout *w;
             corrected.first_episode = 0;
             assert_ok(opc_rollout_create(OBS, ACT, H, 10, &w, &err), &err);
-            assert_int_equal(opc_rollout_run(w, &plan, got, &report, &err), OPC_EBUG);
-            assert_non_null(strstr(err.text, "refresh first"));
+            assert_fails(opc_rollout_run(w, &plan, got, &report, &err), OPC_EBUG, &err, "refresh");
             opc_rollout_destroy(w);
         }
         opc_imagined_destroy(got);
@@ -575,11 +574,10 @@ static void a_refused_step_is_not_stored_and_ends_its_rollout(void **state)
     /* If nothing can be stored, it must not go on for ever; nor must it count as done. */
     from = 0;
     assert_ok(opc_rollout_create(OBS, ACT, H, 900, &w, &err), &err);
-    assert_int_equal(opc_rollout_run(w, &plan, d, &report, &err), OPC_EDIVERGED);
-    assert_non_null(strstr(err.text, "rollouts were refused their first step"));
+    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EDIVERGED, &err, "refused");
     plan.rollouts = 50;
-    assert_int_equal(opc_rollout_run(w, &plan, d, &report, &err), OPC_EDIVERGED);
-    assert_non_null(strstr(err.text, "the last 50 imagined rollouts were refused"));
+    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EDIVERGED, &err, "refused");
+    assert_mentions(&err, " 50 ");
     opc_rollout_destroy(w);
     opc_imagined_destroy(d);
     opc_transition_free(&tr);
@@ -704,15 +702,15 @@ static void a_model_that_diverges_stops_them_and_is_named(void **state)
             break;
     }
     char want[100];
-    snprintf(want, sizeof want,
-             "entry 1 of the state is not finite after step 1 of imagined rollout %d", number);
-    assert_string_equal(err.text, want);
+    snprintf(want, sizeof want, "rollout %d", number);
+    assert_mentions(&err, want);
+    assert_mentions(&err, "entry 1");
 
     const struct toy_model greedy = toy_model(TOY_GREEDY, 1);
     tr.model = &greedy.base;
     plan.index = 77;
-    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EDIVERGED, &err,
-                 "the reward is not finite in step 1 of imagined rollout 77");
+    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EDIVERGED, &err, "rollout 77");
+    assert_mentions(&err, "reward");
 
     /* Otherwise it can be asked to stop, between two rounds. */
     const struct toy_model fine = toy_model(TOY_TRUTH, 1);
@@ -720,8 +718,7 @@ static void a_model_that_diverges_stops_them_and_is_named(void **state)
     tr.model = &fine.base;
     plan.stop = after_two;
     plan.stop_ctx = &asked;
-    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_ESTOPPED, &err,
-                 "stopped while imagining");
+    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_ESTOPPED, &err, "imagining");
     assert_int_equal(opc_imagined_rollouts(d), 2 * 64);
     opc_imagined_destroy(d);
     opc_rollout_destroy(w);
@@ -745,23 +742,22 @@ static void plans_that_cannot_work_are_refused(void **state)
     opc_imagined_open_epoch(d, 0);
     struct opc_rollout_plan plan = {
         .transition = &tr, .act = act_zero, .horizon = H + 1, .transitions = 50};
-    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EBUG, &err,
-                 "rollouts of 10 steps (3 + 2) were prepared, not of 11");
+    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EBUG, &err, "3 + 2");
+    assert_mentions(&err, "11");
     plan.horizon = H;
-    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EBUG, &err,
-                 "a rollout of 10 steps comes where they have 1 to 2 and an epoch is open");
+    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EBUG, &err, "1 to 2");
     toy_play(past, 5, false, false, 0, 99);
-    char want[120];
-    snprintf(want, sizeof want,
-             "%d recorded steps from number 0 on can be corrected, not %d from 0 on; refresh first",
-             opc_episodes_steps(past) - 5, opc_episodes_steps(past));
-    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EBUG, &err, want);
+    char steps[2][16];
+    snprintf(steps[0], sizeof steps[0], "%d", opc_episodes_steps(past) - 5);
+    snprintf(steps[1], sizeof steps[1], "%d", opc_episodes_steps(past));
+    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EBUG, &err, "refresh");
+    assert_mentions(&err, steps[0]);
+    assert_mentions(&err, steps[1]);
     struct opc_episodes *none;
     assert_ok(opc_episodes_create(OBS, ACT, 10, 1, &none, &err), &err);
     tr.past = none;
     tr.filled = 0;
-    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EBUG, &err,
-                 "rollouts start before anything was recorded");
+    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EBUG, &err, "before");
     assert_int_equal(opc_rollout_create(OBS, ACT, 0, 10, &w, &err), OPC_EBUG);
     opc_imagined_destroy(d);
     opc_rollout_destroy(w);

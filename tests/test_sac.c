@@ -519,15 +519,12 @@ static void wrong_settings_are_refused(void **state)
     struct opc_agent *agent = NULL;
     struct setup s = setup_of(3, 2);
     snprintf(s.config.target_entropy, sizeof s.config.target_entropy, "low");
-    assert_fails(create_agent(&s, NULL, &agent, &err), OPC_EUSER, &err,
-                 "sac.target_entropy = low is neither a number nor auto (nats; for this task auto "
-                 "is -2)");
+    assert_fails(create_agent(&s, NULL, &agent, &err), OPC_EUSER, &err, "sac.target_entropy");
+    assert_mentions(&err, "-2");
     s = setup_of(3, 2);
     s.config.critic_hidden = (struct opc_ints){8, {4, 4, 4, 4, 4, 4, 4, 4}};
-    assert_fails(create_agent(&s, NULL, &agent, &err), OPC_EUSER, &err,
-                 "8 hidden layers are too many; at most 7");
-    assert_fails(opc_agent_create("ppo2", NULL, &agent, &err), OPC_EUSER, &err,
-                 "there is no agent 'ppo2'; the agents are: sac, ppo");
+    assert_fails(create_agent(&s, NULL, &agent, &err), OPC_EUSER, &err, "8 hidden layers");
+    assert_fails(opc_agent_create("ppo2", NULL, &agent, &err), OPC_EUSER, &err, "'ppo2'");
     assert_null(agent);
 }
 
@@ -861,7 +858,7 @@ static void a_visitor_may_refuse(void **state)
     struct play *p = play_open(&s);
     struct opc_err err = {0};
     assert_fails(p->agent->type->state(p->agent, refuse_part, "sac.targets", &err), OPC_EDAMAGED,
-                 &err, "no sac.targets");
+                 &err, "sac.targets");
     play_close(p);
 }
 
@@ -883,11 +880,10 @@ static void nan_anywhere_in_a_batch_stops_within_one_update(void **state)
             improve(p, 4);
             p->draws = 0;
             p->table[22 * p->columns + column] = poison[k];
-            assert_int_equal(opc_agent_improve(p->agent, &p->feed, 10, &report, &err),
-                             OPC_EDIVERGED);
+            assert_fails(opc_agent_improve(p->agent, &p->feed, 10, &report, &err), OPC_EDIVERGED,
+                         &err, "critics");
+            assert_mentions(&err, "update 4 of epoch 6");
             assert_int_equal(p->draws, 1);
-            assert_non_null(strstr(err.text, "critics' loss became "));
-            assert_non_null(strstr(err.text, "in update 4 of epoch 6 ("));
             play_close(p);
         }
 }
@@ -911,8 +907,8 @@ static void the_actor_s_loss_is_named_when_it_is_the_one(void **state)
                        0, 3 * sizeof(float));
     for (int j = 0; j < 3; j++)
         p->table[5 * p->columns + j] = 3e38f;
-    assert_int_equal(opc_agent_improve(p->agent, &p->feed, 10, &report, &err), OPC_EDIVERGED);
-    assert_non_null(strstr(err.text, "the actor's loss became "));
+    assert_fails(opc_agent_improve(p->agent, &p->feed, 10, &report, &err), OPC_EDIVERGED, &err,
+                 "actor");
     play_close(p);
 }
 

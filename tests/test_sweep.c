@@ -44,24 +44,20 @@ static void assert_names(const struct opc_sweep *s, const char *names)
     opc_text_free(&all);
 }
 
-/* In the message that is expected, @ stands for the path of the file. */
-static void refused(void **state, const char *text, const char *tier, const char *set,
-                    const char *message)
+/* Line 0 stands for the file as a whole, or none. */
+static void refused(void **state, const char *text, const char *tier, const char *set, int line,
+                    const char *key)
 {
     struct opc_sweep *s;
     struct opc_err err = {0};
-    struct opc_text want = {0};
     char *const sets[] = {(char *)set};
     const char *path = file(state, "a.yaml", text);
     const struct opc_sweep_ask ask = {.path = path, .tier = tier, .sets = set != NULL, .set = sets};
-    for (const char *c = message; *c; c++)
-        if (*c == '@')
-            opc_text_add(&want, path);
-        else
-            opc_text_add_bytes(&want, c, 1);
-    assert_int_equal(opc_sweep_open(&ask, &s, &err), OPC_EUSER);
-    assert_string_equal(err.text, opc_text_get(&want));
-    opc_text_free(&want);
+    char where[OPC_PATH + 16];
+    assert_fails(opc_sweep_open(&ask, &s, &err), OPC_EUSER, &err, key);
+    snprintf(where, sizeof where, "%s:%d", path, line);
+    if (line)
+        assert_mentions(&err, where);
 }
 
 /* ---- expansion ------------------------------------------------------------------------------- */
@@ -212,51 +208,32 @@ static void a_file_without_tiers_can_stand_for_all_of_them(void **state)
 
 static void contradictions_are_refused_with_file_and_line(void **state)
 {
-    refused(state, "vary:\n  train.seed: []\n", NULL, NULL,
-            "@:2: train.seed has no values, so there is no run at all");
-    refused(state, "vary:\n  train.seed: [1, 2,\n    1..3]\n", NULL, NULL,
-            "@:3: train.seed has the value 1 twice");
-    refused(state, "vary:\n  sac.rate: [0.001, 1e-3]\n", NULL, NULL,
-            "@:2: sac.rate has the value 0.001 twice");
-    refused(state, "vary:\n  train.seed: 3..1\n", NULL, NULL,
-            "@:2: train.seed: 3..1 is no range; write first..last, as 1..10");
-    refused(state, "vary:\n  train.sed: 1..3\n", NULL, NULL,
-            "@:2: train has no setting 'sed'; did you mean 'seed'?");
-    refused(state, "vary:\n  train.seed: {a: 1}\n", NULL, NULL,
-            "@:2: train.seed: write a list of values");
-    refused(state, "vary: {train.seed: 1..3}\n", NULL, "train.seed=1",
-            "the command line sets train.seed, which @:1 varies; change the list there, or run one "
-            "with 'opc train'");
+    refused(state, "vary:\n  train.seed: []\n", NULL, NULL, 2, "no values");
+    refused(state, "vary:\n  train.seed: [1, 2,\n    1..3]\n", NULL, NULL, 3, "value 1");
+    refused(state, "vary:\n  sac.rate: [0.001, 1e-3]\n", NULL, NULL, 2, "value 0.001");
+    refused(state, "vary:\n  train.seed: 3..1\n", NULL, NULL, 2, "3..1");
+    refused(state, "vary:\n  train.sed: 1..3\n", NULL, NULL, 2, "'seed'");
+    refused(state, "vary:\n  train.seed: {a: 1}\n", NULL, NULL, 2, "list");
+    refused(state, "vary: {train.seed: 1..3}\n", NULL, "train.seed=1", 1, "command line");
     refused(state, "vary: {train.seed: 1..3}\ntiers:\n  small: {train: {seed: 1}}\n", "small", NULL,
-            "@:3: the tier sets train.seed, which @:1 varies; give the tier a 'vary' entry for it");
+            3, "a.yaml:1");
     refused(state, "vary: {train.seed: 1..3}\ntiers:\n  small: {vary: {train.sead: 1}}\n", "small",
-            NULL,
-            "@:3: a tier can change what is varied, but the file does not vary train.sead; did you "
-            "mean train.seed?");
-    refused(state, "tiers:\n  small: {train: {epoch: 1}}\n", "small", NULL,
-            "@:2: train has no setting 'epoch'; did you mean 'epochs'?");
-    refused(state, "tiers:\n  small: {}\n  full: {}\n", "smal", NULL,
-            "@:1: there is no tier 'smal'; did you mean 'small'?");
-    refused(state, "tiers:\n  small: {}\n  full: {}\n", "xyzzy", NULL,
-            "@:1: there is no tier 'xyzzy'; it has small, full");
-    refused(state, "title: x\n", "small", NULL, "@ has no tiers, so there is no 'small'");
-    refused(state, "vary: {train.seed: 1..3}\nskip:\n  - {train.seed: '*'}\n", NULL, NULL,
-            "@: 'skip' leaves out every run");
-    refused(state, "skip:\n  - {}\n", NULL, NULL, "@:2: an empty entry would leave out everything");
-    refused(state, "skip: {train.seed: 1}\n", NULL, NULL,
-            "@:1: write skip: [{section.name: pattern}]");
-    refused(state, "skip:\n  - {train.seed: one}\n", NULL, NULL,
-            "@:2: train.seed = one is not a whole number (default 1: of every random number in the "
-            "run)");
-    refused(state, "runs: fig13\nvary: {train.seed: 1..3}\n", NULL, NULL,
-            "@:1: the runs are those of fig13, so there is nothing to vary (@:2)");
-    refused(state, "runs: [a, b]\n", NULL, NULL, "@:1: runs is a text");
-    refused(state, "vary: {train.seed: 1..100, train.epochs: 1..100}\n", NULL, NULL,
-            "@:1: these are 10000 runs, more than 5000");
-    refused(state, "model.members: 2\nvary: {model.elites: [1, 3]}\n", NULL, NULL,
-            "@: 3: model.elites = 3 is more than model.members = 2");
-    refused(state, "train.epochs: 1\n", NULL, "seed",
-            "'seed' is no setting; write section.name=value");
+            NULL, 3, "train.sead");
+    refused(state, "tiers:\n  small: {train: {epoch: 1}}\n", "small", NULL, 2, "epochs");
+    refused(state, "tiers:\n  small: {}\n  full: {}\n", "smal", NULL, 1, "'small'");
+    refused(state, "tiers:\n  small: {}\n  full: {}\n", "xyzzy", NULL, 1, "small, full");
+    refused(state, "title: x\n", "small", NULL, 0, "no tiers");
+    refused(state, "vary: {train.seed: 1..3}\nskip:\n  - {train.seed: '*'}\n", NULL, NULL, 0,
+            "'skip'");
+    refused(state, "skip:\n  - {}\n", NULL, NULL, 2, "empty");
+    refused(state, "skip: {train.seed: 1}\n", NULL, NULL, 1, "skip: [{");
+    refused(state, "skip:\n  - {train.seed: one}\n", NULL, NULL, 2, "train.seed = one");
+    refused(state, "runs: fig13\nvary: {train.seed: 1..3}\n", NULL, NULL, 1, "a.yaml:2");
+    refused(state, "runs: [a, b]\n", NULL, NULL, 1, "text");
+    refused(state, "vary: {train.seed: 1..100, train.epochs: 1..100}\n", NULL, NULL, 1, "10000");
+    refused(state, "model.members: 2\nvary: {model.elites: [1, 3]}\n", NULL, NULL, 0,
+            "model.elites = 3");
+    refused(state, "train.epochs: 1\n", NULL, "seed", 0, "section.name=value");
 }
 
 static int open_and_close(void *ctx, struct opc_err *err)
@@ -371,14 +348,15 @@ static void a_run_of_other_settings_is_foreign_and_stays(void **state)
     sac_of(t)->tau = 0.5;
     opc_look(path, &t->set, &look);
     assert_int_equal(look.state, OPC_STATE_FOREIGN);
-    assert_string_equal(look.why, "sac.batch is 4 there and 5 here, and 1 more");
+    assert_contains(look.why, "sac.batch");
+    assert_contains(look.why, "4");
+    assert_contains(look.why, "5");
+    assert_contains(look.why, "1 more");
     const struct opc_schedule plan = {
         .out = *state, .launcher = opc_launcher_find("local", &err), .program = "/bin/false"};
-    char want[OPC_PATH + 600];
-    snprintf(want, sizeof want,
-             "%s is foreign: %s; nothing was started; choose another --out, or move it away", path,
-             look.why);
-    assert_fails(opc_schedule_run(s, &plan, NULL, &err), OPC_EUSER, &err, want);
+    assert_fails(opc_schedule_run(s, &plan, NULL, &err), OPC_EUSER, &err, path);
+    assert_mentions(&err, look.why);
+    assert_mentions(&err, "--out");
 
     /* More epochs than wanted cannot be taken back, fewer can be gone on with. */
     sac_of(t)->batch = 4;
@@ -386,7 +364,7 @@ static void a_run_of_other_settings_is_foreign_and_stays(void **state)
     t->set.train.epochs = 1;
     opc_look(path, &t->set, &look);
     assert_int_equal(look.state, OPC_STATE_FOREIGN);
-    assert_string_equal(look.why, "train.epochs is 2 there and 1 here");
+    assert_contains(look.why, "train.epochs");
     t->set.train.epochs = 3;
     opc_look(path, &t->set, &look);
     assert_int_equal(look.state, OPC_STATE_INTERRUPTED);
@@ -402,7 +380,7 @@ static void a_run_of_other_settings_is_foreign_and_stays(void **state)
     file(state, "s1/thesis.txt", "years of work");
     opc_look(path, &s->task[0].set, &look);
     assert_int_equal(look.state, OPC_STATE_FOREIGN);
-    assert_string_equal(look.why, "it holds no run, but thesis.txt");
+    assert_contains(look.why, "thesis.txt");
     opc_sweep_close(s);
 }
 
@@ -419,11 +397,9 @@ static void a_job_that_crashes_is_tried_again_three_times(void **state)
     snprintf(out, sizeof out, "%s/runs", (const char *)*state);
     const struct opc_schedule plan = {
         .out = out, .jobs = 1, .launcher = opc_launcher_find("local", &err), .program = script};
-    char want[OPC_PATH + 200];
-    snprintf(want, sizeof want,
-             "2 of 2 runs failed: s1 (exit status 137), s2 (exit status 137); their logs are in %s",
-             out);
-    assert_fails(opc_schedule_run(s, &plan, &tally, &err), OPC_EIO, &err, want);
+    assert_fails(opc_schedule_run(s, &plan, &tally, &err), OPC_EIO, &err, "2 of 2");
+    assert_mentions(&err, "s2 (exit status 137)");
+    assert_mentions(&err, out);
     assert_int_equal(tally.failed, 2);
     assert_int_equal(tally.done, 0);
     assert_ok(opc_schedule_path(out, &s->task[1], ".log", log, &err), &err);
@@ -475,8 +451,7 @@ static void the_second_stop_ends_what_ignores_the_first(void **state)
                                       .program = script,
                                       .stops = stop_at_once,
                                       .ctx = &asked};
-    assert_fails(opc_schedule_run(s, &plan, &tally, &err), OPC_ESTOPPED, &err,
-                 "stopped by request, 0 of 2 runs are done; the same command goes on");
+    assert_fails(opc_schedule_run(s, &plan, &tally, &err), OPC_ESTOPPED, &err, "0 of 2");
     assert_int_equal(tally.running, 0);
     opc_sweep_close(s);
 }

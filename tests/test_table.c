@@ -83,21 +83,22 @@ static void other_line_ends_and_none_at_the_end_are_read(void **state)
 
 static void damaged_tables_are_refused_with_their_line(void **state)
 {
-    static const char *const CASE[][2] = {
-        {"a,b\n1,2\n3\n", ":3: 1 cell, but the first line names 2"},
-        {"a,b\n\"x\ny\",2\n1,2,3\n", ":4: 3 cells, but the first line names 2"},
-        {"a,b\n1,\"2\n", ":2: a quote is not closed"},
-        {"a,b\n1,\"2\"3\n", ":2: there is text behind a closing quote"},
-        {"", " is no table: it is empty or not text"},
+    static const char *const CASE[][3] = {
+        {"a,b\n1,2\n3\n", ":3:", "1 cell,"},
+        {"a,b\n\"x\ny\",2\n1,2,3\n", ":4:", "3 cells"},
+        {"a,b\n1,\"2\n", ":2:", "not closed"},
+        {"a,b\n1,\"2\"3\n", ":2:", "behind"},
+        {"", "", "empty"},
     };
-    char path[512], want[600];
+    char path[512], where[600];
     path_in(*state, "t.csv", path);
     for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
         struct opc_err err;
         struct opc_table *t;
         write_file(path, CASE[i][0]);
-        snprintf(want, sizeof want, "%s%s", path, CASE[i][1]);
-        assert_fails(opc_table_read(path, &t, &err), OPC_EDAMAGED, &err, want);
+        snprintf(where, sizeof where, "%s%s", path, CASE[i][1]);
+        assert_fails(opc_table_read(path, &t, &err), OPC_EDAMAGED, &err, where);
+        assert_mentions(&err, CASE[i][2]);
     }
 }
 
@@ -109,8 +110,8 @@ static void half_a_row_is_a_bug(void **state)
     assert_ok(opc_table_create("a,b,c", &t, &err), &err);
     opc_table_int(t, 1);
     opc_table_int(t, 2);
-    assert_fails(opc_table_write(t, "x.csv", &err), OPC_EBUG, &err,
-                 "the last row of x.csv has 2 of 3 cells");
+    assert_fails(opc_table_write(t, "x.csv", &err), OPC_EBUG, &err, "x.csv");
+    assert_mentions(&err, "2 of 3");
     assert_int_equal(opc_table_rows(t), 0);
     opc_table_free(t);
 }

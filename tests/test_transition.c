@@ -371,8 +371,8 @@ static void the_table_grows_with_the_past(void **state)
             assert_same_bits(tr.f_ref + (e * tr.room + i) * COLUMNS, y, sizeof y);
         }
     toy_play(past, 1, false, true, 0.1, 9);
-    assert_fails(opc_transition_refresh(&tr, NULL, &err), OPC_EBUG, &err,
-                 "18004 steps were recorded, but there is room to correct 18003");
+    assert_fails(opc_transition_refresh(&tr, NULL, &err), OPC_EBUG, &err, "18004");
+    assert_mentions(&err, "18003");
     /* A window leaves room, and what it leaves out is not predicted. */
     tr.first_episode = 2;
     assert_ok(opc_transition_refresh(&tr, NULL, &err), &err);
@@ -399,9 +399,9 @@ static void what_does_not_fit_together_is_refused(void **state)
     struct opc_transition tr;
     struct opc_err err;
     assert_fails(opc_transition_make("corected", past, &model.base, 10, &tr, &err), OPC_EUSER, &err,
-                 "there is no transition model 'corected'; there are: replay, learned, corrected");
+                 "corrected");
     assert_fails(opc_transition_make("learned", past, NULL, 10, &tr, &err), OPC_EBUG, &err,
-                 "the transition model 'learned' has no dynamics model to match");
+                 "dynamics model");
     model.base.obs++;
     assert_int_equal(opc_transition_make("corrected", past, &model.base, 10, &tr, &err), OPC_EBUG);
     opc_episodes_destroy(past);

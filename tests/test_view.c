@@ -90,16 +90,13 @@ static void what_cannot_be_drawn_is_said(void **state)
     struct opc_err err = {0};
     double obs[12];
     struct opc_env *env = open_started("linear1d", obs);
-    assert_fails(opc_view_open(env, WIDTH, HEIGHT, &view, &err), OPC_EUSER, &err,
-                 "linear1d has nothing to see");
+    assert_fails(opc_view_open(env, WIDTH, HEIGHT, &view, &err), OPC_EUSER, &err, "linear1d");
     opc_env_close(env);
     env = open_started("pendulum", obs);
-    assert_fails(opc_view_open(env, 10, HEIGHT, &view, &err), OPC_EUSER, &err,
-                 "a picture of 10 x 48 pixels; 16 to 4096 each way");
+    assert_fails(opc_view_open(env, 10, HEIGHT, &view, &err), OPC_EUSER, &err, "10 x 48");
     setenv("OPC_GL", "none", 1);
-    assert_fails(opc_view_open(env, WIDTH, HEIGHT, &view, &err), OPC_EABSENT, &err,
-                 "found no way to draw without a screen: neither EGL nor OSMesa works here with "
-                 "OPC_GL=none; install libegl1 and libgl1-mesa-dri, or libosmesa6");
+    assert_fails(opc_view_open(env, WIDTH, HEIGHT, &view, &err), OPC_EABSENT, &err, "OPC_GL=none");
+    assert_mentions(&err, "libosmesa6");
     unsetenv("OPC_GL");
     opc_env_close(env);
 }
@@ -112,8 +109,8 @@ static void a_build_without_MuJoCo_draws_nothing_and_says_so(void **state)
     double obs[12];
     struct opc_env *env = open_started("pendulum", obs);
     assert_fails(opc_view_open(env, WIDTH, HEIGHT, &view, &err), OPC_EABSENT, &err,
-                 "pictures need MuJoCo, which this build lacks; install libmujoco-dev and "
-                 "configure with -D OPC_WITH_MUJOCO=ON");
+                 "libmujoco-dev");
+    assert_mentions(&err, "OPC_WITH_MUJOCO");
     opc_env_close(env);
 }
 #endif

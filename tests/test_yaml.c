@@ -60,38 +60,33 @@ static void what_we_do_not_have_is_refused_with_its_line(void **state)
 {
     (void)state;
     static const struct {
-        const char *text, *message;
+        const char *text, *where, *key;
     } CASE[] = {
-        {"a: 1\nb: 2\na: 3\n", "f:3: 'a' is here a second time; line 1 has it"},
-        {"a: &x 1\n", "f:1: anchors (&x) and aliases (*x) are not allowed; write the value out, or "
-                      "use 'include'"},
-        {"a: 1\nb: &y [1]\n", "f:2: anchors (&y) and aliases (*y) are not allowed; write the value "
-                              "out, or use 'include'"},
-        {"a: *x\n", "f:1: anchors (&x) and aliases (*x) are not allowed; write the value out, or "
-                    "use 'include'"},
-        {"a: !!int 1\n", "f:1: the tag tag:yaml.org,2002:int is not allowed; leave it out"},
-        {"a: !mine {}\n", "f:1: the tag !mine is not allowed; leave it out"},
-        {"a: 1\n---\nb: 2\n", "f:2: a second document; one file is one document"},
-        {"[a]: 1\n", "f:1: a key must be a word"},
-        {"? {a: b}\n: 1\n", "f:1: a key must be a word"},
-        {"a: \"x\\ny\"\n", "f:1: control characters and line breaks are not allowed"},
-        {"a: \"x\\0y\"\n", "f:1: control characters and line breaks are not allowed"},
-        {"a: {b: {c: {d: {e: {f: {g: {h: {i: 1}}}}}}}}\n", "f:1: nested more than 8 deep"},
-        {"a: [1, 2\n", "f:2: while parsing a flow sequence: did not find expected ',' or ']' "
-                       "(column 1)"},
-        {"a: b: c\n", "f:1: mapping values are not allowed in this context (column 5)"},
-        {"\ta: 1\n", "f:1: while scanning for the next token: found character that cannot start "
-                     "any token (column 1)"},
+        {"a: 1\nb: 2\na: 3\n", "f:3:", "'a'"},
+        {"a: &x 1\n", "f:1:", "&x"},
+        {"a: 1\nb: &y [1]\n", "f:2:", "&y"},
+        {"a: *x\n", "f:1:", "*x"},
+        {"a: !!int 1\n", "f:1:", "tag:yaml.org,2002:int"},
+        {"a: !mine {}\n", "f:1:", "!mine"},
+        {"a: 1\n---\nb: 2\n", "f:2:", "document"},
+        {"[a]: 1\n", "f:1:", "key"},
+        {"? {a: b}\n: 1\n", "f:1:", "key"},
+        {"a: \"x\\ny\"\n", "f:1:", "control"},
+        {"a: \"x\\0y\"\n", "f:1:", "control"},
+        {"a: {b: {c: {d: {e: {f: {g: {h: {i: 1}}}}}}}}\n", "f:1:", "8 deep"},
+        {"a: [1, 2\n", "f:2:", "column 1"},
+        {"a: b: c\n", "f:1:", "column 5"},
+        {"\ta: 1\n", "f:1:", "column 1"},
     };
     for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
         struct opc_yaml *tree;
         struct opc_err err = {0};
-        assert_fails(parse(CASE[i].text, &tree, &err), OPC_EUSER, &err, CASE[i].message);
+        assert_fails(parse(CASE[i].text, &tree, &err), OPC_EUSER, &err, CASE[i].where);
+        assert_mentions(&err, CASE[i].key);
     }
     struct opc_yaml *tree;
     struct opc_err err = {0};
-    assert_int_equal(parse("a: \xff\n", &tree, &err), OPC_EUSER);
-    assert_non_null(strstr(err.text, "the file must be UTF-8 text"));
+    assert_fails(parse("a: \xff\n", &tree, &err), OPC_EUSER, &err, "UTF-8");
 }
 
 static void a_word_is_printed_so_that_it_is_read_back(void **state)
