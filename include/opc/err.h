@@ -38,10 +38,16 @@ enum opc_code {
 struct opc_err {
     enum opc_code code;
     char text[400]; /* one line for a person; no trailing newline */
+    /* The settings at fault, as section.name with a space between them; "": none in particular. It
+     * is what says where in a file the fault is, never the words of `text`. */
+    char settings[120];
 };
 
 /* Fills err (NULL is fine) and returns code, so that `return opc_fail(...)` reads well. */
 OPC_API int opc_fail(struct opc_err *err, enum opc_code code, const char *fmt, ...)
+    OPC_PRINTF(3, 4);
+/* The same with OPC_EUSER, for settings that do not fit each other. */
+OPC_API int opc_fail_settings(struct opc_err *err, const char *settings, const char *fmt, ...)
     OPC_PRINTF(3, 4);
 /* The same with OPC_EIO for a refused system call: "fmt: reason; what to do about it", where
  * number is the errno it left. */
@@ -55,6 +61,7 @@ OPC_API int opc_exit_status(int code);
 
 #ifdef __clang_analyzer__ /* which cannot see from here that a failure is never OPC_OK */
 #define opc_fail(err, code, ...) ((void)opc_fail(err, code, __VA_ARGS__), (int)(code))
+#define opc_fail_settings(...) ((void)opc_fail_settings(__VA_ARGS__), (int)OPC_EUSER)
 #define opc_fail_errno(...) ((void)opc_fail_errno(__VA_ARGS__), (int)OPC_EIO)
 #define opc_within(...) ((void)opc_within(__VA_ARGS__), (int)OPC_EBUG)
 #endif

@@ -15,18 +15,36 @@ static void put(struct opc_err *err, const char text[ROOM])
     err->text[n] = '\0';
 }
 
+static void fill(struct opc_err *err, enum opc_code code, const char *settings, const char *fmt,
+                 va_list args)
+{
+    char text[ROOM];
+    vsnprintf(text, sizeof text, fmt, args);
+    err->code = code;
+    put(err, text);
+    snprintf(err->settings, sizeof err->settings, "%s", settings);
+}
+
 int(opc_fail)(struct opc_err *err, enum opc_code code, const char *fmt, ...)
 {
     if (err) {
-        char text[ROOM];
         va_list args;
         va_start(args, fmt);
-        vsnprintf(text, sizeof text, fmt, args);
+        fill(err, code, "", fmt, args);
         va_end(args);
-        err->code = code;
-        put(err, text);
     }
     return (int)code;
+}
+
+int(opc_fail_settings)(struct opc_err *err, const char *settings, const char *fmt, ...)
+{
+    if (err) {
+        va_list args;
+        va_start(args, fmt);
+        fill(err, OPC_EUSER, settings, fmt, args);
+        va_end(args);
+    }
+    return OPC_EUSER;
 }
 
 /* What a person can do about it; "" where the reason says it all. */
@@ -64,6 +82,7 @@ int(opc_fail_errno)(struct opc_err *err, int number, const char *fmt, ...)
             snprintf(why, sizeof why, "error %d", number);
         snprintf(text, sizeof text, "%s: %s%s", what, why, way_out(number));
         err->code = OPC_EIO;
+        err->settings[0] = '\0';
         put(err, text);
     }
     return OPC_EIO;

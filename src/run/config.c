@@ -281,14 +281,14 @@ int opc_share(int all, int parts, int k)
     return (int)((int64_t)all * (k + 1) / parts - (int64_t)all * k / parts);
 }
 
-static double updates(const struct opc_values *v)
+double opc_updates_exactly(const struct opc_values *v)
 {
     return round(v->train.updates_per_step * opc_every(v, v->train.improve_every));
 }
 
 int opc_updates(const struct opc_values *v)
 {
-    return (int)updates(v);
+    return (int)opc_updates_exactly(v);
 }
 
 /* MBPO's rollout schedule: epochs up to e0 have h0, later ones int(h0 + share * (h1 - h0)). */
@@ -336,140 +336,10 @@ double opc_target_entropy(const char *env_name)
     return (double)NAN;
 }
 
-/* ---- do they fit each other? ----------------------------------------------------------------- */
-
-static int check_every(const struct opc_values *v, const char *name, int every, struct opc_err *err)
-{
-    const int steps = v->train.steps_per_epoch;
-    if (steps % opc_every(v, every) == 0)
-        return OPC_OK;
-    return opc_fail(err, OPC_EUSER,
-                    "train.%s = %d does not divide train.steps_per_epoch = %d; 0 means once an "
-                    "epoch",
-                    name, every, steps);
-}
-
-static int check_horizon(const struct opc_values *v, struct opc_err *err)
-{
-    const struct opc_ints *h = &v->opc.horizon;
-    if (h->n == 1 && h->at[0] >= 1)
-        return OPC_OK;
-    if (h->n == 4 && h->at[0] < h->at[1] && h->at[2] >= 1 && h->at[3] >= 1)
-        return OPC_OK;
-    return opc_fail(err, OPC_EUSER,
-                    "opc.horizon is either one number of at least 1, or [e0, e1, h0, h1] with "
-                    "epochs e0 < e1 and horizons of at least 1");
-}
-
-static int check_rounds(const struct opc_values *v, struct opc_err *err)
-{
-    const struct opc_train_config *t = &v->train;
-    const int imagined = v->opc.rollouts ? v->opc.rollouts : v->opc.transitions;
-    const int updates = opc_updates(v);
-    if (t->rounds == 1)
-        return OPC_OK;
-    if (opc_every(v, t->simulate_every) != opc_every(v, t->improve_every))
-        return opc_fail(
-            err, OPC_EUSER,
-            "train.rounds = %d shares out what one improvement and one simulation make: "
-            "train.simulate_every and train.improve_every must be the same",
-            t->rounds);
-    if (t->rounds > updates || t->rounds > imagined)
-        return opc_fail(err, OPC_EUSER,
-                        "train.rounds = %d is more than the %d %s there are to share out",
-                        t->rounds, updates < imagined ? updates : imagined,
-                        updates < imagined    ? "gradient steps"
-                        : v->opc.rollouts > 0 ? "rollouts"
-                                              : "imagined steps");
-    return OPC_OK;
-}
-
-static int check_model(const struct opc_values *v, struct opc_err *err)
-{
-    const struct opc_train_config *t = &v->train;
-    if (v->model.elites > v->model.members)
-        return opc_fail(err, OPC_EUSER, "model.elites = %d is more than model.members = %d",
-                        v->model.elites, v->model.members);
-    if (v->data.real_ratio == 1)
-        return opc_fail(err, OPC_EUSER,
-                        "data.real_ratio = 1 leaves no room for imagined steps; for training "
-                        "without a model set opc.transition=replay");
-    if (t->fit_first && t->random_steps == 0)
-        return opc_fail(err, OPC_EUSER,
-                        "train.fit_first = true needs recorded steps before the first epoch; raise "
-                        "train.random_steps");
-    if (opc_every(v, t->simulate_every) % opc_every(v, t->fit_every) != 0 &&
-        opc_every(v, t->fit_every) % opc_every(v, t->simulate_every) != 0)
-        return opc_fail(err, OPC_EUSER,
-                        "train.fit_every = %d and train.simulate_every = %d: one must be a "
-                        "multiple of the other",
-                        t->fit_every, t->simulate_every);
-    const int code = check_rounds(v, err);
-    return code ? code : check_horizon(v, err);
-}
-
-/* What the agent needs must be there. */
-static int check_needs(const struct opc_values *v, struct opc_err *err)
-{
-    const struct opc_train_config *t = &v->train;
-    const struct opc_agent_type *agent = opc_agent_of(v);
-    if ((agent->needs & OPC_NEEDS_MODEL) && !opc_transition_of(v)->needs_model)
-        return opc_fail(err, OPC_EUSER,
-                        "train.agent = %s needs a model, which opc.transition = %s does without",
-                        agent->name, opc_transition_of(v)->name);
-    if (!(agent->needs & OPC_NEEDS_TRAJECTORIES))
-        return OPC_OK;
-    if (opc_transition_of(v)->needs_model && !(agent->needs & OPC_NEEDS_MODEL))
-        return opc_fail(err, OPC_EUSER,
-                        "train.agent = %s learns from recorded episodes, without a model; set "
-                        "opc.transition = replay",
-                        agent->name);
-    if (opc_every(v, t->improve_every) != t->steps_per_epoch || !t->reset_each_epoch)
-        return opc_fail(err, OPC_EUSER,
-                        "train.agent = %s learns from whole episodes at the end of an epoch; set "
-                        "train.improve_every = 0 and train.reset_each_epoch = true",
-                        agent->name);
-    return OPC_OK;
-}
-
-static int check(const struct opc_values *v, struct opc_err *err)
-{
-    const struct opc_train_config *t = &v->train;
-    int code = check_every(v, "fit_every", t->fit_every, err);
-    if (!code)
-        code = check_every(v, "simulate_every", t->simulate_every, err);
-    if (!code)
-        code = check_every(v, "improve_every", t->improve_every, err);
-    if (!code)
-        code = check_needs(v, err);
-    if (!code && opc_transition_of(v)->needs_model)
-        code = check_model(v, err);
-    if (code)
-        return code;
-    const double steps = (double)t->random_steps + (double)t->epochs * t->steps_per_epoch;
-    if (steps > 1e9)
-        return opc_fail(err, OPC_EUSER,
-                        "train.epochs x train.steps_per_epoch = %.0f real steps are more than a "
-                        "run can record (1e9)",
-                        steps);
-    if (!(opc_agent_of(v)->needs & OPC_NEEDS_STEPS))
-        return OPC_OK; /* its gradient steps follow from the real ones */
-    if (updates(v) > 1e9)
-        return opc_fail(err, OPC_EUSER,
-                        "train.updates_per_step x train.improve_every = %.0f gradient steps at a "
-                        "time are more than can be meant (1e9); lower either",
-                        updates(v));
-    if (updates(v) < 1)
-        return opc_fail(err, OPC_EUSER,
-                        "train.updates_per_step x train.improve_every is below one gradient step; "
-                        "raise either");
-    return OPC_OK;
-}
-
 int opc_config_check(const struct opc_config *c, struct opc_err *err)
 {
     const int code = opc_sources_settled(c->from, err);
     if (code)
         return code;
-    return check(&c->set, err) ? opc_sources_locate(c->from, err) : OPC_OK;
+    return opc_values_check(&c->set, err) ? opc_sources_locate(c->from, err) : OPC_OK;
 }

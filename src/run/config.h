@@ -129,7 +129,7 @@ int opc_sources_count(const struct opc_sources *); /* settings so far, those of 
 const char *opc_sources_sets(const struct opc_sources *, int from, const char *key);
 /* Defaults, then everything in order, with the `when` cells that apply. */
 int opc_sources_resolve(const struct opc_sources *, struct opc_values *, struct opc_err *err);
-/* Puts "file:line" before a message about settings that do not fit each other: of those it names,
+/* Puts "file:line" before a message about settings that do not fit each other: of err->settings,
  * the one that was set last. Nothing, if that was opc_sources_add. Returns OPC_EUSER. */
 int opc_sources_locate(const struct opc_sources *, struct opc_err *err);
 /* OPC_EUSER if the file leaves a choice: `vary` names a setting that no opc_sources_add settled. */
@@ -164,8 +164,11 @@ static inline int opc_every(const struct opc_values *v, int every)
 {
     return every ? every : v->train.steps_per_epoch;
 }
-/* Gradient steps of one improvement. */
+/* Gradient steps of one improvement; exactly: also where they are too many for an int. */
 int opc_updates(const struct opc_values *);
+double opc_updates_exactly(const struct opc_values *);
+/* OPC_EUSER: they do not fit each other; err->settings names those at fault. */
+int opc_values_check(const struct opc_values *, struct opc_err *err);
 /* What part k of `parts` gets of `all`: they differ by one at most, and together they are all. */
 int opc_share(int all, int parts, int k);
 /* H in an epoch, counted from 0. */

@@ -550,17 +550,15 @@ int opc_sources_resolve(const struct opc_sources *s, struct opc_values *out, str
     return code;
 }
 
-/* ---- where a message's settings come from ---------------------------------------------------- */
+/* ---- where the settings at fault come from ----------------------------------------------------
+ */
 
-/* Is the key in what the message complains about, which is all before its advice, and not only as
- * the beginning of another? */
-static bool names(const char *text, const char *key)
+/* Is the key one of the names, which have a space between them? */
+static bool is_among(const char *names, const char *key)
 {
     const size_t n = strlen(key);
-    const char *advice = strchr(text, ';');
-    for (const char *at = strstr(text, key); at && !(advice && at > advice);
-         at = strstr(at + 1, key))
-        if (!isalnum((unsigned char)at[n]) && at[n] != '_')
+    for (const char *at = names; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == n && strncmp(at, key, n) == 0)
             return true;
     return false;
 }
@@ -574,7 +572,7 @@ int opc_sources_locate(const struct opc_sources *s, struct opc_err *err)
         return OPC_EUSER;
     for (int i = s->n; i-- > 0 && !last;) {
         const struct assignment *a = &s->assignments[i];
-        if (names(err->text, a->key) &&
+        if (is_among(err->settings, a->key) &&
             (!a->cell || (!applies(s, a->cell, &plain, &counts, NULL) && counts)))
             last = a;
     }
