@@ -17,12 +17,11 @@
 #include <string.h>
 
 #define OPTIONS(X)                                                                                 \
-    X(INT, obs, "17", 1, 4096, "gemm, sac, fit, rollout: numbers in an observation")               \
-    X(INT, act, "6", 1, 1024, "gemm, sac, fit, rollout: numbers in an action")                     \
-    X(INT, hidden, "0", 0, 8192,                                                                   \
-      "gemm, sac, fit, rollout: width of the hidden layers; 0: as usual")                          \
-    X(INT, batch, "256", 1, 65536, "gemm, sac, fit: rows in a batch")                              \
-    X(INT, states, "100000", 1, 1e7, "rollout: states in a rollout step")                          \
+    X(INT, obs, "17", 1, 4096, "numbers in an observation")                                        \
+    X(INT, act, "6", 1, 1024, "numbers in an action")                                              \
+    X(INT, hidden, "0", 0, 8192, "width of the hidden layers; 0: as usual")                        \
+    X(INT, batch, "256", 1, 65536, "rows in a batch")                                              \
+    X(INT, states, "100000", 1, 1e7, "states in a rollout step")                                   \
     X(INT, threads, "1", 1, 1024, "threads to compute with")                                       \
     X(REAL, seconds, "1", 0.01, 3600, "time for each measurement")                                 \
     X(BOOL, json, "false", 0, 1, "print one JSON object per line")
@@ -32,6 +31,14 @@ struct given {
 #define SELF struct given
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
+static const struct opc_option_use uses[] = {
+    {"obs", "gemm sac fit rollout"},
+    {"act", "gemm sac fit rollout"},
+    {"hidden", "gemm sac fit rollout"},
+    {"batch", "gemm sac fit"},
+    {"states", "rollout"},
+    {NULL, NULL},
+};
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
@@ -246,7 +253,7 @@ static int run(int argc, char **argv, struct opc_err *err)
         return opc_fail(err, OPC_EUSER, "cannot measure '%s'; name one of: %s",
                         known ? argv[first + 1] : want, opc_cmd_bench.words);
     if (strcmp(want, "all") != 0)
-        code = opc_options_fit(&options, opc_cmd_bench.words, want, &given, err);
+        code = opc_options_fit(&options, uses, want, &given, err);
     if (code)
         return code;
 
@@ -279,5 +286,6 @@ const struct opc_command opc_cmd_bench = {
               "its share of the peak measured in between on the same threads.",
     .words = "gemm sac fit rollout epoch env all",
     .options = &options,
+    .uses = uses,
     .run = run,
 };

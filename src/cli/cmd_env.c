@@ -15,15 +15,15 @@
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(TEXT, state,       "",        0, 255,  "trace, render: file with one line of numbers separated by commas, the full state to start from; noise-free start if left out") \
-    X(TEXT, actions,     "",        0, 255,  "trace, render: file with one action per line, its numbers separated by commas, in the task's own units; render: also random or zero") \
-    X(TEXT, out,         "",        0, 255,  "trace: file to write, standard output if left out; render: film.mp4, film.gif or picture.png")     \
-    X(INT,  steps,       "200",     0, 1e6,  "render: how many steps to play without a file of actions")                                       \
-    X(INT,  seed,        "1",       0, 2e9,  "check, render: seed of resets and random actions")                                                 \
-    X(TEXT, size,        "640x480", 3, 20,   "render: width and height of the picture")                                                          \
-    X(INT,  transitions, "10000",   1, 1e8,  "check: random steps to play")                                                                      \
-    X(REAL, seconds,     "1",       0, 3600, "bench: time for each task")                                                                        \
-    X(BOOL, json,        "false",   0, 1,    "bench: print one JSON object per line")
+    X(TEXT, state,       "",        0, 255,  "file with one line of numbers separated by commas, the full state to start from; noise-free start if left out") \
+    X(TEXT, actions,     "",        0, 255,  "file with one action per line, its numbers separated by commas, in the task's own units; to render, also random or zero") \
+    X(TEXT, out,         "",        0, 255,  "file to write: a table (trace; standard output if left out), or film.mp4, film.gif or picture.png (render)") \
+    X(INT,  steps,       "200",     0, 1e6,  "how many steps to play without a file of actions")                                       \
+    X(INT,  seed,        "1",       0, 2e9,  "seed of resets and random actions")                                                 \
+    X(TEXT, size,        "640x480", 3, 20,   "width and height of the picture")                                                          \
+    X(INT,  transitions, "10000",   1, 1e8,  "random steps to play")                                                                      \
+    X(REAL, seconds,     "1",       0, 3600, "time for each task")                                                                        \
+    X(BOOL, json,        "false",   0, 1,    "print one JSON object per line")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -31,6 +31,13 @@ struct given {
 #define SELF struct given
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
+static const struct opc_option_use uses[] = {
+    {"state", "trace render"}, {"actions", "trace render"},
+    {"out", "trace render"},   {"steps", "render"},
+    {"seed", "check render"},  {"size", "render"},
+    {"transitions", "check"},  {"seconds", "bench"},
+    {"json", "bench"},         {NULL, NULL},
+};
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
@@ -310,7 +317,7 @@ static int run(int argc, char **argv, struct opc_err *err)
         if (works[i].needs_name && !spec)
             return opc_fail(err, OPC_EUSER, "%s: name an environment; 'opc env list' shows them",
                             word);
-        code = opc_options_fit(&options, opc_cmd_env.words, word, &given, err);
+        code = opc_options_fit(&options, uses, word, &given, err);
         if (code)
             return code;
         opc_env_stop_when(opc_stop_wanted);
@@ -341,5 +348,6 @@ const struct opc_command opc_cmd_env = {
         "--state FILE. If NAME is the directory of a run, its policy plays its own task.",
     .words = "list show check bench trace render",
     .options = &options,
+    .uses = uses,
     .run = run,
 };

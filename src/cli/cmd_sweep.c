@@ -14,10 +14,10 @@
 #define OPTIONS(X)                                                                                 \
     X(TEXT, out,      "",      0, 255,  "directory of the runs; by default sweep-FILE, or sweep-FILE-TIER") \
     X(TEXT, tier,     "",      0, 64,   "one of the file's tiers; by default none: the file as it is") \
-    X(TEXT, only,     "",      0, 255,  "run, status: the runs whose names match, with * and ? as in a shell; quote it") \
-    X(INT,  jobs,     "0",     0, 4096, "run: how many at a time; 0: one per processor")                    \
-    X(INT,  threads,  "0",     0, 1024, "run: threads of each; 0: the processors divided by the runs at a time") \
-    X(TEXT, launcher, "local", 1, 64,   "run: how they are started; local: processes on this machine")
+    X(TEXT, only,     "",      0, 255,  "the runs whose names match, with * and ? as in a shell; quote it") \
+    X(INT,  jobs,     "0",     0, 4096, "how many at a time; 0: one per processor")                    \
+    X(INT,  threads,  "0",     0, 1024, "threads of each; 0: the processors divided by the runs at a time") \
+    X(TEXT, launcher, "local", 1, 64,   "how they are started; local: processes on this machine")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -25,6 +25,9 @@ struct given {
 #define SELF struct given
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
+static const struct opc_option_use uses[] = {
+    {"only", "run status"}, {"jobs", "run"}, {"threads", "run"}, {"launcher", "run"}, {NULL, NULL},
+};
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
@@ -159,7 +162,7 @@ static int run(int argc, char **argv, struct opc_err *err)
     const char *file = argv[first], *what = argv[first + 1];
     if (strcmp(what, "run") != 0 && strcmp(what, "status") != 0 && strcmp(what, "merge") != 0)
         return opc_fail(err, OPC_EUSER, "'%s' is nothing to do: %s", what, USAGE);
-    code = opc_options_fit(&options, opc_cmd_sweep.words, what, &given, err);
+    code = opc_options_fit(&options, uses, what, &given, err);
     if (code)
         return code;
     const struct opc_sweep_ask ask = {
@@ -202,5 +205,6 @@ const struct opc_command opc_cmd_sweep = {
         "settings is called foreign; then nothing is started.",
     .words = "run status merge",
     .options = &options,
+    .uses = uses,
     .run = run,
 };

@@ -16,7 +16,6 @@
 
 enum { MOST_NAMES = 1000, MOST_FILE = 1 << 20 };
 static const char USUAL_PLACE[] = "experiments/paper";
-static const char INCOMPLETE[] = "INCOMPLETE"; /* in a caption: runs are missing */
 
 /* ---- which there are ------------------------------------------------------------------------- */
 
@@ -256,7 +255,7 @@ void opc_experiment_standing(const struct opc_experiment *x, struct opc_standing
         return;
     /* That a run is older than the exhibit does not mean that it was there: it may have been made
      * elsewhere. */
-    s->current = s->current && !strstr(read->caption, INCOMPLETE);
+    s->current = s->current && read->missing == 0;
     s->current = s->current && s->complete == s->runs && strcmp(read->tier, x->tier) == 0 &&
                  !opc_file_read(x->path, MOST_FILE, &text, NULL, NULL) &&
                  strcmp(read->config, text) == 0;
@@ -338,7 +337,7 @@ static int compose(const struct opc_experiment *x, const struct seen *seen, stru
     if (*x->tier)
         opc_text_addf(t, "Tier %s; ", x->tier);
     if (runs && seen->complete < runs->tasks)
-        opc_text_addf(t, "%s: ", INCOMPLETE);
+        opc_text_add(t, "INCOMPLETE: ");
     if (runs) {
         opc_text_addf(t, "%d of %d runs complete, ", seen->complete, runs->tasks);
         code = add_seeds(runs, t, err);
@@ -389,8 +388,8 @@ static int gather(const struct opc_experiment *x, char **dir, struct seen *seen,
     return OPC_OK;
 }
 
-static int make(const struct opc_experiment *x, const struct opc_request *request,
-                const char *caption, struct opc_err *err)
+static int make_exhibit(const struct opc_experiment *x, const struct opc_request *request,
+                        const char *caption, struct opc_err *err)
 {
     char command[OPC_PATH + 128], *config;
     struct opc_exhibit *exhibit;
@@ -408,6 +407,7 @@ static int make(const struct opc_experiment *x, const struct opc_request *reques
         .caption = caption,
         .command = command,
         .config = config,
+        .missing = request->missing,
     };
     code = opc_exhibit_begin(&plan, &exhibit, err);
     opc_free(config);
@@ -447,7 +447,7 @@ int opc_experiment_draw(const struct opc_experiment *x, int threads,
         .ctx = ctx,
     };
     if (!code)
-        code = make(x, &request, opc_text_get(&caption), err);
+        code = make_exhibit(x, &request, opc_text_get(&caption), err);
     opc_pool_destroy(pool);
     for (int i = 0; dir && i < seen.complete; i++)
         opc_free(dir[i]);

@@ -9,6 +9,12 @@
 #include "cli/console/options.h"
 #include "opc/err.h"
 
+/* An option that only some of the command's words take. */
+struct opc_option_use {
+    const char *option; /* as in the table; NULL at the end */
+    const char *words;  /* "run status" */
+};
+
 struct opc_command {
     const char *name;
     const char *usage;                 /* what follows "opc NAME": "[WORK] [OPTION...]" */
@@ -16,6 +22,7 @@ struct opc_command {
     const char *detail;                /* paragraphs, each one line, a newline between; or NULL */
     const char *words;                 /* the arguments it knows by name: "gemm sac fit"; or NULL */
     const struct opc_section *options; /* or NULL: none */
+    const struct opc_option_use *uses; /* options not listed are for all words; or NULL */
     /* argv[0] is the command's name. Returns an enum opc_code. */
     int (*run)(int argc, char **argv, struct opc_err *err);
 };

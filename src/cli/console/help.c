@@ -80,8 +80,8 @@ static void entry(FILE *out, const char *left, int column, const char *right)
 }
 
 /* "--threads N" into `left`, its explanation with range and default into `right`. */
-static void describe(const struct opc_field *f, char *left, size_t left_size, char *right,
-                     size_t right_size)
+static void describe(const struct opc_command *c, const struct opc_field *f, char *left,
+                     size_t left_size, char *right, size_t right_size)
 {
     static const char *const VALUE[] = {
         [OPC_INT] = " N",         [OPC_REAL] = " X",      [OPC_BOOL] = "",
@@ -96,10 +96,19 @@ static void describe(const struct opc_field *f, char *left, size_t left_size, ch
         snprintf(range, sizeof range, "%.10g to %.10g", f->least, f->most);
     if (*f->fallback && strcmp(f->fallback, "false") != 0)
         snprintf(standard, sizeof standard, "%sdefault %s", *range ? ", " : "", f->fallback);
-    if (*range || *standard)
-        snprintf(right, right_size, "%s (%s%s)", f->help, range, standard);
-    else
-        snprintf(right, right_size, "%s", f->help);
+    /* "run, status: " if it is for these alone */
+    const char *words = opc_option_words(c->uses, f->name);
+    size_t used = 0;
+    for (const char *at = words ? words : ""; *at && used < right_size; at += *at == ' ') {
+        const int n = (int)strcspn(at, " ");
+        used +=
+            (size_t)snprintf(right + used, right_size - used, "%.*s%s", n, at, at[n] ? ", " : ": ");
+        at += n;
+    }
+    if (used < right_size && (*range || *standard))
+        snprintf(right + used, right_size - used, "%s (%s%s)", f->help, range, standard);
+    else if (used < right_size)
+        snprintf(right + used, right_size - used, "%s", f->help);
 }
 
 void opc_help_overview(FILE *out)
@@ -126,7 +135,7 @@ void opc_help_command(const struct opc_command *c, FILE *out)
     fprintf(out, "\noptions:\n");
     for (int k = 0; c->options && k < c->options->n; k++) {
         char left[80], right[512];
-        describe(&c->options->fields[k], left, sizeof left, right, sizeof right);
+        describe(c, &c->options->fields[k], left, sizeof left, right, sizeof right);
         entry(out, left, 20, right);
     }
     entry(out, "--help", 20, "this text");
@@ -180,7 +189,7 @@ void opc_help_man(FILE *out)
             roff(out, c->detail);
         for (int k = 0; c->options && k < c->options->n; k++) {
             char left[80], right[512];
-            describe(&c->options->fields[k], left, sizeof left, right, sizeof right);
+            describe(c, &c->options->fields[k], left, sizeof left, right, sizeof right);
             roff_entry(out, left, right);
         }
         roff_entry(out, "--help", "explain the subcommand");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/console/options.h"
 
+#include "cli/console/command.h"
+
 #include "base/text.h"
 #include "opc/mem.h"
 
@@ -61,30 +63,26 @@ bool opc_option_is_usual(const struct opc_field *f, const void *given, const voi
     return same;
 }
 
-/* Does the help name this work, as in "trace, render: file"? */
-static bool speaks_of(const char *help, const char *word, size_t n)
+const char *opc_option_words(const struct opc_option_use *uses, const char *option)
 {
-    for (const char *at = help; (at = strstr(at, word)); at++)
-        if ((at == help || at[-1] == ' ') && (at[n] == ':' || at[n] == ','))
+    for (; uses && uses->option; uses++)
+        if (strcmp(uses->option, option) == 0)
+            return uses->words;
+    return NULL;
+}
+
+/* Is it one of the words, which have a space between them? */
+static bool is_among(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == n && strncmp(at, word, n) == 0)
             return true;
     return false;
 }
 
-/* Is the option for some of the works only, and not for this one? */
-static bool is_for_others(const struct opc_field *f, const char *words, const char *word)
-{
-    char one[32];
-    bool special = false;
-    for (const char *at = words; *at && !special; at += strcspn(at, " "), at += *at == ' ') {
-        const int n = (int)strcspn(at, " ");
-        snprintf(one, sizeof one, "%.*s", n, at);
-        special = speaks_of(f->help, one, (size_t)n);
-    }
-    return special && !speaks_of(f->help, word, strlen(word));
-}
-
-int opc_options_fit(const struct opc_section *options, const char *words, const char *word,
-                    const void *given, struct opc_err *err)
+int opc_options_fit(const struct opc_section *options, const struct opc_option_use *uses,
+                    const char *word, const void *given, struct opc_err *err)
 {
     char name[OPC_OPTION_NAME];
     struct opc_text value = {0};
@@ -93,9 +91,10 @@ int opc_options_fit(const struct opc_section *options, const char *words, const 
                      : opc_fail(err, OPC_ENOMEM, "no room for the options");
     for (int i = 0; i < options->n && !code; i++) {
         const struct opc_field *f = &options->fields[i];
-        if (is_for_others(f, words, word) && !opc_option_is_usual(f, given, fresh, &value))
-            code = opc_fail(err, OPC_EUSER, "--%s means nothing to %s", opc_option_name(f, name),
-                            word);
+        const char *words = opc_option_words(uses, f->name);
+        if (words && !is_among(words, word) && !opc_option_is_usual(f, given, fresh, &value))
+            code = opc_fail(err, OPC_EUSER, "--%s means nothing to %s; it is for: %s",
+                            opc_option_name(f, name), word, words);
     }
     opc_text_free(&value);
     opc_free(fresh);

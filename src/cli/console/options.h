@@ -19,6 +19,8 @@
 
 #include "base/field.h"
 
+struct opc_option_use; /* cli/console/command.h */
+
 enum { OPC_OPTION_NAME = 64 };
 /* As written behind the two dashes; returns `out`. */
 char *opc_option_name(const struct opc_field *, char out[OPC_OPTION_NAME]);
@@ -32,9 +34,11 @@ int opc_options_read(const struct opc_section *options, int argc, char **argv, v
 /* Has the option the value it has in `fresh`, the defaults? `value` becomes its value as text. */
 bool opc_option_is_usual(const struct opc_field *, const void *given, const void *fresh,
                          struct opc_text *value);
-/* For a subcommand that does one of several works, `words`: refuses an option that was given
- * although its help, "trace, render: file with ...", says that it is for others than `word`. */
-int opc_options_fit(const struct opc_section *, const char *words, const char *word,
+/* For a subcommand that does one of several works: refuses an option that was given although `uses`
+ * says that it is for others than `word`. */
+int opc_options_fit(const struct opc_section *, const struct opc_option_use *uses, const char *word,
                     const void *given, struct opc_err *err);
+/* The words that take an option, a space between; NULL: all. */
+const char *opc_option_words(const struct opc_option_use *uses, const char *option);
 
 #endif

@@ -68,6 +68,7 @@ int opc_exhibit_begin(const struct opc_exhibit_plan *plan, struct opc_exhibit **
     add_text(&x->head, "version", OPC_VERSION);
     add_text(&x->head, "command", plan->command);
     add_text(&x->head, "config", plan->config);
+    opc_text_addf(&x->head, "  \"missing\": %d,\n", plan->missing);
     code = x->dir && x->name && x->caption ? opc_text_check(&x->head, err) : no_room(err);
     if (!code)
         code = opc_table_create("claim,measured,verdict", &x->claims, err);

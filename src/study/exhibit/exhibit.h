@@ -7,6 +7,7 @@
  *
  *   {"name": "fig2", "title": "...", "tier": "small", "caption": "...", "version": "0.1.0",
  *    "command": "opc repro fig2 --tier small", "config": "experiments/paper/fig2.yaml as text",
+ *    "missing": 0,                                              runs that were not complete
  *    "pictures": [{"file": "fig2", "title": "..."}],            svg, pdf and png exist
  *    "tables":   [{"file": "fig2.csv", "title": "..."}],
  *    "claims":   [{"claim": "...", "measured": "...", "verdict": "supported"}],
@@ -35,6 +36,7 @@ struct opc_exhibit_plan {
                           * picture */
     const char *command; /* what was typed, without machine paths; NULL: none */
     const char *config;  /* its settings as text; NULL: none */
+    int missing;         /* runs that were not complete when it was made */
 };
 
 int opc_exhibit_begin(const struct opc_exhibit_plan *, struct opc_exhibit **out,
@@ -66,6 +68,7 @@ struct opc_exhibit_claim_read {
 struct opc_exhibit_read {
     char *dir;                                                        /* where it is */
     char *name, *title, *tier, *caption, *version, *command, *config; /* "" where there is none */
+    int missing; /* runs; 0 where an older program did not say */
     int pictures, tables, claims, notes;
     struct opc_exhibit_item *picture, *table;
     struct opc_exhibit_claim_read *claim;

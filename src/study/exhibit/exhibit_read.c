@@ -99,6 +99,9 @@ static void read_all(struct reader *r, const struct opc_json_value *root,
     x->version = copy_key(r, root, NULL, 0, "version");
     x->command = copy_key(r, root, NULL, 0, "command");
     x->config = copy_key(r, root, NULL, 0, "config");
+    double missing = 0;
+    if (opc_json_number(opc_json_find(root, "missing"), &missing) && missing > 0)
+        x->missing = (int)missing;
     x->picture = read_items(r, root, "pictures", &x->pictures);
     x->table = read_items(r, root, "tables", &x->tables);
     x->claim = take_list(r, root, "claims", sizeof *x->claim, &x->claims);
