@@ -10,7 +10,7 @@ for way in '' --help -h help; do
     # shellcheck disable=SC2086 # '' is no argument at all
     expect 0 '^usage: opc SUBCOMMAND
 ^  doctor  *[a-z]
-^  75  *stopped' "$OPC" $way
+^  75  ' "$OPC" $way
 done
 
 # Each subcommand explains itself, the same in both ways, within 80 columns and with its options.
@@ -23,62 +23,62 @@ for command in $("$OPC" --help | sed -n '/^usage/,/^exit/s/^  \([a-z]*\)  .*/\1/
     awk 'length > 80 {print FILENAME ": too wide: " $0; bad = 1} END {exit bad}' "$work/one"
 done
 
-# Wrong input: a message that helps, exit status 2, nothing on standard output.
-expect 2 "^opc: unknown subcommand 'docter'; did you mean 'doctor'?\$" "$OPC" docter
-expect 2 "^opc: unknown subcommand 'xyzzy'; 'opc --help' lists them\$" "$OPC" xyzzy
-expect 2 "^opc: unknown subcommand ''" "$OPC" ''
-expect 2 '^opc: unknown option --nonsense' "$OPC" --nonsense
-expect 2 '^opc: doctor: unknown option --nonsense' "$OPC" doctor --nonsense
-expect 2 '^opc: doctor: unknown option -x' "$OPC" doctor -x
-expect 2 "^opc: doctor: takes no arguments, not 'now'\$" "$OPC" doctor now
-expect 2 '^opc: help: unknown option --mann; did you mean --man?$' "$OPC" help --mann
-expect 2 '^opc: help: --man = maybe is neither' "$OPC" help --man=maybe
-expect 2 '^opc: help: name one subcommand, not 2$' "$OPC" help doctor doctor
-expect 2 '^opc: bench: --threads = x is not a whole number (default 1: ' "$OPC" bench --threads x
-expect 2 '^opc: bench: --threads = 0 is outside \[1, ' "$OPC" bench --threads=0
-expect 2 '^opc: bench: --threads = 1e99 is outside' "$OPC" bench --threads 1e99
-expect 2 '^opc: bench: --seconds = soon is not a number' "$OPC" bench --seconds soon
-expect 2 '^opc: bench: --seconds needs a value: ' "$OPC" bench --seconds
-expect 2 '^opc: bench: unknown option --treads; did you mean --threads?$' "$OPC" bench --treads 2
-expect 2 "^opc: bench: cannot measure 'gem'; name one of: .*gemm" "$OPC" bench gem
+# Wrong input: exit status 2, what is wrong and where there is more, nothing on standard output.
+expect 2 "^opc: .*'docter'.*'doctor'" "$OPC" docter
+expect 2 "^opc: .*'xyzzy'.*'opc --help'" "$OPC" xyzzy
+expect 2 "^opc: .*''" "$OPC" ''
+expect 2 "^opc: .* --nonsense.*'opc --help'" "$OPC" --nonsense
+expect 2 "^opc: doctor: .* --nonsense.*'opc doctor --help'" "$OPC" doctor --nonsense
+expect 2 '^opc: doctor: .* -x' "$OPC" doctor -x
+expect 2 "^opc: doctor: .*'now'" "$OPC" doctor now
+expect 2 '^opc: help: .* --mann.* --man[^n]' "$OPC" help --mann
+expect 2 '^opc: help: --man = maybe ' "$OPC" help --man=maybe
+expect 2 '^opc: help: .* 2' "$OPC" help doctor doctor
+expect 2 '^opc: bench: --threads = x ' "$OPC" bench --threads x
+expect 2 '^opc: bench: --threads = 0 .*\[1, ' "$OPC" bench --threads=0
+expect 2 '^opc: bench: --threads = 1e99 .*\[1, ' "$OPC" bench --threads 1e99
+expect 2 '^opc: bench: --seconds = soon ' "$OPC" bench --seconds soon
+expect 2 '^opc: bench: .*--seconds.*value' "$OPC" bench --seconds
+expect 2 '^opc: bench: .* --treads.* --threads' "$OPC" bench --treads 2
+expect 2 "^opc: bench: .*'gem'.*gemm" "$OPC" bench gem
 expect 2 '^opc: OPC_BACKEND: .*abacus' env OPC_BACKEND=abacus "$OPC" doctor
 [ -z "$("$OPC" docter 2>/dev/null)" ]
 
 # A block to paste: the version first, then one line per fact.
 expect 0 "^opc $version\$
 ^  build  *[A-Z]
-^  processors  .* usable\$
+^  processors  .*[0-9] of [0-9]
 ^  features  *[a-z0-9]
 ^  kernels  *[a-z0-9]
-^  memory  .* available\$
+^  memory  *[0-9.]* .B, [0-9.]* .B 
 ^  mujoco  *[0-9n]
 ^  bullet  *[0-9n]
 ^  cairo  *[0-9n]
 ^  libyaml  *[0-9]
 ^  jansson  *[0-9]
-^  models  *[0-9]* files" "$OPC" doctor
+^  models  *[0-9]" "$OPC" doctor
 if without MUJOCO; then
-    expect 0 '^  mujoco  *not in this build; install libmujoco-dev and configure with' "$OPC" doctor
+    expect 0 '^  mujoco  .*libmujoco-dev' "$OPC" doctor
 fi
 
 # Output that cannot be written is an error; a reader that leaves early is not our business.
-expect 1 '^opc: cannot write to standard output: No space left' sh -c "'$OPC' --help >/dev/full"
-expect 1 '^opc: cannot write to standard output' sh -c "'$OPC' --help >&-"
+expect 1 '^opc: .*: No space left' sh -c "'$OPC' --help >/dev/full"
+expect 1 '^opc: .*: Bad file descriptor' sh -c "'$OPC' --help >&-"
 expect 0 '' sh -c "'$OPC' --help | true"
 # A stream that is closed is not the next file that is opened.
-expect 1 '^opc: cannot write to standard output' sh -c "'$OPC' train \
+expect 1 '^opc: .*: Bad file descriptor' sh -c "'$OPC' train \
     '$SRC/experiments/examples/smoke.yaml' --out '$work/closed' --threads 1 <&- >&-"
-! grep -q 'real' "$work/closed/log.txt" || wrong "the table is in the log" cat "$work/closed/log.txt"
+! grep -q '^ *1  *100 ' "$work/closed/log.txt" || wrong "the table is in the log" cat "$work/closed/log.txt"
 [ -s "$work/closed/result.json" ]
 # Options stand where the usage has them, whatever the environment says about it.
 expect 0 '' env POSIXLY_CORRECT=1 "$OPC" config eval --markdown
 # An option that means nothing to what is done is not dropped.
-expect 2 '^opc: env: --json means nothing to list$' "$OPC" env list --json
-expect 2 '^opc: env: --out means nothing to check$' "$OPC" env check cartpole -o x
-expect 2 '^opc: bench: --states means nothing to sac$' "$OPC" bench sac --states 5
-expect 2 '^opc: config: --markdown is for sections' \
+expect 2 '^opc: env: .*--json.*list' "$OPC" env list --json
+expect 2 '^opc: env: .*--out.*check' "$OPC" env check cartpole -o x
+expect 2 '^opc: bench: .*--states.*sac' "$OPC" bench sac --states 5
+expect 2 '^opc: config: .*--markdown.*YAML' \
     "$OPC" config "$SRC/experiments/examples/smoke.yaml" --markdown
-expect 2 '^opc: help: --man and --completion are for all' "$OPC" help --man train
+expect 2 '^opc: help: .*--man.*--completion' "$OPC" help --man train
 
 # The manual page and the completion come from the same tables.
 expect 0 '^\.TH OPC 1

@@ -4,19 +4,19 @@
 # shellcheck source=tests/program/lib
 . "$SRC/tests/program/lib"
 
-expect 0 '^train  *Algorithm 1
+expect 0 '^train  *[A-Z]
 ^record ' "$OPC" config --list
 expect 0 '^train - 
-^  epochs  *int  *100  *1 \.\. 1000000  *how many' "$OPC" config train
+^  epochs  *int  *100  *1 \.\. 1000000  *[a-z]' "$OPC" config train
 expect 0 '^sac - 
 ^opc - 
 ^  transition  *choice  *corrected ' "$OPC" config
 # shellcheck disable=SC2016 # the back quotes are Markdown's
 expect 0 '^## model$
 ^| `model.members` | int | `7` ' "$OPC" config model --markdown
-expect 2 "^opc: config: there is no section 'modle'; did you mean 'model'?\$" "$OPC" config modle
-expect 2 "there is no section 'xyzzy'; 'opc config --list' shows them" "$OPC" config xyzzy
-expect 2 "name one section, or one FILE.yaml; not 'sac' as well" "$OPC" config train sac
+expect 2 "^opc: config: .*'modle'.*'model'" "$OPC" config modle
+expect 2 "^opc: config: .*'xyzzy'.*'opc config --list'" "$OPC" config xyzzy
+expect 2 "^opc: config: .*'sac'" "$OPC" config train sac
 
 # The document's reference is what the program prints.
 "$OPC" config --markdown >"$work/pages"

@@ -31,20 +31,20 @@ same_trace() { # RECORDED TRACE
 }
 
 # ---- without an engine -------------------------------------------------------------------------------
-expect 0 "^linear1d  *1  *1  *60  the paper's 1-D example
-^cartpole  *4  *1  *1000  balance" "$OPC" env list
-expect 0 '^cartpole?angle=sincos - balance a pole
-^  observation  5: cart position
-^  angles       cosine o1, sine o2
-^  action       1 in \[-1, 1\]: force
-^  reward       1 on every step
-^  termination  |position| > 2.4 or |angle| > 0.2
-^  time limit   after 1000 steps
-^  reset        all four uniform
+expect 0 '^linear1d  *1  *1  *60  [a-z]
+^cartpole  *4  *1  *1000  [a-z]' "$OPC" env list
+expect 0 '^cartpole?angle=sincos - [a-z]
+^  observation  5: [a-z]
+^  angles       .*o1, .*o2$
+^  action       1 in \[-1, 1\]: [a-z]
+^  reward       1 
+^  termination  .* > 2.4 .* > 0.2
+^  time limit   .* 1000 
+^  reset        .* \[-0.05, 0.05\]
 ^  engine       none' "$OPC" env show 'cartpole?angle=sincos'
-expect 0 '^pendulum is sound
-^  played       2000 random steps
-^  reward       imagined agrees with step to' "$OPC" env check pendulum --transitions 2000
+expect 0 '^pendulum .*sound
+^  played       2000 
+^  reward       .*[0-9]e[-+]' "$OPC" env check pendulum --transitions 2000
 expect 0 '^{"work": "env", "env": "cartpole", .*"ratio": .*}$' \
     "$OPC" env bench cartpole --json --seconds 0.01
 
@@ -61,48 +61,38 @@ printf '2\r\n' >state # a line end of another system
 printf '0, 0\n' >wide
 "$OPC" env trace linear1d --actions two --state state | grep -q '^2,0,0,2.25$'
 
-# Wrong input: exit status 2 and a message that helps.
-expect 2 "^opc: env: no environment is called 'cartpoel'; did you mean cartpole?\$" \
-    "$OPC" env show cartpoel
-expect 2 "^opc: env: no environment is called 'tetris'; 'opc env list' shows them\$" \
-    "$OPC" env check tetris
-expect 2 "^opc: env: cartpole has no argument 'mass'; it knows angle\$" \
-    "$OPC" env show 'cartpole?mass=3'
-expect 2 '^opc: env: linear1d: A = x is not a number' "$OPC" env show 'linear1d?A=x'
-expect 2 '^opc: env: say what to do: list, show, check, bench, trace or render$' "$OPC" env
-expect 2 '^opc: env: say what to do: ' "$OPC" env lst
-expect 2 "^opc: env: list takes no name; 'opc env show x' explains one\$" "$OPC" env list x
-expect 2 "^opc: env: show: name an environment; 'opc env list' shows them\$" "$OPC" env show
-expect 2 "^opc: env: 'b' is one word too many\$" "$OPC" env show a b
-expect 2 '^opc: env: unknown option --actionz=two; did you mean --actions?$' \
-    "$OPC" env trace linear1d --actionz=two
-expect 2 '^opc: env: -o needs a value: ' "$OPC" env trace linear1d -o
-expect 2 '^opc: env: name the file of actions to play: --actions FILE$' "$OPC" env trace linear1d
-expect 2 '^opc: env: wide:1: 2 numbers, but an action has 1$' \
-    "$OPC" env trace linear1d --actions wide
-expect 2 '^opc: env: wide:1: 2 numbers, but the full state has 1$' \
-    "$OPC" env trace linear1d --actions two --state wide
-expect 2 '^opc: env: two has 2 lines; a state is one line$' \
-    "$OPC" env trace linear1d --actions two --state two
+# Wrong input: exit status 2, and what is wrong.
+expect 2 "^opc: env: .*'cartpoel'.*cartpole" "$OPC" env show cartpoel
+expect 2 "^opc: env: .*'tetris'.*'opc env list'" "$OPC" env check tetris
+expect 2 "^opc: env: .*cartpole.*'mass'.*angle" "$OPC" env show 'cartpole?mass=3'
+expect 2 '^opc: env: .*linear1d: A = x ' "$OPC" env show 'linear1d?A=x'
+expect 2 '^opc: env: .*list, show, check, bench, trace.*render' "$OPC" env
+expect 2 '^opc: env: .*list, show, check, bench, trace.*render' "$OPC" env lst
+expect 2 "^opc: env: .*list.*'opc env show x'" "$OPC" env list x
+expect 2 "^opc: env: .*show: .*'opc env list'" "$OPC" env show
+expect 2 "^opc: env: .*'b'" "$OPC" env show a b
+expect 2 '^opc: env: .* --actionz=two.* --actions' "$OPC" env trace linear1d --actionz=two
+expect 2 '^opc: env: -o .*value' "$OPC" env trace linear1d -o
+expect 2 '^opc: env: .*--actions FILE' "$OPC" env trace linear1d
+expect 2 '^opc: env: .*wide:1: 2 .*action.* 1' "$OPC" env trace linear1d --actions wide
+expect 2 '^opc: env: .*wide:1: 2 .*state.* 1' "$OPC" env trace linear1d --actions two --state wide
+expect 2 '^opc: env: .*two.* 2 .*state' "$OPC" env trace linear1d --actions two --state two
 printf '1\nnan\n' >nan
 printf 'a0\n1\n' >header
 printf '1\n\n2\n' >gap
 printf '1\0002\n' >zero
-expect 2 '^opc: env: nan:2: nan will not do; every number must be finite$' \
-    "$OPC" env trace linear1d --actions nan
+expect 2 '^opc: env: .*nan:2: nan ' "$OPC" env trace linear1d --actions nan
 printf '1%080d\n' 0 >long # cut after 63 digits it would be another number
 expect 0 '^0,0,0,1e+80$' "$OPC" env trace linear1d --actions two --state long
-expect 2 "^opc: env: header:1: 'a0' is not a number; write numbers, separated by commas, without a header line\$" \
-    "$OPC" env trace linear1d --actions header
-expect 2 "^opc: env: gap:2: '' is not a number" "$OPC" env trace linear1d --actions gap
-expect 2 '^opc: env: zero is not a text file$' "$OPC" env trace linear1d --actions zero
-expect 1 '^opc: env: cannot read nowhere: No such file' \
-    "$OPC" env trace linear1d --actions nowhere
-expect 1 '^opc: env: cannot write nowhere/x.csv: No such file' \
+expect 2 "^opc: env: .*header:1: 'a0'" "$OPC" env trace linear1d --actions header
+expect 2 "^opc: env: .*gap:2: ''" "$OPC" env trace linear1d --actions gap
+expect 2 '^opc: env: .*zero.*text' "$OPC" env trace linear1d --actions zero
+expect 1 '^opc: env: .*nowhere: No such file' "$OPC" env trace linear1d --actions nowhere
+expect 1 '^opc: env: .*nowhere/x.csv: No such file' \
     "$OPC" env trace linear1d --actions two --out nowhere/x.csv
-expect 1 'No space left' sh -c "'$OPC' env trace linear1d --actions two >/dev/full"
+expect 1 '^opc: .*: No space left' sh -c "'$OPC' env trace linear1d --actions two >/dev/full"
 echo kept >all.csv
-expect 2 'cannot write /dev/stdout: what the program prints goes there' \
+expect 2 '^opc: env: .*/dev/stdout' \
     sh -c "{ '$OPC' env trace linear1d --actions two -o /dev/stdout >>all.csv; } 2>&1"
 [ "$(cat all.csv)" = kept ]
 
@@ -123,52 +113,46 @@ bullet() {
     expect 0 '^bullet:ant_truncated_obs  *27  *8  *1000
 ^bullet:half_cheetah_rs  *26  *6  *1000
 ^bullet:inverted_pendulum  *4  *1  *1000' "$OPC" env list
-    expect 0 '^  full state   12 numbers: all positions, then all velocities
+    expect 0 '^  full state   12 
 ^  engine       Bullet [0-9]
 ^  model        bullet/hopper.robot, CRC-32C [0-9a-f]\{8\}$' "$OPC" env show bullet:hopper
-    expect 0 '^  angles       cosine o2, sine o3
-^  arguments    constants=pybullet|roboschool (pybullet): numbers of' \
+    expect 0 '^  angles       .*o2, .*o3$
+^  arguments    constants=pybullet|roboschool (pybullet): [a-z]' \
         "$OPC" env show bullet:inverted_pendulum_rs
     for task in inverted_pendulum 'inverted_pendulum?angle=sincos' inverted_pendulum_rs \
         'inverted_pendulum_rs?angle=raw' hopper; do
-        expect 0 "^bullet:$task is sound
-^  termination  imagined agrees with step" "$OPC" env check "bullet:$task" --transitions 500
+        expect 0 "^bullet:$task .*sound
+^  termination  .* [0-9]" "$OPC" env check "bullet:$task" --transitions 500
     done
     expect 0 '^bullet:walker2d  *[0-9.]*  *[0-9.]*  *[0-9.]*  *[0-9.]*$' \
         "$OPC" env bench bullet:walker2d --seconds 0.05
-    expect 2 "^opc: env: no environment is called 'bullet:hoper'; did you mean bullet:hopper?\$" \
-        "$OPC" env show bullet:hoper
-    expect 2 '^opc: env: bullet:ant?angle=raw: there is no angle in its observation' \
-        "$OPC" env show 'bullet:ant?angle=raw'
-    expect 2 '^opc: env: two:1: 1 numbers, but an action has 3$' \
-        "$OPC" env trace bullet:hopper --actions two
+    expect 2 "^opc: env: .*'bullet:hoper'.*bullet:hopper" "$OPC" env show bullet:hoper
+    expect 2 "^opc: env: .*bullet:ant?angle=raw: .*'angle'" "$OPC" env show 'bullet:ant?angle=raw'
+    expect 2 '^opc: env: .*two:1: 1 .*action.* 3' "$OPC" env trace bullet:hopper --actions two
 
     printf '0,0,0,1e7,0,0,0,0,0,0,0,0\n' >wild
     cut -d, -f1-3 "$golden/actions.csv" >actions
-    expect 2 '^opc: env: bullet:hopper: start: number 4 of the state is 1e+07; below 1e6 would do$' \
+    expect 2 '^opc: env: .*bullet:hopper: .* 4 .* 1e+07.* 1e6 ' \
         "$OPC" env trace bullet:hopper --state wild --actions actions --out no.csv
     [ ! -e no.csv ]
 
     mkdir -p robots/bullet
-    expect 1 '^opc: env: bullet:hopper: OPC_MODELS=robots (unset it to use the models compiled in): cannot' \
+    expect 1 '^opc: env: .*bullet:hopper: OPC_MODELS=robots.*robots/bullet/hopper.robot: No such file' \
         env OPC_MODELS=robots "$OPC" env show bullet:hopper
     sed 's/^    com 0 0 1.25$/    com 0 0 high/' "$SRC/models/bullet/hopper.robot" >robots/bullet/hopper.robot
-    expect 2 "bullet/hopper.robot:27: 'high' is not a number; com takes 3\$" \
+    expect 2 "bullet/hopper.robot:27: 'high'.*com.*3" \
         env OPC_MODELS=robots "$OPC" env show bullet:hopper
 }
 if without BULLET; then
-    expect 1 '^opc: env: bullet:hopper needs Bullet, which this build lacks; install libbullet-dev' \
-        "$OPC" env show bullet:hopper
+    expect 1 '^opc: env: .*bullet:hopper.*libbullet-dev' "$OPC" env show bullet:hopper
 else
     bullet
 fi
 
 if without MUJOCO; then
-    expect 1 '^opc: env: mujoco:hopper needs MuJoCo, which this build lacks; install libmujoco-dev' \
-        "$OPC" env show mujoco:hopper
-    expect 1 '^opc: env: pictures need MuJoCo, which this build lacks' \
-        "$OPC" env render pendulum -o x.png
-    without BULLET || expect 1 '^opc: env: pictures need MuJoCo, which this build lacks' \
+    expect 1 '^opc: env: .*mujoco:hopper.*libmujoco-dev' "$OPC" env show mujoco:hopper
+    expect 1 '^opc: env: .*MuJoCo.*libmujoco-dev' "$OPC" env render pendulum -o x.png
+    without BULLET || expect 1 '^opc: env: .*MuJoCo.*libmujoco-dev' \
         "$OPC" env render bullet:hopper -o x.png
     exit 0
 fi
@@ -189,33 +173,30 @@ expect 0 '^mujoco:ant_truncated_obs  *27  *8  *1000
 ^mujoco:reacher  *11  *2  *50' "$OPC" env list
 expect 0 '^  engine       MuJoCo [0-9]
 ^  model        hopper.xml, CRC-32C [0-9a-f]\{8\}$' "$OPC" env show mujoco:hopper
-expect 0 '^mujoco:inverted_double_pendulum is sound
-^  termination  imagined agrees with step; exceptions: ' \
+expect 0 '^mujoco:inverted_double_pendulum .*sound
+^  termination  .* [0-9]' \
     "$OPC" env check mujoco:inverted_double_pendulum --transitions 1000
 expect 0 '^mujoco:reacher  *[0-9.]*  *[0-9.]*  *[0-9.]*  *[0-9.]*$' \
     "$OPC" env bench mujoco:reacher --seconds 0.05
-expect 2 "^opc: env: no environment is called 'hopper'; did you mean mujoco:hopper?\$" \
-    "$OPC" env show hopper
-expect 2 '^opc: env: two:1: 1 numbers, but an action has 3$' \
-    "$OPC" env trace mujoco:hopper --actions two
+expect 2 "^opc: env: .*'hopper'.*mujoco:hopper" "$OPC" env show hopper
+expect 2 '^opc: env: .*two:1: 1 .*action.* 3' "$OPC" env trace mujoco:hopper --actions two
 
 # A state that the engine would silently replace: exit status 5, and no file.
 printf '0,1.25,0,0,0,0,0,0,0,0,1e12,0\n' >wild
-expect 5 '^opc: env: mujoco:hopper: step 1: the simulation failed: .* velocity 4$' \
+expect 5 '^opc: env: .*mujoco:hopper: step 1: .*velocity 4' \
     "$OPC" env trace mujoco:hopper --state wild --actions "$golden/hopper/actions.csv" --out no.csv
 [ ! -e no.csv ]
 [ ! -e MUJOCO_LOG.TXT ]
 
 mkdir models
-expect 1 '^opc: env: mujoco:hopper: OPC_MODELS=models (unset it to use the models compiled in): cannot' \
+expect 1 '^opc: env: .*mujoco:hopper: OPC_MODELS=models.*models/hopper.xml: No such file' \
     env OPC_MODELS=models "$OPC" env show mujoco:hopper
 echo '<mujoco><worldbody>' >models/hopper.xml
-expect 2 'hopper.xml: not a model MuJoCo [0-9.]* can use: XML parse error' \
+expect 2 'hopper.xml: .*MuJoCo [0-9.]* .*XML parse error' \
     env OPC_MODELS=models "$OPC" env show mujoco:hopper
 cp "$SRC/models/walker2d.xml" models/hopper.xml
-expect 2 'hopper.xml describes 9 position coordinates, but the task is made for 6$' \
-    env OPC_MODELS=models "$OPC" env show mujoco:hopper
-expect 0 '^mujoco:walker2d  *-  *-  *-  cannot be opened: ' env OPC_MODELS=models "$OPC" env list
+expect 2 'hopper.xml.* 9 .* 6' env OPC_MODELS=models "$OPC" env show mujoco:hopper
+expect 0 '^mujoco:walker2d  *-  *-  *-  .*models/walker2d.xml: No such file' env OPC_MODELS=models "$OPC" env list
 
 # ---- pictures ----------------------------------------------------------------------------------------
 need_tool ffmpeg ffprobe
@@ -227,61 +208,56 @@ looks_like() { # FILE CODEC,WIDTH,HEIGHT
         exit 1
     }
 }
-expect 0 '^wrote hopper.png$' "$OPC" env render mujoco:hopper -o hopper.png --steps 5 --size 96x64
+expect 0 ' hopper.png$' "$OPC" env render mujoco:hopper -o hopper.png --steps 5 --size 96x64
 looks_like hopper.png png,96,64
-expect 0 '^wrote reach.mp4: 6 pictures$' "$OPC" env render mujoco:reacher -o reach.mp4 --steps 10 \
+expect 0 'reach.mp4.* 6 ' "$OPC" env render mujoco:reacher -o reach.mp4 --steps 10 \
     --size 64x48 --actions zero
 looks_like reach.mp4 h264,64,48
-expect 0 '^wrote swing.gif: ' "$OPC" env render pendulum --out swing.gif --steps 6 --size 64x48
+expect 0 'swing.gif.* 7 ' "$OPC" env render pendulum --out swing.gif --steps 6 --size 64x48
 looks_like swing.gif gif,64,48
 if ! without BULLET; then
-    expect 0 '^wrote ant.png$' "$OPC" env render bullet:ant -o ant.png --steps 5 --size 96x64
+    expect 0 ' ant.png$' "$OPC" env render bullet:ant -o ant.png --steps 5 --size 96x64
     looks_like ant.png png,96,64
-    expect 0 '^wrote pole.png$' "$OPC" env render 'bullet:inverted_pendulum?angle=sincos' \
+    expect 0 ' pole.png$' "$OPC" env render 'bullet:inverted_pendulum?angle=sincos' \
         -o pole.png --steps 5 --size 96x64
     [ "$(wc -c <pole.png)" -gt 1000 ]
 fi
-expect 0 '^wrote recorded.png$' "$OPC" env render mujoco:half_cheetah -o recorded.png --size 64x48 \
+expect 0 ' recorded.png$' "$OPC" env render mujoco:half_cheetah -o recorded.png --size 64x48 \
     --actions "$golden/half_cheetah/actions.csv" \
     --state "$golden/half_cheetah/perturbed_state.csv"
-expect 0 '^wrote mesa.png$' env OPC_GL=osmesa "$OPC" env render mujoco:hopper -o mesa.png \
+expect 0 ' mesa.png$' env OPC_GL=osmesa "$OPC" env render mujoco:hopper -o mesa.png \
     --steps 5 --size 96x64
 looks_like mesa.png png,96,64
 
 mkdir bin # a PATH without ffmpeg
-expect 0 '^wrote 3 pictures film-00001.png ...; install ffmpeg to get a film$' \
+expect 0 ' 3 .*film-00001.png.*ffmpeg' \
     env PATH="$work/bin" "$OPC" env render cartpole -o film.mp4 --steps 3 --size 64x48
 looks_like film-00003.png png,64,48
 [ ! -e film.mp4 ]
 
-expect 1 '^opc: env: found no way to draw without a screen: .*; install libegl1' \
+expect 1 '^opc: env: .*OPC_GL=none.*libegl1' \
     env OPC_GL=none "$OPC" env render mujoco:hopper -o x.png
-expect 2 '^opc: env: name the film or picture: -o film.mp4 or -o picture.png$' \
-    "$OPC" env render mujoco:hopper
-expect 2 "^opc: env: 'film': end the name in .mp4, .gif or .png\$" \
-    "$OPC" env render mujoco:hopper -o film
-expect 2 '^opc: env: --size = big is no size; write WIDTHxHEIGHT, as in 640x480$' \
-    "$OPC" env render mujoco:hopper -o x.png --size big
-expect 2 '^opc: env: a picture of 64 x 9 pixels; 16 to 4096 each way$' \
-    "$OPC" env render mujoco:hopper -o x.png --size 64x9
-expect 2 '^opc: env: 65 x 48: the sides of a film must be even numbers$' \
-    "$OPC" env render mujoco:hopper -o x.mp4 --size 65x48
-expect 2 '^opc: env: linear1d has nothing to see$' "$OPC" env render linear1d -o x.png
-expect 2 '^opc: env: --size = 4294967360x48 is no size' \
+expect 2 '^opc: env: .*-o film.mp4 .*-o picture.png' "$OPC" env render mujoco:hopper
+expect 2 "^opc: env: .*'film'.*.mp4, .gif.*.png" "$OPC" env render mujoco:hopper -o film
+expect 2 '^opc: env: --size = big.*WIDTHxHEIGHT' "$OPC" env render mujoco:hopper -o x.png --size big
+expect 2 '^opc: env: .*64 x 9 .* 16 .* 4096 ' "$OPC" env render mujoco:hopper -o x.png --size 64x9
+expect 2 '^opc: env: .*65 x 48.*even' "$OPC" env render mujoco:hopper -o x.mp4 --size 65x48
+expect 2 '^opc: env: .*linear1d.*see' "$OPC" env render linear1d -o x.png
+expect 2 '^opc: env: --size = 4294967360x48 .*WIDTHxHEIGHT' \
     "$OPC" env render mujoco:hopper -o x.png --size 4294967360x48
-expect 1 '^opc: env: cannot write nowhere/x.png: there is no folder nowhere$' \
+expect 1 '^opc: env: .*nowhere/x.png' \
     "$OPC" env render pendulum -o nowhere/x.png --steps 1 --size 64x48
-expect 1 '^opc: env: cannot write nowhere/x.mp4: there is no folder nowhere$' \
+expect 1 '^opc: env: .*nowhere/x.mp4' \
     "$OPC" env render pendulum -o nowhere/x.mp4 --steps 40 --size 64x48
-expect 1 '^opc: env: cannot make film.xyz, see above (.mp4 and .gif do in most places): ffmpeg ended early' \
+expect 1 '^opc: env: .*film.xyz.*.gif.*ffmpeg.* 1' \
     "$OPC" env render pendulum -o film.xyz --steps 40 --size 64x48
 # Names that are no options and no protocols, whatever they look like; a folder called as a task is; and
 # a folder of other models, which need not have our stage.
-expect 0 '^wrote -a:b.mp4: ' "$OPC" env render pendulum --out=-a:b.mp4 --steps 6 --size 64x48
+expect 0 ' -a:b.mp4.* 7 ' "$OPC" env render pendulum --out=-a:b.mp4 --steps 6 --size 64x48
 mkdir cartpole others
-expect 0 '^wrote c.png$' "$OPC" env render cartpole -o c.png --steps 3 --size 64x48
-expect 2 '^opc: env: .*there is no run in ./cartpole' "$OPC" env render ./cartpole -o c.png
-expect 0 '^wrote c.png$' env OPC_MODELS=others "$OPC" env render pendulum -o c.png --steps 3 --size 64x48
+expect 0 ' c.png$' "$OPC" env render cartpole -o c.png --steps 3 --size 64x48
+expect 2 '^opc: env: .*./cartpole.*config.yaml' "$OPC" env render ./cartpole -o c.png
+expect 0 ' c.png$' env OPC_MODELS=others "$OPC" env render pendulum -o c.png --steps 3 --size 64x48
 "$OPC" env render pendulum -o x.mp4 --steps 1000000 --size 64x48 2>/dev/null &
 pid=$!
 await $pid x.part.mp4

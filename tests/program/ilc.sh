@@ -11,7 +11,7 @@ expect 0 '^trial    RMS error$
 ^    0     0.875242$
 ^    1     0.241604$
 ^    8     0.007904$
-^the update of OPC differs by at most [0-9.]*e-0[5-9], of actions up to ' \
+OPC.* [0-9.]*e-0[5-9]' \
     "$OPC" ilc "$examples/linear.yaml"
 "$OPC" ilc "$examples/linear.yaml" --out one --quiet >printed
 [ ! -s printed ]
@@ -28,7 +28,7 @@ done
 grep -q '"command": "opc ilc linear.yaml"' one/ilc.json
 
 # ---- the constrained one, with settings changed ------------------------------------------------------
-expect 0 '^up to [0-9]* bounds active, optimality conditions kept to [0-9.]*e-1[0-9]$
+expect 0 ' [0-9][0-9]* bounds.* [0-9.]*e-1[0-9]$
 ^-> out/ilc.json' \
     "$OPC" ilc "$examples/constrained.yaml" iterations=12 'ilc.action_high=[5]' --out out
 [ "$(wc -l <out/ilc.csv)" = 14 ]
@@ -37,41 +37,31 @@ awk -F, '$5 == "push" && $6 > 4.999999 { found = 1 } END { exit !found }' out/il
 
 # ---- what can be set ---------------------------------------------------------------------------------
 expect 0 '^ *weight_action' "$OPC" config ilc
-expect 2 "ilc has no setting 'zzzzzzzz'; 'opc config ilc' lists them" \
-    "$OPC" ilc "$examples/linear.yaml" zzzzzzzz=1
+expect 2 "^opc: ilc: .*'zzzzzzzz'.*'opc config ilc'" "$OPC" ilc "$examples/linear.yaml" zzzzzzzz=1
 
 # ---- wrong input -------------------------------------------------------------------------------------
-expect 2 'name a file first: opc ilc FILE.yaml' "$OPC" ilc
-expect 2 'name a file first' "$OPC" ilc iterations=3
-expect 2 'nowhere.yaml' "$OPC" ilc nowhere.yaml
+expect 2 '^opc: ilc: .*opc ilc FILE.yaml' "$OPC" ilc
+expect 2 '^opc: ilc: .*opc ilc FILE.yaml' "$OPC" ilc iterations=3
+expect 2 '^opc: ilc: .*nowhere.yaml' "$OPC" ilc nowhere.yaml
 : >file # said before the trials: no table of them
-expect 1 '^opc: ilc: cannot make directory file: .*part of the path is a file' \
-    "$OPC" ilc "$examples/linear.yaml" --out file/below
+expect 1 '^opc: ilc: .*file: Not a directory' "$OPC" ilc "$examples/linear.yaml" --out file/below
 ! grep -q RMS "$work/said" || wrong 'the trials were run first' "$OPC" ilc --out file/below
 printf 'ilc:\n  form: linear\n  weight_acton: [1]\n' >typo.yaml
-expect 2 "typo.yaml: line 3: ilc has no setting 'weight_acton'; did you mean 'weight_action'?" \
-    "$OPC" ilc typo.yaml
+expect 2 "typo.yaml: line 3: .*'weight_acton'.*'weight_action'" "$OPC" ilc typo.yaml
 printf 'ilc:\n  weight_action: [-1]\n' >negative.yaml
-expect 2 "negative.yaml: line 2: weight_action = \[-1\] will not do: element 1, '-1', is outside \[0," \
-    "$OPC" ilc negative.yaml
+expect 2 "negative.yaml: line 2: weight_action = \[-1\].* 1, '-1', .*\[0," "$OPC" ilc negative.yaml
 printf 'icl:\n  form: linear\n' >section.yaml
-expect 2 "section.yaml:1: there is no section 'icl' in a file for opc ilc; did you mean 'ilc'?" \
-    "$OPC" ilc section.yaml
+expect 2 "section.yaml:1: .*'icl'.*'ilc'" "$OPC" ilc section.yaml
 printf 'train: {epochs: 1}\n' >other.yaml
-expect 2 "other.yaml:1: there is no section 'train' in a file for opc ilc, only 'ilc'" \
-    "$OPC" ilc other.yaml
+expect 2 "other.yaml:1: .*'train'.*'ilc'" "$OPC" ilc other.yaml
 printf '{}\n' >empty.yaml
-expect 2 "empty.yaml has no section 'ilc:' with settings" "$OPC" ilc empty.yaml
-expect 2 "'fast' is no setting; write KEY=VALUE" "$OPC" ilc "$examples/linear.yaml" fast
-expect 2 "ilc has no setting 'iteration'; did you mean 'iterations'?" \
-    "$OPC" ilc "$examples/linear.yaml" iteration=3
-expect 2 "form = lineer is none of linear, .*; did you mean 'linear'?" \
-    "$OPC" ilc "$examples/linear.yaml" form=lineer
-expect 2 'after trial 0: a face of the polytope, on states up to t = 0, cannot be kept' \
-    "$OPC" ilc "$examples/constrained.yaml" faces='[-1, 0, -3]'
-expect 2 'state 1 at t = 0 cannot be kept in \[1, inf\] with the other bounds: no action changes' \
+expect 2 "empty.yaml.*'ilc:'" "$OPC" ilc empty.yaml
+expect 2 "'fast'.*KEY=VALUE" "$OPC" ilc "$examples/linear.yaml" fast
+expect 2 "'iteration'.*'iterations'" "$OPC" ilc "$examples/linear.yaml" iteration=3
+expect 2 "form = lineer.*linear, .*'linear'" "$OPC" ilc "$examples/linear.yaml" form=lineer
+expect 2 'trial 0: .*face.*t = 0' "$OPC" ilc "$examples/constrained.yaml" faces='[-1, 0, -3]'
+expect 2 'trial 0: state 1 .*t = 0 .*\[1, inf\]' \
     "$OPC" ilc "$examples/constrained.yaml" state_low='[1, -inf]'
-expect 2 'action_low = 9 is above action_high = 6' \
-    "$OPC" ilc "$examples/constrained.yaml" action_low='[9]'
-expect 2 'form = constrained, but there is no bound' \
+expect 2 'action_low = 9 .*action_high = 6' "$OPC" ilc "$examples/constrained.yaml" action_low='[9]'
+expect 2 'form = constrained.*action_low, .*trust' \
     "$OPC" ilc "$examples/linear.yaml" form=constrained

@@ -24,44 +24,41 @@ build arm.so "$SRC/examples/arm.c"
 expect 0 '^./arm.so - point an arm at an angle
 ^  arguments    mass=X in \[0.1, 10\] (1): in kg
 ^  model        arm, CRC-32C [0-9a-f]*$' "$OPC" env show ./arm.so
-expect 0 '^arm.so?mass=2&angle=raw is sound' "$OPC" env check 'arm.so?mass=2&angle=raw' --transitions 2000
+expect 0 '^arm.so?mass=2&angle=raw .*sound' "$OPC" env check 'arm.so?mass=2&angle=raw' --transitions 2000
 expect 0 '^./arm.so  *[0-9]' "$OPC" env bench ./arm.so --seconds 0.02
-expect 2 "^opc: env: arm has no argument 'weight'; it knows mass, angle$" "$OPC" env show './arm.so?weight=1'
-expect 0 '^done; ' "$OPC" train few.yaml --out run --threads 1
+expect 2 "^opc: env: .*arm.*'weight'.*mass, angle" "$OPC" env show './arm.so?weight=1'
+expect 0 "'opc evaluate run'" "$OPC" train few.yaml --out run --threads 1
 expect 0 '' "$OPC" train few.yaml --out again --threads 2 --quiet
 cmp run/metrics.csv again/metrics.csv
-expect 0 'mean return ' "$OPC" evaluate run --episodes 2
+expect 0 '^2 .*epoch 2.*return [0-9]' "$OPC" evaluate run --episodes 2
 grep -q '"model": "arm"' run/meta.json
 cat >sweep.yaml <<END
 include: few.yaml
 vary: {env.name: ["./arm.so?mass=1", "./arm.so?mass=2"]}
 END
-expect 0 '^all 2 runs are done' "$OPC" sweep sweep.yaml run --out sweep
+expect 0 ' 2 .*sweep$' "$OPC" sweep sweep.yaml run --out sweep
 [ -s sweep/arm.so-mass-2/result.json ]
 without CAIRO || expect 0 'arm.so?mass=2' "$OPC" plot sweep -o curves.svg
 
 # Another one than it was begun with.
 build arm.so "$SRC/examples/arm.c" -DNOTHING -O2
 sed -i 's/^  epochs: 2$/  epochs: 3/' run/config.yaml
-expect 0 '^opc: warning: this run was begun with another model of ./arm.so than this one; .* or take the plugin of then' \
-    "$OPC" resume run --quiet
+expect 0 '^opc: warning: .*model.*./arm.so' "$OPC" resume run --quiet
 
 # ---- what is none --------------------------------------------------------------------------------
 mkdir elsewhere
-(cd elsewhere && expect 2 '^opc: evaluate: there is no ./arm.so; the path of a plugin counts from where opc is started$' \
-    "$OPC" evaluate ../run)
+(cd elsewhere && expect 2 '^opc: evaluate: .*./arm.so.*plugin' "$OPC" evaluate ../run)
 echo junk >junk.so
-expect 2 '^opc: env: cannot use ./junk.so: .*' "$OPC" env show junk.so
+expect 2 '^opc: env: .*./junk.so: ' "$OPC" env show junk.so
 printf 'int nothing;\n' >nothing.c
 build nothing.so nothing.c
-expect 2 'cannot use ./nothing.so: it names no task; add OPC_ENV_PLUGIN' "$OPC" env show nothing.so
+expect 2 '^opc: env: .*./nothing.so: .*OPC_ENV_PLUGIN' "$OPC" env show nothing.so
 printf '#include <opc/env.h>\nstatic const struct opc_env_type t = {.name = "t"};\nOPC_ENV_PLUGIN(t);\n' >half.c
 build half.so half.c
-expect 2 'cannot use ./half.so: its struct opc_env_type has no page$' "$OPC" env show half.so
+expect 2 '^opc: env: .*./half.so: .*struct opc_env_type.*page' "$OPC" env show half.so
 printf '#include <opc/env.h>\nconst struct opc_env_plugin opc_env_plugin = {OPC_ENV_ABI + 1, {0}, 0};\n' >old.c
 build old.so old.c
-expect 2 'cannot use ./old.so: it was built with the headers of another version of opc; compile it again' \
-    "$OPC" env show old.so
+expect 2 '^opc: env: .*./old.so: .*headers' "$OPC" env show old.so
 cat >odd.c <<'END'
 #include <opc/env.h>
 #define S(i, name) (unsigned)sizeof(struct name) + (K == i)
@@ -72,7 +69,7 @@ const struct opc_env_plugin opc_env_plugin = {
 END
 for k in 0 1 2 3 4 5 6; do
     build odd.so odd.c -DK=$k
-    expect 2 'cannot use ./odd.so: it was built with the headers of another version' "$OPC" env show odd.so
+    expect 2 '^opc: env: .*./odd.so: .*headers' "$OPC" env show odd.so
 done
 
 # ---- a machine: one, that never repeats itself, and rests between two episodes ---------------------
@@ -85,8 +82,8 @@ quiet() { # no more than one is open, and none is moved or closed unless it rest
     [ "$(grep -c reset asked)" = "$(grep -c rest asked)" ] || wrong "not every episode ends" cat asked
     rm asked
 }
-expect 0 'machine.so is sound
-^  repeatable   not asked for: it is a machine$' "$OPC" env check machine.so --transitions 300
+expect 0 '^machine.so .*sound
+^  repeatable   .*machine' "$OPC" env check machine.so --transitions 300
 quiet 'close open reset rest '
 cat >machine.yaml <<END
 include: few.yaml
@@ -95,27 +92,26 @@ END
 expect 0 '' "$OPC" train machine.yaml --out machine --quiet
 quiet 'close open reset rest '
 [ "$(tail -n 1 machine/metrics.csv | cut -d, -f1,2)" = 2,200 ]
-expect 0 '2 episodes with the policy' "$OPC" evaluate machine --episodes 2
+expect 0 '^2 .*epoch 2.*return -*[0-9]' "$OPC" evaluate machine --episodes 2
 quiet 'close open reset rest '
 sed -i 's/^  epochs: 2$/  epochs: 4/' machine/config.yaml
 expect 0 '' "$OPC" resume machine --quiet
 quiet 'close open reset rest '
 [ "$(wc -l <machine/metrics.csv)" = 5 ]
-expect 2 'machine.so is a machine, which cannot be brought back into the middle of an episode; set train.reset' \
+expect 2 '^opc: train: .*./machine.so.*train.reset_each_epoch = true' \
     "$OPC" train machine.yaml train.reset_each_epoch=false --out other
-expect 2 'is a machine, which cannot try what else would have happened; probes need a simulation' \
-    "$OPC" probe machine states
-expect 2 'machine.so is a machine, which keeps its own time' "$OPC" env bench machine.so
-expect 2 'which does not wait in the middle of an episode; set train.fit_every' \
+expect 2 '^opc: probe: .*machine: ./machine.so.*simulation' "$OPC" probe machine states
+expect 2 '^opc: env: .*machine.so.*machine.*time' "$OPC" env bench machine.so
+expect 2 '^opc: train: .*./machine.so.*train.fit_every.* = 0' \
     "$OPC" train machine.yaml train.fit_every=50 --out other
 rm -f asked
-without MUJOCO || expect 2 'machine.so has nothing to see' "$OPC" env render machine -o film.png
+without MUJOCO || expect 2 '^opc: env: .*./machine.so.*see' "$OPC" env render machine -o film.png
 [ ! -e asked ] || quiet 'close open '
 cat >both.yaml <<END
 include: machine.yaml
 vary: {train.seed: [1, 2]}
 END
-expect 0 '^all 2 runs are done' "$OPC" sweep both.yaml run --out both --jobs 2
+expect 0 ' 2 .*both$' "$OPC" sweep both.yaml run --out both --jobs 2
 [ "$(sed -n 's/^\(open\|close\).*/\1/p' asked | tr '\n' ' ')" = 'open close open close ' ] ||
     wrong "two at once" cat asked
 quiet 'close open reset rest '
@@ -125,12 +121,12 @@ quiet 'close open reset rest '
 expect 5 'machine.so?what=fails: step [0-9]*: the encoder is silent' \
     "$OPC" train machine.yaml 'env.name=./machine.so?what=fails' --out fails --quiet
 quiet 'close open reset rest '
-expect 5 'step [0-9]*: it failed with -1 and gave no reason' \
+expect 5 'machine.so?what=silent&at=250: step [0-9]*: .* -1 ' \
     "$OPC" train machine.yaml 'env.name=./machine.so?what=silent&at=250' --out silent --quiet
 quiet 'close open reset rest '
-expect 5 'it failed with -1 and gave no reason' "$OPC" env check 'machine.so?what=silent'
+expect 5 '^opc: env: .*machine.so?what=silent: step [0-9]*: .* -1 ' "$OPC" env check 'machine.so?what=silent'
 quiet 'close open reset rest '
-expect 0 'is sound' "$OPC" env check 'machine.so?what=ends&at=7' --transitions 100
+expect 0 '^machine.so?what=ends&at=7 .*sound' "$OPC" env check 'machine.so?what=ends&at=7' --transitions 100
 quiet 'close open reset rest '
 expect 0 '' "$OPC" train machine.yaml 'env.name=./machine.so?limit=0&angle=as_is' --out cut --quiet
 quiet 'close open reset rest '
@@ -171,9 +167,9 @@ await $pid t4/checkpoints/b.opc
 kill -TERM $pid
 wait $pid || :
 rm asked
-expect 2 't4 has no policy yet; the first is there after its first epoch' "$OPC" evaluate t4
+expect 2 '^opc: evaluate: .*t4 .*policy' "$OPC" evaluate t4
 rm asked
-expect 0 '^going on after the random phase$' "$OPC" resume t4
+expect 0 'random' "$OPC" resume t4
 [ "$(grep -c reset asked)" = 22 ] || wrong "the random phase was played again" cat asked
 quiet 'close open reset rest '
 expect 0 '' "$OPC" train machine.yaml "$slow" train.epochs=1 --out slow --quiet

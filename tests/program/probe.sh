@@ -9,13 +9,14 @@ smoke=$SRC/experiments/examples/smoke.yaml
 "$OPC" train "$smoke" train.epochs=2 record.snapshots=1 --quiet --out run
 "$OPC" train "$smoke" train.epochs=1 --quiet --out plain
 
-expect 0 'The error is zero at h = 0.
-    supported: largest error at h = 0: 0
-Without exploration OPC has no error at all
-^note: 10 rollouts of 6 steps from each of 1 run; model after epoch 2, policy after epoch 1' \
+expect 0 '^    supported: .*h = 0: 0$
+(Lemma 1)
+^    supported: .* 10 .* 6 .*: 0$
+^note: 10 .* 6 .* 1 run.*epoch 2, .*epoch 1' \
     "$OPC" probe run states --samples 10 --horizon 6 --policy 1
-expect 0 'Rollouts of MBPO(\*) end too early' "$OPC" probe run trajectories --samples 10 --entry o2
-expect 0 'holds in 4 of 4 cases' "$OPC" probe run bound --samples 5
+expect 0 '^    [a-z ]*: .* 10 .* 20 .*: [0-9]* .*MBPO(\*), [0-9]* .*OPC' \
+    "$OPC" probe run trajectories --samples 10 --entry o2
+expect 0 '^    supported: .* 4 of 4 ' "$OPC" probe run bound --samples 5
 expect 0 'at beta = 1:' "$OPC" probe run offpolicy --samples 5 --beta 0,1,2.5
 test -s run/probe/bound.json
 grep -q "\"command\": \"opc probe RUN offpolicy --samples '5' --beta '\[0, 1, 2.5\]'\"" \
@@ -27,10 +28,10 @@ test "$(wc -l <run/probe/states.csv)" = 113
 
 # What is asked for is had, or it is said.
 "$OPC" train "$smoke" train.epochs=3 --quiet --out bare
-expect 2 'bare has no snapshots, only its checkpoint of epoch 3; train with record.snapshots=1' \
+expect 2 '^opc: probe: .*bare.*epoch 3.*record.snapshots=1' \
     "$OPC" probe bare states --samples 5 --epoch 1
-expect 2 'bare has no snapshots, only its checkpoint' "$OPC" probe bare states --samples 5 --policy 2
-expect 0 'model after epoch 3' "$OPC" probe bare states --samples 5 --epoch 3
+expect 2 '^opc: probe: .*bare.*epoch 3.*record.snapshots=1' "$OPC" probe bare states --samples 5 --policy 2
+expect 0 '^note: .*epoch 3, .*epoch 3' "$OPC" probe bare states --samples 5 --epoch 3
 # Whatever is random has its own stream: the number of threads changes nothing, the seed does.
 for kind in states trajectories bound offpolicy; do
     "$OPC" probe run $kind --samples 5 --threads 1 --quiet --out one >/dev/null
@@ -48,21 +49,21 @@ done
 test "$(find run -newer run/result.json -type f | grep -cv '^run/probe/')" = 0
 
 # Without snapshots the newest checkpoint is taken, where one is enough.
-expect 0 'model after epoch 1, policy after epoch 1' "$OPC" probe plain states --samples 5
-expect 2 'plain has no snapshots.*record.snapshots=1' "$OPC" probe plain bound --out refused
+expect 0 '^note: .*epoch 1, .*epoch 1' "$OPC" probe plain states --samples 5
+expect 2 '^opc: probe: .*plain.*bound.*record.snapshots=1' "$OPC" probe plain bound --out refused
 test ! -e refused
 
 # Half a run is looked at as far as it is, and the picture says so.
 cp -r run half
 rm half/result.json half/policy.opc
-expect 0 'holds in 4 of 4 cases' "$OPC" probe half bound --samples 3
-grep -q 'THE RUN IS NOT COMPLETE' half/probe/bound.json
+expect 0 '^    supported: .* 4 of 4 ' "$OPC" probe half bound --samples 3
+grep -q 'NOT COMPLETE' half/probe/bound.json
 
-expect 2 'name a run directory and what to look at' "$OPC" probe run
-expect 2 "'stats' is not one of states, trajectories, bound and offpolicy" "$OPC" probe run stats
-expect 2 '^opc: probe: --horizon means nothing to bound' "$OPC" probe run bound --horizon 3
-expect 2 "no state entry 'o9'; there are o0 to o3" "$OPC" probe run trajectories --entry o9
-expect 2 'there is no run in nowhere' "$OPC" probe nowhere states
+expect 2 '^opc: probe: .*RUN states|trajectories|bound|offpolicy' "$OPC" probe run
+expect 2 "^opc: probe: .*'stats'.*states, trajectories, bound.*offpolicy" "$OPC" probe run stats
+expect 2 '^opc: probe: .*--horizon.*bound' "$OPC" probe run bound --horizon 3
+expect 2 "^opc: probe: .*cartpole.*'o9'.*o0 .*o3" "$OPC" probe run trajectories --entry o9
+expect 2 '^opc: probe: .*nowhere.*config.yaml' "$OPC" probe nowhere states
 test ! -e nowhere
 "$OPC" train "$smoke" opc.transition=replay train.epochs=1 --quiet --out sac
-expect 2 'sac has no model to probe' "$OPC" probe sac offpolicy
+expect 2 '^opc: probe: .*sac.*opc.transition = replay' "$OPC" probe sac offpolicy

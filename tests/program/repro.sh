@@ -32,9 +32,9 @@ expect 0 '^fig2  *-, 0 of 4 runs  *Return over steps$
 ^fig10  *-, 0 of 4 runs  *The same runs again$' repro list
 ! grep -q common "$work/said" || wrong "lists what makes no exhibit" repro list
 [ ! -e repro-small ] || wrong "a list leaves a directory" repro list
-expect 0 '^fig2: Return over steps; 4 runs, 0 of them done$
-^done with replay_s2: 
-^fig10: The same runs again; 4 runs, 4 of them done$
+expect 0 '^fig2: Return over steps; 4 .* 0 
+replay_s2: .*([0-9] of 4 
+^fig10: The same runs again; 4 .* 4 
 ^fig2  *made  *[0-9].*  0, 0, 0$
 ^fig10  *made ' repro all --tier smoke
 [ "$(sed -n 's/^fig\([0-9]*\) .*/\1/p' "$work/said" | tr '\n' ' ')" = '2 10 2 10 ' ] ||
@@ -43,7 +43,7 @@ for name in fig2 fig10; do
     for end in json csv; do
         [ -s repro-smoke/$name.$end ] || wrong "$name.$end is missing" repro all
     done
-    grep -q '"caption": "Tier smoke; 4 of 4 runs complete, seeds 1 to 2; 2 epochs x 100 steps; opc [0-9.]*\."' \
+    grep -q '"caption": "[^"]* smoke; 4 of 4 [^"]* 1 to 2; 2 [^"]* 100 [^"]*; opc [0-9.]*\."' \
         repro-smoke/$name.json || wrong "the caption of $name" cat repro-smoke/$name.json
     grep -q "\"command\": \"opc repro files/$name.yaml --tier smoke\"" repro-smoke/$name.json ||
         wrong "the command of $name does not find it" cat repro-smoke/$name.json
@@ -57,7 +57,7 @@ fi
 
 # ---- what is up to date --------------------------------------------------------------------------
 cp -p repro-smoke/fig2.json before
-expect 0 '^fig2 is up to date$
+expect 0 '^fig2 .*up to date
 ^fig10  *up to date ' repro all --tier smoke
 [ -z "$(find repro-smoke/fig2.json -newer before)" ] || wrong "made again" repro all
 expect 0 '^fig2  *made, 4 of 4 runs ' repro list --tier smoke
@@ -70,14 +70,14 @@ expect 0 '^fig10  *made, out of date, ' repro list --tier smoke
 expect 0 '^fig2 -> ' repro fig2 --tier smoke
 sed -i 's/smooth: 1/smooth: 3/' files/fig2.yaml
 expect 0 '^fig2 -> ' repro files/fig2.yaml --tier smoke
-expect 0 '^fig2 is up to date' repro fig2 --tier smoke
+expect 0 '^fig2 .*up to date' repro fig2 --tier smoke
 # So is a caption: what was missing in the figure may have been made elsewhere, before it was drawn.
-sed -i 's/Tier smoke; 4 of 4 runs/Tier smoke; INCOMPLETE: 3 of 4 runs/' repro-smoke/fig2.json
+sed -i '/"caption"/s/ 4 of 4 / INCOMPLETE: 3 of 4 /' repro-smoke/fig2.json
 expect 0 '^fig2  *made, out of date, 4 of 4 runs ' repro list --tier smoke
 expect 0 '^fig2 -> ' repro fig2 --tier smoke
 # Other settings are foreign, and nothing is overwritten.
 sed -i 's/smoke: {train.epochs: 2}/smoke: {train.epochs: 2, opc.horizon: 2}/' files/fig2.yaml
-expect 2 'fig2/corrected_s1 is foreign: opc.horizon is \[5\] there and \[2\] here' repro fig2 \
+expect 2 '^opc: repro: .*fig2/corrected_s1 .*foreign: opc.horizon.*\[5\].*\[2\] ' repro fig2 \
     --tier smoke
 sed -i 's/, opc.horizon: 2//' files/fig2.yaml
 
@@ -99,7 +99,7 @@ kill -INT $pid
 status=0
 wait $pid || status=$?
 [ $status = 75 ] || wrong "exit status $status instead of 75" cat stop.said
-grep -q '"caption": "Tier small; INCOMPLETE: 1 of 2 runs complete, seeds 1 to 2; 2 to 1000000 epochs x 100 steps; opc ' \
+grep -q '"caption": "[^"]* small; INCOMPLETE: 1 of 2 [^"]* 1 to 2; 2 to 1000000 [^"]* 100 [^"]*; opc ' \
     repro-small/fig3.json || wrong "the caption" cat repro-small/fig3.json
 expect 0 '^fig3  *made, out of date, 1 of 2 runs  *$' repro list
 # Nothing complete, nothing drawn.
@@ -116,39 +116,38 @@ rm files/fig3.yaml
 # ---- failures: the others go on ----------------------------------------------------------------------
 sed 's/^vary: {/vary: {env.name: [cartpole, nosuch], /' files/fig2.yaml >files/fig1.yaml
 printf 'figure: {panel: env.name}\nvary: {train.seed: []}\n' >files/fig4.yaml
-expect 1 '^opc: fig1: 4 of 8 runs failed: nosuch_corrected_s1 (exit status 2)
-^opc: fig4: files/fig4.yaml:2: train.seed has no values
+expect 1 '^opc: fig1: 4 of 8 .*nosuch_corrected_s1 .* 2)
+^opc: fig4: files/fig4.yaml:2: train.seed 
 ^fig1  *FAILED  *[0-9].*  0, 0, 0$
 ^fig2  *up to date
 ^fig4  *FAILED 
 ^fig10  *made 
-^opc: repro: 2 of 4 experiments failed: fig1, fig4$' repro all --tier smoke
-grep -q 'INCOMPLETE: 4 of 8 runs complete' repro-smoke/fig1.json
-expect 0 '^fig4  *cannot be made  *files/fig4.yaml:2: train.seed has no values' repro list
+^opc: repro: 2 of 4 .*: fig1, fig4$' repro all --tier smoke
+grep -q 'INCOMPLETE: 4 of 8 ' repro-smoke/fig1.json
+expect 0 '^fig4  .*  files/fig4.yaml:2: train.seed ' repro list
 
 # ---- wrong input -------------------------------------------------------------------------------------
-expect 2 "name experiments, or 'all'" repro
-expect 2 "there is no experiment 'fig22' in files; did you mean 'fig2'?" repro fig22
-expect 2 "'all' stands alone; 'fig2' is one word too many" repro all fig2
-expect 2 "there is no tier 'smokes'; did you mean 'smoke'?" repro fig2 --tier smokes
-expect 2 'files/common.yaml makes no exhibit' repro common
-expect 2 'there is no directory nowhere' "$OPC" repro all --experiments nowhere
-expect 2 'say where the experiments are: --experiments DIR' "$OPC" repro list
-expect 0 '^fig2 is up to date' "$OPC" repro files/fig2.yaml --tier smoke
-expect 0 '^fig2 is up to date' repro fig2.yaml --tier smoke
-expect 2 'none of the 4 experiments can be made' repro list --tier smokes
+expect 2 "^opc: repro: .*'all'.*'opc repro list'" repro
+expect 2 "^opc: repro: .*'fig22'.*files.*'fig2'" repro fig22
+expect 2 "^opc: repro: .*'all'.*'fig2'" repro all fig2
+expect 2 "^opc: repro: .*files/fig2.yaml:6: .*'smokes'.*'smoke'" repro fig2 --tier smokes
+expect 2 "^opc: repro: .*files/common.yaml.*'probe'.*'figure'" repro common
+expect 2 '^opc: repro: .*nowhere' "$OPC" repro all --experiments nowhere
+expect 2 '^opc: repro: .*experiments/paper.*--experiments DIR' "$OPC" repro list
+expect 0 '^fig2 .*up to date' "$OPC" repro files/fig2.yaml --tier smoke
+expect 0 '^fig2 .*up to date' repro fig2.yaml --tier smoke
+expect 2 '^opc: repro: .* 4 ' repro list --tier smokes
 printf 'probe: {cells: 3}\n' >files/fig5.yaml
-expect 2 'files/fig5.yaml:1: name the analysis' repro fig5
+expect 2 'files/fig5.yaml:1: .*{analysis: NAME}' repro fig5
 printf 'probe: {analysis: learning_curve}\n' >files/fig5.yaml
-expect 2 "files/fig5.yaml: there is no analysis 'learning_curve'; did you mean 'learning_curves'?" \
-    repro fig5
+expect 2 "files/fig5.yaml: .*'learning_curve'.*'learning_curves'" repro fig5
 printf 'probe: {analysis: learning_curves, xyzzy: 1}\nvary: {train.seed: 1..2}\n' >files/fig5.yaml
-expect 2 "files/fig5.yaml: learning_curves: line 1: .*xyzzy" repro fig5
+expect 2 "files/fig5.yaml: learning_curves: line 1: .*'xyzzy'" repro fig5
 # Before anything is run:
 printf 'figure: {panel: env.nam}\nvary: {train.seed: 1..2}\n' >files/fig5.yaml
-expect 2 "files/fig5.yaml: figure: env has no setting 'nam'; did you mean 'name'?" repro fig5
+expect 2 "files/fig5.yaml: figure: .*'nam'.*'name'" repro fig5
 printf 'figure: {pannel: env.name}\nvary: {train.seed: 1..2}\n' >files/fig5.yaml
-expect 2 "files/fig5.yaml: figure: line 1: there is no 'pannel' in figure" repro fig5
+expect 2 "files/fig5.yaml: figure: line 1: .*'pannel'.*'panel'" repro fig5
 [ ! -e repro-small/runs/fig5 ] || wrong 'has run something' ls repro-small/runs/fig5
 cat >files/fig5.yaml <<END
 include: $SRC/experiments/examples/smoke.yaml
@@ -157,9 +156,9 @@ opc.transition: replay
 figure: {panel: env.name}
 END
 expect 0 '^fig5 -> ' repro fig5
-grep -q '"caption": "1 of 1 runs complete, ' repro-small/fig5.json ||
+grep -q '"caption": "1 of 1 ' repro-small/fig5.json ||
     wrong 'a tier of a file that has none' cat repro-small/fig5.json
 grep -q '"command": "opc repro files/fig5.yaml"' repro-small/fig5.json
-expect 0 '^fig5 is up to date' repro fig5
+expect 0 '^fig5 .*up to date' repro fig5
 printf 'runs: fig99\nfigure: {panel: env.name}\n' >files/fig5.yaml
 expect 2 'files/fig5.yaml: runs: .*fig99.yaml' repro fig5

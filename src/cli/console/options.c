@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/console/options.h"
 
-#include "cli/console/command.h"
-
 #include "base/text.h"
+#include "cli/console/command.h"
 #include "opc/mem.h"
 
 #include <getopt.h>
