@@ -45,14 +45,22 @@ static const char *brief(double v, char out[32])
     return out;
 }
 
+/* A column for each phase of an epoch, with the first letters of its name. */
+static void table_head(void)
+{
+    printf("%5s %8s %9s %6s %7s | seconds:\n%5s %8s %9s %6s %7s |", "", "real", "", "", "model",
+           "epoch", "steps", "return", "length", "error");
+    for (int k = OPC_ACT; k < OPC_PHASES; k++)
+        printf(" %5.4s", opc_phase_name((enum opc_phase)k));
+    putchar('\n');
+}
+
 static void table_line(struct display *d, const struct opc_progress *p)
 {
     char a[32], b[32], c[32];
     opc_bar_wipe();
     if (d->lines++ % 40 == 0)
-        printf("%5s %8s %9s %6s %7s | seconds:\n%5s %8s %9s %6s %7s | %5s %5s %5s %5s %5s %5s\n",
-               "", "real", "", "", "model", "epoch", "steps", "return", "length", "error", "act",
-               "fit", "sim", "impr", "eval", "save");
+        table_head();
     printf("%5d %8ld %9s %6s %7s |", p->epoch, p->env_steps, brief(p->eval_return, a),
            brief(p->eval_length, b), brief(p->model_error, c));
     for (int k = OPC_ACT; k < OPC_PHASES; k++)
