@@ -13,6 +13,7 @@
 #include "env/types.h"
 #include "opc/mem.h"
 #include "opc/version.h"
+#include "run/rundir.h"
 #include "run/trained.h"
 
 #include <errno.h>
@@ -407,7 +408,7 @@ static void look_after(struct state *s, bool locks)
             judge(s, i, true);
         else if (j->stage == HELD && locks &&
                  !opc_schedule_path(s->plan->out, &s->sweep->task[i], "", path, NULL) &&
-                 !opc_look_locked(path))
+                 !opc_rundir_is_locked(path))
             judge(s, i, false);
     }
 }
