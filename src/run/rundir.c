@@ -16,11 +16,19 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_TABLE_BYTES = 1 << 30 };
 
 /* ---- the directory --------------------------------------------------------------------------- */
+
+bool opc_rundir_is_run(const char *dir)
+{
+    char path[OPC_PATH];
+    struct stat st;
+    return !opc_path_join(path, dir, "config.yaml", NULL) && stat(path, &st) == 0;
+}
 
 bool opc_rundir_has(const char *dir, const char *name)
 {

@@ -15,6 +15,8 @@
 
 #include <stdbool.h>
 
+/* Is there a run in dir, or at least the beginning of one: its settings? */
+bool opc_rundir_is_run(const char *dir);
 /* Is there such a file? True also where it cannot be told: reading it says why. */
 bool opc_rundir_has(const char *dir, const char *name);
 /* Does a process work on it? False where there is no lock. */

@@ -10,14 +10,6 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-bool opc_is_run(const char *dir)
-{
-    char path[OPC_PATH];
-    struct stat st;
-    return !opc_path_join(path, dir, "config.yaml", NULL) && stat(path, &st) == 0;
-}
 
 static int load(const char *dir, const struct opc_config *config, int obs, int act,
                 struct opc_pool *pool, struct opc_agent **out, int *epoch, struct opc_err *err)

@@ -8,7 +8,6 @@
 #include "opc/mem.h"
 #include "opc/train.h"
 #include "run/rundir.h"
-#include "run/trained.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -296,7 +295,7 @@ static int add_inner(struct opc_curves *c, const char *dir, const struct opc_cur
     int n = 0, code = inner ? OPC_OK : no_room(err);
     for (struct dirent *e; !code && n < MOST_RUNS && (e = readdir(d));)
         if (e->d_name[0] != '.' && !opc_path_join(inner[n], dir, e->d_name, NULL) &&
-            opc_is_run(inner[n]))
+            opc_rundir_is_run(inner[n]))
             n++;
     closedir(d);
     if (inner)
@@ -592,7 +591,7 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
     int code = scratch && c->run && c->group && c->panel && c->title ? OPC_OK : no_room(err);
     int files = 0; /* the logs of a sweep lie beside its runs, and a shell's star names them, too */
     for (int i = 0; i < n && !code; i++) {
-        if (opc_is_run(dir[i]))
+        if (opc_rundir_is_run(dir[i]))
             code = add_run(c, dir[i], plan, err);
         else if (n > 1 && is_file(dir[i]))
             files++;
