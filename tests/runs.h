@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "opc/config.h"
 #include "opc/mem.h"
-#include "study/exhibit/table.h"
+#include "run/rundir.h"
 #include "test.h"
 
 /* DIR/name with n evaluations, the k-th after 100 (k + 1) steps; settings are assignments, NULL at
@@ -44,16 +44,16 @@ static inline void test_make_run(const char *dir, const char *name, const char *
  * last. */
 static inline double test_metric(const char *dir, int row, const char *column)
 {
-    char path[OPC_PATH];
-    struct opc_table *t;
+    struct opc_rundir_table t;
     struct opc_err err;
-    assert_ok(opc_path_join(path, dir, "metrics.csv", &err), &err);
-    assert_ok(opc_table_read(path, &t, &err), &err);
-    const int k = opc_table_find(t, column), rows = opc_table_rows(t);
-    assert_true(k >= 0 && rows > 0 && row <= rows);
-    const char *cell = opc_table_cell(t, (row ? row : rows) - 1, k);
-    const double value = *cell ? strtod(cell, NULL) : (double)NAN;
-    opc_table_free(t);
+    int k;
+    assert_ok(opc_rundir_table_read(dir, "metrics.csv", &t, &err), &err);
+    assert_ok(opc_rundir_table_find(&t, column, &k, &err), &err);
+    assert_true(t.rows > 0 && row <= t.rows);
+    const int at = (row ? row : t.rows) - 1;
+    assert_int_equal(t.cells[at], t.columns);
+    const double value = opc_rundir_table_number(&t, at, k);
+    opc_rundir_table_free(&t);
     return value;
 }
 

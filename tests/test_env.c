@@ -620,6 +620,94 @@ static void many_report_the_first_that_failed(void **state)
     assert_int_equal(opc_many_open("cartpool", 2, NULL, &many, &err), OPC_EUSER);
 }
 
+/* ---- a batch of episodes --------------------------------------------------------------------- */
+
+enum { EPISODES = 7, LIMIT = 30 };
+
+/* Episode e is cut after LIMIT - e steps; its actions are drawn from the stream it was reset from.
+ */
+struct batch_log {
+    int observed[EPISODES]; /* calls of observe for it */
+    double last[EPISODES][4], total[EPISODES];
+    int stop_at; /* observe fails in this episode; -1: in none */
+};
+
+static struct opc_rng log_stream(void *ctx, int episode)
+{
+    (void)ctx;
+    return opc_rng_stream(5, OPC_USE_RESET, 0, (uint32_t)episode);
+}
+
+static int log_act(void *ctx, struct opc_env_batch *b, struct opc_err *err)
+{
+    (void)ctx;
+    (void)err;
+    for (int i = 0; i < b->n; i++)
+        if (b->active[i])
+            b->action[i] = (float)(2 * opc_rng_unit_double(&b->rng[i]) - 1);
+    return OPC_OK;
+}
+
+static int log_observe(void *ctx, const struct opc_env_batch *b, int row, bool *more,
+                       struct opc_err *err)
+{
+    struct batch_log *log = ctx;
+    const int e = b->first + row;
+    assert_int_equal(log->observed[e]++, b->length[row]);
+    assert_true(b->length[row] > 0 || b->outcome[row].reward == 0);
+    log->total[e] += b->outcome[row].reward;
+    memcpy(log->last[e], b->state + row * b->obs, sizeof log->last[e]);
+    *more = !b->outcome[row].terminated && b->length[row] < LIMIT - e;
+    return e == log->stop_at ? opc_fail(err, OPC_EENV, "stop") : OPC_OK;
+}
+
+static int play_batches(int rows, struct batch_log *log, struct opc_err *err)
+{
+    const struct opc_env_player player = {log, log_stream, log_act, log_observe};
+    struct opc_many *many;
+    struct opc_env_batch batch;
+    int code = opc_many_open("cartpole", rows, NULL, &many, err);
+    if (code)
+        return code;
+    code = opc_env_batch_create(many, &batch, err);
+    if (!code) {
+        for (int first = 0; first < EPISODES && !code; first += batch.n)
+            code = opc_env_batch_play(&batch, first, EPISODES, &player, err);
+        opc_env_batch_free(&batch);
+    }
+    opc_many_close(many);
+    return code;
+}
+
+static void an_episode_is_the_same_whatever_batch_it_is_played_in(void **state)
+{
+    (void)state;
+    struct opc_err err;
+    struct batch_log alone = {.stop_at = -1};
+    assert_ok(play_batches(1, &alone, &err), &err);
+    for (int rows = 2; rows <= EPISODES + 2; rows++) {
+        struct batch_log together = {.stop_at = -1};
+        assert_ok(play_batches(rows, &together, &err), &err);
+        assert_same_bits(&together, &alone, sizeof alone);
+    }
+}
+
+static void a_player_that_fails_ends_the_batch(void **state)
+{
+    (void)state;
+    struct opc_err err;
+    struct batch_log log = {.stop_at = 2};
+    assert_fails(play_batches(EPISODES, &log, &err), OPC_EENV, &err, "stop");
+    assert_int_equal(log.observed[1], 1);
+    assert_int_equal(log.observed[3], 0);
+}
+
+static int play_and_close(void *ctx, struct opc_err *err)
+{
+    (void)ctx;
+    return play_batches(3, &(struct batch_log){.stop_at = -1}, err);
+}
+
 /* ---- lack of memory -------------------------------------------------------------------------- */
 
 static int open_and_close(void *spec, struct opc_err *err)
@@ -680,6 +768,7 @@ static void lack_of_memory_is_an_error(void **state)
         assert_survives_lack_of_memory(check, specs[i]);
     }
     assert_survives_lack_of_memory(open_type, (void *)(uintptr_t)&strange);
+    assert_survives_lack_of_memory(play_and_close, NULL);
 }
 
 int main(void)
@@ -712,6 +801,8 @@ int main(void)
         cmocka_unit_test(a_type_without_a_settable_state_says_so),
         cmocka_unit_test(many_give_the_same_bits_for_any_number_of_threads),
         cmocka_unit_test(many_report_the_first_that_failed),
+        cmocka_unit_test(an_episode_is_the_same_whatever_batch_it_is_played_in),
+        cmocka_unit_test(a_player_that_fails_ends_the_batch),
         cmocka_unit_test(lack_of_memory_is_an_error),
     };
     return cmocka_run_group_tests_name("env", tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "cli/console/display.h"
 #include "opc/mem.h"
 #include "opc/train.h"
+#include "run/rundir.h"
 #include "study/probe/probe.h"
 
 #include <stdio.h>
@@ -96,20 +97,18 @@ static int hand_over(const struct given *given, const char *word,
 /* Under every picture: what run, and whether it is all of it. */
 static int caption_of(const char *dir, struct opc_text *out, struct opc_err *err)
 {
-    char path[OPC_PATH];
     struct opc_config *config;
-    int code = opc_config_of_run(dir, &config, err);
+    const int code = opc_config_of_run(dir, &config, err);
     if (code)
         return code;
     const struct opc_values *v = &config->set;
     opc_text_addf(out, "%s, opc.transition = %s, seed %d, %d epochs of %d steps", v->env.name,
                   opc_transition_name(v->opc.transition), v->train.seed, v->train.epochs,
                   v->train.steps_per_epoch);
-    code = opc_path_join(path, dir, "result.json", err);
-    if (!code && !opc_file_exists(path))
+    if (!opc_rundir_has(dir, "result.json"))
         opc_text_add(out, "; THE RUN IS NOT COMPLETE, this is how far it has got");
     opc_config_destroy(config);
-    return code ? code : opc_text_check(out, err);
+    return opc_text_check(out, err);
 }
 
 static void show(void *ctx, double done, const char *what)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* The policy plays one batch of episodes after the other. An episode's rewards are added in the
+ * order of its steps, whichever batch it is in, so the number of environments does not change a
+ * result. */
 #include "run/evaluate.h"
 
 #include "opc/mem.h"
@@ -6,92 +9,41 @@
 #include <math.h>
 #include <string.h>
 
-/* n episodes side by side; one that has ended waits for the others. */
-struct hall {
-    int n, obs, act;
-    bool *active;            /* [n] */
-    struct opc_rng *rng;     /* [n] first the reset's, then the actions' */
-    double *state, *action;  /* [n][obs] [n][act] in the task's own units */
-    float *s, *a;            /* [n][obs] [n][act] */
-    struct opc_outcome *out; /* [n] */
-    double *total;           /* [n] */
-    int *length;             /* [n] */
+struct evaluation {
+    const struct opc_eval_plan *plan;
+    double *returns; /* [episodes] */
+    double steps;    /* of all episodes */
 };
 
-static void hall_free(struct hall *h)
+static struct opc_rng evaluation_stream(void *ctx, int episode)
 {
-    opc_free(h->active);
-    opc_free(h->rng);
-    opc_free(h->state);
-    opc_free(h->action);
-    opc_free(h->s);
-    opc_free(h->a);
-    opc_free(h->out);
-    opc_free(h->total);
-    opc_free(h->length);
+    const struct opc_eval_plan *plan = ((const struct evaluation *)ctx)->plan;
+    return opc_rng_stream(plan->seed, OPC_USE_EVAL, plan->epoch, (uint32_t)episode);
 }
 
-static int hall_make(struct hall *h, int n, int obs, int act, struct opc_err *err)
+static int evaluation_act(void *ctx, struct opc_env_batch *b, struct opc_err *err)
 {
-    const size_t rows = (size_t)n;
-    *h = (struct hall){.n = n, .obs = obs, .act = act};
-    h->active = opc_alloc(rows, sizeof *h->active);
-    h->rng = opc_alloc(rows, sizeof *h->rng);
-    h->state = opc_alloc(rows * (size_t)obs, sizeof *h->state);
-    h->action = opc_alloc(rows * (size_t)act, sizeof *h->action);
-    h->s = opc_alloc(rows * (size_t)obs, sizeof *h->s);
-    h->a = opc_alloc(rows * (size_t)act, sizeof *h->a);
-    h->out = opc_alloc(rows, sizeof *h->out);
-    h->total = opc_alloc(rows, sizeof *h->total);
-    h->length = opc_alloc(rows, sizeof *h->length);
-    if (!h->active || !h->rng || !h->state || !h->action || !h->s || !h->a || !h->out ||
-        !h->total || !h->length) {
-        hall_free(h);
-        return opc_fail(err, OPC_ENOMEM, "no room to play %d episodes at once", n);
-    }
-    for (int i = 0; i < n; i++)
-        h->out[i].obs = h->state + (size_t)i * (size_t)obs;
+    const struct opc_eval_plan *plan = ((const struct evaluation *)ctx)->plan;
+    opc_agent_act(plan->agent, b->n, b->input, plan->explore, plan->explore ? b->rng : NULL,
+                  b->action);
+    return plan->stop && plan->stop(plan->stop_ctx) ? opc_fail(err, OPC_ESTOPPED, "stopped")
+                                                    : OPC_OK;
+}
+
+static int evaluation_observe(void *ctx, const struct opc_env_batch *b, int row, bool *more,
+                              struct opc_err *err)
+{
+    struct evaluation *e = ctx;
+    const struct opc_outcome *outcome = &b->outcome[row];
+    (void)err;
+    e->returns[b->first + row] += outcome->reward;
+    *more = !outcome->terminated && !outcome->truncated && b->length[row] < e->plan->limit;
+    if (!*more)
+        e->steps += b->length[row];
     return OPC_OK;
 }
 
-/* Episodes first .. first+h->n-1. */
-static int play(const struct opc_eval_plan *plan, struct hall *h, int first, struct opc_err *err)
-{
-    const struct opc_env *env = opc_many_env(plan->worlds, 0);
-    const int here = opc_many_count(plan->worlds);
-    int left = plan->episodes - first < here ? plan->episodes - first : here;
-    for (int i = 0; i < here; i++) {
-        h->active[i] = i < left;
-        h->rng[i] = opc_rng_stream(plan->seed, OPC_USE_EVAL, plan->epoch, (uint32_t)(first + i));
-        h->total[i] = h->length[i] = 0;
-    }
-    int code = opc_many_reset(plan->worlds, h->active, h->rng, h->state, err);
-    for (int t = 0; t < plan->limit && left > 0 && !code; t++) {
-        /* Also for those that have ended: their rows cost little and keep the others in place. */
-        for (int k = 0; k < here * h->obs; k++)
-            h->s[k] = (float)h->state[k];
-        opc_agent_act(plan->agent, here, h->s, plan->explore, plan->explore ? h->rng : NULL, h->a);
-        for (int i = 0; i < here; i++)
-            opc_env_scale(env, h->a + i * h->act, h->action + i * h->act);
-        code = plan->stop && plan->stop(plan->stop_ctx)
-                   ? opc_fail(err, OPC_ESTOPPED, "stopped")
-                   : opc_many_step(plan->worlds, h->active, h->action, h->out, err);
-        for (int i = 0; i < here && !code; i++) {
-            if (!h->active[i])
-                continue;
-            h->total[i] += h->out[i].reward;
-            h->length[i]++;
-            if (h->out[i].terminated || h->out[i].truncated || t + 1 == plan->limit) {
-                opc_many_rest(plan->worlds, i);
-                h->active[i] = false;
-                left--;
-            }
-        }
-    }
-    return code;
-}
-
-static void sum_up(int n, const double *returns, double steps, struct opc_evaluation *out)
+static void summarize(int n, const double *returns, double steps, struct opc_evaluation *out)
 {
     *out = (struct opc_evaluation){.episodes = n, .least = returns[0], .most = returns[0]};
     for (int i = 0; i < n; i++) {
@@ -109,28 +61,27 @@ static void sum_up(int n, const double *returns, double steps, struct opc_evalua
 int opc_evaluate(const struct opc_eval_plan *plan, struct opc_evaluation *out, double *returns,
                  struct opc_err *err)
 {
-    const struct opc_env *env = opc_many_env(plan->worlds, 0);
-    const int here = opc_many_count(plan->worlds);
-    struct hall h;
-    int code = hall_make(&h, here, env->obs, env->act, err);
+    const int n = plan->episodes;
+    struct evaluation e = {.plan = plan};
+    const struct opc_env_player player = {.ctx = &e,
+                                          .stream = evaluation_stream,
+                                          .act = evaluation_act,
+                                          .observe = evaluation_observe};
+    struct opc_env_batch batch;
+    int code = opc_env_batch_create(plan->worlds, &batch, err);
     if (code)
         return code;
-    double *all = opc_alloc((size_t)plan->episodes, sizeof *all), steps = 0;
-    if (!all)
-        code = opc_fail(err, OPC_ENOMEM, "no room for the returns of %d episodes", plan->episodes);
-    for (int first = 0; first < plan->episodes && !code; first += here) {
-        code = play(plan, &h, first, err);
-        for (int i = 0; i < here && first + i < plan->episodes && !code; i++) {
-            all[first + i] = h.total[i];
-            steps += h.length[i];
-        }
-    }
+    e.returns = opc_alloc((size_t)n, sizeof *e.returns);
+    if (!e.returns)
+        code = opc_fail(err, OPC_ENOMEM, "no room for the returns of %d episodes", n);
+    for (int first = 0; first < n && !code; first += batch.n)
+        code = opc_env_batch_play(&batch, first, n, &player, err);
     if (!code) {
-        sum_up(plan->episodes, all, steps, out);
+        summarize(n, e.returns, e.steps, out);
         if (returns)
-            memcpy(returns, all, (size_t)plan->episodes * sizeof *all);
+            memcpy(returns, e.returns, (size_t)n * sizeof *returns);
     }
-    opc_free(all);
-    hall_free(&h);
+    opc_free(e.returns);
+    opc_env_batch_free(&batch);
     return code ? opc_within(err, "evaluation") : OPC_OK;
 }

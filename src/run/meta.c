@@ -5,6 +5,7 @@
 #include "opc/version.h"
 #include "run/json.h"
 #include "run/run.h"
+#include "run/rundir.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,49 +77,32 @@ int opc_run_open_directory(struct opc_run *run, struct opc_err *err)
     return code || opc_file_exists(path) ? code : write_meta(run, path, err);
 }
 
-/* NULL where it cannot be read, which is no error: it only serves to tell. */
-static int read_meta(const struct opc_run *run, struct opc_json_value **out, struct opc_err *err)
-{
-    char path[OPC_PATH];
-    *out = NULL;
-    int code = opc_record_path(run->record, "meta.json", path, err);
-    if (!code)
-        code = opc_json_read(path, out, err);
-    return code == OPC_ENOMEM ? code : OPC_OK;
-}
-
 bool opc_run_has_its_settings(const struct opc_run *run)
 {
     char hash[16];
-    struct opc_json_value *meta;
-    if (read_meta(run, &meta, NULL))
+    struct opc_rundir_meta began;
+    if (opc_rundir_meta(opc_record_dir(run->record), &began, NULL))
         return false;
-    const char *began = opc_json_string(opc_json_find(meta, "config_crc32c"));
     snprintf(hash, sizeof hash, "%08x", (unsigned)run->hash);
-    const bool same = began && strcmp(began, hash) == 0;
-    opc_json_free(meta);
-    return same;
+    return strcmp(began.config_crc32c, hash) == 0;
 }
 
 int opc_run_compare_worlds(const struct opc_run *run, struct opc_err *err)
 {
     const struct opc_env *env = run->play->env;
-    char now[16];
-    struct opc_json_value *meta;
-    const int code = read_meta(run, &meta, err);
+    char model[16];
+    struct opc_rundir_meta began;
+    const int code = opc_rundir_meta(opc_record_dir(run->record), &began, err);
     if (code)
         return code;
-    const char *engine = opc_json_string(opc_json_find(meta, "engine"));
-    const char *model = opc_json_string(opc_json_find(meta, "model_crc32c"));
-    snprintf(now, sizeof now, "%08x", (unsigned)env->model_hash);
-    if (engine && env->engine && strcmp(engine, env->engine) != 0)
+    snprintf(model, sizeof model, "%08x", (unsigned)env->model_hash);
+    if (*began.engine && env->engine && strcmp(began.engine, env->engine) != 0)
         opc_record_log(run->record, OPC_WARN, "this run was begun with %s and goes on with %s",
-                       engine, env->engine);
-    if (model && env->model && strcmp(model, now) != 0)
+                       began.engine, env->engine);
+    if (*began.model_crc32c && env->model && strcmp(began.model_crc32c, model) != 0)
         opc_record_log(run->record, OPC_WARN,
                        "this run was begun with another model of %s than this one; set OPC_MODELS "
                        "as it was then, or take the plugin of then",
                        run->set->env.name);
-    opc_json_free(meta);
     return OPC_OK;
 }

@@ -4,11 +4,10 @@
 #include "opc/mem.h"
 #include "run/config.h"
 #include "run/json.h"
+#include "run/rundir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,15 +74,9 @@ static int lock(struct opc_record *r, struct opc_err *err)
     return OPC_OK;
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t n = strlen(name), m = strlen(end);
-    return n >= m && strcmp(name + n - m, end) == 0;
-}
-
 static int check_fresh(const struct opc_record *r, struct opc_err *err)
 {
-    char path[OPC_PATH];
+    char path[OPC_PATH], foreign[OPC_RUNDIR_FILE];
     int code = opc_record_path(r, "config.yaml", path, err);
     if (code)
         return code;
@@ -92,16 +85,11 @@ static int check_fresh(const struct opc_record *r, struct opc_err *err)
                         "%s holds a run already; 'opc resume %s' goes on with it, or choose "
                         "another directory",
                         r->dir, r->dir);
-    DIR *dir = opendir(r->dir);
-    if (!dir)
-        return opc_fail_errno(err, errno, "cannot read %s", r->dir);
-    for (struct dirent *e; (e = readdir(dir)) && !code;)
-        if (e->d_name[0] != '.' && !ends_with(e->d_name, ".tmp"))
-            code = opc_fail(err, OPC_EUSER,
-                            "%s is not empty (it has %s) and holds no run; choose another "
-                            "directory",
-                            r->dir, e->d_name);
-    closedir(dir);
+    code = opc_rundir_foreign_file(r->dir, foreign, err);
+    if (!code && *foreign)
+        code = opc_fail(err, OPC_EUSER,
+                        "%s is not empty (it has %s) and holds no run; choose another directory",
+                        r->dir, foreign);
     return code;
 }
 
@@ -180,18 +168,6 @@ static int count_columns(const char *head)
     return n;
 }
 
-/* Its place among the columns; -1: it is none of them. */
-static int column_of(const char *head, const char *name)
-{
-    int i = 0;
-    for (size_t n; *head; head += n + (head[n] == ','), i++) {
-        n = strcspn(head, ",");
-        if (strlen(name) == n && memcmp(head, name, n) == 0)
-            return i;
-    }
-    return -1;
-}
-
 static void put_value(struct line *l, double value)
 {
     if (isfinite(value))
@@ -201,7 +177,7 @@ static void put_value(struct line *l, double value)
 static void cell(struct line *l, const char *name, double value)
 {
     if (l->columns) {
-        const int i = column_of(l->columns, name);
+        const int i = opc_rundir_head_find(l->columns, name, NULL);
         if (i >= 0)
             l->value[i] = value;
         return;
@@ -266,22 +242,11 @@ bool opc_record_is_column(const char *name, int members, char nearest[64])
 {
     const struct opc_epoch_row row = {0};
     struct line l = {.head = true};
-    int least = INT_MAX;
-    bool found = false;
-    nearest[0] = '\0';
     metrics_line(&l, &row, members, NULL);
     for (int i = 0; opc_agent_type(i); i++)
         for (const struct opc_agent_column *c = opc_agent_type(i)->columns; c->name; c++)
             cell(&l, c->name, 0);
-    const char *at = opc_text_get(&l.text);
-    for (size_t n; *at && !found; at += n + (at[n] == ',')) {
-        char column[64];
-        n = strcspn(at, ",");
-        snprintf(column, sizeof column, "%.*s", (int)n, at);
-        found = strcmp(column, name) == 0;
-        if (opc_nearer(name, column, &least))
-            memcpy(nearest, column, sizeof column);
-    }
+    const bool found = opc_rundir_head_find(opc_text_get(&l.text), name, nearest) >= 0;
     opc_text_free(&l.text);
     return found;
 }
@@ -389,19 +354,16 @@ static int cut_table(const struct opc_record *r, const char *name, uint64_t end,
 /* A run that an older program began keeps its columns. */
 static int keep_columns(struct opc_record *r, const char *name, char **columns, struct opc_err *err)
 {
-    enum { LARGEST = 1 << 30 };
-    char path[OPC_PATH], *table;
+    struct opc_rundir_table table;
     opc_free(*columns); /* a second try */
     *columns = NULL;
-    int code = opc_record_path(r, name, path, err);
-    if (!code)
-        code = opc_file_read(path, LARGEST, &table, NULL, err);
+    const int code = opc_rundir_table_read(r->dir, name, &table, err);
     if (code)
         return code;
-    table[strcspn(table, "\n")] = '\0';
-    *columns = opc_strdup(table);
-    opc_free(table);
-    return *columns ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for the names of columns");
+    *columns = table.head; /* taken from the table, the rest of which is not needed */
+    table.head = NULL;
+    opc_rundir_table_free(&table);
+    return OPC_OK;
 }
 
 int opc_record_begin(struct opc_record *r, struct opc_record_ends ends, int members,

@@ -5,6 +5,7 @@
 #include "num/kernel.h"
 #include "opc/mem.h"
 #include "run/checkpoint.h"
+#include "run/rundir.h"
 #include "run/save.h"
 
 #include <dirent.h>
@@ -13,8 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { MOST_TABLE = 1 << 30 }; /* bytes of metrics.csv */
 
 /* ---- its parts ------------------------------------------------------------------------------- */
 
@@ -233,21 +232,18 @@ static void remove_leftovers(const struct opc_run *run)
  * is worth keeping. */
 static int begin_anew(struct opc_run *run, struct opc_err *err)
 {
-    char path[OPC_PATH], *rows = NULL;
-    int code = opc_record_path(run->record, "metrics.csv", path, err);
-    if (!code && opc_file_exists(path))
-        code = opc_file_read(path, MOST_TABLE, &rows, NULL, err);
-    int lines = 0;
-    for (const char *c = rows ? rows : ""; *c; c++)
-        lines += *c == '\n';
-    opc_free(rows);
-    if (!code)
-        code = opc_record_path(run->record, "result.json", path, err);
-    if (!code && (lines > 2 || opc_file_exists(path)))
+    const char *dir = opc_record_dir(run->record);
+    struct opc_rundir_table metrics = {0};
+    int code = OPC_OK;
+    if (opc_rundir_has(dir, "metrics.csv"))
+        code = opc_rundir_table_read(dir, "metrics.csv", &metrics, err);
+    const bool has_results = metrics.rows > 1 || opc_rundir_has(dir, "result.json");
+    opc_rundir_table_free(&metrics);
+    if (!code && has_results)
         return opc_fail(err, OPC_EDAMAGED,
                         "%s has results but no checkpoint to go on from; it is left as it is; to "
                         "train again from the start, choose another directory",
-                        opc_record_dir(run->record));
+                        dir);
     return code ? code
                 : opc_record_begin(run->record, (struct opc_record_ends){0},
                                    run->model ? run->model->members : 0, run->agent->type->columns,

@@ -4,39 +4,12 @@
 
 #include "opc/mem.h"
 #include "run/evaluate.h"
-#include "run/json.h"
 #include "run/run.h"
+#include "run/rundir.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-bool opc_is_run(const char *dir)
-{
-    char path[OPC_PATH];
-    struct stat st;
-    return !opc_path_join(path, dir, "config.yaml", NULL) && stat(path, &st) == 0;
-}
-
-int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *err)
-{
-    char path[OPC_PATH];
-    int code = opc_path_join(path, dir, "config.yaml", err);
-    if (!code && !opc_file_exists(path))
-        code =
-            opc_fail(err, OPC_EUSER,
-                     "there is no run in %s: it has no config.yaml; 'opc train' starts one", dir);
-    if (!code)
-        code = opc_config_load(path, out, err);
-    /* A run that is older than this setting had all of the past, whatever the default is today. */
-    if (!code && !opc_sources_sets((*out)->from, 0, "opc.reference_epochs")) {
-        code = opc_config_set(*out, "opc.reference_epochs=0", err);
-        if (code)
-            opc_config_destroy(*out);
-    }
-    return code;
-}
 
 static int load(const char *dir, const struct opc_config *config, int obs, int act,
                 struct opc_pool *pool, struct opc_agent **out, int *epoch, struct opc_err *err)
@@ -61,33 +34,17 @@ static int load(const char *dir, const struct opc_config *config, int obs, int a
     return code;
 }
 
-/* As the run noted them; false: it did not. */
-static bool noted_dimensions(const char *dir, int *obs, int *act)
-{
-    char path[OPC_PATH];
-    struct opc_json_value *meta = NULL;
-    struct opc_err ignored;
-    double o = 0, a = 0;
-    if (opc_path_join(path, dir, "meta.json", &ignored) || opc_json_read(path, &meta, &ignored))
-        return false;
-    const bool there = opc_json_number(opc_json_find(meta, "observations"), &o) &&
-                       opc_json_number(opc_json_find(meta, "actions"), &a) && o >= 1 && o < 1e6 &&
-                       a >= 1 && a < 1e6;
-    opc_json_free(meta);
-    if (!there)
-        return false;
-    *obs = (int)o;
-    *act = (int)a;
-    return true;
-}
-
 /* The task is opened only if need be: it may be a machine that the caller has open. */
 static int find_dimensions(const char *dir, const struct opc_config *config, int *obs, int *act,
                            struct opc_err *err)
 {
+    struct opc_rundir_meta meta;
     struct opc_env *env;
-    if (noted_dimensions(dir, obs, act))
+    if (!opc_rundir_meta(dir, &meta, NULL) && meta.obs > 0 && meta.act > 0) {
+        *obs = meta.obs;
+        *act = meta.act;
         return OPC_OK;
+    }
     const int code = opc_env_open(config->set.env.name, &env, err);
     if (code)
         return code;

@@ -7,11 +7,6 @@
 #include "opc/predictor.h"
 #include "run/config.h"
 
-#include <stdbool.h>
-
-/* Is there a run in dir, or at least the beginning of one? */
-bool opc_is_run(const char *dir);
-
 struct opc_trained {
     int epoch; /* they are as they were at its end */
     struct opc_agent *agent;

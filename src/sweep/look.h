@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep/look.h - what a run directory says about its run, to who did not start it. */
-#ifndef OPC_STUDY_LOOK_H
-#define OPC_STUDY_LOOK_H
+/* sweep/look.h - is what a directory holds the run that a sweep wants, and how far is it?
+ *
+ * run/rundir.h reads the directory; this compares it with the wanted settings. The scheduler calls
+ * it before it starts a run and after one has ended, `opc sweep status` and `opc repro` to report.
+ * What is foreign is never touched. */
+#ifndef OPC_SWEEP_LOOK_H
+#define OPC_SWEEP_LOOK_H
 
 #include "run/config.h"
 
@@ -33,7 +37,5 @@ void opc_look(const char *dir, const struct opc_values *want, struct opc_look *o
 double opc_look_seconds(const char *dir, int *epochs);
 /* Makes an earlier, shorter run one of these settings that is interrupted. */
 int opc_look_raise(const char *dir, const struct opc_values *want, struct opc_err *err);
-/* Does a process work in it? */
-bool opc_look_locked(const char *dir);
 
 #endif

@@ -3,62 +3,43 @@
  * merged table has all of them, and empty cells. Numbers are copied as they are written. */
 #include "base/file.h"
 #include "opc/mem.h"
+#include "run/rundir.h"
 #include "sweep/sweep.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_BYTES = 200000000, MOST_COLUMNS = 256, NAME = 64 };
+enum { MOST_COLUMNS = 256, NAME = OPC_RUNDIR_NAME };
 
 struct columns {
     char name[MOST_COLUMNS][NAME];
     int n;
 };
 
-static int find(const struct columns *c, const char *name, size_t n)
+static int find_name(const struct columns *c, const char *name)
 {
     for (int i = 0; i < c->n; i++)
-        if (strlen(c->name[i]) == n && memcmp(c->name[i], name, n) == 0)
+        if (strcmp(c->name[i], name) == 0)
             return i;
     return -1;
 }
 
-/* Where cells of a line begin; returns how many there are. end: the line's newline. */
-static int split(const char *line, const char *end, const char *cell[MOST_COLUMNS + 1])
-{
-    int n = 0;
-    for (const char *c = line; n < MOST_COLUMNS; c++) {
-        cell[n++] = c;
-        c = memchr(c, ',', (size_t)(end - c));
-        if (!c)
-            break;
-    }
-    cell[n] = end + 1;
-    return n;
-}
-
-static size_t width(const char *const *cell)
-{
-    return (size_t)(cell[1] - cell[0]) - 1;
-}
-
 /* A table's columns, each new one behind the one it stands behind there. */
-static int add_columns(struct columns *all, const char *path, const char *head, struct opc_err *err)
+static int add_columns(struct columns *all, const struct opc_rundir_table *table,
+                       struct opc_err *err)
 {
-    const char *cell[MOST_COLUMNS + 1];
-    const int n = split(head, head + strcspn(head, "\n"), cell);
     int place = 0;
-    for (int i = 0; i < n; i++) {
-        const int known = find(all, cell[i], width(&cell[i]));
+    for (int i = 0; i < table->columns; i++) {
+        const int known = find_name(all, table->name[i]);
         if (known >= 0) {
             place = known + 1;
             continue;
         }
-        if (all->n == MOST_COLUMNS || width(&cell[i]) >= NAME)
+        if (all->n == MOST_COLUMNS || strlen(table->name[i]) >= NAME)
             return opc_fail(err, OPC_EDAMAGED, "%s: its first line is not that of a metrics.csv",
-                            path);
+                            table->path);
         memmove(all->name[place + 1], all->name[place], (size_t)(all->n - place) * NAME);
-        snprintf(all->name[place], NAME, "%.*s", (int)width(&cell[i]), cell[i]);
+        snprintf(all->name[place], NAME, "%s", table->name[i]);
         all->n++;
         place++;
     }
@@ -78,24 +59,22 @@ static void add_word(struct opc_text *line, const char *word)
 }
 
 static int add_rows(const struct opc_sweep *s, const struct opc_task *t, bool complete,
-                    const struct columns *all, const char *table, struct opc_save *save,
-                    struct opc_merged *out, struct opc_err *err)
+                    const struct columns *all, const struct opc_rundir_table *table,
+                    struct opc_save *save, struct opc_merged *out, struct opc_err *err)
 {
-    const char *cell[MOST_COLUMNS + 1], *end = strchr(table, '\n'), *line;
     int at[MOST_COLUMNS];
-    const int n = split(table, end, cell);
     struct opc_text text = {0};
     const long before = out->rows;
     for (int i = 0; i < all->n; i++)
         at[i] = -1;
-    for (int i = 0; i < n; i++) {
-        const int place = find(all, cell[i], width(&cell[i]));
+    for (int i = 0; i < table->columns; i++) {
+        const int place = find_name(all, table->name[i]);
         if (place >= 0) /* else the run has begun since we looked at the heads */
             at[place] = i;
     }
-    /* Whole lines only: the last one may be being written. */
-    for (line = end + 1; (end = strchr(line, '\n')); line = end + 1) {
-        if (split(line, end, cell) != n)
+    for (int row = 0; row < table->rows; row++) {
+        const char *const *cell = table->cell + (size_t)row * (size_t)table->columns;
+        if (table->cells[row] != table->columns)
             continue;
         opc_text_clear(&text);
         for (int k = 0; k < s->keys; k++) {
@@ -106,7 +85,7 @@ static int add_rows(const struct opc_sweep *s, const struct opc_task *t, bool co
         for (int i = 0; i < all->n; i++) {
             opc_text_add(&text, ",");
             if (at[i] >= 0)
-                opc_text_add_bytes(&text, cell[at[i]], width(&cell[at[i]]));
+                opc_text_add(&text, cell[at[i]]);
         }
         opc_text_add(&text, "\n");
         opc_save_bytes(save, opc_text_get(&text), text.used);
@@ -126,17 +105,14 @@ static int pass(const struct opc_sweep *s, char *const *dir, const bool *complet
 {
     int code = OPC_OK;
     for (int i = 0; i < s->tasks && !code; i++) {
-        char path[OPC_PATH], *table = NULL;
-        if (!dir[i])
+        struct opc_rundir_table table = {0};
+        if (!dir[i] || !opc_rundir_has(dir[i], "metrics.csv"))
             continue;
-        code = opc_path_join(path, dir[i], "metrics.csv", err);
-        if (code || !opc_file_exists(path))
-            continue;
-        code = opc_file_read(path, MOST_BYTES, &table, NULL, err);
-        if (!code && strchr(table, '\n'))
-            code = save ? add_rows(s, &s->task[i], complete[i], all, table, save, out, err)
-                        : add_columns(all, path, table, err);
-        opc_free(table);
+        code = opc_rundir_table_read(dir[i], "metrics.csv", &table, err);
+        if (!code)
+            code = save ? add_rows(s, &s->task[i], complete[i], all, &table, save, out, err)
+                        : add_columns(all, &table, err);
+        opc_rundir_table_free(&table);
     }
     return code;
 }

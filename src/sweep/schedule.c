@@ -13,7 +13,7 @@
 #include "env/types.h"
 #include "opc/mem.h"
 #include "opc/version.h"
-#include "run/trained.h"
+#include "run/rundir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +93,7 @@ void opc_schedule_look(const char *out, const struct opc_task *t, struct opc_loo
 static int lock_out(struct state *s, struct opc_err *err)
 {
     char path[OPC_PATH];
-    if (opc_is_run(s->plan->out))
+    if (opc_rundir_is_run(s->plan->out))
         return opc_fail(err, OPC_EUSER, "%s is one run; choose a directory for many: --out DIR",
                         s->plan->out);
     int code = opc_make_directories(s->plan->out, err);
@@ -407,7 +407,7 @@ static void look_after(struct state *s, bool locks)
             judge(s, i, true);
         else if (j->stage == HELD && locks &&
                  !opc_schedule_path(s->plan->out, &s->sweep->task[i], "", path, NULL) &&
-                 !opc_look_locked(path))
+                 !opc_rundir_is_locked(path))
             judge(s, i, false);
     }
 }

@@ -10,7 +10,7 @@
 #include "opc/env.h"
 #include "opc/mem.h"
 #include "opc/train.h"
-#include "run/trained.h"
+#include "run/rundir.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -134,7 +134,7 @@ static int play(struct render *r, int every, struct opc_err *err)
 static int open_world(struct render *r, struct opc_err *err)
 {
     const char *spec = r->plan->spec;
-    if (!opc_is_run(spec)) {
+    if (!opc_rundir_is_run(spec)) {
         const int code = opc_env_open(spec, &r->env, err);
         if (!code || !opc_is_directory(spec))
             return code;

@@ -7,19 +7,18 @@
 #include "num/stats.h"
 #include "opc/mem.h"
 #include "opc/train.h"
-#include "run/trained.h"
+#include "run/rundir.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_RUNS = 5000, MOST_BYTES = 200000000, LAST = 5, MOST_COLUMNS = 6 };
+enum { MOST_RUNS = 5000, LAST = 5, MOST_COLUMNS = 6 };
 static const char METHOD[] = "opc.transition:"; /* among settings as lines */
 
 static int no_room(struct opc_err *err)
@@ -28,45 +27,6 @@ static int no_room(struct opc_err *err)
 }
 
 /* ---- one run --------------------------------------------------------------------------------- */
-
-/* The number of the column called `name` in the head of a table. */
-static int find_column(const char *path, const char *head, const char *name, int *out,
-                       struct opc_err *err)
-{
-    char cell[64], meant[64] = "";
-    int nearest = INT_MAX;
-    for (int column = 0;; column++) {
-        const size_t n = strcspn(head, ",\n");
-        snprintf(cell, sizeof cell, "%.*s", (int)n, head);
-        if (strcmp(cell, name) == 0) {
-            *out = column;
-            return OPC_OK;
-        }
-        if (opc_nearer(name, cell, &nearest))
-            strcpy(meant, cell);
-        if (head[n] != ',')
-            break;
-        head += n + 1;
-    }
-    if (*meant)
-        return opc_fail(err, OPC_EUSER, "%s has no column '%s'; did you mean '%s'?", path, name,
-                        meant);
-    return opc_fail(err, OPC_EUSER, "%s has no column '%s'; its first line names them", path, name);
-}
-
-/* A cell of a line; false when it is empty. */
-static bool read_cell(const char *line, int column, double *out)
-{
-    char cell[64];
-    for (; column > 0; column--) {
-        line += strcspn(line, ",\n");
-        if (*line != ',')
-            return false;
-        line++;
-    }
-    snprintf(cell, sizeof cell, "%.*s", (int)strcspn(line, ",\n"), line);
-    return opc_parse_real(cell, out) && isfinite(*out);
-}
 
 static void measure_end(struct opc_curve_run *r)
 {
@@ -80,28 +40,28 @@ static void measure_end(struct opc_curve_run *r)
 static int read_table(struct opc_curve_run *r, const struct opc_curves_plan *plan,
                       struct opc_err *err)
 {
-    char path[OPC_PATH], *text;
-    int x = 0, y = 0, lines = 0;
-    int code = opc_path_join(path, r->dir, "metrics.csv", err);
-    if (!code)
-        code = opc_file_read(path, MOST_BYTES, &text, NULL, err);
+    struct opc_rundir_table table;
+    int x = 0, y = 0;
+    int code = opc_rundir_table_read(r->dir, "metrics.csv", &table, err);
     if (code)
         return code;
-    code = find_column(path, text, plan->over, &x, err);
+    code = opc_rundir_table_find(&table, plan->over, &x, err);
     if (!code)
-        code = find_column(path, text, plan->of, &y, err);
-    for (const char *c = text; *c; c++)
-        lines += *c == '\n';
-    r->raw = opc_alloc((size_t)lines + 1, sizeof *r->raw);
-    r->x = opc_alloc((size_t)lines + 1, sizeof *r->x);
-    r->y = opc_alloc((size_t)lines + 1, sizeof *r->y);
+        code = opc_rundir_table_find(&table, plan->of, &y, err);
+    r->raw = opc_alloc((size_t)table.rows, sizeof *r->raw);
+    r->x = opc_alloc((size_t)table.rows, sizeof *r->x);
+    r->y = opc_alloc((size_t)table.rows, sizeof *r->y);
     if (!code && (!r->raw || !r->x || !r->y))
         code = no_room(err);
-    /* Only whole lines: the last one may be being written. */
-    for (const char *line = strchr(text, '\n'); line && strchr(line + 1, '\n') && !code;
-         line = strchr(line + 1, '\n'))
-        if (read_cell(line + 1, x, &r->x[r->n]) && read_cell(line + 1, y, &r->raw[r->n]))
-            r->n++;
+    /* Rows that lack one of the two are left out: not every epoch is evaluated, for example. */
+    for (int row = 0; row < table.rows && !code; row++) {
+        const double over = opc_rundir_table_number(&table, row, x);
+        const double of = opc_rundir_table_number(&table, row, y);
+        if (isnan(over) || isnan(of))
+            continue;
+        r->x[r->n] = over;
+        r->raw[r->n++] = of;
+    }
     if (!code) {
         r->ascending = true;
         for (int i = 1; i < r->n; i++)
@@ -109,7 +69,7 @@ static int read_table(struct opc_curve_run *r, const struct opc_curves_plan *pla
         opc_smooth(r->n, r->raw, plan->smooth, r->y);
         measure_end(r);
     }
-    opc_free(text);
+    opc_rundir_table_free(&table);
     return code;
 }
 
@@ -335,7 +295,7 @@ static int add_inner(struct opc_curves *c, const char *dir, const struct opc_cur
     int n = 0, code = inner ? OPC_OK : no_room(err);
     for (struct dirent *e; !code && n < MOST_RUNS && (e = readdir(d));)
         if (e->d_name[0] != '.' && !opc_path_join(inner[n], dir, e->d_name, NULL) &&
-            opc_is_run(inner[n]))
+            opc_rundir_is_run(inner[n]))
             n++;
     closedir(d);
     if (inner)
@@ -631,7 +591,7 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
     int code = scratch && c->run && c->group && c->panel && c->title ? OPC_OK : no_room(err);
     int files = 0; /* the logs of a sweep lie beside its runs, and a shell's star names them, too */
     for (int i = 0; i < n && !code; i++) {
-        if (opc_is_run(dir[i]))
+        if (opc_rundir_is_run(dir[i]))
             code = add_run(c, dir[i], plan, err);
         else if (n > 1 && is_file(dir[i]))
             files++;

@@ -154,126 +154,90 @@ struct opc_rng opc_probe_stream(uint64_t seed, enum opc_draw draw, int number, i
 
 /* ---- on the environment ---------------------------------------------------------------------- */
 
-/* Episodes side by side, each kept until it can be appended in its turn. */
-struct hall {
-    int n;
+/* The episodes of a batch as they were played, each kept until it can be appended in its turn. */
+struct recording {
+    const struct opc_probe *probe;
+    struct opc_actor actor;
+    int number; /* of the use of OPC_DRAW_PLAY */
     size_t obs, act, limit;
-    bool *active;            /* [n] */
-    struct opc_rng *rng;     /* [n] first the reset's, then the actions' */
-    double *now, *scaled;    /* [n][obs] [n][act] */
-    float *s, *a;            /* [n][obs] [n][act] */
-    struct opc_outcome *out; /* [n] */
-    double *state, *reward;  /* [n][limit + 1][obs] [n][limit] */
-    float *action;           /* [n][limit][act] */
-    int *length;             /* [n] */
-    bool *terminal;          /* [n] */
+    double *state, *reward; /* [n][limit + 1][obs] [n][limit] */
+    float *action;          /* [n][limit][act] */
 };
 
-static void hall_free(struct hall *h)
+static void recording_free(struct recording *r)
 {
-    opc_free(h->active);
-    opc_free(h->rng);
-    opc_free(h->now);
-    opc_free(h->scaled);
-    opc_free(h->s);
-    opc_free(h->a);
-    opc_free(h->out);
-    opc_free(h->state);
-    opc_free(h->reward);
-    opc_free(h->action);
-    opc_free(h->length);
-    opc_free(h->terminal);
+    opc_free(r->state);
+    opc_free(r->reward);
+    opc_free(r->action);
+    *r = (struct recording){0};
 }
 
-static int hall_make(const struct opc_probe *p, struct hall *h, struct opc_err *err)
+static int recording_make(const struct opc_probe *p, struct opc_actor actor, int number, int n,
+                          struct recording *r, struct opc_err *err)
 {
-    *h = (struct hall){.n = opc_many_count(p->worlds),
-                       .obs = (size_t)p->obs,
-                       .act = (size_t)p->act,
-                       .limit = (size_t)p->limit};
-    const size_t n = (size_t)h->n;
-    h->active = opc_alloc(n, sizeof *h->active);
-    h->rng = opc_alloc(n, sizeof *h->rng);
-    h->now = opc_alloc(n * h->obs, sizeof *h->now);
-    h->scaled = opc_alloc(n * h->act, sizeof *h->scaled);
-    h->s = opc_alloc(n * h->obs, sizeof *h->s);
-    h->a = opc_alloc(n * h->act, sizeof *h->a);
-    h->out = opc_alloc(n, sizeof *h->out);
-    h->state = opc_alloc(n * (h->limit + 1), h->obs * sizeof *h->state);
-    h->reward = opc_alloc(n * h->limit, sizeof *h->reward);
-    h->action = opc_alloc(n * h->limit, h->act * sizeof *h->action);
-    h->length = opc_alloc(n, sizeof *h->length);
-    h->terminal = opc_alloc(n, sizeof *h->terminal);
-    if (!h->active || !h->rng || !h->now || !h->scaled || !h->s || !h->a || !h->out || !h->state ||
-        !h->reward || !h->action || !h->length || !h->terminal) {
-        hall_free(h);
-        return opc_fail(err, OPC_ENOMEM, "no room to play %d episodes of %d steps at once", h->n,
-                        p->limit);
-    }
-    for (int i = 0; i < h->n; i++)
-        h->out[i].obs = h->now + (size_t)i * h->obs;
+    *r = (struct recording){.probe = p,
+                            .actor = actor,
+                            .number = number,
+                            .obs = (size_t)p->obs,
+                            .act = (size_t)p->act,
+                            .limit = (size_t)p->limit};
+    const size_t rows = (size_t)n;
+    r->state = opc_alloc(rows * (r->limit + 1), r->obs * sizeof *r->state);
+    r->reward = opc_alloc(rows * r->limit, sizeof *r->reward);
+    r->action = opc_alloc(rows * r->limit, r->act * sizeof *r->action);
+    if (r->state && r->reward && r->action)
+        return OPC_OK;
+    recording_free(r);
+    return opc_fail(err, OPC_ENOMEM, "no room to play %d episodes of %d steps at once", n,
+                    p->limit);
+}
+
+static struct opc_rng recording_stream(void *ctx, int episode)
+{
+    const struct recording *r = ctx;
+    return opc_probe_stream(r->probe->seed, OPC_DRAW_PLAY, r->number, episode);
+}
+
+static int recording_act(void *ctx, struct opc_env_batch *b, struct opc_err *err)
+{
+    const struct recording *r = ctx;
+    (void)err;
+    /* The policy sees the states as the recording will have them, with -0 as 0. */
+    for (size_t k = 0; k < (size_t)b->n * r->obs; k++)
+        b->input[k] += 0.0f;
+    opc_agent_act_spread(r->actor.agent, b->n, b->input, (float)r->actor.spread, b->rng, b->action);
     return OPC_OK;
 }
 
-/* s as the recording will have it: rounded to float, -0 as 0. */
-static void look(struct hall *h)
+static int recording_observe(void *ctx, const struct opc_env_batch *b, int row, bool *more,
+                             struct opc_err *err)
 {
-    for (size_t k = 0; k < (size_t)h->n * h->obs; k++)
-        h->s[k] = (float)h->now[k] + 0.0f;
-}
-
-static void keep_state(struct hall *h, int i)
-{
-    memcpy(h->state + ((size_t)i * (h->limit + 1) + (size_t)h->length[i]) * h->obs,
-           h->now + (size_t)i * h->obs, h->obs * sizeof *h->state);
-}
-
-/* Episodes first .. first+left-1. */
-static int play(const struct opc_probe *p, struct opc_actor actor, int number, struct hall *h,
-                int first, int left, struct opc_err *err)
-{
-    for (int i = 0; i < h->n; i++) {
-        h->active[i] = i < left;
-        h->rng[i] = opc_probe_stream(p->seed, OPC_DRAW_PLAY, number, first + i);
-        h->length[i] = 0;
-        h->terminal[i] = false;
+    const struct recording *r = ctx;
+    const size_t i = (size_t)row, t = (size_t)b->length[row];
+    const struct opc_outcome *outcome = &b->outcome[row];
+    (void)err;
+    memcpy(r->state + (i * (r->limit + 1) + t) * r->obs, b->state + i * r->obs,
+           r->obs * sizeof *r->state);
+    if (t > 0) { /* else it was reset: no step has led here */
+        const size_t at = i * r->limit + t - 1;
+        memcpy(r->action + at * r->act, b->action + i * r->act, r->act * sizeof *r->action);
+        r->reward[at] = outcome->reward;
     }
-    int code = opc_many_reset(p->worlds, h->active, h->rng, h->now, err);
-    for (int i = 0; i < left && !code; i++)
-        keep_state(h, i);
-    while (left > 0 && !code) {
-        look(h);
-        opc_agent_act_spread(actor.agent, h->n, h->s, (float)actor.spread, h->rng, h->a);
-        for (int i = 0; i < h->n; i++)
-            opc_env_scale(p->env, h->a + (size_t)i * h->act, h->scaled + (size_t)i * h->act);
-        code = opc_many_step(p->worlds, h->active, h->scaled, h->out, err);
-        for (int i = 0; i < h->n && !code; i++) {
-            if (!h->active[i])
-                continue;
-            const size_t at = (size_t)i * h->limit + (size_t)h->length[i];
-            memcpy(h->action + at * h->act, h->a + (size_t)i * h->act, h->act * sizeof *h->action);
-            h->reward[at] = h->out[i].reward;
-            h->length[i]++;
-            keep_state(h, i);
-            if (h->out[i].terminated || h->out[i].truncated || h->length[i] == p->limit) {
-                h->terminal[i] = h->out[i].terminated;
-                h->active[i] = false;
-                left--;
-            }
-        }
-    }
-    return code;
+    *more = !outcome->terminated && !outcome->truncated && t < r->limit;
+    return OPC_OK;
 }
 
-static int append(const struct hall *h, int i, struct opc_episodes *past, struct opc_err *err)
+static int append_episode(const struct recording *r, const struct opc_env_batch *b, int row,
+                          struct opc_episodes *past, struct opc_err *err)
 {
-    const double *s = h->state + (size_t)i * (h->limit + 1) * h->obs;
+    const double *s = r->state + (size_t)row * (r->limit + 1) * r->obs;
+    const int length = b->length[row];
     int code = opc_episodes_begin(past, s, err);
-    for (int t = 0; t < h->length[i] && !code; t++) {
-        const size_t at = (size_t)i * h->limit + (size_t)t;
-        s += h->obs;
-        code = opc_episodes_append(past, h->action + at * h->act, h->reward[at], s,
-                                   h->terminal[i] && t + 1 == h->length[i], err);
+    for (int t = 0; t < length && !code; t++) {
+        const size_t at = (size_t)row * r->limit + (size_t)t;
+        s += r->obs;
+        code = opc_episodes_append(past, r->action + at * r->act, r->reward[at], s,
+                                   b->outcome[row].terminated && t + 1 == length, err);
     }
     if (!code)
         opc_episodes_close(past);
@@ -283,22 +247,28 @@ static int append(const struct hall *h, int i, struct opc_episodes *past, struct
 int opc_probe_play(const struct opc_probe *p, struct opc_actor actor, int number, int n,
                    struct opc_episodes **out, struct opc_err *err)
 {
-    struct hall h;
+    struct recording r = {0};
+    const struct opc_env_player player = {
+        .ctx = &r, .stream = recording_stream, .act = recording_act, .observe = recording_observe};
+    struct opc_env_batch batch;
     struct opc_episodes *past = NULL;
     if ((long)n * p->limit > INT_MAX)
         return opc_fail(err, OPC_EUSER, "%d episodes of %d steps are too many; ask for fewer", n,
                         p->limit);
-    int code = hall_make(p, &h, err);
+    int code = opc_env_batch_create(p->worlds, &batch, err);
     if (code)
         return code;
-    code = opc_episodes_create(p->obs, p->act, n * p->limit, n, &past, err);
-    for (int first = 0; first < n && !code; first += h.n) {
-        const int here = n - first < h.n ? n - first : h.n;
-        code = play(p, actor, number, &h, first, here, err);
-        for (int i = 0; i < here && !code; i++)
-            code = append(&h, i, past, err);
+    code = recording_make(p, actor, number, batch.n, &r, err);
+    if (!code)
+        code = opc_episodes_create(p->obs, p->act, n * p->limit, n, &past, err);
+    /* The episodes of a batch end in any order and are appended in that of their numbers. */
+    for (int first = 0; first < n && !code; first += batch.n) {
+        code = opc_env_batch_play(&batch, first, n, &player, err);
+        for (int i = 0; i < batch.n && first + i < n && !code; i++)
+            code = append_episode(&r, &batch, i, past, err);
     }
-    hall_free(&h);
+    recording_free(&r);
+    opc_env_batch_free(&batch);
     if (code) {
         opc_episodes_destroy(past);
         return opc_within(err, "playing on %s", p->config->set.env.name);

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "opc/mem.h"
-#include "run/trained.h"
+#include "run/rundir.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -149,7 +149,7 @@ static int search(struct search *s, const char *dir, bool below, struct opc_err 
 {
     char path[OPC_PATH];
     int code = OPC_OK;
-    if (opc_is_run(dir)) { /* with files of its own: exhibits are in probe */
+    if (opc_rundir_is_run(dir)) { /* with files of its own: exhibits are in probe */
         code = opc_path_join(path, dir, "probe", err);
         return code || !below || !opc_is_directory(path) ? code : search(s, path, false, err);
     }
