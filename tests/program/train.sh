@@ -285,9 +285,9 @@ expect 2 '^opc: train: .*opc train FILE.yaml ' "$OPC" train train.seed=1
 expect 2 '^opc: train: [^[]*--out DIR' "$OPC" train paper.yaml
 expect 2 '^opc: train: .*train.agent = ppo.*opc.transition = replay' \
     "$OPC" train paper.yaml train.agent=ppo --out x
-expect 2 '^opc: train: ppo.yaml:2: train.agent = ppo.*train.reset_each_epoch = true' \
+expect 2 '^opc: train: train.agent = ppo.*train.reset_each_epoch = true' \
     "$OPC" train ppo.yaml train.reset_each_epoch=false --out x
-expect 2 '^opc: train: ppo.yaml:2: train.agent = ppo.*train.improve_every = 0' \
+expect 2 '^opc: train: train.agent = ppo.*train.improve_every = 0' \
     "$OPC" train ppo.yaml train.improve_every=1 --out x
 expect 2 '^opc: train: .*nowhere.yaml' "$OPC" train nowhere.yaml --out x
 expect 2 "^opc: train: .*paper.*'opc resume paper'" "$OPC" train paper.yaml --out paper
