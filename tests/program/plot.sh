@@ -114,3 +114,7 @@ expect 2 'a published curve is of one task, but these runs are of 2 (cartpole, p
 expect 2 'the table compares one line with the published curve, .*(OPC on cartpole, MBPO([*]) on cartpole' \
     "$@" runs/learned-1 --published-method 'MBPO, theirs' --table none.csv
 [ ! -e none.csv ] || wrong "a refused table is written" "$@"
+# Those we compare with can be read.
+expect 2 "begins after 5000 steps and the runs end after 222; drop --published until" "$OPC" plot beside-1 \
+    beside-2 --published "$SRC/results/published/curves.csv" --published-task Hopper \
+    --published-method 'MBPO (official curves)'
