@@ -48,6 +48,19 @@ static inline void test_make_run(const char *dir, const char *name, const char *
     test_make_run_after(dir, name, settings, 0, 100, n, value);
 }
 
+/* What is in the file of a table, which is written into DIR for that. Frees the table. */
+static inline void test_assert_csv(const char *dir, struct opc_table *t, const char *want)
+{
+    char path[700], *text;
+    struct opc_err err;
+    snprintf(path, sizeof path, "%s/table.csv", dir);
+    assert_ok(opc_table_write(t, path, &err), &err);
+    assert_ok(opc_file_read(path, 10000, &text, NULL, &err), &err);
+    assert_string_equal(text, want);
+    opc_free(text);
+    opc_table_free(t);
+}
+
 /* The cell of DIR/metrics.csv in a row, from 1, and column; NaN where it is empty. Row 0 is the
  * last. */
 static inline double test_metric(const char *dir, int row, const char *column)

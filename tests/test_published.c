@@ -233,14 +233,8 @@ static void assert_table(void **state, const char *method, const char *want)
     struct opc_published *p = read_published(state, method);
     struct opc_table *t;
     struct opc_err err;
-    char path[700], *text;
     assert_ok(opc_published_table(p, c, &t, &err), &err);
-    snprintf(path, sizeof path, "%s/table.csv", (const char *)*state);
-    assert_ok(opc_table_write(t, path, &err), &err);
-    assert_ok(opc_file_read(path, 10000, &text, NULL, &err), &err);
-    assert_string_equal(text, want);
-    opc_free(text);
-    opc_table_free(t);
+    test_assert_csv(*state, t, want);
     opc_published_free(p);
     opc_curves_free(c);
 }
