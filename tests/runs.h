@@ -8,12 +8,14 @@
 #include "opc/config.h"
 #include "opc/mem.h"
 #include "run/rundir.h"
+#include "study/exhibit/table.h"
 #include "test.h"
 
-/* DIR/name with n evaluations, the k-th after 100 (k + 1) steps; settings are assignments, NULL at
- * the end. */
-static inline void test_make_run(const char *dir, const char *name, const char *const *settings,
-                                 int n, const double *value)
+/* DIR/name with n evaluations, the k-th after `each` (k + 1) steps and `random` ones before them;
+ * settings are assignments, NULL at the end. */
+static inline void test_make_run_after(const char *dir, const char *name,
+                                       const char *const *settings, int random, int each, int n,
+                                       const double *value)
 {
     char run[600], path[700], *config_text;
     struct opc_err err;
@@ -29,15 +31,35 @@ static inline void test_make_run(const char *dir, const char *name, const char *
     assert_ok(opc_file_write(path, config_text, strlen(config_text), &err), &err);
     opc_free(config_text);
     opc_config_destroy(config);
-    opc_text_add(&metrics, "epoch,env_steps,eval_return\n");
+    opc_text_add(&metrics, "epoch,env_steps,total_steps,eval_return\n");
     for (int k = 0; k < n; k++) {
-        opc_text_addf(&metrics, "%d,%d,", k + 1, 100 * (k + 1));
+        opc_text_addf(&metrics, "%d,%d,%d,", k + 1, each * (k + 1), random + each * (k + 1));
         opc_text_add_real(&metrics, value[k]);
         opc_text_add(&metrics, "\n");
     }
     snprintf(path, sizeof path, "%s/metrics.csv", run);
     assert_ok(opc_file_write(path, opc_text_get(&metrics), metrics.used, &err), &err);
     opc_text_free(&metrics);
+}
+
+/* The same with an evaluation every 100 steps and no random ones. */
+static inline void test_make_run(const char *dir, const char *name, const char *const *settings,
+                                 int n, const double *value)
+{
+    test_make_run_after(dir, name, settings, 0, 100, n, value);
+}
+
+/* What is in the file of a table, which is written into DIR for that. Frees the table. */
+static inline void test_assert_csv(const char *dir, struct opc_table *t, const char *want)
+{
+    char path[700], *text;
+    struct opc_err err;
+    snprintf(path, sizeof path, "%s/table.csv", dir);
+    assert_ok(opc_table_write(t, path, &err), &err);
+    assert_ok(opc_file_read(path, 10000, &text, NULL, &err), &err);
+    assert_string_equal(text, want);
+    opc_free(text);
+    opc_table_free(t);
 }
 
 /* The cell of DIR/metrics.csv in a row, from 1, and column; NaN where it is empty. Row 0 is the

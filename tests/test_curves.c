@@ -114,6 +114,36 @@ static void settings_say_what_is_a_panel_and_a_line(void **state)
     opc_curves_free(c);
 }
 
+/* Runs rise by 1 in 100 steps, each from where its random phase ended, 0, 10 or 30 steps in. After
+ * 110 steps the second has its first evaluation and the first is at 1.1; the third begins at 130.
+ */
+static void over_total_steps_values_between_evaluations_count(void **state)
+{
+    static const int RANDOM[] = {0, 10, 30};
+    static const double value[] = {1, 2, 3};
+    struct opc_curves_plan plan = PLAIN;
+    plan.over = "total_steps";
+    for (int i = 0; i < 3; i++) {
+        char seed[32], name[16];
+        snprintf(seed, sizeof seed, "train.seed=%d", i);
+        snprintf(name, sizeof name, "%d", i);
+        test_make_run_after(*state, name, (const char *[]){seed, NULL}, RANDOM[i], 100, 3, value);
+    }
+    struct opc_curves *c = read_runs(state, &plan);
+    assert_int_equal(c->groups, 1);
+    const struct opc_curve_group *g = &c->group[0];
+    assert_int_equal(g->n, 7); /* 100 and 330 have one run of three */
+    assert_doubles_near(g->x, ((double[]){110, 130, 200, 210, 230, 300, 310}), 7, 0);
+    assert_doubles_near(g->middle, ((double[]){1.05, 1.2, 1.9, 2, 2.2, 2.9, 2.9}), 7, 1e-12);
+    opc_curves_free(c);
+
+    /* What has one number of steps for all runs is left as it is. */
+    c = read_runs(state, &PLAIN);
+    assert_int_equal(c->group[0].n, 3);
+    assert_doubles_near(c->group[0].middle, value, 3, 0);
+    opc_curves_free(c);
+}
+
 static void make_cell(const char *dir, const char *name, const char *task, const char *transition,
                       const char *a, const char *b)
 {
@@ -263,6 +293,8 @@ int main(void)
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(settings_say_what_is_a_panel_and_a_line, make_runs,
                                         test_remove_dir),
+        cmocka_unit_test_setup_teardown(over_total_steps_values_between_evaluations_count,
+                                        test_make_dir, test_remove_dir),
         cmocka_unit_test_setup_teardown(wrong_names_are_refused, make_runs, test_remove_dir),
         cmocka_unit_test_setup_teardown(methods_have_their_colours, make_runs, test_remove_dir),
         cmocka_unit_test_setup_teardown(lack_of_memory_is_survived, make_runs, test_remove_dir),

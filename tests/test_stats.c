@@ -37,6 +37,18 @@ static void steps_between_ticks_are_round(void **state)
     assert_true(opc_round_step(0, 5) == 1);
 }
 
+static void between_points_lie_straight_lines_and_outside_nothing(void **state)
+{
+    (void)state;
+    const double x[] = {1, 3, 3, 7}, y[] = {10, 20, 30, 50};
+    assert_doubles_near(((double[]){opc_interpolate(4, x, y, 1), opc_interpolate(4, x, y, 2.5),
+                                    opc_interpolate(4, x, y, 3), opc_interpolate(4, x, y, 4),
+                                    opc_interpolate(4, x, y, 7)}),
+                        ((double[]){10, 17.5, 20, 35, 50}), 5, 1e-12);
+    assert_true(isnan(opc_interpolate(4, x, y, 0.9)) && isnan(opc_interpolate(4, x, y, 7.1)));
+    assert_true(isnan(opc_interpolate(0, x, y, 1)));
+}
+
 static void mean_and_deviation_are_those_of_a_sample(void **state)
 {
     (void)state;
@@ -175,6 +187,7 @@ int main(void)
         cmocka_unit_test(quantiles_are_those_of_numpy),
         cmocka_unit_test(smoothing_is_a_mean_over_the_window),
         cmocka_unit_test(steps_between_ticks_are_round),
+        cmocka_unit_test(between_points_lie_straight_lines_and_outside_nothing),
         cmocka_unit_test(mean_and_deviation_are_those_of_a_sample),
         cmocka_unit_test(interquartile_mean_is_the_mean_of_the_middle_half),
         cmocka_unit_test(interquartile_mean_is_continuous),

@@ -102,6 +102,30 @@ static void damaged_tables_are_refused_with_their_line(void **state)
     }
 }
 
+static void a_terminal_gets_aligned_columns(void **state)
+{
+    struct opc_err err;
+    struct opc_table *t;
+    struct opc_text out = {0};
+    (void)state;
+    assert_ok(opc_table_create("task,n,mean,note", &t, &err), &err);
+    opc_table_word(t, "mujoco:hopper");
+    opc_table_int(t, 5);
+    opc_table_fixed(t, -1234.5, 1);
+    opc_table_word(t, "1 of 2");
+    opc_table_word(t, "ant");
+    opc_table_int(t, 10);
+    opc_table_real(t, (double)NAN);
+    opc_table_word(t, "");
+    opc_table_print(t, &out);
+    assert_ok(opc_text_check(&out, &err), &err);
+    assert_string_equal(opc_text_get(&out), "task            n     mean  note\n"
+                                            "mujoco:hopper   5  -1234.5  1 of 2\n"
+                                            "ant            10\n");
+    opc_text_free(&out);
+    opc_table_free(t);
+}
+
 static void half_a_row_is_a_bug(void **state)
 {
     struct opc_err err;
@@ -119,12 +143,17 @@ static void half_a_row_is_a_bug(void **state)
 static int write_and_read(void *ctx, struct opc_err *err)
 {
     struct opc_table *t, *again;
+    struct opc_text printed = {0};
     int code = opc_table_create("a,b", &t, err);
     if (code)
         return code;
     for (int i = 0; i < 200; i++)
         opc_table_int(t, i);
-    code = opc_table_write(t, ctx, err);
+    opc_table_print(t, &printed);
+    code = opc_text_check(&printed, err);
+    opc_text_free(&printed);
+    if (!code)
+        code = opc_table_write(t, ctx, err);
     opc_table_free(t);
     if (!code)
         code = opc_table_read(ctx, &again, err);
@@ -154,6 +183,7 @@ int main(void)
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(damaged_tables_are_refused_with_their_line, test_make_dir,
                                         test_remove_dir),
+        cmocka_unit_test(a_terminal_gets_aligned_columns),
         cmocka_unit_test(half_a_row_is_a_bug),
         cmocka_unit_test_setup_teardown(faults_are_survived, test_make_dir, test_remove_dir),
     };

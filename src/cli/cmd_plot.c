@@ -4,6 +4,7 @@
 #include "cli/console/command.h"
 #include "num/stats.h"
 #include "study/curves/curves_draw.h"
+#include "study/exhibit/table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +13,13 @@
 #define OPTIONS(X)                                                                                 \
     X(TEXT, out,    "curves.svg",  1, 255, "file to draw: .svg, .pdf or .png")                     \
     X(TEXT, of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                        \
-    X(TEXT, over,   "env_steps",   1, 64,  "column of metrics.csv to draw it over")                \
+    X(TEXT, over,   "",            0, 64,  "column of metrics.csv to draw it over; by default env_steps, with --published total_steps") \
     X(INT,  smooth, "1",           1, 999, "average over so many values around each, an odd number (the paper's figures: 5)") \
-    X(TEXT, title,  "",            0, 255, "heading of the figure")
+    X(TEXT, title,  "",            0, 255, "heading of the figure")                                \
+    X(TEXT, published, "",         0, 255, "CSV file of published curves, one of which is drawn behind the runs") \
+    X(TEXT, published_task, "",    0, 255, "the task of that curve, as the file's column env has it") \
+    X(TEXT, published_method, "",  0, 255, "the method of that curve, as the file's column method has it")          \
+    X(TEXT, table,  "",            0, 255, "CSV file to write: the runs beside the published curve after 10000, 25000, 50000 and 75000 steps and at their end")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -59,38 +64,128 @@ static int check_rows(const struct opc_curves *c, const struct given *given, str
     return OPC_OK;
 }
 
+/* ---- a published curve ----------------------------------------------------------------------- */
+
+/* What --published needs, and what needs it. Decides over what the runs are drawn. */
+static int check_published(struct given *given, struct opc_err *err)
+{
+    static const char OVER[] = "total_steps";
+    if (!*given->published) {
+        const char *without = *given->published_task     ? "published-task"
+                              : *given->published_method ? "published-method"
+                              : *given->table            ? "table"
+                                                         : NULL;
+        if (without)
+            return opc_fail(err, OPC_EUSER,
+                            "--%s is about a published curve; name its file with --published",
+                            without);
+        if (!*given->over)
+            strcpy(given->over, "env_steps");
+        return OPC_OK;
+    }
+    if (!*given->published_task || !*given->published_method)
+        return opc_fail(err, OPC_EUSER,
+                        "--published %s has many curves; choose one with --published-task and "
+                        "--published-method, whose values are in its columns env and method",
+                        given->published);
+    if (*given->over && strcmp(given->over, OVER) != 0)
+        return opc_fail(err, OPC_EUSER,
+                        "--over %s: published curves are over %s; drop --over or --published",
+                        given->over, OVER);
+    if (strcmp(given->of, "eval_return") != 0)
+        return opc_fail(err, OPC_EUSER,
+                        "--of %s: published curves are of eval_return; drop --of or --published",
+                        given->of);
+    strcpy(given->over, OVER);
+    return OPC_OK;
+}
+
+static int print_table(const struct opc_table *t, const char *path, struct opc_err *err)
+{
+    struct opc_text text = {0};
+    opc_table_print(t, &text);
+    const int code = opc_text_check(&text, err);
+    if (!code)
+        printf("\n%s(eval_return over runs, interpolated linearly; deviations = (mean - "
+               "published_mean) / published_std) -> %s\n",
+               opc_text_get(&text), path);
+    opc_text_free(&text);
+    return code;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+/* published: NULL, if none was asked for. */
+static int draw(const struct opc_curves *curves, const struct opc_published *published,
+                const struct given *given, struct opc_err *err)
+{
+    struct opc_text note = {0};
+    opc_text_addf(&note, "line: median over runs; band: quartiles%s",
+                  given->smooth > 1 ? "; smoothed by a moving average" : "");
+    if (published)
+        opc_text_addf(&note,
+                      "\ngrey: published mean over %d seeds and one standard deviation around it "
+                      "(%s)",
+                      published->min_seeds, published->source);
+    const struct opc_curves_look figure = {
+        .title = *given->title ? given->title : NULL,
+        .x_label = opc_column_label(given->over),
+        .y_label = opc_column_label(given->of),
+        .note = opc_text_get(&note),
+        .published = published,
+    };
+    int code = opc_text_check(&note, err);
+    if (!code)
+        code = opc_curves_draw(&figure, curves, given->out, err);
+    opc_text_free(&note);
+    return code;
+}
+
+/* The table is made before anything is drawn: if it cannot be, there is no figure either. */
+static int show(const struct opc_curves *curves, const struct opc_published *published,
+                const struct given *given, struct opc_err *err)
+{
+    struct opc_table *table = NULL;
+    int code = check_rows(curves, given, err);
+    if (!code && *given->table)
+        code = opc_published_table(published, curves, &table, err);
+    if (!code)
+        code = draw(curves, published, given, err);
+    if (!code && table)
+        code = opc_table_write(table, given->table, err);
+    if (!code)
+        print_ends(curves, given);
+    if (!code && table)
+        code = print_table(table, given->table, err);
+    opc_table_free(table);
+    return code;
+}
+
 static int run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
-    struct opc_curves *curves;
+    struct opc_curves *curves = NULL;
+    struct opc_published *published = NULL;
     int first;
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
         return code;
     if (first == argc)
         return opc_fail(err, OPC_EUSER, "name run directories, or directories of runs");
+    code = check_published(&given, err);
+    if (!code)
+        code = opc_smooth_check(given.smooth, err);
+    if (!code && *given.published)
+        code = opc_published_read(given.published, given.published_task, given.published_method,
+                                  &published, err);
     const struct opc_curves_plan plan = {
         .of = given.of, .over = given.over, .smooth = given.smooth};
-    code = opc_smooth_check(given.smooth, err);
     if (!code)
         code = opc_curves_read(argc - first, argv + first, &plan, &curves, err);
-    if (code)
-        return code;
-    char note[200];
-    snprintf(note, sizeof note, "line: median over runs; band: quartiles%s",
-             given.smooth > 1 ? "; smoothed by a moving average" : "");
-    const struct opc_curves_look figure = {
-        .title = *given.title ? given.title : NULL,
-        .x_label = opc_column_label(given.over),
-        .y_label = opc_column_label(given.of),
-        .note = note,
-    };
-    code = check_rows(curves, &given, err);
     if (!code)
-        code = opc_curves_draw(&figure, curves, given.out, err);
-    if (!code)
-        print_ends(curves, &given);
+        code = show(curves, published, &given, err);
     opc_curves_free(curves);
+    opc_published_free(published);
     return code;
 }
 
@@ -100,7 +195,11 @@ const struct opc_command opc_cmd_plot = {
     .summary = "draw learning curves of runs, and print where they end",
     .detail = "DIR is a run directory, finished or not, or a directory of them. Runs that differ "
               "only in their seed become one line, their median with quartiles around it; each "
-              "task has its own panel.",
+              "task has its own panel.\n"
+              "--published FILE draws a curve of others behind runs of one task, over total_steps, "
+              "as published steps count the random ones, too; results/published/curves.csv has "
+              "some. --table FILE also writes and prints how far apart they are, for runs of one "
+              "line (docs/experiments.md).",
     .options = &options,
     .run = run,
 };

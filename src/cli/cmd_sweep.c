@@ -5,6 +5,7 @@
 #include "cli/console/command.h"
 #include "cli/console/sweeping.h"
 #include "opc/mem.h"
+#include "study/curves/sweep_table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -95,6 +96,32 @@ static int show_status(const struct opc_sweep *sweep, const char *out)
 
 /* ---- merge ----------------------------------------------------------------------------------- */
 
+/* A table is not replaced by an empty one. */
+static int tabulate(const struct opc_sweep *sweep, char *const *dir, const bool *complete,
+                    const char *out, struct opc_err *err)
+{
+    char path[OPC_PATH];
+    struct opc_table *t = NULL;
+    struct opc_text text = {0};
+    int code = opc_path_join(path, out, "table.csv", err);
+    if (!code)
+        code = opc_sweep_table(sweep, dir, complete, &t, err);
+    if (!code && opc_table_rows(t) > 0) {
+        code = opc_table_write(t, path, err);
+        opc_table_print(t, &text);
+        if (!code)
+            code = opc_text_check(&text, err);
+        if (!code)
+            printf("\n%s(complete runs; median, low and high of the mean of their last 5 "
+                   "evaluations, over seeds) -> %s\n",
+                   opc_text_get(&text), path);
+    } else if (!code)
+        printf("no run is complete yet; %s is not written\n", path);
+    opc_text_free(&text);
+    opc_table_free(t);
+    return code;
+}
+
 static int merge(const struct opc_sweep *sweep, const char *out, struct opc_err *err)
 {
     char **dir = opc_alloc((size_t)sweep->tasks, sizeof *dir), path[OPC_PATH];
@@ -125,6 +152,8 @@ static int merge(const struct opc_sweep *sweep, const char *out, struct opc_err 
     if (!code)
         printf("%d of %d runs have rows, %d are complete: %ld rows -> %s\n", merged.runs,
                sweep->tasks, merged.complete, merged.rows, path);
+    if (!code)
+        code = tabulate(sweep, dir, complete, out, err);
     for (int i = 0; dir && i < sweep->tasks; i++)
         opc_free(dir[i]);
     opc_free(dir);
@@ -200,7 +229,8 @@ const struct opc_command opc_cmd_sweep = {
         "run as a process of its own, goes on with what was interrupted, and leaves alone what is "
         "done; Ctrl-C stops all of them, and the same command goes on. A run that was killed is "
         "tried again, three times at most. status: a line for each run, without starting "
-        "anything. merge: all results in one table, OUT/merged.csv.\n"
+        "anything. merge: all results in one table, OUT/merged.csv, and what the complete runs end "
+        "with, over seeds, in OUT/table.csv and on the terminal.\n"
         "A run is OUT/NAME, its output OUT/NAME.log. A directory that holds a run of other "
         "settings is called foreign; then nothing is started.",
     .words = "run status merge",

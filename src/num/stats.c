@@ -40,6 +40,29 @@ double opc_quantile(int n, double *v, double q)
     return i + 1 < n ? v[i] + (at - i) * (v[i + 1] - v[i]) : v[n - 1];
 }
 
+int opc_lower_bound(int n, const double *x, double at)
+{
+    int low = 0, high = n;
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if (x[middle] < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+double opc_interpolate(int n, const double *x, const double *y, double at)
+{
+    const int i = opc_lower_bound(n, x, at);
+    if (i < n && x[i] == at)
+        return y[i];
+    if (i == 0 || i == n)
+        return (double)NAN;
+    return y[i - 1] + (y[i] - y[i - 1]) * (at - x[i - 1]) / (x[i] - x[i - 1]);
+}
+
 /* Number i of n stands for the share [i, i + 1] / n of the distribution. */
 double opc_iqm(int n, double *v)
 {

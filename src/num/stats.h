@@ -12,6 +12,12 @@ double opc_deviation(int n, const double *v); /* of a sample: divided by n - 1; 
  * (as numpy and R do by default). Sorts v. */
 double opc_quantile(int n, double *v, double q);
 
+/* The first of n ascending numbers that is not less than `at`; n: all are. */
+int opc_lower_bound(int n, const double *x, double at);
+/* y at some x, on straight lines between the points, whose x ascend; NaN before the first and after
+ * the last. */
+double opc_interpolate(int n, const double *x, const double *y, double at);
+
 /* Interquartile mean: of the middle half, where a number that lies across its edge counts for the
  * part inside; n >= 1. Sorts v. */
 double opc_iqm(int n, double *v);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# opc plot: groups of runs, the three formats, the same bytes each time, and wrong input.
+# opc plot: groups of runs, the three formats, the same bytes each time, a published curve beside runs,
+# and wrong input.
 # shellcheck source=tests/program/lib
 . "$SRC/tests/program/lib"
 cd "$work"
@@ -59,3 +60,61 @@ expect 2 '^opc: plot: .*empty.*config.yaml' "$OPC" plot empty
 expect 2 "^opc: plot: .*runs/.*/metrics.csv.*'eval_retrn'.*'eval_return'" "$OPC" plot runs --of eval_retrn
 expect 2 '^opc: plot: .*x.gif.*.svg, .pdf.*.png' "$OPC" plot runs -o x.gif
 expect 1 '^opc: plot: .*nowhere/x.svg: No such file' "$OPC" plot runs -o nowhere/x.svg
+
+# ---- beside a published curve --------------------------------------------------------------------
+# Two runs of 211 and 222 steps, the random ones included, beside a line from 0 +- 1 to 400 +- 41.
+cat >curves.csv <<END
+source,env,method,env_steps,mean,std,seeds
+them/there,CartPole,"MBPO, theirs",0,0,1,5
+them/there,CartPole,"MBPO, theirs",400,400,41,5
+them/there,Hopper,SAC,5000,1,1,8
+END
+for seed in 1 2; do
+    cp -r runs/corrected-$seed beside-$seed
+    {
+        echo epoch,env_steps,total_steps,eval_return
+        echo 1,100,1$seed$seed,10$seed
+        echo 2,200,2$seed$seed,20$seed
+    } >beside-$seed/metrics.csv
+done
+set -- "$OPC" plot beside-1 beside-2 --published curves.csv --published-task CartPole
+rm -f beside.csv
+# At 211 steps run 1 has 201 and run 2 is 89 of 100 on its way from 102 to 202: 191 and 196 on average.
+# Published: 211 +- 1 + 40 * 211 / 400 = 22.1.
+expect 0 '^cartpole  *OPC  *2 
+^total_steps  runs    mean     min     max  published_mean  published_std  published_seeds  deviations$
+^        211     2  196.00  191.00  201.00          211.00          22.10                5       -0.68$
+-> beside.csv$' "$@" --published-method 'MBPO, theirs' --table beside.csv -o beside.svg
+cat >want.csv <<END
+total_steps,runs,mean,min,max,published_mean,published_std,published_seeds,deviations
+211,2,196.00,191.00,201.00,211.00,22.10,5,-0.68
+END
+cmp want.csv beside.csv
+# In grey and dashed, and before the blue of OPC, which then covers it.
+grep -n -o 'stroke:rgb(55%,55%,55%).*dasharray\|fill:rgb(55%,55%,55%)\|[a-z]*:rgb(0%,44.7%,69.8%)' beside.svg |
+    head -n 4 | sed 's/^[0-9]*:\([a-z]*\):rgb(\([0-9]*\).*/\1 \2/' >colours
+printf 'fill 55\nstroke 55\nfill 0\nstroke 0\n' | cmp - colours
+
+expect 2 "curves.csv has no task 'Cartpole'; it has CartPole, Hopper$" "$OPC" plot beside-1 \
+    --published curves.csv --published-task Cartpole --published-method SAC
+expect 2 "curves.csv has no method 'SAC' for CartPole; it has MBPO, theirs$" "$@" --published-method SAC
+expect 2 '--published curves.csv has many curves; choose one with --published-task' "$@"
+expect 2 '--published curves.csv has many curves' "$OPC" plot beside-1 --published curves.csv \
+    --published-method SAC
+for lonely in published-task published-method table; do
+    expect 2 "--$lonely is about a published curve; name its file with --published" "$OPC" plot beside-1 \
+        --$lonely x
+done
+expect 2 '--over env_steps: published curves are over total_steps; drop --over or --published' "$@" \
+    --published-method 'MBPO, theirs' --over env_steps
+expect 2 '--of q: published curves are of eval_return; drop --of or --published' "$@" \
+    --published-method 'MBPO, theirs' --of q
+expect 2 'a published curve is of one task, but these runs are of 2 (cartpole, pendulum)' "$OPC" plot runs \
+    --published curves.csv --published-task CartPole --published-method 'MBPO, theirs'
+expect 2 'the table compares one line with the published curve, .*(OPC on cartpole, MBPO([*]) on cartpole' \
+    "$@" runs/learned-1 --published-method 'MBPO, theirs' --table none.csv
+[ ! -e none.csv ] || wrong "a refused table is written" "$@"
+# Those we compare with can be read.
+expect 2 "begins after 5000 steps and the runs end after 222; drop --published until" "$OPC" plot beside-1 \
+    beside-2 --published "$SRC/results/published/curves.csv" --published-task Hopper \
+    --published-method 'MBPO (official curves)'

@@ -70,6 +70,25 @@ expect 0 '^3 of 3 .* 3 .*: 24 .* -> ref/merged.csv$' "$OPC" sweep a.yaml merge -
 head -n 1 ref/merged.csv | grep -q '^opc.transition,train.seed,complete,epoch,env_steps,.*,entropy$'
 [ "$(grep -c '^corrected,2,1,' ref/merged.csv)" = 8 ]
 awk -F, '{print NF}' ref/merged.csv | sort -u | wc -l | grep -qx 1
+# What they end with, over seeds, is what the metrics.csv of the runs say.
+ends() { # RUN: the mean of its last five evaluations
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "eval_return") at = i; next }
+             $at != "" { v[n++] = $at }
+             END { for (i = n - 5; i < n; i++) sum += v[i]; printf "%.17g\n", sum / 5 }' \
+        "ref/$1/metrics.csv"
+}
+head -n 1 ref/table.csv |
+    grep -qx task,method,reference_epochs,seeds,env_steps,median,low,high,minutes
+awk -F, -v a="$(ends corrected_s1)" -v b="$(ends corrected_s2)" -v c="$(ends replay_s1)" '
+    function near(x, y) { return x - y < 0.006 && y - x < 0.006 }
+    NR == 2 { opc = $2 == "OPC" && $4 == 2 && near($6, (a + b) / 2) && near($7, a < b ? a : b) &&
+                    near($8, a < b ? b : a) }
+    NR == 3 { sac = $2 == "SAC" && $4 == 1 && near($6, c) && near($7, c) && near($8, c) }
+    END { exit !(NR == 3 && opc && sac) }' ref/table.csv || wrong "another table" cat ref/table.csv
+expect 0 '^task  *method  *reference_epochs  *seeds  *env_steps  *median  *low  *high  *minutes$
+^cartpole  *OPC  *0  *2  *[0-9]*  *[0-9.]*  *[0-9.]*  *[0-9.]*  *[0-9.]*$
+^cartpole  *SAC  *1  *[0-9]*
+-> ref/table.csv$' "$OPC" sweep a.yaml merge -o ref
 expect 2 "^opc: sweep: .*nowhere.*'opc sweep a.yaml run'" "$OPC" sweep a.yaml merge -o nowhere
 # A table is not replaced by nothing, nor by a part of it.
 cp ref/merged.csv merged
@@ -125,7 +144,9 @@ wait $pid || status=$?
 grep -q '^opc: sweep: .* 0 of 2 ' long.said
 expect 0 '^2 .*long, .*: 2 interrupted$' "$OPC" sweep a.yaml status --tier endless -o long
 grep -q '"state": "stopped"' long/corrected_s1/status.json
-expect 0 '^2 of 2 .* 0 .*: .* -> long/merged.csv' "$OPC" sweep a.yaml merge --tier endless -o long
+expect 0 '^2 of 2 .* 0 .*
+long/table.csv' "$OPC" sweep a.yaml merge --tier endless -o long
+[ ! -e long/table.csv ] || wrong "writes an empty table" "$OPC" sweep
 
 # A worker whose sweep is gone stops by itself; the lock tells when it has.
 "$OPC" sweep a.yaml run --tier endless -o long --jobs 2 >/dev/null 2>&1 &

@@ -493,27 +493,22 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Its first value there; NaN: none. */
-static double value_at(const struct opc_curve_run *r, double x)
+/* Its first value there, or what lies between two values; NaN: none. */
+static double value_at(const struct opc_curves *c, const struct opc_curve_run *r, double x)
 {
-    int low = 0, high = r->ascending ? r->n : 0;
-    while (low < high) {
-        const int middle = low + (high - low) / 2;
-        if (r->x[middle] < x)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    while (low < r->n && r->x[low] != x)
-        low = r->ascending ? r->n : low + 1;
-    return low < r->n ? r->y[low] : (double)NAN;
+    if (c->between && r->ascending)
+        return opc_interpolate(r->n, r->x, r->y, x);
+    int at = r->ascending ? opc_lower_bound(r->n, r->x, x) : 0;
+    while (at < r->n && r->x[at] != x)
+        at = r->ascending ? r->n : at + 1;
+    return at < r->n ? r->y[at] : (double)NAN;
 }
 
 int opc_curves_at(const struct opc_curves *c, int group, double x, double *out)
 {
     int n = 0;
     for (int i = 0; i < c->runs; i++) {
-        const double v = c->run[i].group == group ? value_at(&c->run[i], x) : (double)NAN;
+        const double v = c->run[i].group == group ? value_at(c, &c->run[i], x) : (double)NAN;
         if (!isnan(v))
             out[n++] = v;
     }
@@ -583,6 +578,8 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
     struct opc_curves *c = opc_alloc(1, sizeof *c);
     if (!c)
         return no_room(err);
+    /* The random phase ends with an episode, after more steps with one seed than with another. */
+    c->between = strcmp(plan->over, "total_steps") == 0;
     double *scratch = opc_alloc(MOST_RUNS, sizeof *scratch);
     c->run = opc_alloc(MOST_RUNS, sizeof *c->run);
     c->group = opc_alloc(MOST_RUNS, sizeof *c->group);

@@ -55,7 +55,9 @@ struct opc_curves {
     struct opc_curve_group *group;
     char (*panel)[256], (*title)[256]; /* their names, and for people */
     int runs, groups, panels;
-    int columns; /* of panels that differ in their last setting only; 0: there is no such order */
+    bool between; /* runs have values between their evaluations, too, interpolated linearly: over
+                   * total_steps, which differ from run to run */
+    int columns;  /* of panels that differ in their last setting only; 0: there is no such order */
 };
 
 /* A directory that is no run stands for the runs in it. */

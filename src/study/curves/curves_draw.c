@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "study/curves/curves_draw.h"
 
+#include "num/stats.h"
 #include "opc/mem.h"
 
 #include <math.h>
@@ -90,40 +91,111 @@ static int make_layers(const struct opc_curves *c, int panel, char (*label)[200]
     return layers;
 }
 
+/* Where lines of the panel begin and end. */
+static struct opc_span reach(const struct opc_curves *c, int panel)
+{
+    struct opc_span r = {HUGE_VAL, -HUGE_VAL};
+    for (int g = 0; g < c->groups; g++)
+        for (int i = 0; c->group[g].panel == panel && i < c->group[g].n; i++) {
+            r.least = fmin(r.least, c->group[g].x[i]);
+            r.most = fmax(r.most, c->group[g].x[i]);
+        }
+    return r;
+}
+
 /* Learning begins at 0, even where the first evaluation is later. */
 static struct opc_span span_of_x(const struct opc_curves *c, int panel)
 {
-    double least = HUGE_VAL, most = -HUGE_VAL;
-    for (int g = 0; g < c->groups; g++)
-        for (int i = 0; c->group[g].panel == panel && i < c->group[g].n; i++) {
-            least = fmin(least, c->group[g].x[i]);
-            most = fmax(most, c->group[g].x[i]);
-        }
-    if (least > 0 && most > least)
-        return (struct opc_span){0, most};
+    const struct opc_span r = reach(c, panel);
+    if (r.least > 0 && r.most > r.least)
+        return (struct opc_span){0, r.most};
     return (struct opc_span){0, 0};
 }
+
+/* ---- a published curve ----------------------------------------------------------------------- */
+
+/* It can be put beside runs of one task that have got to where it begins. */
+static int check_published(const struct opc_published *p, const struct opc_curves *c, double end,
+                           struct opc_err *err)
+{
+    if (c->panels != 1)
+        return opc_fail(err, OPC_EUSER,
+                        "a published curve is of one task, but these runs are of %d (%s, %s%s); "
+                        "name runs of one",
+                        c->panels, c->panel[0], c->panel[1], c->panels > 2 ? ", ..." : "");
+    if (!(p->steps[0] < end))
+        return opc_fail(err, OPC_EUSER,
+                        "the published curve begins after %.0f steps and the runs end after %.0f; "
+                        "drop --published until they have got further",
+                        p->steps[0], end);
+    return OPC_OK;
+}
+
+/* Its line and its band, behind all others. It ends where the runs do, between two of its points if
+ * need be: what comes later has nothing to be compared with and would squeeze what has. */
+static int make_published(const struct opc_published *p, double end, char label[200],
+                          struct opc_curves_figure *f, struct opc_err *err)
+{
+    const size_t room = (size_t)p->n;
+    f->published = opc_alloc(4 * room, sizeof *f->published);
+    if (!f->published)
+        return opc_fail(err, OPC_ENOMEM, "no room for the published curve");
+    double *x = f->published, *mean = x + room, *low = mean + room, *high = low + room;
+    int n = 0;
+    for (bool more = true; more && n < p->n; n++) {
+        more = p->steps[n] < end;
+        x[n] = more ? p->steps[n] : end;
+        mean[n] = opc_interpolate(p->n, p->steps, p->mean, x[n]);
+        const double std = opc_interpolate(p->n, p->steps, p->std, x[n]);
+        low[n] = mean[n] - std;
+        high[n] = mean[n] + std;
+    }
+    snprintf(label, 200, "%s, published", p->method);
+    for (int k = 0; k < 2; k++)
+        f->layer[k] = (struct opc_figure_layer){.mark = k ? OPC_MARK_LINE : OPC_MARK_BAND,
+                                                .colour = OPC_COLOUR_GREY,
+                                                .dash = 1,
+                                                .label = label,
+                                                .n = n,
+                                                .x = x,
+                                                .y = mean,
+                                                .low = low,
+                                                .high = high};
+    return OPC_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
 
 int opc_curves_figure(const struct opc_curves_look *look, const struct opc_curves *c,
                       struct opc_curves_figure *out, struct opc_err *err)
 {
+    const int behind = look->published ? 2 : 0; /* layers of the published curve */
+    const double end = reach(c, 0).most;
+    const size_t groups = (size_t)c->groups;
     struct opc_curves_figure f = {.panel = opc_alloc((size_t)c->panels, sizeof *f.panel),
-                                  .layer = opc_alloc(2 * (size_t)c->groups, sizeof *f.layer),
-                                  .label = opc_alloc((size_t)c->groups, sizeof *f.label)};
-    if (!f.panel || !f.layer || !f.label) {
+                                  .layer = opc_alloc(2 * groups + 2, sizeof *f.layer),
+                                  .label = opc_alloc(groups + 1, sizeof *f.label)};
+    int code = f.panel && f.layer && f.label ? OPC_OK
+                                             : opc_fail(err, OPC_ENOMEM, "no room for the figure");
+    if (!code && behind)
+        code = check_published(look->published, c, end, err);
+    if (!code && behind)
+        code = make_published(look->published, end, f.label[groups], &f, err);
+    if (code) {
         opc_curves_figure_free(&f);
-        return opc_fail(err, OPC_ENOMEM, "no room for the figure");
+        return code;
     }
     for (int g = 0; g < c->groups; g++)
         print_label(c, g, f.label[g]);
     struct opc_figure_layer *layer = f.layer;
     for (int p = 0; p < c->panels; p++) {
-        f.panel[p] = (struct opc_panel){.title = c->title[p],
-                                        .x_label = look->x_label,
-                                        .y_label = look->y_label,
-                                        .x = span_of_x(c, p),
-                                        .layers = make_layers(c, p, f.label, layer),
-                                        .layer = layer};
+        f.panel[p] =
+            (struct opc_panel){.title = c->title[p],
+                               .x_label = look->x_label,
+                               .y_label = look->y_label,
+                               .x = span_of_x(c, p),
+                               .layers = behind + make_layers(c, p, f.label, layer + behind),
+                               .layer = layer};
         layer += f.panel[p].layers;
     }
     f.figure = (struct opc_figure){.title = look->title,
@@ -142,6 +214,7 @@ void opc_curves_figure_free(struct opc_curves_figure *f)
     opc_free(f->panel);
     opc_free(f->layer);
     opc_free(f->label);
+    opc_free(f->published);
     *f = (struct opc_curves_figure){.panel = NULL};
 }
 

@@ -6,12 +6,15 @@
 
 #include "plot/figure.h"
 #include "study/curves/curves.h"
+#include "study/curves/published.h"
 
 struct opc_curves_look {
     const char *title; /* NULL: none */
     const char *x_label, *y_label;
     const char *note; /* what lines and bands are; below the legend */
     bool share;       /* one range of each axis for all panels */
+    /* Drawn behind the runs, which are of one task, as far as they have got; NULL: none. */
+    const struct opc_published *published;
 };
 
 /* Borrows the look and the curves, which must outlive it. */
@@ -20,6 +23,7 @@ struct opc_curves_figure {
     struct opc_panel *panel;
     struct opc_figure_layer *layer;
     char (*label)[200];
+    double *published; /* [4][n] steps, mean, mean - std, mean + std; NULL: none */
 };
 int opc_curves_figure(const struct opc_curves_look *, const struct opc_curves *,
                       struct opc_curves_figure *out, struct opc_err *err);

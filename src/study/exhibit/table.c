@@ -135,6 +135,56 @@ int opc_table_find(const struct opc_table *t, const char *column)
     return -1;
 }
 
+/* ---- for a terminal -------------------------------------------------------------------------- */
+
+/* How wide a column is, and to which side it goes: to the right if every cell of it is a number or
+ * empty. */
+struct alignment {
+    size_t width;
+    bool right;
+};
+
+static struct alignment measure(const struct opc_table *t, int column)
+{
+    struct alignment a = {.width = strlen(opc_table_name(t, column)), .right = true};
+    for (int row = 0; row < opc_table_rows(t); row++) {
+        const char *cell = opc_table_cell(t, row, column);
+        const size_t n = strlen(cell);
+        double v;
+        a.width = n > a.width ? n : a.width;
+        a.right = a.right && (n == 0 || opc_parse_real(cell, &v));
+    }
+    return a;
+}
+
+void opc_table_print(const struct opc_table *t, struct opc_text *out)
+{
+    struct alignment *align = opc_alloc((size_t)t->columns, sizeof *align);
+    if (!align || is_short(t)) {
+        out->failed = true;
+        opc_free(align);
+        return;
+    }
+    for (int column = 0; column < t->columns; column++)
+        align[column] = measure(t, column);
+    for (int row = -1; row < opc_table_rows(t); row++) {
+        size_t blank = 0; /* owed to the next cell, so that no line ends with spaces */
+        for (int column = 0; column < t->columns; column++) {
+            const char *cell = opc_table_cell(t, row, column);
+            const size_t n = strlen(cell), pad = align[column].width - n;
+            blank += (column ? 2 : 0) + (align[column].right ? pad : 0);
+            if (n) {
+                opc_text_pad(out, blank);
+                opc_text_add(out, cell);
+                blank = 0;
+            }
+            blank += align[column].right ? 0 : pad;
+        }
+        opc_text_add(out, "\n");
+    }
+    opc_free(align);
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static void print_cell(struct opc_text *out, const char *cell)

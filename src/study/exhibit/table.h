@@ -26,6 +26,9 @@ const char *opc_table_name(const struct opc_table *, int column);
 const char *opc_table_cell(const struct opc_table *, int row, int column);
 int opc_table_find(const struct opc_table *, const char *column); /* -1: there is none */
 
+/* For a terminal: columns as wide as their widest cell, numbers to the right. */
+void opc_table_print(const struct opc_table *, struct opc_text *out);
+
 /* The whole file by rename; a half-filled row is a bug of ours. */
 int opc_table_write(const struct opc_table *, const char *path, struct opc_err *err);
 /* Any CSV file of ours; a row with another number of cells is an error with its line. */
