@@ -101,8 +101,7 @@ static int predict(const struct opc_probe *p, const struct opc_transition *tr,
         return code;
     opc_branches_returns(b, returns);
     *out = mean(b->n, returns);
-    for (int i = 0; i < b->n; i++)
-        *lost += b->lost[i];
+    *lost += opc_branches_ended(b, OPC_END_REFUSED);
     return OPC_OK;
 }
 

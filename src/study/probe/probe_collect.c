@@ -63,9 +63,9 @@ static const float *recorded(const struct opc_episodes *past, int episode, int t
 static void keep(struct opc_states *s, int first, int by, const struct opc_episodes *past,
                  const struct opc_branches *b)
 {
+    s->lost[by] += opc_branches_ended(b, OPC_END_REFUSED);
     for (int i = 0; i < b->n; i++) {
-        s->ended[by][first + i] = b->terminal[i] ? b->length[i] : 0;
-        s->lost[by] += b->lost[i];
+        s->ended[by][first + i] = b->end[i] == OPC_END_TERMINAL ? b->length[i] : 0;
         for (int h = 0; h <= s->horizon; h++) {
             const float *then = recorded(past, b->episode[i], b->time[i], h);
             for (int k = 0; k < s->obs; k++) {

@@ -57,10 +57,9 @@ static int imagine_with(const struct opc_probe *p, const struct opc_transition *
     if (code)
         return code;
     opc_branches_returns(b, s->returns + place(s, beta, way, first));
-    for (int i = 0; i < s->each; i++) {
+    s->lost[way] += opc_branches_ended(b, OPC_END_REFUSED);
+    for (int i = 0; i < s->each; i++)
         s->length[place(s, beta, way, first + i)] = b->length[i];
-        s->lost[way] += b->lost[i];
-    }
     return OPC_OK;
 }
 
