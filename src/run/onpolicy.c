@@ -17,10 +17,9 @@ enum { MAX_STEPS = 2000, MAX_STARTS = 32, MAX_HORIZON = 10 };
 
 struct sample {
     const struct opc_onpolicy_plan *plan;
-    /* Copies of the newest episodes, so that eq. 5 needs no table of all the past. */
-    struct opc_episodes *newest;
-    int first;     /* which of the past the first of them is */
-    double *scale; /* [obs] 1 / standard deviation */
+    int first, end; /* episodes of the past in which starts are: first .. end-1 */
+    int steps;      /* of them */
+    double *scale;  /* [obs] 1 / standard deviation */
     /* what a model makes of the starts, and the environment */
     struct opc_branches branches;
     struct opc_rng *reset; /* [starts] what the episode was reset from */
@@ -31,7 +30,6 @@ struct sample {
 static void free_sample(struct sample *x)
 {
     opc_branches_free(&x->branches);
-    opc_episodes_destroy(x->newest);
     opc_free(x->scale);
     opc_free(x->reset);
     opc_free(x->ended);
@@ -52,38 +50,18 @@ static int make_sample(struct sample *x, struct opc_err *err)
 }
 
 /* Whole episodes from the newest on, as many as fit into MAX_STEPS, but at least one. */
-static int copy_newest(struct sample *x, struct opc_err *err)
+static void choose_window(struct sample *x)
 {
     const struct opc_episodes *past = x->plan->past;
-    const int count = opc_episodes_count(past), obs = opc_episodes_obs(past);
-    int from = count - 1, steps = opc_episodes_length(past, from);
-    while (from > x->plan->newest && steps + opc_episodes_length(past, from - 1) <= MAX_STEPS)
-        steps += opc_episodes_length(past, --from);
-    x->first = from;
-    double *state = opc_alloc((size_t)obs, sizeof *state);
-    int code = state ? opc_episodes_create(obs, opc_episodes_act(past), steps, count - from,
-                                           &x->newest, err)
-                     : opc_fail(err, OPC_ENOMEM, "out of memory to measure the model's errors");
-    for (int b = from; b < count && !code; b++) {
-        for (int t = 0; t < opc_episodes_length(past, b) && !code; t++) {
-            const struct opc_step step = opc_episodes_at(past, b, t);
-            for (int k = 0; k < obs; k++)
-                state[k] = (double)step.state[k];
-            if (t == 0)
-                code = opc_episodes_begin(x->newest, state, err);
-            for (int k = 0; k < obs; k++)
-                state[k] = (double)step.next[k];
-            if (!code)
-                code = opc_episodes_append(x->newest, step.action, (double)step.reward, state,
-                                           step.terminal, err);
-        }
-        if (!code)
-            opc_episodes_close(x->newest);
-    }
-    opc_free(state);
-    return code;
+    x->end = opc_episodes_count(past);
+    x->first = x->end - 1;
+    x->steps = opc_episodes_length(past, x->first);
+    while (x->first > x->plan->newest &&
+           x->steps + opc_episodes_length(past, x->first - 1) <= MAX_STEPS)
+        x->steps += opc_episodes_length(past, --x->first);
 }
 
+/* The unit of the errors; an entry that never changes counts as it is. */
 static void measure_spread(struct sample *x)
 {
     const struct opc_records all = opc_episodes_records(x->plan->past);
@@ -103,24 +81,26 @@ static void measure_spread(struct sample *x)
 
 /* ---- where they start ------------------------------------------------------------------------ */
 
-/* Evenly spread over the first `window` steps of the episodes; returns what it costs to play that
+/* Evenly spread over the first `early` steps of the episodes; returns what it costs to play that
  * with both models' actions. */
-static long spread_starts(struct sample *x, int window)
+static long spread_starts(struct sample *x, int early)
 {
+    const struct opc_episodes *past = x->plan->past;
     struct opc_branches *starts = &x->branches;
-    const int episodes = opc_episodes_count(x->newest);
     long all = 0, cost = 0;
-    for (int b = 0; b < episodes; b++) {
-        const int length = opc_episodes_length(x->newest, b);
-        all += length < window ? length : window;
+    /* how many steps there are to choose from */
+    for (int b = x->first; b < x->end; b++) {
+        const int length = opc_episodes_length(past, b);
+        all += length < early ? length : early;
     }
     starts->n = all < MAX_STARTS ? (int)all : MAX_STARTS;
-    long before = 0; /* steps within the window of earlier episodes */
-    for (int i = 0, b = 0; i < starts->n; i++) {
+    /* start i is step i / n of them all, which is found episode by episode */
+    long before = 0; /* early steps of the episodes before b */
+    for (int i = 0, b = x->first; i < starts->n; i++) {
         const long step = (long)i * all / starts->n;
         for (;; b++) {
-            const int length = opc_episodes_length(x->newest, b);
-            const int here = length < window ? length : window;
+            const int length = opc_episodes_length(past, b);
+            const int here = length < early ? length : early;
             if (step < before + here)
                 break;
             before += here;
@@ -132,18 +112,19 @@ static long spread_starts(struct sample *x, int window)
     return cost;
 }
 
+/* As late in their episodes as the steps on the environments allow. */
 static void choose_starts(struct sample *x)
 {
     const struct opc_branches *starts = &x->branches;
-    int window = 1;
-    for (int b = 0; b < opc_episodes_count(x->newest); b++)
-        if (window < opc_episodes_length(x->newest, b))
-            window = opc_episodes_length(x->newest, b);
-    while (spread_starts(x, window) > OPC_ONPOLICY_STEPS && window > 1)
-        window = window * 7 / 8;
+    /* all of the longest episode, then less and less */
+    int early = 1;
+    for (int b = x->first; b < x->end; b++)
+        if (early < opc_episodes_length(x->plan->past, b))
+            early = opc_episodes_length(x->plan->past, b);
+    while (spread_starts(x, early) > OPC_ONPOLICY_STEPS && early > 1)
+        early = early * 7 / 8;
     for (int i = 0; i < starts->n; i++)
-        x->reset[i] = opc_rng_stream(x->plan->seed, OPC_USE_RESET, 0,
-                                     (uint32_t)(x->first + starts->episode[i]));
+        x->reset[i] = opc_rng_stream(x->plan->seed, OPC_USE_RESET, 0, (uint32_t)starts->episode[i]);
 }
 
 /* ---- along a model --------------------------------------------------------------------------- */
@@ -185,7 +166,7 @@ static int retrace_branches(struct sample *x, long *steps, struct opc_err *err)
     const struct opc_branches *b = &x->branches;
     struct opc_retrace again = {
         .worlds = x->plan->worlds,
-        .past = x->newest,
+        .past = x->plan->past,
         .n = b->n,
         .horizon = b->horizon,
         .episode = b->episode,
@@ -201,6 +182,7 @@ static int retrace_branches(struct sample *x, long *steps, struct opc_err *err)
     return code;
 }
 
+/* Root mean square over the starts that count, and over the entries of the state. */
 static void compare_with_truth(const struct sample *x, double error[OPC_ERRORS])
 {
     const struct opc_branches *b = &x->branches;
@@ -228,10 +210,10 @@ static int measure_model(struct sample *x, const char *name, double error[OPC_ER
                          struct opc_err *err)
 {
     struct opc_transition tr;
-    int code = opc_transition_make(name, x->newest, x->plan->model, opc_episodes_steps(x->newest),
-                                   &tr, err);
+    int code = opc_transition_make(name, x->plan->past, x->plan->model, x->steps, &tr, err);
     if (code)
         return code;
+    tr.first_episode = x->first; /* eq. 5 needs no table of all the past */
     tr.sample = x->plan->sample;
     code = opc_transition_refresh(&tr, x->plan->pool, err);
     if (!code)
@@ -259,9 +241,8 @@ int opc_onpolicy_errors(const struct opc_onpolicy_plan *plan, struct opc_onpolic
     if (opc_episodes_count(plan->past) == 0)
         return OPC_OK;
     int code = make_sample(&x, err);
-    if (!code)
-        code = copy_newest(&x, err);
     if (!code) {
+        choose_window(&x);
         measure_spread(&x);
         choose_starts(&x);
         code = measure_model(&x, "learned", out->learned, &out->steps, err);
