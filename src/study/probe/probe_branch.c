@@ -9,7 +9,7 @@
 
 /* ---- starts ---------------------------------------------------------------------------------- */
 
-void opc_branches_from_starts(struct opc_branches *b, const struct opc_episodes *past)
+void opc_probe_from_starts(struct opc_branches *b, const struct opc_episodes *past)
 {
     for (int i = 0; i < b->n; i++) {
         b->episode[i] = i % opc_episodes_count(past);
@@ -24,8 +24,8 @@ static int starts_in(const struct opc_episodes *past, int episode, int horizon)
     return n > 0 ? n : 0;
 }
 
-void opc_branches_from_anywhere(struct opc_branches *b, const struct opc_episodes *past,
-                                uint64_t seed, int number)
+void opc_probe_from_anywhere(struct opc_branches *b, const struct opc_episodes *past, uint64_t seed,
+                             int number)
 {
     int horizon = b->horizon, all = 0;
     for (int e = 0; e < opc_episodes_count(past); e++)
@@ -94,9 +94,9 @@ static void ended_in_env(void *ctx, int n, const float *s, const float *a, const
     opc_env_terminal(f->env, n, s, a, next, out);
 }
 
-int opc_branches_walk(const struct opc_probe *p, const struct opc_transition *tr,
-                      struct opc_actor actor, int number, struct opc_branches *b,
-                      struct opc_err *err)
+int opc_probe_follow(const struct opc_probe *p, const struct opc_transition *tr,
+                     struct opc_actor actor, int number, struct opc_branches *b,
+                     struct opc_err *err)
 {
     struct follower follower = {actor, p->env};
     const struct opc_walk_plan plan = {
@@ -123,8 +123,8 @@ int opc_branches_walk(const struct opc_probe *p, const struct opc_transition *tr
 
 /* ---- what the environment does --------------------------------------------------------------- */
 
-int opc_branches_truth(const struct opc_probe *p, const struct opc_episodes *past, int number,
-                       const struct opc_branches *b, double *truth, int *ended, struct opc_err *err)
+int opc_probe_truth(const struct opc_probe *p, const struct opc_episodes *past, int number,
+                    const struct opc_branches *b, double *truth, int *ended, struct opc_err *err)
 {
     struct opc_rng *reset = opc_alloc((size_t)b->n, sizeof *reset);
     if (!reset)
