@@ -295,11 +295,11 @@ static void without_noise_the_corrected_model_repeats_the_recording(void **state
     scene_make(r->whole, 0, 4, &c);
     const struct opc_actor steady = {c.t.agent, 0};
     assert_ok(opc_branches_make(N, H, 4, 1, &b, &err), &err);
-    opc_branches_from_anywhere(&b, c.past, SEED, 0);
-    assert_ok(opc_branches_walk(&c.p, &c.models.corrected, steady, 0, &b, &err), &err);
+    opc_probe_from_anywhere(&b, c.past, SEED, 0);
+    assert_ok(opc_probe_follow(&c.p, &c.models.corrected, steady, 0, &b, &err), &err);
     double *truth = opc_alloc((size_t)N * (H + 1) * 4, sizeof *truth);
     int ended[N];
-    assert_ok(opc_branches_truth(&c.p, c.past, 5, &b, truth, ended, &err), &err);
+    assert_ok(opc_probe_truth(&c.p, c.past, 5, &b, truth, ended, &err), &err);
     for (int i = 0; i < N; i++) {
         assert_int_equal(b.length[i], H); /* it started where the recording has H steps left */
         assert_true(b.time[i] + H <= opc_episodes_length(c.past, b.episode[i]));
@@ -320,13 +320,13 @@ static void without_noise_the_corrected_model_repeats_the_recording(void **state
     /* Whole episodes: Lemma 1, the predicted return is the recorded one to the bit. */
     double predicted[4], recorded[4];
     assert_ok(opc_branches_make(4, c.p.limit, 4, 1, &b, &err), &err);
-    opc_branches_from_starts(&b, c.past);
-    assert_ok(opc_branches_walk(&c.p, &c.models.corrected, steady, 0, &b, &err), &err);
+    opc_probe_from_starts(&b, c.past);
+    assert_ok(opc_probe_follow(&c.p, &c.models.corrected, steady, 0, &b, &err), &err);
     opc_branches_returns(&b, predicted);
     opc_probe_returns(c.past, recorded);
     assert_same_bits(predicted, recorded, sizeof recorded);
     /* The learned model does not. */
-    assert_ok(opc_branches_walk(&c.p, &c.models.learned, steady, 0, &b, &err), &err);
+    assert_ok(opc_probe_follow(&c.p, &c.models.learned, steady, 0, &b, &err), &err);
     assert_true(opc_branches_at(&b, 0, 0, 1) == (double)opc_episodes_at(c.past, 0, 0).state[1]);
     assert_true(opc_branches_at(&b, 0, 1, 1) != (double)opc_episodes_at(c.past, 0, 0).next[1]);
     opc_branches_free(&b);
@@ -344,9 +344,9 @@ static void truth_is_what_the_environment_does_with_the_rollouts_own_actions(voi
     double *truth = opc_alloc((size_t)N * (H + 1) * 4, sizeof *truth);
     scene_make(r->whole, 1, 6, &c);
     assert_ok(opc_branches_make(N, H, 4, 1, &b, &err), &err);
-    opc_branches_from_anywhere(&b, c.past, SEED, 0);
+    opc_probe_from_anywhere(&b, c.past, SEED, 0);
     assert_ok(
-        opc_branches_walk(&c.p, &c.models.corrected, (struct opc_actor){c.t.agent, 1}, 0, &b, &err),
+        opc_probe_follow(&c.p, &c.models.corrected, (struct opc_actor){c.t.agent, 1}, 0, &b, &err),
         &err);
     /* Row 0 as it is; the others are given the recorded actions, and must arrive as recorded. */
     for (int i = 1; i < N; i++) {
@@ -354,7 +354,7 @@ static void truth_is_what_the_environment_does_with_the_rollouts_own_actions(voi
         for (int h = 0; h < H; h++)
             b.action[i * H + h] = opc_episodes_at(c.past, b.episode[i], b.time[i] + h).action[0];
     }
-    assert_ok(opc_branches_truth(&c.p, c.past, 5, &b, truth, ended, &err), &err);
+    assert_ok(opc_probe_truth(&c.p, c.past, 5, &b, truth, ended, &err), &err);
     for (int i = 1; i < N; i++) {
         const bool last = b.time[i] + H == opc_episodes_length(c.past, b.episode[i]);
         for (int h = 0; h < H; h++) {
@@ -386,7 +386,7 @@ static void truth_is_what_the_environment_does_with_the_rollouts_own_actions(voi
     opc_env_close(env);
 
     /* Episodes that were not played from these streams are noticed. */
-    assert_fails(opc_branches_truth(&c.p, c.past, 6, &b, truth, ended, &err), OPC_EENV, &err,
+    assert_fails(opc_probe_truth(&c.p, c.past, 6, &b, truth, ended, &err), OPC_EENV, &err,
                  "repeat");
     opc_free(truth);
     opc_branches_free(&b);
@@ -415,9 +415,9 @@ static void the_models_see_the_same_noise_from_the_same_starts(void **state)
     scene_make(r->whole, 1, 3, &c);
     for (int m = 0; m < 2; m++) {
         assert_ok(opc_branches_make(N, H, 4, 1, &b[m], &err), &err);
-        opc_branches_from_anywhere(&b[m], c.past, SEED, 0);
-        assert_ok(opc_branches_walk(&c.p, m ? &c.models.corrected : &c.models.learned,
-                                    (struct opc_actor){&blind, 1}, 0, &b[m], &err),
+        opc_probe_from_anywhere(&b[m], c.past, SEED, 0);
+        assert_ok(opc_probe_follow(&c.p, m ? &c.models.corrected : &c.models.learned,
+                                   (struct opc_actor){&blind, 1}, 0, &b[m], &err),
                   &err);
     }
     assert_same_bits(b[0].time, b[1].time, N * sizeof(int));

@@ -15,29 +15,15 @@
 #ifndef OPC_ROLLOUT_H
 #define OPC_ROLLOUT_H
 
-#include "opc/transition.h"
+#include "opc/walk.h"
 
 struct opc_imagined; /* data/imagined.h: D_sim */
 struct opc_scaler;   /* num/scaler.h */
 struct opc_rollout;  /* opaque: the memory rollouts are made in; used by one thread at a time */
 
-/* pi: state[n][obs] to action[n][act]; rng[n]. Called by the calling thread alone. */
-typedef void opc_act_fn(void *ctx, int n, const float *state, struct opc_rng *rng, float *action);
-/* Has the task ended in `next`? Many threads ask. */
-typedef void opc_terminal_fn(void *ctx, int n, const float *s, const float *a, const float *next,
-                             bool *out);
 enum opc_start {
     OPC_START_UNIFORM, /* any recorded step, all alike */
     OPC_START_PAPER,   /* an episode, then one of its t = 0 .. T-H; t = 0 when T < H */
-};
-
-/* Why a rollout ended; where two reasons meet in one step, the one that stands first. */
-enum opc_end {
-    OPC_END_REFUSED,   /* its next step was not to be stored */
-    OPC_END_TERMINAL,  /* the task ended in s' */
-    OPC_END_HORIZON,   /* it has H steps */
-    OPC_END_REFERENCE, /* the recording beside it ended */
-    OPC_ENDS
 };
 
 struct opc_rollout_plan {
@@ -73,13 +59,13 @@ struct opc_rollout_report {
     uint32_t index; /* of the next rollout: the next plan of this epoch starts there */
 };
 
-/* `rows` rollouts of up to `horizon` steps advance together; a few thousand make the best use of
- * the caches, more cost memory only. */
+/* Up to `capacity` rollouts of up to `horizon` steps advance together; a few thousand make the best
+ * use of the caches, more cost memory only. */
 enum { OPC_ROLLOUT_ROWS = 16384 };
-int opc_rollout_create(int obs, int act, int horizon, int rows, struct opc_rollout **out,
+int opc_rollout_create(int obs, int act, int horizon, int capacity, struct opc_rollout **out,
                        struct opc_err *err);
-void opc_rollout_destroy(struct opc_rollout *);                   /* NULL is fine */
-size_t opc_rollout_need(int obs, int act, int horizon, int rows); /* bytes */
+void opc_rollout_destroy(struct opc_rollout *);                       /* NULL is fine */
+size_t opc_rollout_need(int obs, int act, int horizon, int capacity); /* bytes */
 
 /* Appends to the open epoch of `into`. OPC_EDIVERGED: a state or reward is not finite, or so many
  * rollouts in a row are refused their first step that there is no hope. */

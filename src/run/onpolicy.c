@@ -1,129 +1,71 @@
 /* SPDX-License-Identifier: MIT */
+/* The on-policy errors of metrics.csv, once an epoch. Both models are followed from the same starts
+ * with the same noise of the policy, and the environment is given the actions of each.
+ *
+ * Nothing here may change what training does: what is drawn comes from streams of OPC_USE_STUDY,
+ * and what cannot be measured is NaN, not an error. */
 #include "run/onpolicy.h"
 
 #include "data/episodes_in.h"
+#include "opc/branches.h"
 #include "opc/mem.h"
-#include "opc/transition.h"
 #include "run/retrace.h"
 
 #include <math.h>
-#include <string.h>
 
-enum { STEPS = 2000, STARTS = 32, LONGEST = 10 };
+enum { MAX_STEPS = 2000, MAX_STARTS = 32, MAX_HORIZON = 10 };
 
 struct sample {
-    struct opc_episodes *some; /* copies of the newest episodes, so that eq. 5 needs no table of
-                                * all the past */
-    int first;                 /* which of the past the first of them is */
-    double *scale;             /* [obs] 1 / standard deviation */
-    int obs, act;
-    /* the starts */
-    int starts;
-    int *episode, *time;   /* [starts] */
+    const struct opc_onpolicy_plan *plan;
+    int first, end; /* episodes of the past in which starts are: first .. end-1 */
+    int steps;      /* of them */
+    double *scale;  /* [obs] 1 / standard deviation */
+    /* what a model makes of the starts, and the environment */
+    struct opc_branches branches;
     struct opc_rng *reset; /* [starts] what the episode was reset from */
-    /* what the model makes of them, and the environment */
-    float *path;         /* [starts][LONGEST + 1][obs] */
-    float *actions;      /* [starts][LONGEST][act] */
-    int *length, *ended; /* [starts] */
-    double *truth;       /* [starts][LONGEST + 1][obs] */
-    /* rows that still go on */
-    int n;
-    int *slot, *at, *beside, *elite; /* [n] start, recorded step and episode, member */
-    struct opc_rng *rng, *noise;     /* [n] of the policy and elites; of what eq. 2 draws */
-    float *state, *next, *action, *reward, *work;
+    int *ended;            /* [starts] */
+    double *truth;         /* [starts][MAX_HORIZON + 1][obs] */
 };
 
-static void sample_free(struct sample *x)
+static void free_sample(struct sample *x)
 {
-    opc_episodes_destroy(x->some);
+    opc_branches_free(&x->branches);
     opc_free(x->scale);
-    opc_free(x->episode);
-    opc_free(x->time);
     opc_free(x->reset);
-    opc_free(x->path);
-    opc_free(x->actions);
-    opc_free(x->length);
     opc_free(x->ended);
     opc_free(x->truth);
-    opc_free(x->slot);
-    opc_free(x->at);
-    opc_free(x->beside);
-    opc_free(x->elite);
-    opc_free(x->rng);
-    opc_free(x->noise);
-    opc_free(x->state);
-    opc_free(x->next);
-    opc_free(x->action);
-    opc_free(x->reward);
-    opc_free(x->work);
 }
 
-static int sample_make(struct sample *x, struct opc_err *err)
+static int make_sample(struct sample *x, struct opc_err *err)
 {
-    const size_t n = STARTS, s = (size_t)x->obs, a = (size_t)x->act;
-    x->scale = opc_alloc(s, sizeof *x->scale);
-    x->episode = opc_alloc(n, sizeof *x->episode);
-    x->time = opc_alloc(n, sizeof *x->time);
+    const int obs = opc_episodes_obs(x->plan->past), act = opc_episodes_act(x->plan->past);
+    const size_t n = MAX_STARTS;
+    x->scale = opc_alloc((size_t)obs, sizeof *x->scale);
     x->reset = opc_alloc(n, sizeof *x->reset);
-    x->path = opc_alloc(n * (LONGEST + 1), s * sizeof *x->path);
-    x->actions = opc_alloc(n * LONGEST, a * sizeof *x->actions);
-    x->length = opc_alloc(n, sizeof *x->length);
     x->ended = opc_alloc(n, sizeof *x->ended);
-    x->truth = opc_alloc(n * (LONGEST + 1), s * sizeof *x->truth);
-    x->slot = opc_alloc(n, sizeof *x->slot);
-    x->at = opc_alloc(n, sizeof *x->at);
-    x->beside = opc_alloc(n, sizeof *x->beside);
-    x->elite = opc_alloc(n, sizeof *x->elite);
-    x->rng = opc_alloc(n, sizeof *x->rng);
-    x->noise = opc_alloc(n, sizeof *x->noise);
-    x->state = opc_alloc(n * s, sizeof *x->state);
-    x->next = opc_alloc(n * s, sizeof *x->next);
-    x->action = opc_alloc(n * a, sizeof *x->action);
-    x->reward = opc_alloc(n, sizeof *x->reward);
-    x->work = opc_alloc(n * (s + 1), sizeof *x->work);
-    if (!x->scale || !x->episode || !x->time || !x->reset || !x->path || !x->actions ||
-        !x->length || !x->ended || !x->truth || !x->slot || !x->at || !x->beside || !x->elite ||
-        !x->rng || !x->noise || !x->state || !x->next || !x->action || !x->reward || !x->work)
-        return opc_fail(err, OPC_ENOMEM, "no room to measure the model's errors");
-    return OPC_OK;
+    x->truth = opc_alloc(n * (MAX_HORIZON + 1), (size_t)obs * sizeof *x->truth);
+    if (!x->scale || !x->reset || !x->ended || !x->truth)
+        return opc_fail(err, OPC_ENOMEM, "out of memory to measure the model's errors");
+    return opc_branches_make(MAX_STARTS, MAX_HORIZON, obs, act, &x->branches, err);
 }
 
-/* Whole episodes from the newest on, as many as fit into STEPS, but at least one. */
-static int copy_newest(struct sample *x, const struct opc_onpolicy_plan *plan, struct opc_err *err)
+/* Whole episodes from the newest on, as many as fit into MAX_STEPS, but at least one. */
+static void choose_window(struct sample *x)
 {
-    const int count = opc_episodes_count(plan->past), obs = opc_episodes_obs(plan->past);
-    int from = count - 1, steps = opc_episodes_length(plan->past, from);
-    while (from > plan->newest && steps + opc_episodes_length(plan->past, from - 1) <= STEPS)
-        steps += opc_episodes_length(plan->past, --from);
-    x->first = from;
-    double *wide = opc_alloc((size_t)obs, sizeof *wide);
-    int code = wide ? opc_episodes_create(obs, opc_episodes_act(plan->past), steps, count - from,
-                                          &x->some, err)
-                    : opc_fail(err, OPC_ENOMEM, "no room to measure the model's errors");
-    for (int b = from; b < count && !code; b++) {
-        for (int t = 0; t < opc_episodes_length(plan->past, b) && !code; t++) {
-            const struct opc_step step = opc_episodes_at(plan->past, b, t);
-            for (int k = 0; k < obs; k++)
-                wide[k] = (double)step.state[k];
-            if (t == 0)
-                code = opc_episodes_begin(x->some, wide, err);
-            for (int k = 0; k < obs; k++)
-                wide[k] = (double)step.next[k];
-            if (!code)
-                code = opc_episodes_append(x->some, step.action, (double)step.reward, wide,
-                                           step.terminal, err);
-        }
-        if (!code)
-            opc_episodes_close(x->some);
-    }
-    opc_free(wide);
-    return code;
+    const struct opc_episodes *past = x->plan->past;
+    x->end = opc_episodes_count(past);
+    x->first = x->end - 1;
+    x->steps = opc_episodes_length(past, x->first);
+    while (x->first > x->plan->newest &&
+           x->steps + opc_episodes_length(past, x->first - 1) <= MAX_STEPS)
+        x->steps += opc_episodes_length(past, --x->first);
 }
 
-static void measure_spread(struct sample *x, const struct opc_episodes *past)
+/* The unit of the errors; an entry that never changes counts as it is. */
+static void measure_spread(struct sample *x)
 {
-    const struct opc_records all = opc_episodes_records(past);
-    for (int k = 0; k < opc_episodes_obs(past); k++) {
+    const struct opc_records all = opc_episodes_records(x->plan->past);
+    for (int k = 0; k < opc_episodes_obs(x->plan->past); k++) {
         double sum = 0, squares = 0;
         const double about = (double)all.at[k]; /* near the mean, so that little cancels */
         for (size_t i = 0; i < all.n; i++) {
@@ -139,132 +81,99 @@ static void measure_spread(struct sample *x, const struct opc_episodes *past)
 
 /* ---- where they start ------------------------------------------------------------------------ */
 
-/* Evenly spread over the first `window` steps of the episodes; returns what it costs to play that
+/* Evenly spread over the first `early` steps of the episodes; returns what it costs to play that
  * with both models' actions. */
-static long spread_starts(struct sample *x, int window)
+static long spread_starts(struct sample *x, int early)
 {
-    const int episodes = opc_episodes_count(x->some);
+    const struct opc_episodes *past = x->plan->past;
+    struct opc_branches *starts = &x->branches;
     long all = 0, cost = 0;
-    for (int b = 0; b < episodes; b++) {
-        const int length = opc_episodes_length(x->some, b);
-        all += length < window ? length : window;
+    /* how many steps there are to choose from */
+    for (int b = x->first; b < x->end; b++) {
+        const int length = opc_episodes_length(past, b);
+        all += length < early ? length : early;
     }
-    x->starts = all < STARTS ? (int)all : STARTS;
-    long before = 0; /* steps within the window of earlier episodes */
-    for (int i = 0, b = 0; i < x->starts; i++) {
-        const long step = (long)i * all / x->starts;
+    starts->n = all < MAX_STARTS ? (int)all : MAX_STARTS;
+    /* start i is step i / n of them all, which is found episode by episode */
+    long before = 0; /* early steps of the episodes before b */
+    for (int i = 0, b = x->first; i < starts->n; i++) {
+        const long step = (long)i * all / starts->n;
         for (;; b++) {
-            const int length = opc_episodes_length(x->some, b);
-            const int here = length < window ? length : window;
+            const int length = opc_episodes_length(past, b);
+            const int here = length < early ? length : early;
             if (step < before + here)
                 break;
             before += here;
         }
-        x->episode[i] = b;
-        x->time[i] = (int)(step - before);
-        cost += 2 * (x->time[i] + LONGEST);
+        starts->episode[i] = b;
+        starts->time[i] = (int)(step - before);
+        cost += 2 * (starts->time[i] + MAX_HORIZON);
     }
     return cost;
 }
 
-static void choose_starts(struct sample *x, const struct opc_onpolicy_plan *plan)
+/* As late in their episodes as the steps on the environments allow. */
+static void choose_starts(struct sample *x)
 {
-    int window = 1;
-    for (int b = 0; b < opc_episodes_count(x->some); b++)
-        if (window < opc_episodes_length(x->some, b))
-            window = opc_episodes_length(x->some, b);
-    while (spread_starts(x, window) > OPC_ONPOLICY_STEPS && window > 1)
-        window = window * 7 / 8;
-    for (int i = 0; i < x->starts; i++)
-        x->reset[i] =
-            opc_rng_stream(plan->seed, OPC_USE_RESET, 0, (uint32_t)(x->first + x->episode[i]));
+    const struct opc_branches *starts = &x->branches;
+    /* all of the longest episode, then less and less */
+    int early = 1;
+    for (int b = x->first; b < x->end; b++)
+        if (early < opc_episodes_length(x->plan->past, b))
+            early = opc_episodes_length(x->plan->past, b);
+    while (spread_starts(x, early) > OPC_ONPOLICY_STEPS && early > 1)
+        early = early * 7 / 8;
+    for (int i = 0; i < starts->n; i++)
+        x->reset[i] = opc_rng_stream(x->plan->seed, OPC_USE_RESET, 0, (uint32_t)starts->episode[i]);
 }
 
-/* ---- along the model ------------------------------------------------------------------------- */
+/* ---- along a model --------------------------------------------------------------------------- */
 
-static void set_out(struct sample *x, const struct opc_onpolicy_plan *plan)
+static void act_by_agent(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
 {
-    const size_t obs = (size_t)x->obs;
-    x->n = x->starts;
-    for (int i = 0; i < x->n; i++) {
-        const float *s = opc_episodes_at(x->some, x->episode[i], x->time[i]).state;
-        x->slot[i] = i;
-        x->beside[i] = x->episode[i];
-        x->at[i] = x->time[i];
-        x->length[i] = 0;
-        x->rng[i] = opc_rng_stream(plan->seed, OPC_USE_STUDY, plan->epoch, (uint32_t)i);
-        x->noise[i] = opc_rng_stream(plan->seed, OPC_USE_STUDY, plan->epoch, STARTS + (uint32_t)i);
-        memcpy(x->state + (size_t)i * obs, s, obs * sizeof *s);
-    }
+    const struct sample *x = ctx;
+    opc_agent_act(x->plan->agent, n, state, true, rng, action);
 }
 
-/* Keeps what step h brought. Row i goes on to the recorded step behind its own; rows whose episode
- * ends there leave. */
-static void go_on(struct sample *x, int h)
+static int follow_model(struct sample *x, const struct opc_transition *tr, struct opc_err *err)
 {
-    const size_t obs = (size_t)x->obs, act = (size_t)x->act;
-    int kept = 0;
-    for (int i = 0; i < x->n; i++) {
-        const int slot = x->slot[i];
-        const float *next = x->next + (size_t)i * obs;
-        memcpy(x->actions + ((size_t)slot * LONGEST + (size_t)h) * act, x->action + (size_t)i * act,
-               act * sizeof(float));
-        memcpy(x->path + ((size_t)slot * (LONGEST + 1) + (size_t)h + 1) * obs, next,
-               obs * sizeof *next);
-        x->length[slot] = h + 1;
-        if (x->at[i] + 1 == opc_episodes_length(x->some, x->beside[i]))
-            continue;
-        x->slot[kept] = slot;
-        x->beside[kept] = x->beside[i];
-        x->at[kept] = x->at[i] + 1;
-        x->elite[kept] = x->elite[i];
-        x->rng[kept] = x->rng[i];
-        x->noise[kept] = x->noise[i];
-        memcpy(x->state + (size_t)kept * obs, next, obs * sizeof *next);
-        kept++;
+    const struct opc_onpolicy_plan *plan = x->plan;
+    struct opc_branches *b = &x->branches;
+    const struct opc_walk_plan walk = {
+        .transition = tr,
+        .act = act_by_agent,
+        .act_ctx = x,
+        /* Where the task ends is the environment's to say (opc_retrace), not the model's: a state
+         * that is predicted wrong and terminal is an error to be measured. */
+        .terminal = NULL,
+        /* Eq. 2 could go on without a recording, but errors are compared over the same steps. */
+        .end_with_reference = true,
+        .elite_per_rollout = plan->elite_per_rollout,
+        .horizon = MAX_HORIZON,
+        .pool = plan->pool,
+    };
+    for (uint32_t i = 0; i < (uint32_t)b->n; i++) {
+        b->rng[i] = opc_rng_stream(plan->seed, OPC_USE_STUDY, plan->epoch, i);
+        b->noise[i] = opc_rng_stream(plan->seed, OPC_USE_STUDY, plan->epoch, MAX_STARTS + i);
     }
-    x->n = kept;
-}
-
-static void walk(struct sample *x, const struct opc_onpolicy_plan *plan,
-                 const struct opc_transition *tr)
-{
-    for (int h = 0; h < LONGEST && x->n > 0; h++) {
-        for (int i = 0; i < x->n && (h == 0 || !plan->elite_per_rollout); i++)
-            x->elite[i] = (int)opc_rng_below(&x->rng[i], (uint32_t)plan->model->elites);
-        opc_agent_act(plan->agent, x->n, x->state, true, x->rng, x->action);
-        struct opc_walk w = {
-            .n = x->n,
-            .episode = x->beside,
-            .time = x->at,
-            .elite = x->elite,
-            .state = x->state,
-            .action = x->action,
-            .next = x->next,
-            .reward = x->reward,
-            .rng = x->noise,
-            .work = x->work,
-        };
-        opc_transition_step(tr, &w, plan->pool);
-        go_on(x, h);
-    }
+    return opc_branches_follow(b, &walk, err);
 }
 
 /* ---- against the environment ----------------------------------------------------------------- */
 
-static int play(struct sample *x, const struct opc_onpolicy_plan *plan, long *steps,
-                struct opc_err *err)
+static int retrace_branches(struct sample *x, long *steps, struct opc_err *err)
 {
+    const struct opc_branches *b = &x->branches;
     struct opc_retrace again = {
-        .worlds = plan->worlds,
-        .past = x->some,
-        .n = x->starts,
-        .horizon = LONGEST,
-        .episode = x->episode,
-        .time = x->time,
+        .worlds = x->plan->worlds,
+        .past = x->plan->past,
+        .n = b->n,
+        .horizon = b->horizon,
+        .episode = b->episode,
+        .time = b->time,
         .reset = x->reset,
-        .action = x->actions,
-        .length = x->length,
+        .action = b->action,
+        .length = b->length,
         .truth = x->truth,
         .ended = x->ended,
     };
@@ -273,50 +182,51 @@ static int play(struct sample *x, const struct opc_onpolicy_plan *plan, long *st
     return code;
 }
 
-static void compare(const struct sample *x, double error[OPC_ERRORS])
+/* Root mean square over the starts that count, and over the entries of the state. */
+static void compare_with_truth(const struct sample *x, double error[OPC_ERRORS])
 {
+    const struct opc_branches *b = &x->branches;
     for (int k = 0; k < OPC_ERRORS; k++) {
         const int h = OPC_ERROR_STEPS[k];
         double sum = 0;
         int n = 0;
-        for (int i = 0; i < x->starts; i++) {
-            const size_t at = ((size_t)i * (LONGEST + 1) + (size_t)h) * (size_t)x->obs;
-            if (x->length[i] < h || isnan(x->truth[at]))
+        for (int i = 0; i < b->n; i++) {
+            const double *truth =
+                x->truth + ((size_t)i * (MAX_HORIZON + 1) + (size_t)h) * (size_t)b->obs;
+            if (b->length[i] < h || isnan(truth[0]))
                 continue;
             n++;
-            for (int j = 0; j < x->obs; j++) {
-                const double e =
-                    ((double)x->path[at + (size_t)j] - x->truth[at + (size_t)j]) * x->scale[j];
+            for (int j = 0; j < b->obs; j++) {
+                const double e = (opc_branches_at(b, i, h, j) - truth[j]) * x->scale[j];
                 sum += e * e;
             }
         }
         if (n > 0)
-            error[k] = sqrt(sum / n / x->obs);
+            error[k] = sqrt(sum / n / b->obs);
     }
 }
 
-static int measure(struct sample *x, const struct opc_onpolicy_plan *plan, const char *name,
-                   double error[OPC_ERRORS], long *steps, struct opc_err *err)
+static int measure_model(struct sample *x, const char *name, double error[OPC_ERRORS], long *steps,
+                         struct opc_err *err)
 {
     struct opc_transition tr;
-    int code =
-        opc_transition_make(name, x->some, plan->model, opc_episodes_steps(x->some), &tr, err);
+    int code = opc_transition_make(name, x->plan->past, x->plan->model, x->steps, &tr, err);
     if (code)
         return code;
-    tr.sample = plan->sample;
-    code = opc_transition_refresh(&tr, plan->pool, err);
-    if (!code) {
-        set_out(x, plan);
-        walk(x, plan, &tr);
-        code = play(x, plan, steps, err);
-    }
+    tr.first_episode = x->first; /* eq. 5 needs no table of all the past */
+    tr.sample = x->plan->sample;
+    code = opc_transition_refresh(&tr, x->plan->pool, err);
     if (!code)
-        compare(x, error);
+        code = follow_model(x, &tr, err);
+    if (!code)
+        code = retrace_branches(x, steps, err);
+    if (!code)
+        compare_with_truth(x, error);
     opc_transition_free(&tr);
     return code;
 }
 
-static void unknown(struct opc_onpolicy *out)
+static void set_unknown(struct opc_onpolicy *out)
 {
     for (int k = 0; k < OPC_ERRORS; k++)
         out->learned[k] = out->corrected[k] = (double)NAN;
@@ -325,25 +235,24 @@ static void unknown(struct opc_onpolicy *out)
 int opc_onpolicy_errors(const struct opc_onpolicy_plan *plan, struct opc_onpolicy *out,
                         struct opc_err *err)
 {
-    struct sample x = {.obs = opc_episodes_obs(plan->past), .act = opc_episodes_act(plan->past)};
+    struct sample x = {.plan = plan};
     out->steps = 0;
-    unknown(out);
+    set_unknown(out);
     if (opc_episodes_count(plan->past) == 0)
         return OPC_OK;
-    int code = sample_make(&x, err);
-    if (!code)
-        code = copy_newest(&x, plan, err);
+    int code = make_sample(&x, err);
     if (!code) {
-        measure_spread(&x, plan->past);
-        choose_starts(&x, plan);
-        code = measure(&x, plan, "learned", out->learned, &out->steps, err);
+        choose_window(&x);
+        measure_spread(&x);
+        choose_starts(&x);
+        code = measure_model(&x, "learned", out->learned, &out->steps, err);
     }
     if (!code)
-        code = measure(&x, plan, "corrected", out->corrected, &out->steps, err);
-    sample_free(&x);
+        code = measure_model(&x, "corrected", out->corrected, &out->steps, err);
+    free_sample(&x);
     /* That a number is missing must not end a run; a model that diverged ends it elsewhere. */
     if (code == OPC_EENV || code == OPC_EDIVERGED) {
-        unknown(out);
+        set_unknown(out);
         code = OPC_OK;
     }
     return code;

@@ -24,13 +24,11 @@ struct world {
     struct opc_predictor *model;
     struct opc_agent *agent;
     struct opc_transition transition;
-    struct opc_walk walk;
-    int *episode, *time, *elite;
-    float *state, *action, *next, *reward, *work;
-    struct opc_rng *rng;
+    struct opc_walk_plan walk; /* through the transition above */
+    struct opc_rows *rows;
 };
 
-static int record(struct world *w, struct opc_err *err)
+static int record_past(struct world *w, struct opc_err *err)
 {
     const int obs = w->b->obs, act = w->b->act;
     struct opc_rng r = opc_rng_stream(1, OPC_USE_TEST, 0, 7);
@@ -53,12 +51,34 @@ static int record(struct world *w, struct opc_err *err)
     return code;
 }
 
-static int make(struct world *w, int hidden, struct opc_err *err)
+/* Rows beside recorded steps drawn at random. */
+static int make_rows(struct world *w, struct opc_err *err)
+{
+    const struct opc_bench *b = w->b;
+    const int code = opc_rows_create(b->obs, b->act, b->states, false, &w->rows, err);
+    if (code)
+        return code;
+    struct opc_rows *rows = w->rows;
+    rows->n = b->states;
+    for (int i = 0; i < rows->n; i++) {
+        rows->rng[i] = opc_rng_stream(1, OPC_USE_ROLLOUT, 0, (uint32_t)i);
+        opc_episodes_find(w->past, (int)opc_rng_below(&rows->rng[i], STEPS), &rows->episode[i],
+                          &rows->time[i]);
+    }
+    return OPC_OK;
+}
+
+static void act_by_agent(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
+{
+    opc_agent_act(ctx, n, state, true, rng, action);
+}
+
+static int make_world(struct world *w, int hidden, struct opc_err *err)
 {
     const struct opc_bench *b = w->b;
     struct opc_ensemble_config model;
     struct opc_sac_config sac;
-    int code = record(w, err);
+    int code = record_past(w, err);
     if (!code)
         code = opc_section_defaults(&opc_ensemble_section, &model, err);
     if (!code)
@@ -78,56 +98,12 @@ static int make(struct world *w, int hidden, struct opc_err *err)
                                         .target_entropy = (double)NAN,
                                         .pool = b->pool};
     code = opc_agent_create("sac", &args, &w->agent, err);
-    const size_t n = (size_t)b->states, obs = (size_t)b->obs;
-    w->episode = opc_alloc(n, sizeof *w->episode);
-    w->time = opc_alloc(n, sizeof *w->time);
-    w->elite = opc_alloc(n, sizeof *w->elite);
-    w->state = opc_alloc(n * obs, sizeof *w->state);
-    w->next = opc_alloc(n * obs, sizeof *w->next);
-    w->action = opc_alloc(n * (size_t)b->act, sizeof *w->action);
-    w->reward = opc_alloc(n, sizeof *w->reward);
-    w->work = opc_alloc(n * (obs + 1), sizeof *w->work);
-    w->rng = opc_alloc(n, sizeof *w->rng);
-    if (!code && (!w->episode || !w->time || !w->elite || !w->state || !w->next || !w->action ||
-                  !w->reward || !w->work || !w->rng))
-        code = opc_fail(err, OPC_ENOMEM, "no room for %d states", b->states);
-    for (int i = 0; !code && i < b->states; i++) {
-        w->rng[i] = opc_rng_stream(1, OPC_USE_ROLLOUT, 0, (uint32_t)i);
-        opc_episodes_find(w->past, (int)opc_rng_below(&w->rng[i], STEPS), &w->episode[i],
-                          &w->time[i]);
-        const struct opc_step ref = opc_episodes_at(w->past, w->episode[i], w->time[i]);
-        for (size_t k = 0; k < obs; k++)
-            w->state[(size_t)i * obs + k] = ref.state[k];
-    }
-    w->walk = (struct opc_walk){.n = b->states,
-                                .episode = w->episode,
-                                .time = w->time,
-                                .elite = w->elite,
-                                .state = w->state,
-                                .action = w->action,
-                                .next = w->next,
-                                .reward = w->reward,
-                                .rng = w->rng,
-                                .work = w->work};
-    return code;
-}
-
-static void draw_elites(void *ctx, int first, int end, int worker)
-{
-    (void)worker;
-    const struct world *w = ctx;
-    for (int i = first; i < end; i++)
-        w->elite[i] = (int)opc_rng_below(&w->rng[i], (uint32_t)w->model->elites);
-}
-
-static int run_step(void *ctx, struct opc_err *err)
-{
-    (void)err;
-    struct world *w = ctx;
-    opc_pool_each(w->b->pool, w->walk.n, 512, draw_elites, w);
-    opc_agent_act(w->agent, w->walk.n, w->state, true, w->rng, w->action);
-    opc_transition_step(&w->transition, &w->walk, w->b->pool);
-    return OPC_OK;
+    w->walk = (struct opc_walk_plan){.transition = &w->transition,
+                                     .act = act_by_agent,
+                                     .act_ctx = w->agent,
+                                     .horizon = EPISODE,
+                                     .pool = b->pool};
+    return code ? code : make_rows(w, err);
 }
 
 static void free_world(struct world *w)
@@ -135,17 +111,23 @@ static void free_world(struct world *w)
     opc_episodes_destroy(w->past);
     opc_predictor_destroy(w->model);
     opc_agent_destroy(w->agent);
-    void *all[] = {w->episode, w->time, w->elite,  w->state, w->next,
-                   w->action,  w->work, w->reward, w->rng};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        opc_free(all[i]);
+    opc_rows_destroy(w->rows);
+}
+
+/* The same step again and again: no row leaves. */
+static int run_step(void *ctx, struct opc_err *err)
+{
+    (void)err;
+    const struct world *w = ctx;
+    opc_walk_step(&w->walk, w->rows);
+    return OPC_OK;
 }
 
 int opc_bench_rollout(struct opc_bench *b, struct opc_err *err)
 {
     struct world w = {.b = b};
     const int h = b->hidden ? b->hidden : 64, in = b->obs + b->act, out = 2 * (b->obs + 1);
-    int code = make(&w, h, err);
+    int code = make_world(&w, h, err);
     const double policy = (double)b->obs * h + (double)h * h + (double)h * 2 * b->act;
     const double model = 200.0 * (in + 3 * 200 + out);
     static const char *const names[] = {"learned", "corrected"};
@@ -154,6 +136,7 @@ int opc_bench_rollout(struct opc_bench *b, struct opc_err *err)
         if (!code)
             code = opc_transition_refresh(&w.transition, b->pool, err);
         if (!code) {
+            opc_walk_start(&w.walk, w.rows);
             char name[64];
             snprintf(name, sizeof name, "rollout %s", names[i]);
             const struct opc_bench_work work = {.name = name,
@@ -192,16 +175,11 @@ static int run_fit(void *ctx, struct opc_err *err)
     return opc_predictor_fit(e->w.model, STEPS, e->sa, e->y, &plan, &report, err);
 }
 
-static void act(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
-{
-    opc_agent_act(ctx, n, state, true, rng, action);
-}
-
 static int run_simulate(void *ctx, struct opc_err *err)
 {
     struct epoch *e = ctx;
     const struct opc_rollout_plan plan = {.transition = &e->w.transition,
-                                          .act = act,
+                                          .act = act_by_agent,
                                           .act_ctx = e->w.agent,
                                           .horizon = HORIZON,
                                           .transitions = TRANSITIONS,
@@ -236,7 +214,7 @@ static int make_epoch(struct epoch *e, struct opc_err *err)
                                              .longest = HORIZON,
                                              .retain = 1,
                                              .transitions = TRANSITIONS + HORIZON};
-    int code = make(&e->w, HIDDEN, err);
+    int code = make_world(&e->w, HIDDEN, err);
     if (code)
         return code;
     e->sa = opc_alloc(STEPS, (size_t)(b->obs + b->act) * sizeof *e->sa);

@@ -8,7 +8,7 @@
 #define OPC_STUDY_PROBE_H
 
 #include "env/many.h"
-#include "opc/transition.h"
+#include "opc/branches.h"
 #include "run/trained.h"
 #include "study/exhibit/analysis.h"
 
@@ -71,26 +71,12 @@ void opc_probe_returns(const struct opc_episodes *, double *returns);
 
 /* ---- on a model ------------------------------------------------------------------------------ */
 
-/* n rollouts of up to `horizon` steps, each from recorded step `time` of episode `episode`. */
-struct opc_branches {
-    int n, horizon, obs, act;
-    int *episode, *time;   /* [n] */
-    float *state;          /* [n][horizon + 1][obs] */
-    float *action;         /* [n][horizon][act] */
-    float *reward;         /* [n][horizon] */
-    int *length;           /* [n] steps it has */
-    bool *terminal, *lost; /* [n] it ended in a terminal state; in one that is not finite, which
-                            * is left out */
-};
-
-int opc_branches_make(int n, int horizon, int obs, int act, struct opc_branches *out,
-                      struct opc_err *err);
-void opc_branches_free(struct opc_branches *);
-/* Row i beside episode i, and again from the first when there are fewer, from its start. */
-void opc_branches_from_starts(struct opc_branches *, const struct opc_episodes *);
-/* From recorded steps with `horizon` steps behind them, all alike; if there are none, from any. */
-void opc_branches_from_anywhere(struct opc_branches *, const struct opc_episodes *, uint64_t seed,
-                                int number);
+/* Where rollouts start (opc/branches.h). Row i beside episode i, and again from the first when
+ * there are fewer, from its start. */
+void opc_probe_from_starts(struct opc_branches *, const struct opc_episodes *);
+/* From recorded steps with `horizon` steps to go, all alike; if there are none, from any. */
+void opc_probe_from_anywhere(struct opc_branches *, const struct opc_episodes *, uint64_t seed,
+                             int number);
 
 /* eq. 2 and eq. 5 of one model beside the same episodes, as the run's settings have them. */
 struct opc_models {
@@ -102,18 +88,17 @@ void opc_models_free(struct opc_models *);
 
 /* Follows the actor through a transition model; row i draws its elites and actions from
  * (OPC_DRAW_ROLLOUT, number, i), the model from (OPC_DRAW_MODEL, number, i). A rollout ends as in
- * Algorithm 2: in a terminal state, at the horizon, and by eq. 5 with its recording. */
-int opc_branches_walk(const struct opc_probe *, const struct opc_transition *, struct opc_actor,
-                      int number, struct opc_branches *, struct opc_err *err);
-void opc_branches_returns(const struct opc_branches *, double *returns);  /* [n] */
-double opc_branches_at(const struct opc_branches *, int i, int h, int k); /* NaN: it has ended */
+ * Algorithm 2: in a terminal state, at the horizon, and by eq. 5 with its recording. One whose next
+ * step is not finite ends before it, as OPC_END_REFUSED. */
+int opc_probe_follow(const struct opc_probe *, const struct opc_transition *, struct opc_actor,
+                     int number, struct opc_branches *, struct opc_err *err);
 
 /* What the environment does with the rollouts' own actions: it is brought to each start by playing
  * the episode (made by opc_probe_play with `number`) again, then given the rollout's actions.
  * truth[n][horizon + 1][obs]; NaN behind the end of either. ended[n]: steps after which the task
  * ended there; 0: it did not, as long as the rollout lasted. */
-int opc_branches_truth(const struct opc_probe *, const struct opc_episodes *, int number,
-                       const struct opc_branches *, double *truth, int *ended, struct opc_err *err);
+int opc_probe_truth(const struct opc_probe *, const struct opc_episodes *, int number,
+                    const struct opc_branches *, double *truth, int *ended, struct opc_err *err);
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 

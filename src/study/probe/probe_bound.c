@@ -95,14 +95,13 @@ static int predict(const struct opc_probe *p, const struct opc_transition *tr,
                    const struct opc_agent *agent, int number, struct opc_branches *b,
                    double *returns, double *out, long *lost, struct opc_err *err)
 {
-    opc_branches_from_starts(b, tr->past);
-    const int code = opc_branches_walk(p, tr, (struct opc_actor){agent, 1}, number, b, err);
+    opc_probe_from_starts(b, tr->past);
+    const int code = opc_probe_follow(p, tr, (struct opc_actor){agent, 1}, number, b, err);
     if (code)
         return code;
     opc_branches_returns(b, returns);
     *out = mean(b->n, returns);
-    for (int i = 0; i < b->n; i++)
-        *lost += b->lost[i];
+    *lost += opc_branches_ended(b, OPC_END_REFUSED);
     return OPC_OK;
 }
 

@@ -1,55 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Rollouts that are kept whole, to be compared step by step. Algorithm 2 itself (opc/rollout.h)
- * draws its starts and hands out experience; here the starts are given and the paths are wanted. */
+/* Rollouts of a run's models, kept whole: where they start, how the run's settings have them made,
+ * and what the environment does in their place. Called by the analyses of this folder. What is
+ * drawn comes from streams named by number and row, so both models see the same noise. */
 #include "study/probe/probe.h"
 
 #include "opc/mem.h"
 #include "run/retrace.h"
 
-#include <math.h>
-#include <string.h>
-
-/* ---- memory ---------------------------------------------------------------------------------- */
-
-int opc_branches_make(int n, int horizon, int obs, int act, struct opc_branches *out,
-                      struct opc_err *err)
-{
-    const size_t rows = (size_t)n, steps = rows * (size_t)horizon;
-    struct opc_branches b = {.n = n, .horizon = horizon, .obs = obs, .act = act};
-    b.episode = opc_alloc(rows, sizeof *b.episode);
-    b.time = opc_alloc(rows, sizeof *b.time);
-    b.state = opc_alloc(steps + rows, (size_t)obs * sizeof *b.state);
-    b.action = opc_alloc(steps, (size_t)act * sizeof *b.action);
-    b.reward = opc_alloc(steps, sizeof *b.reward);
-    b.length = opc_alloc(rows, sizeof *b.length);
-    b.terminal = opc_alloc(rows, sizeof *b.terminal);
-    b.lost = opc_alloc(rows, sizeof *b.lost);
-    if (!b.episode || !b.time || !b.state || !b.action || !b.reward || !b.length || !b.terminal ||
-        !b.lost) {
-        opc_branches_free(&b);
-        return opc_fail(err, OPC_ENOMEM, "no room for %d rollouts of %d steps; ask for fewer", n,
-                        horizon);
-    }
-    *out = b;
-    return OPC_OK;
-}
-
-void opc_branches_free(struct opc_branches *b)
-{
-    opc_free(b->episode);
-    opc_free(b->time);
-    opc_free(b->state);
-    opc_free(b->action);
-    opc_free(b->reward);
-    opc_free(b->length);
-    opc_free(b->terminal);
-    opc_free(b->lost);
-    *b = (struct opc_branches){0};
-}
-
 /* ---- starts ---------------------------------------------------------------------------------- */
 
-void opc_branches_from_starts(struct opc_branches *b, const struct opc_episodes *past)
+void opc_probe_from_starts(struct opc_branches *b, const struct opc_episodes *past)
 {
     for (int i = 0; i < b->n; i++) {
         b->episode[i] = i % opc_episodes_count(past);
@@ -64,8 +24,8 @@ static int starts_in(const struct opc_episodes *past, int episode, int horizon)
     return n > 0 ? n : 0;
 }
 
-void opc_branches_from_anywhere(struct opc_branches *b, const struct opc_episodes *past,
-                                uint64_t seed, int number)
+void opc_probe_from_anywhere(struct opc_branches *b, const struct opc_episodes *past, uint64_t seed,
+                             int number)
 {
     int horizon = b->horizon, all = 0;
     for (int e = 0; e < opc_episodes_count(past); e++)
@@ -113,177 +73,58 @@ void opc_models_free(struct opc_models *m)
     opc_transition_free(&m->corrected);
 }
 
-/* ---- walking --------------------------------------------------------------------------------- */
+/* ---- following ------------------------------------------------------------------------------- */
 
-/* The rows that still go on, side by side. */
-struct rows {
-    int n;
-    int *slot, *episode, *time, *elite;           /* [n] */
-    struct opc_rng *rng, *noise;                  /* [n] of elites and actions; of the model */
-    float *state, *next, *action, *reward, *work; /* [n][obs] [n][obs] [n][act] [n] [n][obs + 1] */
-    bool *terminal;                               /* [n] */
+/* What a walk asks the run about. */
+struct follower {
+    struct opc_actor actor;
+    const struct opc_env *env;
 };
 
-static void rows_free(struct rows *r)
+static void act_by_actor(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
 {
-    opc_free(r->slot);
-    opc_free(r->episode);
-    opc_free(r->time);
-    opc_free(r->elite);
-    opc_free(r->rng);
-    opc_free(r->noise);
-    opc_free(r->state);
-    opc_free(r->next);
-    opc_free(r->action);
-    opc_free(r->reward);
-    opc_free(r->work);
-    opc_free(r->terminal);
+    const struct follower *f = ctx;
+    opc_agent_act_spread(f->actor.agent, n, state, (float)f->actor.spread, rng, action);
 }
 
-static int rows_make(const struct opc_branches *b, struct rows *r, struct opc_err *err)
+static void ended_in_env(void *ctx, int n, const float *s, const float *a, const float *next,
+                         bool *out)
 {
-    const size_t n = (size_t)b->n, obs = (size_t)b->obs, act = (size_t)b->act;
-    *r = (struct rows){.n = b->n};
-    r->slot = opc_alloc(n, sizeof *r->slot);
-    r->episode = opc_alloc(n, sizeof *r->episode);
-    r->time = opc_alloc(n, sizeof *r->time);
-    r->elite = opc_alloc(n, sizeof *r->elite);
-    r->rng = opc_alloc(n, sizeof *r->rng);
-    r->noise = opc_alloc(n, sizeof *r->noise);
-    r->state = opc_alloc(n * obs, sizeof *r->state);
-    r->next = opc_alloc(n * obs, sizeof *r->next);
-    r->action = opc_alloc(n * act, sizeof *r->action);
-    r->reward = opc_alloc(n, sizeof *r->reward);
-    r->work = opc_alloc(n * (obs + 1), sizeof *r->work);
-    r->terminal = opc_alloc(n, sizeof *r->terminal);
-    if (!r->slot || !r->episode || !r->time || !r->elite || !r->rng || !r->noise || !r->state ||
-        !r->next || !r->action || !r->reward || !r->work || !r->terminal) {
-        rows_free(r);
-        return opc_fail(err, OPC_ENOMEM, "no room for %d rollouts side by side", b->n);
-    }
-    return OPC_OK;
+    const struct follower *f = ctx;
+    opc_env_terminal(f->env, n, s, a, next, out);
 }
 
-static int draw_elite(const struct opc_transition *tr, struct opc_rng *rng)
+int opc_probe_follow(const struct opc_probe *p, const struct opc_transition *tr,
+                     struct opc_actor actor, int number, struct opc_branches *b,
+                     struct opc_err *err)
 {
-    return (int)opc_rng_below(rng, (uint32_t)tr->model->elites);
-}
-
-static float *state_at(const struct opc_branches *b, int i, int h)
-{
-    return b->state + ((size_t)i * ((size_t)b->horizon + 1) + (size_t)h) * (size_t)b->obs;
-}
-
-static void start(const struct opc_probe *p, const struct opc_transition *tr, int number,
-                  struct opc_branches *b, struct rows *r)
-{
+    struct follower follower = {actor, p->env};
+    const struct opc_walk_plan plan = {
+        .transition = tr,
+        .act = act_by_actor,
+        .act_ctx = &follower,
+        .terminal = ended_in_env,
+        .terminal_ctx = &follower,
+        .refuse_not_finite = true, /* a study counts such rollouts; it need not stop for them */
+        .elite_per_rollout = p->config->set.opc.elite,
+        .horizon = b->horizon,
+        .pool = p->pool,
+    };
     for (int i = 0; i < b->n; i++) {
-        const float *s = opc_episodes_at(tr->past, b->episode[i], b->time[i]).state;
-        r->slot[i] = i;
-        r->episode[i] = b->episode[i];
-        r->time[i] = b->time[i];
-        r->rng[i] = opc_probe_stream(p->seed, OPC_DRAW_ROLLOUT, number, i);
-        r->noise[i] = opc_probe_stream(p->seed, OPC_DRAW_MODEL, number, i);
-        r->elite[i] = draw_elite(tr, &r->rng[i]);
-        memcpy(r->state + (size_t)i * (size_t)b->obs, s, (size_t)b->obs * sizeof *s);
-        memcpy(state_at(b, i, 0), s, (size_t)b->obs * sizeof *s);
-        b->length[i] = 0;
-        b->terminal[i] = b->lost[i] = false;
+        b->rng[i] = opc_probe_stream(p->seed, OPC_DRAW_ROLLOUT, number, i);
+        b->noise[i] = opc_probe_stream(p->seed, OPC_DRAW_MODEL, number, i);
+        /* An elite for the whole rollout is drawn in either case, and passed over where each step
+         * draws its own: the figures in results were made so. */
+        if (!plan.elite_per_rollout)
+            (void)opc_rng_below(&b->rng[i], (uint32_t)tr->model->elites);
     }
-}
-
-static bool is_finite(const float *x, int n)
-{
-    for (int k = 0; k < n; k++)
-        if (!isfinite(x[k]))
-            return false;
-    return true;
-}
-
-/* Keeps what step h brought; rows that end leave, the others keep their order. */
-static void keep(const struct opc_transition *tr, int h, struct opc_branches *b, struct rows *r)
-{
-    const size_t obs = (size_t)b->obs, act = (size_t)b->act;
-    int kept = 0;
-    for (int i = 0; i < r->n; i++) {
-        const int slot = r->slot[i];
-        const size_t at = (size_t)slot * (size_t)b->horizon + (size_t)h;
-        const float *next = r->next + (size_t)i * obs;
-        b->lost[slot] = !is_finite(next, b->obs) || !isfinite(r->reward[i]);
-        if (b->lost[slot])
-            continue;
-        memcpy(b->action + at * act, r->action + (size_t)i * act, act * sizeof(float));
-        b->reward[at] = r->reward[i];
-        memcpy(state_at(b, slot, h + 1), next, obs * sizeof *next);
-        b->length[slot] = h + 1;
-        b->terminal[slot] = r->terminal[i];
-        const bool alone = tr->type->needs_reference &&
-                           r->time[i] + 1 == opc_episodes_length(tr->past, r->episode[i]);
-        if (r->terminal[i] || alone)
-            continue;
-        r->slot[kept] = slot;
-        r->episode[kept] = r->episode[i];
-        r->time[kept] = r->time[i] + 1;
-        r->elite[kept] = r->elite[i];
-        r->rng[kept] = r->rng[i];
-        r->noise[kept] = r->noise[i];
-        memcpy(r->state + (size_t)kept * obs, next, obs * sizeof *next);
-        kept++;
-    }
-    r->n = kept;
-}
-
-int opc_branches_walk(const struct opc_probe *p, const struct opc_transition *tr,
-                      struct opc_actor actor, int number, struct opc_branches *b,
-                      struct opc_err *err)
-{
-    struct rows r;
-    const int code = rows_make(b, &r, err);
-    if (code)
-        return code;
-    start(p, tr, number, b, &r);
-    for (int h = 0; h < b->horizon && r.n > 0; h++) {
-        for (int i = 0; i < r.n && !p->config->set.opc.elite; i++)
-            r.elite[i] = draw_elite(tr, &r.rng[i]);
-        opc_agent_act_spread(actor.agent, r.n, r.state, (float)actor.spread, r.rng, r.action);
-        struct opc_walk walk = {
-            .n = r.n,
-            .episode = r.episode,
-            .time = r.time,
-            .elite = r.elite,
-            .state = r.state,
-            .action = r.action,
-            .next = r.next,
-            .reward = r.reward,
-            .rng = r.noise,
-            .work = r.work,
-        };
-        opc_transition_step(tr, &walk, p->pool);
-        opc_env_terminal(p->env, r.n, r.state, r.action, r.next, r.terminal);
-        keep(tr, h, b, &r);
-    }
-    rows_free(&r);
-    return OPC_OK;
-}
-
-void opc_branches_returns(const struct opc_branches *b, double *returns)
-{
-    for (int i = 0; i < b->n; i++) {
-        returns[i] = 0;
-        for (int h = 0; h < b->length[i]; h++)
-            returns[i] += (double)b->reward[(size_t)i * (size_t)b->horizon + (size_t)h];
-    }
-}
-
-double opc_branches_at(const struct opc_branches *b, int i, int h, int k)
-{
-    return h <= b->length[i] ? (double)state_at(b, i, h)[k] : (double)NAN;
+    return opc_branches_follow(b, &plan, err);
 }
 
 /* ---- what the environment does --------------------------------------------------------------- */
 
-int opc_branches_truth(const struct opc_probe *p, const struct opc_episodes *past, int number,
-                       const struct opc_branches *b, double *truth, int *ended, struct opc_err *err)
+int opc_probe_truth(const struct opc_probe *p, const struct opc_episodes *past, int number,
+                    const struct opc_branches *b, double *truth, int *ended, struct opc_err *err)
 {
     struct opc_rng *reset = opc_alloc((size_t)b->n, sizeof *reset);
     if (!reset)

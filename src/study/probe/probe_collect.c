@@ -63,9 +63,9 @@ static const float *recorded(const struct opc_episodes *past, int episode, int t
 static void keep(struct opc_states *s, int first, int by, const struct opc_episodes *past,
                  const struct opc_branches *b)
 {
+    s->lost[by] += opc_branches_ended(b, OPC_END_REFUSED);
     for (int i = 0; i < b->n; i++) {
-        s->ended[by][first + i] = b->terminal[i] ? b->length[i] : 0;
-        s->lost[by] += b->lost[i];
+        s->ended[by][first + i] = b->end[i] == OPC_END_TERMINAL ? b->length[i] : 0;
         for (int h = 0; h <= s->horizon; h++) {
             const float *then = recorded(past, b->episode[i], b->time[i], h);
             for (int k = 0; k < s->obs; k++) {
@@ -91,12 +91,12 @@ static int branch(struct opc_states *s, int run, const struct opc_probe *p,
     for (int by = 0; by < OPC_BY && !code; by++) {
         const struct opc_transition *tr =
             by == OPC_BY_LEARNED ? &models.learned : &models.corrected;
-        opc_branches_from_anywhere(&b, past, p->seed, run);
-        code = opc_branches_walk(p, tr, (struct opc_actor){agent, 1}, run, &b, err);
+        opc_probe_from_anywhere(&b, past, p->seed, run);
+        code = opc_probe_follow(p, tr, (struct opc_actor){agent, 1}, run, &b, err);
         if (!code)
-            code = opc_branches_truth(p, past, EXPLORING, &b,
-                                      s->truth[OPC_TRUE_PLAYED][by] + place(s, first, 0, 0),
-                                      s->played_ended[by] + first, err);
+            code = opc_probe_truth(p, past, EXPLORING, &b,
+                                   s->truth[OPC_TRUE_PLAYED][by] + place(s, first, 0, 0),
+                                   s->played_ended[by] + first, err);
         if (!code)
             keep(s, first, by, past, &b);
     }
@@ -120,8 +120,8 @@ static int check_lemma(struct opc_states *s, const struct opc_probe *p,
     if (!code)
         code = opc_branches_make(s->each, s->horizon, s->obs, p->act, &b, err);
     if (!code) {
-        opc_branches_from_anywhere(&b, past, p->seed, s->runs);
-        code = opc_branches_walk(p, &models.corrected, steady, s->runs, &b, err);
+        opc_probe_from_anywhere(&b, past, p->seed, s->runs);
+        code = opc_probe_follow(p, &models.corrected, steady, s->runs, &b, err);
     }
     for (int i = 0; i < b.n && !code; i++)
         for (int h = 0; h <= b.length[i]; h++)

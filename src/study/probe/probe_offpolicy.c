@@ -52,15 +52,14 @@ static int imagine_with(const struct opc_probe *p, const struct opc_transition *
                         struct opc_actor actor, int beta, int way, int first,
                         struct opc_branches *b, struct sweep *s, struct opc_err *err)
 {
-    opc_branches_from_starts(b, tr->past);
-    const int code = opc_branches_walk(p, tr, actor, beta, b, err);
+    opc_probe_from_starts(b, tr->past);
+    const int code = opc_probe_follow(p, tr, actor, beta, b, err);
     if (code)
         return code;
     opc_branches_returns(b, s->returns + place(s, beta, way, first));
-    for (int i = 0; i < s->each; i++) {
+    s->lost[way] += opc_branches_ended(b, OPC_END_REFUSED);
+    for (int i = 0; i < s->each; i++)
         s->length[place(s, beta, way, first + i)] = b->length[i];
-        s->lost[way] += b->lost[i];
-    }
     return OPC_OK;
 }
 

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* opc/walk.h - rows that advance together beside recorded steps, and when a row ends.
+ *
+ * Everyone who follows a policy through eq. 2, 3 or 5 does it with this loop: Algorithm 2
+ * (opc/rollout.h), rollouts that are kept whole (opc/branches.h) and `opc bench rollout`. The
+ * caller says where the rows start, and takes from each step what it wants:
+ *
+ *     rows->n = ...; and of each row its episode, time, rng and, if it has one, noise
+ *     for (opc_walk_start(&plan, rows); rows->n > 0; opc_walk_drop_ended(rows)) {
+ *         opc_walk_step(&plan, rows);
+ *         ... rows->state, action, reward, next, end ...
+ *     }
+ *
+ * A row draws from its own streams alone and always in the same order: its elite, its action, the
+ * noise of eq. 2. So where it goes depends neither on the number of threads nor on the other rows.
+ * Every recorded result depends on that order. */
+#ifndef OPC_WALK_H
+#define OPC_WALK_H
+
+#include "opc/transition.h"
+
+/* pi: state[n][obs] to action[n][act]; rng[n]. Called by the calling thread alone. */
+typedef void opc_act_fn(void *ctx, int n, const float *state, struct opc_rng *rng, float *action);
+/* Has the task ended in `next`? Many threads ask. */
+typedef void opc_terminal_fn(void *ctx, int n, const float *s, const float *a, const float *next,
+                             bool *out);
+
+/* Why a rollout ended; where two reasons meet in one step, the one that stands first. */
+enum opc_end {
+    OPC_END_REFUSED,   /* its last step is not to be used: the rollout ended before it */
+    OPC_END_TERMINAL,  /* the task ended in s' */
+    OPC_END_HORIZON,   /* it has H steps */
+    OPC_END_REFERENCE, /* the recording beside it ended */
+    OPC_ENDS,
+    OPC_END_NONE = OPC_ENDS /* it goes on */
+};
+
+/* How rows advance and when they end. What is false or NULL is Algorithm 2. */
+struct opc_walk_plan {
+    const struct opc_transition *transition;
+    opc_act_fn *act; /* replay does not ask it */
+    void *act_ctx;
+    opc_terminal_fn *terminal; /* NULL: never */
+    void *terminal_ctx;
+    opc_terminal_fn *refuse; /* steps that are not to be used; NULL: none */
+    void *refuse_ctx;
+    bool refuse_not_finite;  /* steps whose s' or reward is not finite are refused, too */
+    bool end_with_reference; /* also by eq. 2, which needs no recorded step to go on */
+    bool elite_per_rollout;  /* otherwise one is drawn for each step */
+    int horizon;             /* H */
+    struct opc_pool *pool;   /* may be NULL */
+};
+
+/* Rows 0 .. n-1 go on. They keep their order when others leave, but not their places: `start` is
+ * the row's place at the start. */
+struct opc_rows {
+    int obs, act, capacity;
+    int n;
+    int h;                 /* steps they have taken, all alike */
+    int *start;            /* [capacity] */
+    int *episode, *time;   /* [capacity] the recorded step beside the row */
+    int *elite;            /* [capacity] which of the ensemble answers */
+    struct opc_rng *rng;   /* [capacity] for elites and actions; without `noise` for eq. 2, too */
+    struct opc_rng *noise; /* [capacity] for eq. 2; NULL: there are none */
+    float *state;          /* [capacity][obs] s */
+    float *action;         /* [capacity][act] a */
+    float *next;           /* [capacity][obs] s' */
+    float *reward;         /* [capacity] */
+    enum opc_end *end;     /* [capacity] why it ends with this step */
+    /* what a step works on */
+    float *work;              /* [capacity][obs + 1] */
+    bool *terminal, *refused; /* [capacity] what the plan's functions answered */
+};
+
+/* own_noise: eq. 2 has streams of its own. Then two models asked alike see the same noise of the
+ * policy, although only one of them draws. */
+int opc_rows_create(int obs, int act, int capacity, bool own_noise, struct opc_rows **out,
+                    struct opc_err *err);
+void opc_rows_destroy(struct opc_rows *);               /* NULL is fine */
+size_t opc_rows_need(int obs, int act, int capacity);   /* bytes, without noise */
+bool opc_rows_finite(const struct opc_rows *, int row); /* its s' and reward are */
+/* The recorded step beside the row is the last of its episode. */
+bool opc_rows_reference_ends(const struct opc_rows *, int row, const struct opc_episodes *past);
+
+/* Rows done by one thread in one go; for the caller's own passes over them. */
+enum { OPC_WALK_CHUNK = 512 };
+
+/* Puts each row in the state of its recorded step, with its elite if it keeps one. */
+void opc_walk_start(const struct opc_walk_plan *, struct opc_rows *);
+/* a ~ pi(. | s); s' and the reward by the transition model; and who ends with this step. Asked
+ * again without drop_ended, the rows take another step from the same s. */
+void opc_walk_step(const struct opc_walk_plan *, struct opc_rows *);
+/* s = s' and the next recorded step for the rows that go on; the others leave. */
+void opc_walk_drop_ended(struct opc_rows *);
+
+#endif
