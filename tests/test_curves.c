@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "study/curves/curves.h"
 
+#include "opc/agent.h"
+#include "opc/transition.h"
 #include "runs.h"
 #include "study/curves/curves_draw.h"
 
@@ -238,9 +240,12 @@ static void methods_have_their_colours(void **state)
     struct opc_curves *c = read_runs(state, &PLAIN);
     assert_ok(opc_curves_figure(&look, c, &f, &err), &err);
     assert_int_equal(f.figure.panels, 2);
-    assert_int_equal(line_of(&f, "MBPO(*), sac.batch: 256 (3 runs)")->colour, OPC_COLOUR_MODEL);
-    assert_int_equal(line_of(&f, "SAC, sac.batch: 256 (1 run)")->colour, OPC_COLOUR_SAC);
-    assert_int_equal(line_of(&f, "OPC, sac.batch: 256 (1 to 3 runs)")->colour, OPC_COLOUR_OPC);
+    assert_int_equal(line_of(&f, "MBPO(*), sac.batch: 256 (3 runs)")->colour,
+                     OPC_COLOUR_RGB | (int)opc_transition_type(1)->colour);
+    assert_int_equal(line_of(&f, "SAC, sac.batch: 256 (1 run)")->colour,
+                     OPC_COLOUR_RGB | (int)opc_agent_type(0)->colour);
+    assert_int_equal(line_of(&f, "OPC, sac.batch: 256 (1 to 3 runs)")->colour,
+                     OPC_COLOUR_RGB | (int)opc_transition_type(2)->colour);
     /* A second line of the same method is not to be mistaken for the first. */
     assert_int_equal(line_of(&f, "OPC, sac.batch: 17 (1 run)")->colour, OPC_COLOUR_AUTO);
     /* Lines are drawn over bands; one run has none. */

@@ -22,6 +22,11 @@ static const double PALETTE[OPC_PALETTE][3] = {
 
 struct opc_ink opc_colour_ink(int colour, int dash)
 {
+    double rgb[3];
+    for (int k = 0; k < 3; k++) /* three digits, as in the tables above */
+        rgb[k] = round((colour >> (16 - 8 * k) & 0xff) / 0.255) / 1000;
+    if (colour & OPC_COLOUR_RGB)
+        return (struct opc_ink){rgb[0], rgb[1], rgb[2], 1, 1.5, dash};
     const double *c = colour < OPC_COLOUR_FIRST
                           ? FIXED[colour]
                           : PALETTE[(colour - OPC_COLOUR_FIRST) % OPC_PALETTE];

@@ -33,7 +33,8 @@ enum opc_colour {
     OPC_COLOUR_TRUE,  /* the environment */
     OPC_COLOUR_SAC,
     OPC_COLOUR_GREY,
-    OPC_COLOUR_FIRST, /* OPC_COLOUR_FIRST + i: the palette */
+    OPC_COLOUR_FIRST,         /* OPC_COLOUR_FIRST + i: the palette */
+    OPC_COLOUR_RGB = 1 << 24, /* OPC_COLOUR_RGB | 0xRRGGBB: that colour */
 };
 
 struct opc_figure_layer {

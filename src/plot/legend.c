@@ -68,7 +68,7 @@ int opc_legend_make(const struct opc_figure *f, struct opc_legend *out, struct o
                 colour[i] = l->colour;
             if (dash[i] == 0)
                 dash[i] = l->dash;
-            if (l->colour >= OPC_COLOUR_FIRST)
+            if (l->colour >= OPC_COLOUR_FIRST && l->colour < OPC_COLOUR_RGB)
                 taken[(l->colour - OPC_COLOUR_FIRST) % OPC_PALETTE] = true;
         }
     for (int i = 0; i < out->n; i++)

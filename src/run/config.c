@@ -266,6 +266,12 @@ int opc_config_get(const struct opc_config *c, const char *name, char **out, str
     return give(&t, out, err);
 }
 
+unsigned opc_method_colour(const struct opc_values *v)
+{
+    const unsigned colour = opc_transition_of(v)->colour;
+    return v->train.agent == 0 && colour ? colour : opc_agent_of(v)->colour;
+}
+
 const char *opc_method_label(const struct opc_values *v)
 {
     const struct opc_transition_type *tr = opc_transition_of(v);

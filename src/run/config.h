@@ -159,6 +159,8 @@ static inline const struct opc_agent_type *opc_agent_of(const struct opc_values 
 }
 /* What the paper calls such a run: OPC, MBPO(*), MBPO, SAC, PPO ... */
 const char *opc_method_label(const struct opc_values *);
+/* The colour of its curves, 0xRRGGBB; 0: it has none. */
+unsigned opc_method_colour(const struct opc_values *);
 /* fit_every and its like, with 0 resolved. */
 static inline int opc_every(const struct opc_values *v, int every)
 {

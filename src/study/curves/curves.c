@@ -7,6 +7,7 @@
 #include "num/stats.h"
 #include "opc/mem.h"
 #include "opc/train.h"
+#include "run/config.h"
 #include "run/rundir.h"
 
 #include <ctype.h>
@@ -100,19 +101,6 @@ static int print_rest(const struct opc_config *config, char **out, struct opc_er
     return code;
 }
 
-/* What the paper calls a way of learning. MBPO(*) is MBPO in the loop of OPC, where the model is
- * fitted once per epoch. */
-static const char *method_name(const char *method, const char *fit_every)
-{
-    if (strcmp(method, "corrected") == 0)
-        return "OPC";
-    if (strcmp(method, "replay") == 0)
-        return "SAC";
-    if (strcmp(method, "ppo") == 0)
-        return "PPO";
-    return strcmp(fit_every, "0") == 0 ? "MBPO(*)" : "MBPO";
-}
-
 /* "HalfCheetah (MuJoCo)", "InvertedPendulum (RoboSchool), angle raw". */
 static void add_task(struct opc_text *t, const char *name)
 {
@@ -203,20 +191,11 @@ static int print_values(const struct opc_config *config, int n, const char *cons
 static int read_method(struct opc_curve_run *r, const struct opc_config *config,
                        struct opc_err *err)
 {
-    char *fit_every;
-    int code = opc_config_get(config, "train.agent", &r->method, err);
-    if (!code && strcmp(r->method, "sac") == 0) {
-        opc_free(r->method);
-        r->method = NULL;
-        code = opc_config_get(config, "opc.transition", &r->method, err);
-    }
-    if (!code)
-        code = opc_config_get(config, "train.fit_every", &fit_every, err);
-    if (code)
-        return code;
-    r->method_name = method_name(r->method, fit_every);
-    opc_free(fit_every);
-    return OPC_OK;
+    const struct opc_values *v = &config->set;
+    r->method = opc_strdup(v->train.agent ? opc_agent_of(v)->name : opc_transition_of(v)->name);
+    r->method_name = opc_method_label(v);
+    r->colour = opc_method_colour(v);
+    return r->method ? OPC_OK : no_room(err);
 }
 
 static int read_settings(struct opc_curve_run *r, const struct opc_curves_plan *plan,
@@ -340,10 +319,13 @@ static void form_groups(struct opc_curves *c)
             r->group = c->groups++;
             c->group[r->group].panel = panel_of(c, r);
             snprintf(c->group[r->group].method, sizeof c->group->method, "%s", r->method);
+            c->group[r->group].colour = r->colour;
         }
         c->group[r->group].runs += r->n > 0;
-        if (strcmp(c->group[r->group].method, r->method) != 0)
+        if (strcmp(c->group[r->group].method, r->method) != 0) {
             *c->group[r->group].method = '\0';
+            c->group[r->group].colour = 0;
+        }
     }
 }
 

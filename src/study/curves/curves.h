@@ -30,6 +30,7 @@ struct opc_curve_run {
                    * or all settings but seed, length and task */
     char *method; /* opc.transition, or train.agent if that is not sac */
     const char *method_name; /* OPC, MBPO(*), MBPO, SAC or PPO */
+    unsigned colour;         /* of the method, 0xRRGGBB; 0: it has none */
     int seed;
     int n;
     double *x, *raw, *y; /* [n]; y is smoothed */
@@ -43,6 +44,7 @@ struct opc_curve_group {
     char label[128]; /* for people; what tells it from the others of all panels */
     char line[128];  /* the values of the plan's settings, "corrected+20"; else as the label */
     char method[32]; /* of all its runs; "" when they differ */
+    unsigned colour; /* of that method, 0xRRGGBB; 0: none */
     int runs;        /* that have got anywhere */
     /* where at least half of its runs have got to: */
     int n;

@@ -55,14 +55,8 @@ static int labels_before(const struct opc_curves *c, int g, bool method)
 /* A method has its own colour; when several lines are of it, the first of them. */
 static int colour_of(const struct opc_curves *c, int g)
 {
-    static const struct {
-        const char *method;
-        int colour;
-    } OWN[] = {
-        {"corrected", OPC_COLOUR_OPC}, {"learned", OPC_COLOUR_MODEL}, {"replay", OPC_COLOUR_SAC}};
-    for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
-        if (strcmp(c->group[g].method, OWN[i].method) == 0 && labels_before(c, g, true) == 0)
-            return OWN[i].colour;
+    if (c->group[g].colour && labels_before(c, g, true) == 0)
+        return OPC_COLOUR_RGB | (int)c->group[g].colour;
     return OPC_COLOUR_AUTO;
 }
 
