@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "study/curves/published.h"
 
+#include "opc/transition.h"
 #include "runs.h"
 #include "study/curves/curves_draw.h"
 
@@ -170,7 +171,8 @@ static void it_is_drawn_behind_the_runs_and_as_far_as_they_are(void **state)
     assert_int_equal(d.panel->layer[2].mark, OPC_MARK_BAND);
     assert_int_equal(d.panel->layer[3].mark, OPC_MARK_LINE);
     assert_string_equal(d.panel->layer[3].label, "OPC (2 runs)");
-    assert_int_equal(d.panel->layer[3].colour, OPC_COLOUR_OPC);
+    assert_int_equal(d.panel->layer[3].colour,
+                     OPC_COLOUR_RGB | (int)opc_transition_type(2)->colour);
     assert_true(d.panel->x.least == 0 && d.panel->x.most == 53000);
     free_drawn(&d);
 }
