@@ -54,7 +54,7 @@ static int load_segment(const struct opc_run *run, const char *kind, const struc
                   part->bytes / (stride * sizeof(float)) != want->to - want->from))
         code = opc_fail(err, OPC_EDAMAGED, "%s is not the segment this checkpoint was made with",
                         path);
-    if (code) {
+    if (code || !part) {
         opc_pack_free(pack);
         return code;
     }
