@@ -60,7 +60,7 @@ static int rows_at_once(const struct opc_values *v)
 }
 
 /* Most recorded steps of the reference window. An episode may have begun an epoch earlier. */
-static int window_room(const struct opc_run *run)
+static int window_capacity(const struct opc_run *run)
 {
     const struct opc_train_config *t = &run->set->train;
     const double epochs = run->set->opc.reference_epochs, steps = t->steps_per_epoch;
@@ -96,7 +96,7 @@ static struct need need_of(const struct opc_run *run)
     /* The table of inputs and targets twice (ours and the trainer's), and each member's rows. */
     n.fit = room * (2 * (2 * run->obs + run->act + 1) * f + 4 * (v->model.members + 1));
     if (opc_transition_of(v)->bytes)
-        n.reference = (double)opc_transition_of(v)->bytes(window_room(run), run->obs, run->act,
+        n.reference = (double)opc_transition_of(v)->bytes(window_capacity(run), run->obs, run->act,
                                                           v->model.elites);
     return n;
 }
@@ -187,7 +187,7 @@ static int make_model(struct opc_run *run, struct opc_err *err)
     int code = opc_run_model(v, run->obs, run->act, run->pool, &run->model, err);
     if (!code)
         code = opc_transition_make(opc_transition_of(v)->name, run->past, run->model,
-                                   window_room(run), &run->transition, err);
+                                   window_capacity(run), &run->transition, err);
     if (code)
         return code;
     run->transition.correct_reward = v->opc.correct_reward;

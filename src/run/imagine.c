@@ -43,7 +43,10 @@ static int move_window(struct opc_run *run, struct opc_err *err)
     struct opc_transition *tr = &run->transition;
     const struct opc_records all = opc_episodes_records(run->past);
     int first;
-    opc_scaler_fit(run->states, (int)all.n, all.at, all.stride, NULL, false);
+    if (run->states_count != all.n) { /* nothing is recorded between the rounds of an improvement */
+        opc_scaler_fit(run->states, (int)all.n, all.at, all.stride, NULL, false);
+        run->states_count = all.n;
+    }
     tr->first_episode = first_reference(run);
     const int steps = opc_transition_window(tr, &first);
     if (!run->stale && tr->first == first && tr->filled == steps)

@@ -52,7 +52,8 @@ struct opc_run {
     struct opc_predictor *model;
     struct opc_transition transition;
     bool stale;                /* its table, by a fit or a restart */
-    struct opc_scaler *states; /* of all recorded ones */
+    struct opc_scaler *states; /* of all recorded ones: */
+    size_t states_count;       /* so many */
     struct opc_rollout *rollout;
     struct opc_imagined *imagined;
 

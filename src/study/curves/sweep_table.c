@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-static int no_room(struct opc_err *err)
+static int out_of_memory(struct opc_err *err)
 {
     return opc_fail(err, OPC_ENOMEM, "no room for the table of the sweep");
 }
@@ -135,7 +135,7 @@ int opc_sweep_table(const struct opc_sweep *s, char *const *dir, const bool *com
     char **of_group = opc_alloc(tasks, sizeof *of_group);
     struct group g = {.score = opc_alloc(tasks, sizeof *g.score),
                       .minutes = opc_alloc(tasks, sizeof *g.minutes)};
-    int code = of_group && g.score && g.minutes ? create(s, &t, err) : no_room(err);
+    int code = of_group && g.score && g.minutes ? create(s, &t, err) : out_of_memory(err);
     for (int i = 0; i < s->tasks && !code; i++) {
         const int n = complete_runs(s, i, dir, complete, of_group);
         if (n > 0)
