@@ -109,7 +109,7 @@ static void arm_terminal(const struct opc_env *env, int n, const float *s, const
 }
 
 static const struct opc_env_arg ARGS[] = {
-    {.name = "mass", .fallback = "1", .least = 0.1, .most = 10, .help = "in kg, at the arm's end"},
+    {.name = "mass", .fallback = "1", .min = 0.1, .max = 10, .help = "in kg, at the arm's end"},
     {0},
 };
 

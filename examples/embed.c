@@ -25,8 +25,8 @@ static int configure(struct opc_config **config, struct opc_err *err)
     static const char *const SETTINGS[] = {
         "env.name=cartpole",         "opc.transition=corrected", "train.epochs=3",
         "train.steps_per_epoch=250", "train.random_steps=500",   "train.updates_per_step=2",
-        "opc.transitions=5000",      "model.most_passes=20",     "model.hidden=[64, 64]",
-        "model.decay=1e-5",
+        "opc.transitions=5000",      "model.max_epochs=20",      "model.hidden=[64, 64]",
+        "model.weight_decay=1e-5",
     };
     int code = opc_config_create(config, err);
     for (size_t i = 0; i < sizeof SETTINGS / sizeof *SETTINGS && !code; i++)

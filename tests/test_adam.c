@@ -19,9 +19,9 @@ static void plain_step(struct plain *a, const struct opc_adam_config *c, int t, 
         a->m[i] = c->beta1 * a->m[i] + (1.0 - c->beta1) * g;
         a->v[i] = c->beta2 * a->v[i] + (1.0 - c->beta2) * g * g;
         if (c->torch)
-            a->p[i] -= c->rate * (a->m[i] / fair1) / (sqrt(a->v[i] / fair2) + c->eps);
+            a->p[i] -= c->learning_rate * (a->m[i] / fair1) / (sqrt(a->v[i] / fair2) + c->eps);
         else
-            a->p[i] -= c->rate * sqrt(fair2) / fair1 * a->m[i] / (sqrt(a->v[i]) + c->eps);
+            a->p[i] -= c->learning_rate * sqrt(fair2) / fair1 * a->m[i] / (sqrt(a->v[i]) + c->eps);
     }
 }
 
@@ -56,8 +56,9 @@ static void steps_agree_with_double_precision(void **state)
             for (int i = 0; i < N; i++) {
                 /* A step is at most about the rate; 0.999 in float leaves v 1.3e-5 of its value
                  * away while the sum is young, and p is a float. */
-                const double room = 1.5e-5 * config.rate * t + t * 0x1p-24 * (fabs(want.p[i]));
-                if (!(fabs(p[i] - want.p[i]) <= room))
+                const double tolerance =
+                    1.5e-5 * config.learning_rate * t + t * 0x1p-24 * (fabs(want.p[i]));
+                if (!(fabs(p[i] - want.p[i]) <= tolerance))
                     fail_msg("step %d, form %d: parameter %d is %.9g, should be %.9g", t, form, i,
                              (double)p[i], want.p[i]);
             }

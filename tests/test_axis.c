@@ -25,7 +25,7 @@ static void ranges_are_widened_to_round_numbers(void **state)
     const struct opc_axis a = opc_axis_make(-21, 987, false, true, 5);
     const struct opc_axis l = opc_axis_make(0.03, 700, true, true, 5);
     const struct opc_axis near = opc_axis_make(3, 17, true, true, 5);
-    assert_doubles_near(((double[]){a.least, a.most, l.least, l.most, near.least, near.most}),
+    assert_doubles_near(((double[]){a.min, a.max, l.min, l.max, near.min, near.max}),
                         ((double[]){-100, 1000, 0.01, 1000, 2, 20}), 6, 1e-9);
 }
 
@@ -40,8 +40,8 @@ static void every_range_can_be_drawn(void **state)
             for (int widen = 0; widen < 2; widen++) {
                 const struct opc_axis a = opc_axis_make(range[i][0], range[i][1], log, widen, 5);
                 struct opc_ticks t;
-                assert_true(isfinite(a.least) && isfinite(a.most) && a.least < a.most);
-                assert_true(!log || a.least > 0);
+                assert_true(isfinite(a.min) && isfinite(a.max) && a.min < a.max);
+                assert_true(!log || a.min > 0);
                 opc_axis_ticks(&a, 5, &t);
                 assert_true(t.n >= 1 && t.n <= OPC_TICKS);
             }
@@ -60,14 +60,14 @@ static void assert_ticks_of(struct opc_axis a, int about, const char *want)
     assert_string_equal(all, want);
 }
 
-static void assert_ticks(double least, double most, bool log, int about, const char *want)
+static void assert_ticks(double min, double max, bool log, int about, const char *want)
 {
-    assert_ticks_of(opc_axis_make(least, most, log, false, about), about, want);
+    assert_ticks_of(opc_axis_make(min, max, log, false, about), about, want);
 }
 
-static void assert_whole_ticks(double least, double most, int about, const char *want)
+static void assert_whole_ticks(double min, double max, int about, const char *want)
 {
-    struct opc_axis a = opc_axis_make(least, most, false, false, about);
+    struct opc_axis a = opc_axis_make(min, max, false, false, about);
     a.whole = true;
     assert_ticks_of(a, about, want);
 }

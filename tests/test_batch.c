@@ -4,7 +4,7 @@
 #include "data/episodes_in.h"
 #include "test.h"
 
-enum { OBS = 5, ACT = 3, STRIDE = 10, LONGEST = 7, MOST = 1024 };
+enum { OBS = 5, ACT = 3, STRIDE = 10, LONGEST = 7, MAX = 1024 };
 
 /* Step number n of a side: s = side + n, n + 0.25, ...; the mark and s' follow from it. */
 static float entry(int side, int n, int k)
@@ -12,7 +12,7 @@ static float entry(int side, int n, int k)
     return (float)(100000 * side + n) + 0.125f * (float)k;
 }
 
-static struct opc_imagined *dreams(const int *length, int rollouts)
+static struct opc_imagined *make_imagined(const int *length, int rollouts)
 {
     const struct opc_imagined_shape shape = {OBS, ACT, LONGEST, OPC_FORGET_EPOCHS, 2, 5000};
     struct opc_imagined *d;
@@ -99,14 +99,14 @@ static int steps_of_all(void)
 static void every_step_is_equally_likely(void **state)
 {
     (void)state;
-    struct opc_mix mix = {dreams(LENGTH, PATHS), memories(LENGTH, PATHS), 0.5};
-    const float *step[MOST];
+    struct opc_mix mix = {make_imagined(LENGTH, PATHS), memories(LENGTH, PATHS), 0.5};
+    const float *step[MAX];
     int count[2][100] = {{0}};
     for (uint32_t k = 0; k < 100; k++) {
         struct opc_rng rng = opc_rng_stream(1, OPC_USE_BATCH, 0, k);
-        opc_batch_draw(&mix, MOST, &rng, step);
-        for (int i = 0; i < MOST; i++)
-            count[i >= MOST / 2][number(step[i], i >= MOST / 2)]++;
+        opc_batch_draw(&mix, MAX, &rng, step);
+        for (int i = 0; i < MAX; i++)
+            count[i >= MAX / 2][number(step[i], i >= MAX / 2)]++;
     }
     for (int side = 0; side < 2; side++) {
         int cell[100], cells = 0;
@@ -116,7 +116,7 @@ static void every_step_is_equally_likely(void **state)
             assert_int_equal(count[side][n + LENGTH[i]], 0); /* no step starts in a last state */
         }
         assert_int_equal(cells, steps_of_all());
-        assert_even(cell, cells, 100 * MOST / 2);
+        assert_even(cell, cells, 100 * MAX / 2);
     }
     opc_imagined_destroy((struct opc_imagined *)mix.imagined);
     opc_episodes_destroy((struct opc_episodes *)mix.episodes);
@@ -126,10 +126,10 @@ static void every_step_is_equally_likely(void **state)
 static void the_recorded_share_comes_first(void **state)
 {
     (void)state;
-    struct opc_mix mix = {dreams(LENGTH, PATHS), memories(LENGTH, PATHS), 0};
+    struct opc_mix mix = {make_imagined(LENGTH, PATHS), memories(LENGTH, PATHS), 0};
     static const double RATIO[] = {0, 0.05, 0.5, 0.99, 1};
-    static const int N[] = {1, 15, 16, 17, 100, 255, 256, 300, MOST};
-    const float *step[MOST];
+    static const int N[] = {1, 15, 16, 17, 100, 255, 256, 300, MAX};
+    const float *step[MAX];
     for (int r = 0; r < 5; r++)
         for (int j = 0; j < 9; j++) {
             struct opc_rng rng = opc_rng_stream(2, OPC_USE_BATCH, (uint32_t)r, (uint32_t)j);
@@ -147,11 +147,11 @@ static void the_recorded_share_comes_first(void **state)
 static void an_empty_side_leaves_all_to_the_other(void **state)
 {
     (void)state;
-    struct opc_imagined *full = dreams(LENGTH, PATHS), *empty = dreams(LENGTH, 0);
+    struct opc_imagined *full = make_imagined(LENGTH, PATHS), *empty = make_imagined(LENGTH, 0);
     struct opc_episodes *past = memories(LENGTH, PATHS), *none = memories(LENGTH, 0);
     const struct opc_mix mixes[] = {
         {full, NULL, 0.5}, {full, none, 1}, {NULL, past, 0}, {empty, past, 0.1}};
-    const float *step[MOST];
+    const float *step[MAX];
     for (int m = 0; m < 4; m++) {
         struct opc_mix mix = mixes[m];
         struct opc_rng rng = opc_rng_stream(3, OPC_USE_BATCH, 0, 0);
@@ -170,7 +170,7 @@ static void an_empty_side_leaves_all_to_the_other(void **state)
 static void the_stream_alone_decides(void **state)
 {
     (void)state;
-    struct opc_imagined *d = dreams(LENGTH, PATHS), *moved = dreams(LENGTH + 1, 1);
+    struct opc_imagined *d = make_imagined(LENGTH, PATHS), *moved = make_imagined(LENGTH + 1, 1);
     struct opc_rollout_rows rows;
     struct opc_err err;
     opc_imagined_open_epoch(moved, 1);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "agent/ppo.h"
 #include "agent/sac.h"
 #include "run/config.h"
 
@@ -111,15 +112,19 @@ static void the_later_of_two_places_wins(void **state)
 /* A pattern without wildcards is a value, however it is written. */
 static void a_cell_looks_at_values_not_at_their_spelling(void **state)
 {
-    static const char *const SPELT[] = {
-        "sac.rate: 3e-4",      "opc.sample: yes",   "train.epochs: 1e2",    "opc.horizon: 10",
-        "opc.horizon: '[10]'", "opc.horizon: [10]", "sac.rate: [1, 0.0003]"};
+    static const char *const SPELT[] = {"sac.learning_rate: 3e-4",
+                                        "opc.sample: yes",
+                                        "train.epochs: 1e2",
+                                        "opc.horizon: 10",
+                                        "opc.horizon: '[10]'",
+                                        "opc.horizon: [10]",
+                                        "sac.learning_rate: [1, 0.0003]"};
     for (size_t i = 0; i < sizeof SPELT / sizeof *SPELT; i++) {
         char text[200];
         snprintf(text, sizeof text, "when:\n  - {match: {%s}, set: {data.retain: 5}}\n", SPELT[i]);
         struct opc_config *config = load(file(state, "a.yaml", text));
         assert_int_equal(config->set.data.retain, 5);
-        set(config, "sac.rate=1e-4");
+        set(config, "sac.learning_rate=1e-4");
         set(config, "opc.sample=false");
         set(config, "train.epochs=7");
         set(config, "opc.horizon=9");
@@ -220,8 +225,8 @@ static void what_is_printed_is_read_back_to_the_same(void **state)
     static const char *const SET[] = {
         "env.name=process:./my env \"x\" \xc3\xa4?a=1&b=2",
         "opc.horizon=[20, 150, 1, 15]",
-        "sac.rate=0.1234567890123456789",
-        "model.decay=1e-5,3.3333333333333333e-5",
+        "sac.learning_rate=0.1234567890123456789",
+        "model.weight_decay=1e-5,3.3333333333333333e-5",
         "opc.transition=replay",
         "sac.target_entropy=-3.5",
         "train.reset_each_epoch=no",
@@ -248,6 +253,45 @@ static void what_is_printed_is_read_back_to_the_same(void **state)
     opc_config_destroy(again);
 }
 
+/* Runs of older programs have older names in their config.yaml, and people come with the names that
+ * other programs have. */
+static void a_setting_is_read_under_its_other_names_and_printed_under_its_own(void **state)
+{
+    struct opc_config *config = load(file(state, "old.yaml",
+                                          "train: {least_steps: 7}\n"
+                                          "model: {rate: 0.5, most_passes: 3, decay: 1e-5}\n"
+                                          "when:\n"
+                                          "  - match: {sac.batch: 32}\n"
+                                          "    set: {ppo.most_norm: 4}\n"
+                                          "sac: {lr: 0.25, gamma: 0.9, batch: 32}\n"));
+    const struct opc_sac_config *sac = opc_values_agent(&config->set, 0);
+    const struct opc_ppo_config *ppo = opc_values_agent(&config->set, 1);
+    struct opc_err err;
+    char *text;
+    assert_int_equal(config->set.train.learning_starts, 7);
+    assert_true(config->set.model.learning_rate == 0.5 && config->set.model.max_epochs == 3);
+    assert_true(sac->learning_rate == 0.25 && sac->discount == 0.9 && sac->batch_size == 32);
+    assert_true(ppo->max_grad_norm == 4);
+    assert_ok(opc_config_print(config, &text, &err), &err);
+    assert_non_null(strstr(text, "  learning_rate: 0.25\n"));
+    assert_null(strstr(text, " lr:"));
+    assert_null(strstr(text, " rate:"));
+    opc_free(text);
+    assert_ok(opc_config_get(config, "sac.rate", &text, &err), &err);
+    assert_string_equal(text, "0.25");
+    opc_free(text);
+    opc_config_destroy(config);
+
+    /* Two names of one setting are one setting. */
+    assert_fails(opc_config_load(file(state, "twice.yaml", "sac: {lr: 0.1, learning_rate: 0.2}\n"),
+                                 &config, &err),
+                 OPC_EUSER, &err, "sac.learning_rate");
+    /* Without a section there is no saying which is meant, but there is a proposal. */
+    assert_ok(opc_config_create(&config, &err), &err);
+    assert_fails(opc_config_set(config, "gamma=0.5", &err), OPC_EUSER, &err, "sac.discount");
+    opc_config_destroy(config);
+}
+
 static void the_hash_tells_settings_apart_but_not_epochs(void **state)
 {
     (void)state;
@@ -255,8 +299,7 @@ static void the_hash_tells_settings_apart_but_not_epochs(void **state)
     struct opc_err err;
     assert_ok(opc_config_create(&config, &err), &err);
     const uint32_t hash = opc_config_hash(&config->set);
-    /* As ever since the first runs. A new setting changes it, unless config.c says which of its
-     * values stands for how it was; without that, nobody can resume an older run. */
+    /* As it has been since the first runs; if it changes, nobody can resume an older run. */
     assert_int_equal(hash, 0xad4fa9f7);
     set(config, "train.epochs=12345");
     assert_int_equal(opc_config_hash(&config->set), hash);
@@ -266,22 +309,22 @@ static void the_hash_tells_settings_apart_but_not_epochs(void **state)
     set(config, "opc.reference_epochs=1");
     assert_int_not_equal(opc_config_hash(&config->set), hash);
     set(config, "opc.reference_epochs=0");
-    set(config, "ppo.rate=0.5"); /* means nothing to SAC */
+    set(config, "ppo.learning_rate=0.5"); /* means nothing to SAC */
     assert_int_equal(opc_config_hash(&config->set), hash);
-    set(config, "sac.rate=3.0000001e-4");
+    set(config, "sac.learning_rate=3.0000001e-4");
     assert_int_not_equal(opc_config_hash(&config->set), hash);
-    set(config, "sac.rate=3e-4");
+    set(config, "sac.learning_rate=3e-4");
 
     set(config, "train.agent=ppo");
     const uint32_t ppo = opc_config_hash(&config->set);
     assert_int_not_equal(ppo, hash);
     set(config, "train.epochs=12346"); /* its step falls to 0 there */
     assert_int_not_equal(opc_config_hash(&config->set), ppo);
-    set(config, "ppo.anneal=false");
+    set(config, "ppo.anneal_lr=false");
     const uint32_t steady = opc_config_hash(&config->set);
     set(config, "train.epochs=12347");
     assert_int_equal(opc_config_hash(&config->set), steady);
-    set(config, "ppo.rate=0.25");
+    set(config, "ppo.learning_rate=0.25");
     assert_int_not_equal(opc_config_hash(&config->set), steady);
     opc_config_destroy(config);
 }
@@ -370,7 +413,7 @@ static void the_horizon_grows_as_in_mbpo(void **state)
     set(config, "opc.horizon=[20, 150, 1, 15]");
     for (size_t i = 0; i < sizeof WANT / sizeof *WANT; i++)
         assert_int_equal(opc_horizon(&config->set, WANT[i][0]), WANT[i][1]);
-    assert_int_equal(opc_horizon_most(&config->set), 15);
+    assert_int_equal(opc_horizon_max(&config->set), 15);
     opc_config_destroy(config);
 }
 
@@ -492,6 +535,7 @@ int main(void)
         WITH_DIR(a_file_that_includes_itself_is_refused),
         cmocka_unit_test(a_refused_setting_changes_nothing),
         WITH_DIR(what_is_printed_is_read_back_to_the_same),
+        WITH_DIR(a_setting_is_read_under_its_other_names_and_printed_under_its_own),
         cmocka_unit_test(the_hash_tells_settings_apart_but_not_epochs),
         cmocka_unit_test(settings_that_do_not_fit_each_other_are_refused),
         cmocka_unit_test(the_horizon_grows_as_in_mbpo),

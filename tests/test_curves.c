@@ -236,18 +236,18 @@ static void methods_have_their_colours(void **state)
     struct opc_curves_figure f;
     struct opc_err err;
     make_run(*state, "pendulum", "replay", 1, NULL, 5);
-    make_run(*state, "pendulum", "corrected", 4, "sac.batch=17", 5);
+    make_run(*state, "pendulum", "corrected", 4, "sac.batch_size=17", 5);
     struct opc_curves *c = read_runs(state, &PLAIN);
     assert_ok(opc_curves_figure(&look, c, &f, &err), &err);
     assert_int_equal(f.figure.panels, 2);
-    assert_int_equal(line_of(&f, "MBPO(*), sac.batch: 256 (3 runs)")->colour,
+    assert_int_equal(line_of(&f, "MBPO(*), sac.batch_size: 256 (3 runs)")->colour,
                      OPC_COLOUR_RGB | (int)opc_transition_type(1)->colour);
-    assert_int_equal(line_of(&f, "SAC, sac.batch: 256 (1 run)")->colour,
+    assert_int_equal(line_of(&f, "SAC, sac.batch_size: 256 (1 run)")->colour,
                      OPC_COLOUR_RGB | (int)opc_agent_type(0)->colour);
-    assert_int_equal(line_of(&f, "OPC, sac.batch: 256 (1 to 3 runs)")->colour,
+    assert_int_equal(line_of(&f, "OPC, sac.batch_size: 256 (1 to 3 runs)")->colour,
                      OPC_COLOUR_RGB | (int)opc_transition_type(2)->colour);
     /* A second line of the same method is not to be mistaken for the first. */
-    assert_int_equal(line_of(&f, "OPC, sac.batch: 17 (1 run)")->colour, OPC_COLOUR_AUTO);
+    assert_int_equal(line_of(&f, "OPC, sac.batch_size: 17 (1 run)")->colour, OPC_COLOUR_AUTO);
     /* Lines are drawn over bands; one run has none. */
     int bands = 0, layers = 0;
     for (int p = 0; p < 2; p++) {
@@ -257,7 +257,7 @@ static void methods_have_their_colours(void **state)
     }
     assert_int_equal(layers, 5 + 2);
     assert_int_equal(bands, 2);
-    assert_true(f.panel[0].x.least == 0 && f.panel[0].x.most == 800);
+    assert_true(f.panel[0].x.min == 0 && f.panel[0].x.max == 800);
     opc_curves_figure_free(&f);
     opc_curves_free(c);
 }

@@ -4,7 +4,7 @@
 #include "opc/rng.h"
 #include "test.h"
 
-enum { MOST = 12 };
+enum { MAX = 12 };
 
 static void draw(uint32_t stream, int n, double *x)
 {
@@ -45,8 +45,8 @@ static void the_three_products_agree_with_the_sums_they_stand_for(void **state)
 static void a_cholesky_solve_gives_back_what_was_multiplied(void **state)
 {
     (void)state;
-    for (int n = 1; n <= MOST; n++) {
-        double g[MOST * MOST], a[MOST * MOST], L[MOST * MOST], x[MOST * 2], b[MOST * 2];
+    for (int n = 1; n <= MAX; n++) {
+        double g[MAX * MAX], a[MAX * MAX], L[MAX * MAX], x[MAX * 2], b[MAX * 2];
         draw((uint32_t)n, n * n, g);
         opc_dense_mul_tb(n, n, n, g, g, a);
         for (int i = 0; i < n; i++)

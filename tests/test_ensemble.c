@@ -6,7 +6,7 @@
 #include "num/normal.h"
 #include "test_net.h"
 
-enum { P = OPC_PANEL, MOST_N = 400 };
+enum { P = OPC_PANEL, MAX_N = 400 };
 
 /* ---- a model and data ----------------------------------------------------------------------- */
 
@@ -37,9 +37,9 @@ static struct setup setup_of(int obs, int act)
     s.config.members = 3;
     s.config.elites = 2;
     s.config.hidden = (struct opc_ints){2, {8, 9}};
-    s.config.decay = (struct opc_reals){1, {1e-4}};
-    s.config.batch = 20;
-    s.config.rate = 0.01;
+    s.config.weight_decay = (struct opc_reals){1, {1e-4}};
+    s.config.batch_size = 20;
+    s.config.learning_rate = 0.01;
     return s;
 }
 
@@ -144,13 +144,13 @@ static void oracle(const struct model *m, int member, const float *sa, double *m
 static void compare(const struct golden *g, const char *name, int step, const double *got)
 {
     const struct golden_entry *e = golden_find(g, name, step);
-    double most = 0.0;
+    double max = 0.0;
     for (int i = 0; i < e->rows * e->columns; i++)
-        most = fabs(e->at[i]) > most ? fabs(e->at[i]) : most;
+        max = fabs(e->at[i]) > max ? fabs(e->at[i]) : max;
     if (step >= 0)
         assert_golden(e, got, 5e-6, 1.0);
     else
-        assert_golden(e, got, 1e-3, 1e-3 * most);
+        assert_golden(e, got, 1e-3, 1e-3 * max);
 }
 
 static void compare_all(const struct golden *g, const struct model *m, int step, const float *net,
@@ -179,15 +179,15 @@ static void follow_golden(const char *file, int threads)
     s.config.hidden.n = hidden->columns;
     for (int i = 0; i < hidden->columns; i++)
         s.config.hidden.at[i] = (int)hidden->at[i];
-    s.config.decay.n = decay->columns;
+    s.config.weight_decay.n = decay->columns;
     for (int i = 0; i < decay->columns; i++)
-        s.config.decay.at[i] = decay->at[i];
+        s.config.weight_decay.at[i] = decay->at[i];
     s.config.decay_biases = golden_int(g, "decay_biases");
     s.config.adam = golden_int(g, "torch");
     s.config.bounds = golden_int(g, "bounds");
     s.config.bound_penalty = golden_real(g, "bound_penalty");
-    s.config.batch = golden_int(g, "batch");
-    s.config.rate = golden_real(g, "rate");
+    s.config.batch_size = golden_int(g, "batch");
+    s.config.learning_rate = golden_real(g, "rate");
     struct model *m = model_open(&s);
     struct opc_ensemble *e = m->e;
 
@@ -199,7 +199,7 @@ static void follow_golden(const char *file, int threads)
     for (int i = 0; i < d.n * d.dim; i++)
         d.y[i] = (float)golden_find(g, "y", -1)->at[i];
     const struct golden_entry *train = golden_find(g, "train", -1);
-    int rows[MOST_N];
+    int rows[MAX_N];
     for (int i = 0; i < train->columns; i++)
         rows[i] = (int)train->at[i];
     opc_scaler_fit(e->scaler, train->columns, d.sa, (size_t)d.in, rows, false);
@@ -311,12 +311,12 @@ static struct retold retell(struct model *m, const struct data *d, uint32_t epoc
     const int members = c->members;
     const size_t each = e->net->each;
     struct retold t = {0};
-    int split[MOST_N] = {0}, *rows[OPC_MEMBERS];
+    int split[MAX_N] = {0}, *rows[OPC_MEMBERS];
     struct opc_rng r = opc_rng_stream(77, OPC_USE_SPLIT, epoch, 2), own[OPC_MEMBERS];
-    assert_true(d->n <= MOST_N);
+    assert_true(d->n <= MAX_N);
 
-    t.n_hold = (int)floor(c->holdout * d->n);
-    t.n_hold = t.n_hold > c->holdout_most ? c->holdout_most : t.n_hold;
+    t.n_hold = (int)floor(c->holdout_ratio * d->n);
+    t.n_hold = t.n_hold > c->max_holdout ? c->max_holdout : t.n_hold;
     t.n_train = d->n - t.n_hold;
     for (int i = 0; i < d->n; i++)
         split[i] = i;
@@ -345,8 +345,8 @@ static struct retold retell(struct model *m, const struct data *d, uint32_t epoc
     for (int since = 0; since <= c->patience;) {
         int steps = 0;
         t.loss = 0.0;
-        for (int at = 0; at < t.n_train; at += c->batch, steps++) {
-            const int here = t.n_train - at < c->batch ? t.n_train - at : c->batch;
+        for (int at = 0; at < t.n_train; at += c->batch_size, steps++) {
+            const int here = t.n_train - at < c->batch_size ? t.n_train - at : c->batch_size;
             t.loss += opc_trainer_step(trainer, here, index + at, (size_t)t.n_train) / members;
         }
         t.loss /= steps;
@@ -355,7 +355,7 @@ static struct retold retell(struct model *m, const struct data *d, uint32_t epoc
         holdout_of(m, d, t.n_hold, split, error);
         int improved = 0;
         for (int k = 0; k < members; k++)
-            if ((best[k] - error[k]) / best[k] > c->improvement) {
+            if ((best[k] - error[k]) / best[k] > c->min_improvement) {
                 best[k] = error[k];
                 improved++;
                 if (c->snapshot == OPC_SNAPSHOT_MEMBER)
@@ -371,7 +371,7 @@ static struct retold retell(struct model *m, const struct data *d, uint32_t epoc
         }
         t.kept_apart += improved > 0 && improved < members;
         since = improved ? 0 : since + 1;
-        if (++t.passes == c->most_passes)
+        if (++t.passes == c->max_epochs)
             break;
     }
     opc_trainer_destroy(trainer);
@@ -447,21 +447,21 @@ static void patience_and_improvement_decide_when_to_stop(void **state)
     int passes[3];
     for (int i = 0; i < 3; i++) {
         s.config.patience = i == 0 ? 0 : 3;
-        s.config.improvement = i == 2 ? 0.2 : 0.01;
+        s.config.min_improvement = i == 2 ? 0.2 : 0.01;
         passes[i] = fit_twice(&s, 100, 1).passes;
     }
     assert_true(passes[0] < passes[1]);
     assert_true(passes[2] < passes[1]);
 }
 
-static void most_passes_ends_a_fit_and_still_restores(void **state)
+static void max_epochs_ends_a_fit_and_still_restores(void **state)
 {
     (void)state;
     struct setup s = setup_of(2, 1);
-    s.config.most_passes = 3;
+    s.config.max_epochs = 3;
     assert_int_equal(fit_twice(&s, 100, 2).passes, 3);
-    s.config.most_passes = 1;
-    s.config.holdout_most = 7;
+    s.config.max_epochs = 1;
+    s.config.max_holdout = 7;
     assert_int_equal(fit_twice(&s, 100, 1).n_hold, 7);
 }
 
@@ -470,7 +470,7 @@ static void without_bootstrap_each_row_is_seen_once_a_pass(void **state)
     (void)state;
     struct setup s = setup_of(2, 1);
     s.config.bootstrap = false;
-    s.config.most_passes = 4;
+    s.config.max_epochs = 4;
     fit_twice(&s, 100, 2);
 }
 
@@ -482,7 +482,7 @@ static void a_whole_snapshot_is_taken_when_any_member_improved(void **state)
     s.config.elites = 4;
     s.config.snapshot = OPC_SNAPSHOT_WHOLE;
     s.config.best = OPC_BEST_INCOMING;
-    s.config.improvement = 0.1;
+    s.config.min_improvement = 0.1;
     const struct retold t = fit_twice(&s, 100, 2);
     assert_true(t.small > 0); /* the elementwise minimum was more than the improvements */
     assert_true(t.restored);
@@ -501,7 +501,7 @@ static void incoming_weights_stay_when_nothing_beats_them(void **state)
             struct model *m = model_open(&s);
             fit(m, &d, 0);
             /* From now on steps only do harm. */
-            m->e->adam->config.rate = m->e->bound_adam->config.rate = 0.9;
+            m->e->adam->config.learning_rate = m->e->bound_adam->config.learning_rate = 0.9;
             const size_t bytes = m->e->adam->count * sizeof(float);
             float *before = floats_of(m->e->adam->count, 0.0f);
             memcpy(before, m->e->net->param, bytes);
@@ -549,9 +549,9 @@ static void bounds_are_learned_together_or_fixed_or_by_each_member(void **state)
     for (int bounds = 0; bounds < 3; bounds++) {
         struct setup s = setup_of(2, 1);
         s.config.bounds = bounds;
-        s.config.most_passes = 10;
+        s.config.max_epochs = 10;
         fit_twice(&s, 100, 1);
-        s.config.most_passes = 0;
+        s.config.max_epochs = 0;
         s.config.log_var_max = 0.25;
         s.config.log_var_min = -6.0;
         struct model *m = model_open(&s);
@@ -583,7 +583,7 @@ static void inputs_are_scaled_by_the_rows_asked_for(void **state)
             struct setup s = setup_of(2, 1);
             s.config.scale_on = all ? OPC_SCALE_ALL : OPC_SCALE_TRAIN;
             s.config.scale_std = sample;
-            s.config.most_passes = 1;
+            s.config.max_epochs = 1;
             struct model *m = model_open(&s);
             fit(m, &d, 4);
             struct opc_rng r = opc_rng_stream(77, OPC_USE_SPLIT, 4, 2);
@@ -616,7 +616,7 @@ static void a_cold_start_forgets_and_a_warm_one_goes_on(void **state)
     for (int warm = 0; warm < 2; warm++) {
         struct setup s = setup_of(2, 1);
         s.config.warm_start = warm;
-        s.config.most_passes = 5;
+        s.config.max_epochs = 5;
         struct model *m[3];
         for (int i = 0; i < 3; i++)
             m[i] = model_open(&s);
@@ -650,10 +650,10 @@ static void wrong_settings_are_refused(void **state)
                  "model.elites = 4");
     assert_mentions(&err, "model.members = 3");
     s = setup_of(2, 1);
-    s.config.decay = (struct opc_reals){2, {1e-4, 1e-4}};
+    s.config.weight_decay = (struct opc_reals){2, {1e-4, 1e-4}};
     assert_fails(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
-                 "model.decay");
-    s.config.decay = (struct opc_reals){0};
+                 "model.weight_decay");
+    s.config.weight_decay = (struct opc_reals){0};
     assert_int_equal(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER);
     s = setup_of(2, 1);
     s.config.hidden = (struct opc_ints){8, {4, 4, 4, 4, 4, 4, 4, 4}};
@@ -721,7 +721,7 @@ static void predictions_are_those_of_the_elite_s_member(void **state)
     s.config.members = 5;
     s.config.elites = 3;
     s.config.bounds = OPC_BOUNDS_MEMBER;
-    s.config.most_passes = 5;
+    s.config.max_epochs = 5;
     struct data d = data_of(3, 2, 100, 70);
     struct model *m = model_open(&s);
     fit(m, &d, 0);
@@ -856,9 +856,9 @@ static void a_fit_has_the_same_bits_on_any_number_of_threads(void **state)
             s.config.members = members[k];
             s.config.elites = (members[k] + 1) / 2;
             s.config.hidden = (struct opc_ints){3, {17, 8, 24}};
-            s.config.batch = batch[k];
+            s.config.batch_size = batch[k];
             s.config.bounds = k == 1 ? OPC_BOUNDS_MEMBER : OPC_BOUNDS_LEARNED;
-            s.config.most_passes = LIGHT ? 3 : 8;
+            s.config.max_epochs = LIGHT ? 3 : 8;
             s.threads = threads[t];
             struct model *m = model_open(&s);
             fit(m, &d, 0);
@@ -884,7 +884,7 @@ static void a_loaded_state_goes_on_to_the_same_bits(void **state)
     for (int warm = 0; warm < 2; warm++) {
         struct opc_err err = {0};
         struct setup s = setup_of(2, 1);
-        s.config.most_passes = 4;
+        s.config.max_epochs = 4;
         s.config.warm_start = warm;
         struct model *m = model_open(&s);
         fit(m, &d[0], 0);
@@ -923,7 +923,7 @@ static void seed_epoch_and_index_name_a_fit(void **state)
     (void)state;
     struct data d = data_of(2, 1, 60, 77);
     struct setup s = setup_of(2, 1);
-    s.config.most_passes = 1;
+    s.config.max_epochs = 1;
     float *copy[4];
     for (int i = 0; i < 4; i++) {
         struct model *m = model_open(&s);
@@ -953,7 +953,7 @@ static void too_few_rows_are_refused(void **state)
     (void)state;
     struct data d = data_of(2, 1, 6, 78);
     struct setup s = setup_of(2, 1);
-    s.config.most_passes = 2;
+    s.config.max_epochs = 2;
     struct model *m = model_open(&s);
     struct opc_fit_report report;
     struct opc_err err = {0};
@@ -1073,7 +1073,7 @@ static void lack_of_memory_is_an_error(void **state)
     (void)state;
     struct attempt a = {.setup = setup_of(2, 1), .d = data_of(2, 1, 60, 82)};
     a.setup.threads = 2;
-    a.setup.config.most_passes = 1;
+    a.setup.config.max_epochs = 1;
     a.m = model_open(&a.setup);
     assert_survives_lack_of_memory(try_create, &a);
     assert_survives_lack_of_memory(try_trainer, &a);
@@ -1104,12 +1104,12 @@ static void deviations_that_depend_on_the_input_are_learned(void **state)
     struct setup s = setup_of(1, 1);
     s.config.members = s.config.elites = 3;
     s.config.hidden = (struct opc_ints){2, {32, 32}};
-    s.config.decay = (struct opc_reals){1, {1e-5}};
-    s.config.batch = 256;
-    s.config.rate = 3e-3;
-    s.config.improvement = 0.0; /* squares say little about deviations: do not stop early */
+    s.config.weight_decay = (struct opc_reals){1, {1e-5}};
+    s.config.batch_size = 256;
+    s.config.learning_rate = 3e-3;
+    s.config.min_improvement = 0.0; /* squares say little about deviations: do not stop early */
     s.config.patience = 20;
-    s.config.most_passes = LIGHT ? 8 : 100;
+    s.config.max_epochs = LIGHT ? 8 : 100;
     s.threads = 2;
     struct model *m = model_open(&s);
     struct data d = {.n = N, .in = 2, .dim = 2};
@@ -1156,7 +1156,7 @@ int main(void)
         each_backend(soft_bounds_give_the_reference_values),
         once(a_fit_keeps_each_member_s_best_and_stops_by_patience),
         once(patience_and_improvement_decide_when_to_stop),
-        once(most_passes_ends_a_fit_and_still_restores),
+        once(max_epochs_ends_a_fit_and_still_restores),
         once(without_bootstrap_each_row_is_seen_once_a_pass),
         once(a_whole_snapshot_is_taken_when_any_member_improved),
         once(incoming_weights_stay_when_nothing_beats_them),

@@ -442,7 +442,7 @@ static int strange_open(const struct opc_env_type *type, const double *arg, stru
     (void)arg;
     struct strange *e = opc_alloc(1, sizeof *e);
     if (!e)
-        return opc_fail(err, OPC_ENOMEM, "no room for %s", type->name);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %s", type->name);
     e->env = (struct opc_env){.obs = 1,
                               .act = 1,
                               .steps = 200,

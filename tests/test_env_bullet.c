@@ -33,7 +33,7 @@ int main(void)
 #include "env/many.h"
 #include "opc/mem.h"
 
-enum { MOST_OBS = 111, MOST_ACT = 8, MOST_STATE = 18, STEPS = 200 };
+enum { MAX_OBS = 111, MAX_ACT = 8, MAX_STATE = 18, STEPS = 200 };
 
 /* A world that ran out of memory stays behind (bullet_shim.h), with what its allocator took. */
 const char *__lsan_default_suppressions(void); /* NOLINT(bugprone-reserved-identifier) */
@@ -84,11 +84,11 @@ static double number_of(const char *cell)
     return x;
 }
 
-static int read_row(char *line, int most, double *out)
+static int read_row(char *line, int max, double *out)
 {
     int n = 0;
     for (char *cell; (cell = next_piece(&line, ',')); n++) {
-        assert_true(n < most);
+        assert_true(n < max);
         out[n] = number_of(cell);
     }
     return n;
@@ -104,11 +104,11 @@ static char *read_trace(const char *task, char **text)
 
 /* ---- tables with a header -------------------------------------------------------------------- */
 
-enum { MOST_ROWS = 40, MOST_COLUMNS = 30 };
+enum { MAX_ROWS = 40, MAX_COLUMNS = 30 };
 
 struct table {
     int rows, columns;
-    char *text, *name[MOST_COLUMNS], *cell[MOST_ROWS][MOST_COLUMNS];
+    char *text, *name[MAX_COLUMNS], *cell[MAX_ROWS][MAX_COLUMNS];
 };
 
 static void read_table(const char *folder, const char *file, struct table *t)
@@ -116,10 +116,10 @@ static void read_table(const char *folder, const char *file, struct table *t)
     t->text = read_golden(folder, file);
     char *rest = t->text, *line;
     for (t->rows = -1; (line = next_piece(&rest, '\n')); t->rows++) {
-        assert_true(t->rows < MOST_ROWS);
+        assert_true(t->rows < MAX_ROWS);
         char **row = t->rows < 0 ? t->name : t->cell[t->rows];
         for (t->columns = 0; (row[t->columns] = next_piece(&line, ',')); t->columns++)
-            assert_true(t->columns < MOST_COLUMNS - 1);
+            assert_true(t->columns < MAX_COLUMNS - 1);
     }
 }
 
@@ -273,9 +273,9 @@ static bool same(double got, double want)
 static void compare_row(const char *spec, int t, const struct opc_env *env, char *line,
                         const struct opc_outcome *out)
 {
-    enum { MOST = 3 + 28 + MOST_STATE };
-    double want[MOST], got[MOST] = {t, out->reward, out->terminated}, state[MOST_STATE];
-    const int n = read_row(line, MOST, want);
+    enum { MAX = 3 + 28 + MAX_STATE };
+    double want[MAX], got[MAX] = {t, out->reward, out->terminated}, state[MAX_STATE];
+    const int n = read_row(line, MAX, want);
     const int obs = env->obs < 28 ? env->obs : env->obs == 28 ? 28 : 27;
     assert_int_equal(n, 3 + obs + (t % 10 == 0 ? env->state : 0));
     memcpy(got + 3, out->obs, (size_t)obs * sizeof *got);
@@ -291,18 +291,18 @@ static void compare_row(const char *spec, int t, const struct opc_env *env, char
 
 static void follow(struct opc_env *env, const char *golden, const char *actions)
 {
-    double obs[MOST_OBS], action[MOST_ACT], state[MOST_STATE];
+    double obs[MAX_OBS], action[MAX_ACT], state[MAX_STATE];
     struct opc_err err = {0};
     struct opc_outcome out = {.obs = obs};
     char *start = read_golden(golden, "state.csv"), *from = start;
     char *trace, *rows = read_trace(golden, &trace);
     char *moves = opc_strdup(actions), *rest = moves;
     assert_non_null(moves);
-    assert_int_equal(read_row(next_piece(&from, '\n'), MOST_STATE, state), env->state);
+    assert_int_equal(read_row(next_piece(&from, '\n'), MAX_STATE, state), env->state);
     assert_ok(opc_env_start(env, state, obs, &err), &err);
     compare_row(env->spec, 0, env, next_piece(&rows, '\n'), &out);
     for (int t = 1; t <= STEPS; t++) {
-        assert_int_equal(read_row(next_piece(&rest, '\n'), MOST_ACT, action), MOST_ACT);
+        assert_int_equal(read_row(next_piece(&rest, '\n'), MAX_ACT, action), MAX_ACT);
         assert_ok(opc_env_step(env, action, &out, &err), &err);
         compare_row(env->spec, t, env, next_piece(&rows, '\n'), &out);
     }
@@ -315,7 +315,7 @@ static void follow(struct opc_env *env, const char *golden, const char *actions)
 static void wander(struct opc_env *env, uint32_t index)
 {
     struct opc_err err = {0};
-    double obs[MOST_OBS], action[MOST_ACT];
+    double obs[MAX_OBS], action[MAX_ACT];
     struct opc_outcome out = {.obs = obs};
     struct opc_rng rng = opc_rng_stream(17, OPC_USE_RESET, 0, index);
     struct opc_rng noise = opc_rng_stream(17, OPC_USE_RANDOM, 0, index);
@@ -347,7 +347,7 @@ static void traces_equal_the_originals_whatever_was_before(void **state)
 static void termination_of_imagined_states_is_the_recorded_one(void **state)
 {
     (void)state;
-    static float next[(STEPS + 1) * MOST_OBS], s[(STEPS + 1) * MOST_OBS], a[(STEPS + 1) * MOST_ACT];
+    static float next[(STEPS + 1) * MAX_OBS], s[(STEPS + 1) * MAX_OBS], a[(STEPS + 1) * MAX_ACT];
     bool want[STEPS + 1] = {false}, got[STEPS + 1];
     for (int i = 0; i < RECORDED; i++) {
         struct opc_env *env = open_env(recorded[i].spec);
@@ -406,7 +406,7 @@ static void ants_end_where_their_originals_say(void **state)
     static const char *const specs[] = {"bullet:ant", "bullet:ant_truncated_obs", "bullet:ant_rs"};
     for (int i = 0; i < 3; i++) {
         struct opc_env *env = open_env(specs[i]);
-        float next[2 * MOST_OBS] = {0}, a[2 * MOST_ACT] = {0};
+        float next[2 * MAX_OBS] = {0}, a[2 * MAX_ACT] = {0};
         bool ends[2];
         next[0] = -0.4901f;
         next[env->obs] = -0.4899f;
@@ -427,7 +427,7 @@ static void heights_are_above_the_robots_own(void **state)
     for (int i = 0; i < 9; i++) {
         struct opc_env *env = open_env(specs[i / 3]);
         struct opc_err err = {0};
-        double obs[MOST_OBS], s[MOST_STATE] = {0, heights[i % 3]};
+        double obs[MAX_OBS], s[MAX_STATE] = {0, heights[i % 3]};
         assert_ok(opc_env_start(env, s, obs, &err), &err);
         assert_true(fabs(obs[0] - heights[i % 3]) < 1e-7);
         assert_true(i % 3 != 1 || obs[0] == 0);
@@ -443,13 +443,13 @@ static void a_pendulum_goes_on_from_any_recorded_state(void **state)
     struct opc_err err = {0};
     char *trace, *rows = read_trace("inverted_pendulum", &trace);
     char *actions = read_golden(".", "actions.csv"), *moves = actions;
-    double row[16] = {0}, action[MOST_ACT], obs[4];
+    double row[16] = {0}, action[MAX_ACT], obs[4];
     struct opc_outcome out = {.obs = obs};
     assert_true(read_row(next_piece(&rows, '\n'), 16, row) >= 7);
     for (int t = 1; t <= STEPS; t++) {
         /* observation and state are the same four numbers */
         assert_ok(opc_env_start(env, row + 3, obs, &err), &err);
-        assert_int_equal(read_row(next_piece(&moves, '\n'), MOST_ACT, action), MOST_ACT);
+        assert_int_equal(read_row(next_piece(&moves, '\n'), MAX_ACT, action), MAX_ACT);
         assert_ok(opc_env_step(env, action, &out, &err), &err);
         read_row(next_piece(&rows, '\n'), 16, row);
         for (int k = 0; k < 4; k++)
@@ -487,7 +487,7 @@ static double play_episode(struct opc_env *env, bool random, uint32_t row, uint3
                            int *steps)
 {
     struct opc_err err = {0};
-    double obs[MOST_OBS], action[MOST_ACT] = {0}, sum = 0;
+    double obs[MAX_OBS], action[MAX_ACT] = {0}, sum = 0;
     struct opc_outcome out = {.obs = obs};
     struct opc_rng rng = opc_rng_stream(2, OPC_USE_RESET, row, index);
     struct opc_rng noise = opc_rng_stream(2, OPC_USE_RANDOM, row, index);
@@ -562,7 +562,7 @@ static void resets_have_the_stated_noise(void **state)
     for (size_t k = 0; k < sizeof noise / sizeof *noise; k++) {
         struct opc_env *env = open_env(noise[k].spec);
         struct opc_err err = {0};
-        double obs[MOST_OBS], s[MOST_STATE], squares = 0, largest = 0;
+        double obs[MAX_OBS], s[MAX_STATE], squares = 0, largest = 0;
         const int n = noise[k].joints, from = noise[k].from;
         assert_int_equal(env->state, 2 * n);
         for (uint32_t i = 0; i < N; i++) {
@@ -612,7 +612,7 @@ static void tasks_keep_every_promise(void **state)
     }
 }
 
-enum { SHORT = 40, ROOM = (SHORT + 1) * (MOST_OBS + 2) };
+enum { SHORT = 40, TRACE = (SHORT + 1) * (MAX_OBS + 2) };
 
 /* Plays random steps after a reset and writes down all that comes out. */
 static void play(struct opc_env *env, uint32_t index, bool bare, double *all)
@@ -622,7 +622,7 @@ static void play(struct opc_env *env, uint32_t index, bool bare, double *all)
     struct opc_rng noise = opc_rng_stream(9, OPC_USE_RANDOM, 0, index);
     assert_ok(opc_env_reset(env, &rng, all, &err), &err);
     for (int t = 0; t < SHORT; t++) {
-        double action[MOST_ACT];
+        double action[MAX_ACT];
         for (int i = 0; i < env->act; i++)
             action[i] = 2 * opc_rng_unit_double(&noise) - 1;
         all += env->obs + 2;
@@ -640,10 +640,10 @@ static void play(struct opc_env *env, uint32_t index, bool bare, double *all)
 static void the_bare_loop_reaches_the_same_state(void **state)
 {
     (void)state;
-    static double all[ROOM];
+    static double all[TRACE];
     for (int i = 0; i < EVERY; i++) {
         struct opc_env *env = open_env(every[i]);
-        double ours[MOST_STATE] = {0}, bare[MOST_STATE] = {0};
+        double ours[MAX_STATE] = {0}, bare[MAX_STATE] = {0};
         play(env, 0, false, all);
         opc_env_state(env, ours);
         play(env, 0, true, all);
@@ -662,7 +662,7 @@ static void play_many(const char *spec, int threads, double *all)
     struct opc_err err = {0};
     struct opc_rng rng[MANY];
     struct opc_outcome out[MANY];
-    double action[MANY * MOST_ACT];
+    double action[MANY * MAX_ACT];
     assert_ok(opc_pool_create(threads, &pool, &err), &err);
     assert_ok(opc_many_open(spec, MANY, pool, &many, &err), &err);
     const struct opc_env *env = opc_many_env(many, 0);
@@ -731,7 +731,7 @@ static void environments_open_on_several_threads_at_once(void **state)
 static void the_four_cartpoles_move_alike(void **state)
 {
     (void)state;
-    static double raw[ROOM], made[ROOM], rs[ROOM], made_raw[ROOM];
+    static double raw[TRACE], made[TRACE], rs[TRACE], made_raw[TRACE];
     const char *specs[] = {"bullet:inverted_pendulum", "bullet:inverted_pendulum?angle=sincos",
                            "bullet:inverted_pendulum_rs", "bullet:inverted_pendulum_rs?angle=raw"};
     double *all[] = {raw, made, rs, made_raw};
@@ -758,7 +758,7 @@ static void the_four_cartpoles_move_alike(void **state)
 static void copies_outlive_what_they_were_made_from(void **state)
 {
     (void)state;
-    static double one[ROOM], two[ROOM];
+    static double one[TRACE], two[TRACE];
     struct opc_env *env = open_env("bullet:inverted_pendulum_rs?constants=roboschool&angle=raw");
     struct opc_env *other;
     struct opc_err err = {0};
@@ -779,7 +779,7 @@ static void drawings_show_the_robot_where_it_is(void **state)
     (void)state;
     struct opc_scene scene;
     struct opc_err err = {0};
-    double obs[MOST_OBS];
+    double obs[MAX_OBS];
     struct opc_env *env = open_env("bullet:hopper?angle=sincos");
     const double ahead[12] = {3};
     assert_ok(opc_env_start(env, ahead, obs, &err), &err);
@@ -805,7 +805,7 @@ static void drawings_show_the_robot_where_it_is(void **state)
 static void a_wild_state_is_refused_and_leaves_nothing_behind(void **state)
 {
     (void)state;
-    static double fresh[ROOM], after[ROOM];
+    static double fresh[TRACE], after[TRACE];
     struct opc_env *env = open_env("bullet:hopper");
     struct opc_err err = {0};
     double obs[11];
@@ -997,8 +997,8 @@ static int open_and_copy(void *spec, struct opc_err *err)
 static int reset_and_step(void *ctx, struct opc_err *err)
 {
     struct opc_env *env = ctx;
-    double obs[MOST_OBS];
-    const double zero[MOST_ACT] = {0};
+    double obs[MAX_OBS];
+    const double zero[MAX_ACT] = {0};
     struct opc_outcome out = {.obs = obs};
     int code = opc_env_start(env, NULL, obs, err);
     for (int t = 0; !code && t < 12; t++)
@@ -1010,7 +1010,7 @@ static int reset_and_step(void *ctx, struct opc_err *err)
 static void lack_of_memory_is_an_error(void **state)
 {
     (void)state;
-    static double fresh[ROOM], after[ROOM];
+    static double fresh[TRACE], after[TRACE];
     assert_survives_lack_of_memory(open_and_copy, "bullet:inverted_pendulum");
     assert_survives_lack_of_memory(open_and_copy, "bullet:hopper?angle=sincos");
     struct opc_env *env = open_env("bullet:hopper");

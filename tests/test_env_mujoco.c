@@ -23,7 +23,7 @@ int main(void)
 #define assert_number_near(a, b, tolerance)                                                        \
     assert_doubles_near(&(const double){a}, &(const double){b}, 1, tolerance)
 
-enum { MOST_OBS = 376, MOST_ACT = 17, MOST_STATE = 64 };
+enum { MAX_OBS = 376, MAX_ACT = 17, MAX_STATE = 64 };
 
 static struct opc_env *open_env(const char *spec)
 {
@@ -58,12 +58,12 @@ static char *next_line(char **text)
 }
 
 /* The numbers of a line, from `line` on. */
-static int read_row(char *line, int most, double *out)
+static int read_row(char *line, int max, double *out)
 {
     int n = 0;
     char *save = NULL;
     for (char *cell = strtok_r(line, ",", &save); cell; cell = strtok_r(NULL, ",", &save)) {
-        assert_true(n < most);
+        assert_true(n < max);
         assert_true(opc_parse_real(cell, &out[n++]));
     }
     return n;
@@ -205,8 +205,8 @@ static void compiled_models_equal_the_originals(void **state)
 /* Row t of the recording against ours: reward, terminated and, where it was kept, observation. */
 static void compare_row(const char *what, int t, int obs, char *line, const struct opc_outcome *out)
 {
-    double want[3 + MOST_OBS] = {0};
-    const int n = read_row(line, 3 + MOST_OBS, want);
+    double want[3 + MAX_OBS] = {0};
+    const int n = read_row(line, 3 + MAX_OBS, want);
     const double got[2] = {out->reward, out->terminated};
     assert_int_equal((int)want[0], t);
     /* the reference of humanoid, and of ant_truncated_obs, has fewer or more observations */
@@ -220,13 +220,13 @@ static void compare_row(const char *what, int t, int obs, char *line, const stru
 static void start_as(struct opc_env *env, const char *golden, const char *start, double *obs)
 {
     struct opc_err err = {0};
-    double state[MOST_STATE];
+    double state[MAX_STATE];
     if (strcmp(start, "nominal") == 0) {
         assert_ok(opc_env_start(env, NULL, obs, &err), &err);
         return;
     }
     char *text = read_golden(golden, "perturbed_state.csv"), *rest = text;
-    assert_int_equal(read_row(next_line(&rest), MOST_STATE, state), env->state);
+    assert_int_equal(read_row(next_line(&rest), MAX_STATE, state), env->state);
     assert_ok(opc_env_start(env, state, obs, &err), &err);
     opc_free(text);
 }
@@ -235,7 +235,7 @@ static void follow(const char *spec, const char *golden, const char *actions_of,
                    int rows)
 {
     char what[100], file[40];
-    double obs[MOST_OBS], action[MOST_ACT];
+    double obs[MAX_OBS], action[MAX_ACT];
     struct opc_env *env = open_env(spec);
     struct opc_err err = {0};
     struct opc_outcome out = {.obs = obs};
@@ -249,7 +249,7 @@ static void follow(const char *spec, const char *golden, const char *actions_of,
     start_as(env, actions_of, start, obs);
     compare_row(what, 0, env->obs, next_line(&recorded), &out);
     for (int t = 1; t <= rows; t++) {
-        assert_int_equal(read_row(next_line(&actions), MOST_ACT, action), env->act);
+        assert_int_equal(read_row(next_line(&actions), MAX_ACT, action), env->act);
         assert_ok(opc_env_step(env, action, &out, &err), &err);
         compare_row(what, t, env->obs, next_line(&recorded), &out);
     }
@@ -327,7 +327,7 @@ static void play(struct opc_env *env, uint32_t index, int steps, bool bare, doub
     struct opc_rng noise = opc_rng_stream(9, OPC_USE_RANDOM, 0, index);
     assert_ok(opc_env_reset(env, &rng, all, &err), &err);
     for (int t = 0; t < steps; t++) {
-        double action[MOST_ACT];
+        double action[MAX_ACT];
         for (int i = 0; i < env->act; i++)
             action[i] = env->high[i] * (2 * opc_rng_unit_double(&noise) - 1);
         all += env->obs + 2;
@@ -341,7 +341,7 @@ static void play(struct opc_env *env, uint32_t index, int steps, bool bare, doub
     }
 }
 
-enum { STEPS = 60, ROOM = (STEPS + 1) * (MOST_OBS + 2) };
+enum { STEPS = 60, TRACE = (STEPS + 1) * (MAX_OBS + 2) };
 
 static const char *const every[] = {"mujoco:inverted_pendulum",
                                     "mujoco:inverted_double_pendulum?angle=raw",
@@ -358,7 +358,7 @@ enum { EVERY = sizeof every / sizeof *every };
 static void a_reset_equals_a_fresh_environment(void **state)
 {
     (void)state;
-    static double fresh[ROOM], used[ROOM];
+    static double fresh[TRACE], used[TRACE];
     for (int i = 0; i < EVERY; i++) {
         struct opc_env *env = open_env(every[i]);
         play(env, 0, STEPS, false, fresh);
@@ -375,7 +375,7 @@ static void a_reset_equals_a_fresh_environment(void **state)
 static void the_bare_loop_gives_the_same_bits(void **state)
 {
     (void)state;
-    static double ours[ROOM], bare[ROOM];
+    static double ours[TRACE], bare[TRACE];
     for (int i = 0; i < EVERY; i++) {
         struct opc_env *env = open_env(every[i]);
         play(env, 0, STEPS, false, ours);
@@ -394,7 +394,7 @@ static void play_many(const char *spec, int threads, double *all)
     struct opc_err err = {0};
     struct opc_rng rng[MANY];
     struct opc_outcome out[MANY];
-    double action[MANY * MOST_ACT];
+    double action[MANY * MAX_ACT];
     assert_ok(opc_pool_create(threads, &pool, &err), &err);
     assert_ok(opc_many_open(spec, MANY, pool, &many, &err), &err);
     const struct opc_env *env = opc_many_env(many, 0);
@@ -435,7 +435,7 @@ static void copies_share_the_model_and_outlive_each_other(void **state)
     struct opc_env *env = open_env("mujoco:swimmer?angle=sincos"), *other;
     struct opc_err err = {0};
     mjData *d1, *d2;
-    double obs[MOST_OBS];
+    double obs[MAX_OBS];
     assert_ok(opc_env_another(env, &other, &err), &err);
     assert_ptr_equal(opc_mujoco_inside(env, &d1), opc_mujoco_inside(other, &d2));
     assert_ptr_not_equal(d1, d2);
@@ -515,7 +515,7 @@ static void resets_have_the_stated_noise(void **state)
     for (size_t k = 0; k < sizeof noise / sizeof *noise; k++) {
         struct opc_env *env = open_env(noise[k].spec);
         struct opc_err err = {0};
-        double obs[MOST_OBS], s0[MOST_STATE], s[MOST_STATE], q2 = 0, v2 = 0, largest = 0;
+        double obs[MAX_OBS], s0[MAX_STATE], s[MAX_STATE], q2 = 0, v2 = 0, largest = 0;
         const int nq = noise[k].nq, nv = env->state - nq;
         const int turn = nq > nv ? 3 : nq,
                   n = nq > nv ? nq - 4 : nq; /* a quaternion is normalised */
@@ -568,7 +568,7 @@ static void reachers_target_lies_within_reach_and_at_rest(void **state)
 static void a_state_the_engine_gives_up_on_is_a_failed_episode(void **state)
 {
     (void)state;
-    static double fresh[ROOM], after[ROOM];
+    static double fresh[TRACE], after[TRACE];
     struct opc_env *env = open_env("mujoco:hopper");
     struct opc_err err = {0};
     const double zero[3] = {0}, huge[12] = {0, 1.25, 0, 0, 0, 0, 0, 0, 0, 0, 1e12};

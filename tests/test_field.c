@@ -173,7 +173,7 @@ static void lists_may_be_as_long_as_their_room(void **state)
     assert_ok(
         opc_section_set(&toy_section, &v, "hidden", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", &err),
         &err);
-    assert_int_equal(v.hidden.n, OPC_LIST_MOST);
+    assert_int_equal(v.hidden.n, OPC_LIST_MAX);
     assert_int_equal(v.hidden.at[15], 16);
     char text[OPC_TEXT_SIZE + 1];
     memset(text, 'x', OPC_TEXT_SIZE);
@@ -216,7 +216,8 @@ static const char *metal(int i)
 static void a_name_is_an_entry_of_a_table_that_lies_elsewhere(void **state)
 {
     (void)state;
-    const struct opc_field field = {"metal", OPC_NAME, 0, "copper", 0, 0, NULL, metal, "of a wire"};
+    const struct opc_field field = {"metal", OPC_NAME, 0,     "copper",    0,
+                                    0,       NULL,     metal, "of a wire", NULL};
     const struct opc_section section = {"s", "help", &field, 1, sizeof(int)};
     struct opc_text t = {0};
     struct opc_err err;
@@ -240,7 +241,7 @@ static void a_name_is_an_entry_of_a_table_that_lies_elsewhere(void **state)
 static void a_default_that_does_not_parse_is_our_bug(void **state)
 {
     (void)state;
-    const struct opc_field broken = {"n", OPC_INT, 0, "none", 0, 1, NULL, NULL, "help"};
+    const struct opc_field broken = {"n", OPC_INT, 0, "none", 0, 1, NULL, NULL, "help", NULL};
     const struct opc_section section = {"s", "broken", &broken, 1, sizeof(int)};
     int v;
     struct opc_err err;
@@ -280,9 +281,9 @@ static void the_same_page_is_a_markdown_table(void **state)
     (void)state;
     struct opc_text t = {0};
     const struct opc_field rows[] = {
-        {"bar", OPC_TEXT, 0, "a|b", 0, 9, NULL, NULL, "this | that"},
-        {"half", OPC_REAL, 0, "0.5", 0, INFINITY, NULL, NULL, "open upwards"},
-        {"low", OPC_REAL, 0, "0.5", -INFINITY, 1, NULL, NULL, "open downwards"},
+        {"bar", OPC_TEXT, 0, "a|b", 0, 9, NULL, NULL, "this | that", NULL},
+        {"half", OPC_REAL, 0, "0.5", 0, INFINITY, NULL, NULL, "open upwards", NULL},
+        {"low", OPC_REAL, 0, "0.5", -INFINITY, 1, NULL, NULL, "open downwards", NULL},
     };
     const struct opc_section section = {"s", "help", rows, 3, 256};
     opc_section_markdown(&section, &t);

@@ -3,9 +3,9 @@
 
 #include "test_num.h"
 
-enum { P = OPC_PANEL, MOST = 9 }; /* MOST dimensions */
+enum { P = OPC_PANEL, MAX = 9 }; /* MAX dimensions */
 
-static const int DIMS[] = {1, 2, 3, 8, MOST};
+static const int DIMS[] = {1, 2, 3, 8, MAX};
 
 static struct opc_arena scratch_of(size_t need)
 {
@@ -57,8 +57,8 @@ static void bounds_hold_for_any_network_output(void **state)
         opc_gauss_bound(2, lmax, lmin, raw, l, &scratch);
         for (int k = 0; k < 2 * P; k++) {
             /* Softly: a bound that softplus(lmax - lmin) leaves a little above lmax. */
-            const double most = bounded(1e30, lmax[k / P], lmin[k / P]);
-            assert_true(l[k] >= lmin[k / P] && l[k] <= most + 1e-6);
+            const double max = bounded(1e30, lmax[k / P], lmin[k / P]);
+            assert_true(l[k] >= lmin[k / P] && l[k] <= max + 1e-6);
             assert_true(fabs(l[k] - bounded(raw[k], lmax[k / P], lmin[k / P])) < 3e-6);
         }
     }
@@ -71,8 +71,8 @@ static void bounds_hold_for_any_network_output(void **state)
  * [rows][dim], then the two bounds. */
 struct batch {
     int dim, rows, panels;
-    float *out, *y, lmax[MOST], lmin[MOST]; /* [panels][2 dim][16] [panels][dim][16] */
-    double *v[3], vmax[MOST], vmin[MOST];
+    float *out, *y, lmax[MAX], lmin[MAX]; /* [panels][2 dim][16] [panels][dim][16] */
+    double *v[3], vmax[MAX], vmin[MAX];
 };
 
 static struct batch batch_make(struct opc_rng *r, int dim, int rows)
@@ -146,9 +146,9 @@ static void likelihood_and_its_gradient_agree_with_double_precision(void **state
         struct batch b = batch_make(&r, dim, ROWS[c / 5]);
         struct opc_arena scratch = scratch_of(opc_gauss_need(dim));
         float *d = floats_of((size_t)(b.panels * 2 * dim * P), NAN);
-        double loss = 0.0, squares = 0.0, want_squares, dmax[MOST] = {0}, dmin[MOST] = {0};
+        double loss = 0.0, squares = 0.0, want_squares, dmax[MAX] = {0}, dmin[MAX] = {0};
         for (int p = 0; p < b.panels; p++) {
-            float part_max[MOST], part_min[MOST];
+            float part_max[MAX], part_min[MAX];
             struct opc_gauss_slot slot = {.dmax = part_max, .dmin = part_min};
             const int here = b.rows - p * P < P ? b.rows - p * P : P;
             opc_gauss_nll(dim, here, b.rows, b.lmax, b.lmin, b.out + p * 2 * dim * P,
@@ -258,8 +258,8 @@ static void squash_gives_the_known_values(void **state)
 /* One panel with its oracle's copy in double, row by row: mean, raw, eps, q [16][dim]. */
 struct squash {
     int dim;
-    float out[2 * MOST * P], eps[MOST * P], q[MOST * P];
-    double mean[P][MOST], raw[P][MOST], deps[P][MOST], dq[P][MOST];
+    float out[2 * MAX * P], eps[MAX * P], q[MAX * P];
+    double mean[P][MAX], raw[P][MAX], deps[P][MAX], dq[P][MAX];
 };
 
 static struct squash squash_make(struct opc_rng *r, int dim)
@@ -286,10 +286,10 @@ static void squash_agrees_with_double_precision(void **state)
         const int dim = DIMS[c % 5];
         const struct squash s = squash_make(&r, dim);
         struct opc_arena scratch = scratch_of(opc_squash_need(dim));
-        float action[MOST * P], logp[P], spread[MOST * P], again[MOST * P], logp_again[P];
+        float action[MAX * P], logp[P], spread[MAX * P], again[MAX * P], logp_again[P];
         opc_squash(dim, s.out, s.eps, action, logp, spread, &scratch);
         for (int i = 0; i < P; i++) {
-            double want[MOST];
+            double want[MAX];
             const double lp = plain_logp(dim, s.mean[i], s.raw[i], s.deps[i], want);
             assert_true(fabs(logp[i] - lp) < 2e-6 * dim + 3e-6 * fabs(lp));
             for (int j = 0; j < dim; j++) {
@@ -312,7 +312,7 @@ static void squash_agrees_with_double_precision(void **state)
 /* alpha log pi + q . a of one row */
 static double objective(const struct squash *s, int i, double alpha)
 {
-    double action[MOST];
+    double action[MAX];
     double sum = alpha * plain_logp(s->dim, s->mean[i], s->raw[i], s->deps[i], action);
     for (int j = 0; j < s->dim; j++)
         sum += s->dq[i][j] * action[j];
@@ -339,7 +339,7 @@ static void squash_gradient_agrees_with_central_differences(void **state)
         const float weight = 1.0f / 256.0f, alpha = c % 3 ? 0.2f : 0.0f;
         struct squash s = squash_make(&r, dim);
         struct opc_arena scratch = scratch_of(opc_squash_need(dim));
-        float action[MOST * P], spread[MOST * P], d[2 * MOST * P];
+        float action[MAX * P], spread[MAX * P], d[2 * MAX * P];
         opc_squash(dim, s.out, s.eps, action, NULL, spread, &scratch);
         for (int k = 0; k < 2 * dim * P; k++)
             d[k] = NAN;

@@ -307,7 +307,7 @@ static void weights_are_right(const struct layer *l, struct opc_rng *r)
 {
     const struct opc_kernels *k = opc_kernels();
     const int panels = l->panels;
-    float *xt = floats_of(opc_turned(panels, l->in), NAN);
+    float *xt = floats_of(opc_transposed_size(panels, l->in), NAN);
     const int cut = any_below(r, panels + 1); /* in two parts, which keep to themselves */
     for (int part = 0; part < 2; part++) {
         k->turn(part ? 0 : cut, part ? cut : panels, panels, l->in, l->x, l->xs, xt);
@@ -370,7 +370,7 @@ static void weight_gradient_in_slices_is_the_whole(void **state)
     struct opc_rng r = test_stream(3);
     struct layer l = layer_make(&r, 50, 29, 23);
     const size_t size = (size_t)(l.out * l.ld);
-    float *xt = floats_of(opc_turned(l.panels, l.in), 0.0f);
+    float *xt = floats_of(opc_transposed_size(l.panels, l.in), 0.0f);
     float *whole = floats_of(size, 0.0f), *sliced = floats_of(size, 0.0f);
     k->turn(0, l.panels, l.panels, l.in, l.x, l.xs, xt);
     k->back_weight(l.rows, l.panels, l.in, 0, l.out, xt, l.dy, l.ys, whole, l.ld);

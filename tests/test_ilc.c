@@ -21,10 +21,10 @@ static void draw(uint32_t stream, int n, double *x)
 
 static double furthest(int n, const double *a, const double *b)
 {
-    double most = 0.0;
+    double max = 0.0;
     for (int i = 0; i < n; i++)
-        most = fmax(most, fabs(a[i] - b[i]));
-    return most;
+        max = fmax(max, fabs(a[i] - b[i]));
+    return max;
 }
 
 /* s_{t+1} = A_t s_t + B_t a_t + w_t, a step at a time; w may be NULL. */

@@ -71,10 +71,10 @@ static int random_length(struct opc_rng *rng)
 static void exactly_the_last_epochs_are_kept_however_early_rollouts_end(void **state)
 {
     (void)state;
-    enum { RETAIN = 3, EPOCHS = 40, MOST = 600, N = 3000 };
+    enum { RETAIN = 3, EPOCHS = 40, MAX = 600, N = 3000 };
     struct opc_imagined *d = new_store(OPC_FORGET_EPOCHS, RETAIN, N);
     struct opc_rng rng = opc_rng_stream(1, OPC_USE_TEST, 0, 0);
-    static int length[EPOCHS * MOST], first[EPOCHS + 1];
+    static int length[EPOCHS * MAX], first[EPOCHS + 1];
     for (int e = 0; e < EPOCHS; e++) {
         /* some epochs nearly empty, some with all their rollouts of one step */
         const int rollouts = e % 7 == 3 ? 1 : 1 + (int)opc_rng_below(&rng, N / LONGEST);
@@ -108,17 +108,17 @@ static void exactly_the_last_epochs_are_kept_however_early_rollouts_end(void **s
 static void by_steps_the_oldest_rollouts_go_first_and_whole(void **state)
 {
     (void)state;
-    enum { MOST = 5000, ROLLOUTS = 20000 };
-    struct opc_imagined *d = new_store(OPC_FORGET_STEPS, 0, MOST);
+    enum { MAX = 5000, ROLLOUTS = 20000 };
+    struct opc_imagined *d = new_store(OPC_FORGET_STEPS, 0, MAX);
     struct opc_rng rng = opc_rng_stream(2, OPC_USE_TEST, 0, 0);
     static int length[ROLLOUTS];
-    size_t limit = MOST, transitions = 0;
+    size_t limit = MAX, transitions = 0;
     int first = 0;
     for (int id = 0; id < ROLLOUTS; id++) {
         if (id % 1000 == 0)
             opc_imagined_open_epoch(d, id / 1000);
         if (id % 3000 == 1) { /* 1, then a tenth, ..., up to all of it */
-            limit = id == 1 ? 1 : (size_t)(MOST / 10 * (1 + id / 3000));
+            limit = id == 1 ? 1 : (size_t)(MAX / 10 * (1 + id / 3000));
             opc_imagined_limit(d, limit);
             while (transitions > limit)
                 transitions -= (size_t)length[first++];
@@ -137,8 +137,8 @@ static void by_steps_the_oldest_rollouts_go_first_and_whole(void **state)
     assert_holds(d, first, ROLLOUTS, length);
     opc_imagined_limit(d, 0);
     assert_holds(d, 0, 0, length);
-    opc_imagined_limit(d, 2 * MOST); /* no further than there is room */
-    assert_int_equal(opc_imagined_state(d)->limit, MOST);
+    opc_imagined_limit(d, 2 * MAX); /* no further than there is room */
+    assert_int_equal(opc_imagined_state(d)->limit, MAX);
     opc_imagined_destroy(d);
 }
 
@@ -204,9 +204,9 @@ enum { TAPE = 100000 };
 
 static void restores_like_it_was(enum opc_forget forget)
 {
-    enum { MOST = 2500 };
+    enum { MAX = 2500 };
     float(*tape)[STRIDE] = opc_alloc(TAPE, sizeof *tape);
-    struct opc_imagined *d = new_store(forget, 3, MOST);
+    struct opc_imagined *d = new_store(forget, 3, MAX);
     struct opc_rng rng = opc_rng_stream(3, OPC_USE_TEST, (uint32_t)forget, 0);
     struct opc_err err;
     uint64_t saved = 0;
@@ -214,7 +214,7 @@ static void restores_like_it_was(enum opc_forget forget)
     for (int e = 0; e < 30; e++) {
         opc_imagined_open_epoch(d, e);
         if (e == 17)
-            opc_imagined_limit(d, MOST / 3);
+            opc_imagined_limit(d, MAX / 3);
         if (e == 20)
             opc_imagined_clear(d), opc_imagined_open_epoch(d, e);
         for (int i = 0; i < 200; i++, id++)
@@ -234,7 +234,7 @@ static void restores_like_it_was(enum opc_forget forget)
 
         /* Another store, restored in pieces of any size, has the same at every position and does
          * the same from there on. */
-        struct opc_imagined *copy = new_store(forget, 3, MOST);
+        struct opc_imagined *copy = new_store(forget, 3, MAX);
         opc_imagined_open_epoch(copy, 0);
         append(copy, 12345, 5); /* to be forgotten */
         assert_ok(opc_imagined_restore(copy, &s, &err), &err);
@@ -341,7 +341,7 @@ static void what_cannot_be_kept_is_refused(void **state)
     struct opc_imagined_shape shape = {17, 6, 10, OPC_FORGET_EPOCHS, 1024, 2000000};
     assert_fails(opc_imagined_create(&shape, &d, &err), OPC_EUSER, &err, "2000000");
     assert_mentions(&err, "opc.transitions");
-    shape.retain = OPC_RETAIN_MOST + 1;
+    shape.retain = OPC_RETAIN_MAX + 1;
     assert_int_equal(opc_imagined_create(&shape, &d, &err), OPC_EBUG);
     shape = (struct opc_imagined_shape){17, 6, 0, OPC_FORGET_STEPS, 0, 100};
     assert_int_equal(opc_imagined_create(&shape, &d, &err), OPC_EBUG);

@@ -18,7 +18,7 @@ static struct opc_ensemble *ensemble(void)
     c.members = 5;
     c.elites = ELITES;
     c.hidden = (struct opc_ints){3, {12, 20, 9}};
-    c.decay = (struct opc_reals){1, {0}};
+    c.weight_decay = (struct opc_reals){1, {0}};
     assert_ok(opc_ensemble_create(&c, OBS, ACT, 1, 3, 0, &p, &err), &err);
     struct opc_ensemble *e = opc_ensemble_of(p);
     struct opc_rng r = test_stream(1);
@@ -64,17 +64,17 @@ static void the_ensemble_s_jacobian_is_the_slope_of_its_mean(void **state)
     assert_ok(opc_predictor_jacobian(&e->base, ROWS, s[0], a[0], elite, J[0][0], NULL, &err), &err);
     for (int i = 0; i < ROWS; i++)
         for (int k = 0; k < IN; k++) {
-            double sa[IN], ahead[DIM], behind[DIM];
+            double sa[IN], plus[DIM], minus[DIM];
             const double h = 1e-5;
             for (int j = 0; j < IN; j++)
                 sa[j] = (double)(j < OBS ? s[i][j] : a[i][j - OBS]);
             const double at = sa[k];
             sa[k] = at + h;
-            mean(e, theta, e->base.elite[elite[i]], sa, ahead);
+            mean(e, theta, e->base.elite[elite[i]], sa, plus);
             sa[k] = at - h;
-            mean(e, theta, e->base.elite[elite[i]], sa, behind);
+            mean(e, theta, e->base.elite[elite[i]], sa, minus);
             for (int j = 0; j < DIM; j++) {
-                const double slope = (ahead[j] - behind[j]) / (2.0 * h);
+                const double slope = (plus[j] - minus[j]) / (2.0 * h);
                 assert_near((double)J[i][j][k], slope, 2e-5 * (1.0 + fabs(slope)));
                 largest = fmax(largest, fabs(slope - (double)(j == k)));
             }

@@ -18,12 +18,12 @@
 #include "runs.h"
 
 enum {
-    MOST_OBS = 8,
-    MOST_ACT = 2,
-    MOST_EPISODES = 70,
-    MOST_RECORDED = 1000,
+    MAX_OBS = 8,
+    MAX_ACT = 2,
+    MAX_EPISODES = 70,
+    MAX_RECORDED = 1000,
     WHICH_MODEL = 3,
-    LEAST_TO_FIT = 16
+    MIN_TO_FIT = 16
 };
 
 struct loop {
@@ -38,10 +38,10 @@ struct loop {
     struct opc_mix mix;
     float *sa, *y;
 
-    double state[MOST_OBS], total; /* of the running episode */
-    int t, episode;                /* its step, and the number of the next one */
-    int epoch_of[MOST_RECORDED];   /* of each recorded episode: the one it ended in */
-    long steps;                    /* of all */
+    double state[MAX_OBS], total; /* of the running episode */
+    int t, episode;               /* its step, and the number of the next one */
+    int epoch_of[MAX_RECORDED];   /* of each recorded episode: the one it ended in */
+    long steps;                   /* of all */
     int epoch, fits_ever;
 
     /* of an epoch, as in metrics.csv */
@@ -51,7 +51,7 @@ struct loop {
     double returns, lengths, agent[OPC_AGENT_COLUMNS];
     double reward_min, reward_max, max_std;
     double ends[OPC_ENDS];
-    float path[201 * (MOST_OBS + MOST_ACT + 2)];
+    float path[201 * (MAX_OBS + MAX_ACT + 2)];
     double eval[4]; /* mean, least, most, length */
     double best;    /* mean of all epochs */
     int recorded;   /* episodes, before it */
@@ -89,7 +89,7 @@ static void begin(struct loop *l)
 static void end(struct loop *l)
 {
     opc_episodes_close(l->past);
-    assert_true(opc_episodes_count(l->past) <= MOST_RECORDED);
+    assert_true(opc_episodes_count(l->past) <= MAX_RECORDED);
     l->epoch_of[opc_episodes_count(l->past) - 1] = l->epoch;
     l->episodes++;
     l->returns += l->total;
@@ -100,7 +100,7 @@ static void step(struct loop *l, const float *a)
 {
     struct opc_err err;
     struct opc_outcome out = {.obs = l->state};
-    double action[MOST_ACT];
+    double action[MAX_ACT];
     opc_env_scale(l->env, a, action);
     assert_ok(opc_env_step(l->env, action, &out, &err), &err);
     /* Out of time is not terminal. */
@@ -117,7 +117,7 @@ static void play_at_random(struct loop *l)
     while (opc_episodes_steps(l->past) < l->v->train.random_steps) {
         struct opc_rng rng = opc_rng_stream(seed_of(l), OPC_USE_RANDOM, 0, (uint32_t)l->episode);
         for (begin(l); opc_episodes_open(l->past);) {
-            float a[MOST_ACT];
+            float a[MAX_ACT];
             for (int k = 0; k < l->env->act; k++)
                 a[k] = 2 * opc_rng_unit(&rng) - 1;
             step(l, a);
@@ -133,7 +133,7 @@ static void to_float(int n, const double *from, float *to)
 
 static void act(struct loop *l)
 {
-    float s[MOST_OBS], a[MOST_ACT];
+    float s[MAX_OBS], a[MAX_ACT];
     if (!opc_episodes_open(l->past))
         begin(l);
     struct opc_rng rng = opc_rng_stream(seed_of(l), OPC_USE_EXPLORE, 0, (uint32_t)l->steps);
@@ -151,7 +151,7 @@ static void fit(struct loop *l)
     const int n = opc_episodes_steps(l->past);
     const struct opc_fit_plan plan = {
         .seed = seed_of(l), .epoch = (uint32_t)l->epoch, .index = (uint32_t)l->fits};
-    if (n < LEAST_TO_FIT)
+    if (n < MIN_TO_FIT)
         return;
     opc_episodes_flatten(l->past, l->sa, l->y);
     assert_ok(opc_predictor_fit(l->model, n, l->sa, l->y, &plan, &report, &err), &err);
@@ -188,7 +188,7 @@ static int first_of_window(const struct loop *l)
 static void look_at_states(const struct loop *l, float *mean, float *inverse)
 {
     const int obs = l->env->obs;
-    double n = 0, sum[MOST_OBS] = {0}, squares[MOST_OBS] = {0};
+    double n = 0, sum[MAX_OBS] = {0}, squares[MAX_OBS] = {0};
     for (int b = 0; b < opc_episodes_count(l->past); b++)
         for (int t = 0; t <= opc_episodes_length(l->past, b); t++, n++) {
             const bool last = t == opc_episodes_length(l->past, b);
@@ -212,7 +212,7 @@ static void simulate(struct loop *l, int round)
     const int per_epoch = v->train.steps_per_epoch / or_epoch(l, v->train.simulate_every);
     struct opc_err err;
     struct opc_rollout_report report;
-    float mean[MOST_OBS], inverse[MOST_OBS];
+    float mean[MAX_OBS], inverse[MAX_OBS];
     const struct opc_scaler states = {.dim = l->env->obs, .mean = mean, .inverse = inverse};
     if (l->fits_ever == 0)
         return;
@@ -272,7 +272,7 @@ static void measure(struct loop *l)
 }
 
 /* What is due at step t. */
-static void dream(struct loop *l, int t)
+static void imagine(struct loop *l, int t)
 {
     const int every = or_epoch(l, l->v->train.fit_every), n = l->v->train.steps_per_epoch;
     if (!l->model)
@@ -347,7 +347,7 @@ static void improve(struct loop *l)
     const int all = (int)round(train->updates_per_step * or_epoch(l, train->improve_every));
     struct opc_err err;
     if ((l->model && opc_imagined_transitions(l->imagined) == 0) || steps == 0 ||
-        steps < train->least_steps)
+        steps < train->learning_starts)
         return;
     if (l->learner->type->needs & OPC_NEEDS_TRAJECTORIES) {
         learn_from_episodes(l);
@@ -373,10 +373,10 @@ static void evaluate(struct loop *l)
 {
     const int n = l->v->eval.episodes;
     struct opc_err err;
-    double obs[MOST_OBS], action[MOST_ACT], sum[MOST_EPISODES] = {0}, length = 0;
+    double obs[MAX_OBS], action[MAX_ACT], sum[MAX_EPISODES] = {0}, length = 0;
     struct opc_outcome out = {.obs = obs};
-    float s[MOST_OBS], a[MOST_ACT];
-    assert_true(n <= MOST_EPISODES);
+    float s[MAX_OBS], a[MAX_ACT];
+    assert_true(n <= MAX_EPISODES);
     for (int i = 0; i < n; i++) {
         struct opc_rng rng =
             opc_rng_stream(seed_of(l), OPC_USE_EVAL, (uint32_t)l->epoch, (uint32_t)i);
@@ -421,12 +421,12 @@ static void play_epoch(struct loop *l)
     memset(l->agent, 0, sizeof l->agent);
     for (int t = 0; t < n; t++) {
         if (train->fit_first)
-            dream(l, t);
+            imagine(l, t);
         act(l);
         if (t + 1 == n && train->reset_each_epoch && opc_episodes_open(l->past))
             end(l);
         if (!train->fit_first)
-            dream(l, t + 1);
+            imagine(l, t + 1);
         if ((t + 1) % or_epoch(l, train->improve_every) == 0)
             improve(l);
     }
@@ -435,16 +435,17 @@ static void play_epoch(struct loop *l)
 
 /* ---- its parts ------------------------------------------------------------------------------- */
 
-static void make_model(struct loop *l, int room)
+static void make_model(struct loop *l, int capacity)
 {
     const struct opc_values *v = l->v;
-    const int obs = l->env->obs, actions = l->env->act, h = opc_horizon_most(v);
+    const int obs = l->env->obs, actions = l->env->act, h = opc_horizon_max(v);
     struct opc_err err;
     assert_ok(
         opc_ensemble_create(&v->model, obs, actions, 1, seed_of(l), WHICH_MODEL, &l->model, &err),
         &err);
-    assert_ok(opc_transition_make(transition_of(l), l->past, l->model, room, &l->transition, &err),
-              &err);
+    assert_ok(
+        opc_transition_make(transition_of(l), l->past, l->model, capacity, &l->transition, &err),
+        &err);
     l->transition.correct_reward = v->opc.correct_reward;
     l->transition.sample = v->opc.sample;
     assert_ok(opc_rollout_create(obs, actions, h, 64, &l->rollout, &err), &err);
@@ -457,29 +458,30 @@ static void make_model(struct loop *l, int room)
         .transitions = 100000,
     };
     assert_ok(opc_imagined_create(&shape, &l->imagined, &err), &err);
-    l->sa = opc_alloc((size_t)(room * (obs + actions)), sizeof *l->sa);
-    l->y = opc_alloc((size_t)(room * (obs + 1)), sizeof *l->y);
+    l->sa = opc_alloc((size_t)(capacity * (obs + actions)), sizeof *l->sa);
+    l->y = opc_alloc((size_t)(capacity * (obs + 1)), sizeof *l->y);
     assert_true(l->sa && l->y);
 }
 
 static void make(struct loop *l, const struct opc_values *v, double entropy)
 {
     struct opc_err err;
-    const int room = 10000;
+    const int capacity = 10000;
     *l = (struct loop){.v = v};
     assert_ok(opc_env_open(v->env.name, &l->env, &err), &err);
     assert_ok(opc_env_open(v->env.name, &l->other, &err), &err);
-    assert_true(l->env->obs <= MOST_OBS && l->env->act <= MOST_ACT);
-    assert_ok(opc_episodes_create(l->env->obs, l->env->act, room, room, &l->past, &err), &err);
+    assert_true(l->env->obs <= MAX_OBS && l->env->act <= MAX_ACT);
+    assert_ok(opc_episodes_create(l->env->obs, l->env->act, capacity, capacity, &l->past, &err),
+              &err);
     const struct opc_agent_args args = {.obs = l->env->obs,
                                         .act = l->env->act,
                                         .seed = seed_of(l),
                                         .config = opc_values_agent(v, v->train.agent),
                                         .target_entropy = entropy,
-                                        .steps = room};
+                                        .steps = capacity};
     assert_ok(opc_agent_create(opc_agent_name(v->train.agent), &args, &l->learner, &err), &err);
     if (strcmp(transition_of(l), "replay") != 0)
-        make_model(l, room);
+        make_model(l, capacity);
     l->mix = (struct opc_mix){.imagined = l->imagined,
                               .episodes = l->model && v->data.real_ratio == 0 ? NULL : l->past,
                               .real_ratio = l->model ? v->data.real_ratio : 1};
@@ -504,10 +506,10 @@ static void destroy(struct loop *l)
 
 /* room: relative */
 static void compare_cell(const struct loop *l, const char *dir, const char *what, const char *name,
-                         double want, double room)
+                         double want, double capacity)
 {
     const double got = test_metric(dir, l->epoch, name);
-    if (!(isnan(want) && isnan(got)) && !(fabs(got - want) <= room * fabs(want)))
+    if (!(isnan(want) && isnan(got)) && !(fabs(got - want) <= capacity * fabs(want)))
         fail_msg("%s: epoch %d: %s is %.17g, should be %.17g", what, l->epoch, name, got, want);
 }
 
@@ -516,7 +518,7 @@ static void compare_row(const struct loop *l, const char *dir, const char *what)
     const double n = (double)l->updates, ended = l->episodes;
     const struct {
         const char *name;
-        double want, room; /* room: relative, where sums are taken in another order */
+        double want, capacity; /* room: relative, where sums are taken in another order */
     } cells[] = {
         {"eval_return", l->eval[0], 0},
         {"eval_min", l->eval[1], 0},
@@ -544,7 +546,7 @@ static void compare_row(const struct loop *l, const char *dir, const char *what)
         {"end_reference", l->ends[OPC_END_REFERENCE] / l->rollouts, 0},
     };
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-        compare_cell(l, dir, what, cells[i].name, cells[i].want, cells[i].room);
+        compare_cell(l, dir, what, cells[i].name, cells[i].want, cells[i].capacity);
     const struct opc_agent_column *column = l->learner->type->columns;
     for (int k = 0; column[k].name; k++)
         compare_cell(l, dir, what, column[k].name, n > 0 ? l->agent[k] : (double)NAN,
@@ -555,7 +557,7 @@ static void compare_policies(const struct loop *l, const char *dir, const char *
 {
     struct opc_agent *agent;
     struct opc_err err;
-    float s[MOST_OBS], mine[MOST_ACT], its[MOST_ACT];
+    float s[MAX_OBS], mine[MAX_ACT], its[MAX_ACT];
     assert_ok(opc_policy_load(dir, &agent, &err), &err);
     for (uint32_t i = 0; i < 20; i++) {
         struct opc_rng rng = opc_rng_stream(1, OPC_USE_TEST, 0, i);
@@ -603,11 +605,11 @@ static const char *const SMALL[] = {
     "model.members=3",
     "model.elites=2",
     "model.hidden=[8]",
-    "model.decay=1e-5",
-    "model.most_passes=3",
+    "model.weight_decay=1e-5",
+    "model.max_epochs=3",
     "sac.policy_hidden=[8]",
     "sac.critic_hidden=[8]",
-    "sac.batch=20",
+    "sac.batch_size=20",
     "eval.episodes=3",
     "data.retain=2",
     "env.name=cartpole",
@@ -703,16 +705,17 @@ static void the_loop_is_the_one_that_is_written_here(void **state)
         {(const char *const[]){"env.name=pendulum", "train.random_steps=300", NULL}, PENDULUM},
         {(const char *const[]){"env.name=pendulum", "opc.transition=replay",
                                "train.improve_every=1", "train.reset_each_epoch=false",
-                               "train.steps_per_epoch=150", "train.least_steps=100", NULL},
+                               "train.steps_per_epoch=150", "train.learning_starts=100", NULL},
          PENDULUM},
         /* a random phase it does not learn from */
-        {(const char *const[]){"train.agent=ppo", "opc.transition=replay", "ppo.batch=16",
-                               "ppo.passes=3", "ppo.policy_hidden=[6]", "ppo.rate=0.01", NULL},
+        {(const char *const[]){"train.agent=ppo", "opc.transition=replay", "ppo.batch_size=16",
+                               "ppo.update_epochs=3", "ppo.policy_hidden=[6]",
+                               "ppo.learning_rate=0.01", NULL},
          CARTPOLE},
         /* one episode ends by time, the next one is cut */
         {(const char *const[]){"env.name=pendulum", "train.agent=ppo", "opc.transition=replay",
                                "train.steps_per_epoch=250", "train.random_steps=0",
-                               "ppo.anneal=false", NULL},
+                               "ppo.anneal_lr=false", NULL},
          PENDULUM},
         {(const char *const[]){"train.fit_every=10", "train.simulate_every=5",
                                "train.improve_every=1", "train.fit_first=true",

@@ -72,8 +72,8 @@ static int signal_after_taking(size_t count, size_t each)
     fflush(NULL);
     const pid_t pid = fork();
     if (pid == 0) {
-        static _Alignas(OPC_ALIGN) unsigned char room[128];
-        struct opc_arena a = {.base = room, .size = sizeof room};
+        static _Alignas(OPC_ALIGN) unsigned char buffer[128];
+        struct opc_arena a = {.base = buffer, .size = sizeof buffer};
         signal(SIGABRT, SIG_DFL);
         if (!freopen("/dev/null", "w", stderr))
             _exit(1);

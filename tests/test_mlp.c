@@ -436,7 +436,7 @@ static void bits_do_not_depend_on_how_the_work_was_sliced(void **state)
         struct bench b = bench_make(&r, &s, 75, false);
         bench_pass(&b, NULL);
         struct result whole = result_of(&b);
-        float *turned = floats_of(opc_turned(b.panels, 21), 0.0f);
+        float *transposed = floats_of(opc_transposed_size(b.panels, 21), 0.0f);
         for (int step = 1; step <= b.panels; step++) {
             forget(&b);
             for (int m = 0; m < s.members; m++) {
@@ -462,16 +462,17 @@ static void bits_do_not_depend_on_how_the_work_was_sliced(void **state)
                 }
                 for (int l = s.layers - 1; l >= 0; l--) {
                     for (int p = 0; p < b.panels; p += step)
-                        opc_mlp_turn_part(b.net, l, p, p + step < b.panels ? p + step : b.panels,
-                                          b.panels, t, turned);
+                        opc_mlp_transpose_part(b.net, l, p,
+                                               p + step < b.panels ? p + step : b.panels, b.panels,
+                                               t, transposed);
                     for (int o = s.width[l + 1]; o > 0; o -= step) /* the last outputs first */
                         opc_mlp_gradient_part(b.net, l, o > step ? o - step : 0, o, b.rows, t,
-                                              turned, b.grad + (size_t)m * b.net->each);
+                                              transposed, b.grad + (size_t)m * b.net->each);
                 }
             }
             assert_result(&b, &whole);
         }
-        free(turned);
+        free(transposed);
         result_free(&b, &whole);
         bench_free(&b);
     }
@@ -676,16 +677,16 @@ static void fresh_weights_have_the_stated_law(void **state)
                                          : sqrt(6.0 / (layer->in + layer->out));
                 const double want =
                     how == OPC_INIT_TRUNCATED ? 0.87963 * truncated : limit / sqrt(3.0);
-                double sum = 0.0, squares = 0.0, most = 0.0, inside = 0.0;
+                double sum = 0.0, squares = 0.0, max = 0.0, inside = 0.0;
                 for (int o = 0; o < layer->out; o++)
                     for (int i = 0; i < layer->in; i++) {
                         const double v = w[o * layer->ld + i];
                         sum += v;
                         squares += v * v;
-                        most = fmax(most, fabs(v));
+                        max = fmax(max, fabs(v));
                         inside += fabs(v) < limit / 2.0;
                     }
-                assert_true(most <= limit * (1.0 + 1e-6) && most > 0.97 * limit);
+                assert_true(max <= limit * (1.0 + 1e-6) && max > 0.97 * limit);
                 assert_true(fabs(sum / n) < 4.0 * want / sqrt(n));
                 assert_true(fabs(sqrt(squares / n) / want - 1.0) < 4.0 * sqrt(0.5 / n));
                 /* erf(1 / sqrt 2) / erf(2 / sqrt 2) of a cut normal lie within 1 deviation */

@@ -83,9 +83,9 @@ static void a_pair_is_box_muller_of_its_two_words(void **state)
         /* top two bits: the quarter; the others: the place in it, from -1/2 to 1/2 */
         const double place = (double)(words[i + 1] << 2) * 0x1p-32;
         const double quarters = (words[i + 1] >> 30) + (place < 0.5 ? place : place - 1.0);
-        const double angle = quarters * PI / 2.0, room = 0x1p-24 / (radius + 0x1p-12) + 1e-6;
-        assert_true(fabs(z[i] - radius * cos(angle)) <= room);
-        assert_true(fabs(z[i + 1] - radius * sin(angle)) <= room);
+        const double angle = quarters * PI / 2.0, tolerance = 0x1p-24 / (radius + 0x1p-12) + 1e-6;
+        assert_true(fabs(z[i] - radius * cos(angle)) <= tolerance);
+        assert_true(fabs(z[i + 1] - radius * sin(angle)) <= tolerance);
         assert_true(fabsf(z[i]) < 6.67f && fabsf(z[i + 1]) < 6.67f);
     }
 }
@@ -149,13 +149,13 @@ static void distribution_is_normal_everywhere(void **state)
             if (half == 2 || i % 2 == half)
                 part[n++] = z[i];
         qsort(part, (size_t)n, sizeof *part, by_value);
-        double most = 0.0;
+        double max = 0.0;
         for (int i = 0; i < n; i++) {
             const double p = upper_tail(-part[i]);
-            most = fmax(most, fmax(fabs(p - (double)i / n), fabs(p - (i + 1.0) / n)));
+            max = fmax(max, fmax(fabs(p - (double)i / n), fabs(p - (i + 1.0) / n)));
         }
-        assert_true(most * sqrt(n) < 1.63);
-        assert_true(most * sqrt(n) > 0.2); /* no random numbers fit that well */
+        assert_true(max * sqrt(n) < 1.63);
+        assert_true(max * sqrt(n) > 0.2); /* no random numbers fit that well */
         free(part);
     }
     free(z);
@@ -227,11 +227,11 @@ static void every_quarter_of_the_circle_is_visited_in_all_signs(void **state)
 static void an_odd_count_drops_the_second_of_its_last_pair(void **state)
 {
     (void)state;
-    enum { MOST = 520 };
-    for (int n = 0; n < MOST; n++) {
+    enum { MAX = 520 };
+    for (int n = 0; n < MAX; n++) {
         struct opc_rng one = test_stream(3), pairs = one;
-        float got[MOST + 1], want[MOST + 2];
-        for (int i = 0; i < MOST + 1; i++)
+        float got[MAX + 1], want[MAX + 2];
+        for (int i = 0; i < MAX + 1; i++)
             got[i] = 1234.5f;
         opc_rng_normals(&one, n, got);
         for (int i = 0; i < n; i += 2)
@@ -245,10 +245,10 @@ static void an_odd_count_drops_the_second_of_its_last_pair(void **state)
 static void rows_get_what_their_own_stream_gives(void **state)
 {
     (void)state;
-    enum { MOST = 40, DIMS = 19 };
-    for (int rows = 1; rows <= MOST; rows += rows < 18 ? 1 : 5)
+    enum { MAX = 40, DIMS = 19 };
+    for (int rows = 1; rows <= MAX; rows += rows < 18 ? 1 : 5)
         for (int dim = 1; dim <= DIMS; dim += dim < 5 ? 1 : 7) {
-            struct opc_rng rng[MOST], alone[MOST];
+            struct opc_rng rng[MAX], alone[MAX];
             for (int i = 0; i < rows; i++) {
                 rng[i] = test_stream((uint32_t)(100 + i));
                 for (int skip = 0; skip < i % 5; skip++) /* streams stand at different places */

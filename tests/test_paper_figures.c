@@ -225,7 +225,7 @@ static void wrong_settings_are_told(void **state)
         const char *yaml, *key;
     } CASE[] = {
         {"{analysis: gradient_field, error: b, reach: 1}", "reach"},
-        {"{analysis: gradient_field, theta_least: 0, theta_most: -1}", "theta_least"},
+        {"{analysis: gradient_field, theta_min: 0, theta_max: -1}", "theta_min"},
         {"{analysis: reference_field, values: []}", "values"},
         {"{analysis: gradient_angle, g1: [1, 2]}", "2 slopes"},
         {"{analysis: state_distribution, A: [1, 2]}", "2 numbers"},

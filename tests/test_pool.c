@@ -31,11 +31,11 @@ static void visit(void *ctx, int first, int end, int worker)
 static void results_depend_on_neither_threads_nor_chunks(void **state)
 {
     (void)state;
-    enum { MOST = 1000 };
-    static const int THREADS[] = {1, 2, 3, 8}, ITEMS[] = {0, 1, 15, 16, 17, MOST};
-    static const int PER_CHUNK[] = {1, 7, 16, 999, MOST, INT_MAX};
-    double want[MOST];
-    for (int i = 0; i < MOST; i++)
+    enum { MAX = 1000 };
+    static const int THREADS[] = {1, 2, 3, 8}, ITEMS[] = {0, 1, 15, 16, 17, MAX};
+    static const int PER_CHUNK[] = {1, 7, 16, 999, MAX, INT_MAX};
+    double want[MAX];
+    for (int i = 0; i < MAX; i++)
         want[i] = sin(i) / (i + 1);
     for (int t = 0; t < 4; t++) {
         struct opc_pool *pool;
@@ -44,12 +44,12 @@ static void results_depend_on_neither_threads_nor_chunks(void **state)
         assert_int_equal(opc_pool_threads(pool), THREADS[t]);
         for (int n = 0; n < 6; n++)
             for (int c = 0; c < 6; c++) {
-                int times[MOST] = {0};
-                double value[MOST];
+                int times[MAX] = {0};
+                double value[MAX];
                 struct visit v = {ITEMS[n], PER_CHUNK[c], THREADS[t], times, value, 0};
                 opc_pool_each(pool, ITEMS[n], PER_CHUNK[c], visit, &v);
                 assert_int_equal(v.wrong, 0);
-                for (int i = 0; i < MOST; i++)
+                for (int i = 0; i < MAX; i++)
                     assert_int_equal(times[i], i < ITEMS[n]);
                 assert_same_bits(value, want, (size_t)ITEMS[n] * sizeof *value);
             }

@@ -7,7 +7,7 @@
 #include "test_net.h"
 
 /* Rows for more than one panel of a batch, and for more than one chunk of what is judged. */
-enum { OBS = 3, ACT = 2, STRIDE = OBS + ACT + 2, PATHS = 4, STEPS = 185, MOST = 64 };
+enum { OBS = 3, ACT = 2, STRIDE = OBS + ACT + 2, PATHS = 4, STEPS = 185, MAX = 64 };
 
 /* ---- an agent and the episodes it learns from ------------------------------------------------ */
 
@@ -43,8 +43,8 @@ static struct opc_ppo_config defaults(void)
     assert_ok(opc_section_defaults(&opc_ppo_section, &config, &err), &err);
     config.policy_hidden = (struct opc_ints){1, {5}};
     config.critic_hidden = (struct opc_ints){2, {4, 3}};
-    config.passes = 2;
-    config.batch = 46; /* and one step is left over */
+    config.update_epochs = 2;
+    config.batch_size = 46; /* and one step is left over */
     return config;
 }
 
@@ -123,7 +123,7 @@ struct plain {
     struct row row[STEPS];
     const int *pick; /* rows of the batch */
     int n;
-    double normal[MOST]; /* their advantages, evened out */
+    double normal[MAX]; /* their advantages, evened out */
 };
 
 static struct plain *plain_open(const struct play *p)
@@ -142,7 +142,7 @@ static struct plain *plain_open(const struct play *p)
     memcpy(q->theta, a, (size_t)q->policy * sizeof *a);
     memcpy(q->theta + q->policy, b, (size_t)q->critic * sizeof *b);
     for (int k = 0; k < ACT; k++)
-        q->theta[q->all - ACT + k] = p->config.log_std;
+        q->theta[q->all - ACT + k] = p->config.log_std_init;
     for (int k = 0; k < OBS; k++)
         q->obs[k] = (struct moments){1e-4, 0, 1};
     q->returns = (struct moments){1e-4, 0, 1};
@@ -203,11 +203,11 @@ static double plain_logp(const struct plain *q, const double *s, const double *a
 
 static void plain_scale(const struct plain *q, const float *record, double *s)
 {
-    const double most = q->p->config.most_scaled;
+    const double max = q->p->config.clip_normalized;
     for (int k = 0; k < OBS; k++) {
         s[k] = (double)record[k];
-        if (q->p->config.scale_obs)
-            s[k] = clamp((s[k] - q->obs[k].mean) / sqrt(q->obs[k].var + 1e-8), -most, most);
+        if (q->p->config.normalize_obs)
+            s[k] = clamp((s[k] - q->obs[k].mean) / sqrt(q->obs[k].var + 1e-8), -max, max);
     }
 }
 
@@ -234,15 +234,15 @@ static void plain_read(struct plain *q)
             r[t] = (double)record[OBS + ACT];
             sum = config->discount * sum + r[t];
             q->returns = together(q->returns, (struct moments){1, sum, 0});
-            if (config->scale_reward)
-                r[t] = clamp(r[t] / sqrt(q->returns.var + 1e-8), -config->most_scaled,
-                             config->most_scaled);
+            if (config->normalize_reward)
+                r[t] = clamp(r[t] / sqrt(q->returns.var + 1e-8), -config->clip_normalized,
+                             config->clip_normalized);
         }
         if (ENDS[at - 1])
             v[path.steps] = 0;
         for (int t = 0; t < path.steps; t++) {
             double gain = 0, factor = 1;
-            for (int l = t; l < path.steps; l++, factor *= config->discount * config->lambda)
+            for (int l = t; l < path.steps; l++, factor *= config->discount * config->gae_lambda)
                 gain += factor * (r[l] + config->discount * v[l + 1] - v[l]);
             q->row[n + t].advantage = gain;
             q->row[n + t].target = gain + v[t];
@@ -260,29 +260,29 @@ static double plain_loss(struct plain *q, bool note)
     for (int i = 0; i < q->n; i++) {
         const struct row *row = &q->row[q->pick[i]];
         const double rho = exp(plain_logp(q, row->s, row->a) - row->logp);
-        const double held = clamp(rho, 1 - config->clip, 1 + config->clip);
+        const double held = clamp(rho, 1 - config->clip_range, 1 + config->clip_range);
         const double v = plain_value(q, row->s), free = pow(v - row->target, 2);
         const double near =
-            row->value + clamp(v - row->value, -config->clip_value, config->clip_value);
+            row->value + clamp(v - row->value, -config->clip_range_vf, config->clip_range_vf);
         const double actor = fmax(-q->normal[i] * rho, -q->normal[i] * held);
         const double critic =
-            0.5 * (config->clip_value > 0 ? fmax(free, pow(near - row->target, 2)) : free);
-        sum += actor + config->value_weight * critic;
+            0.5 * (config->clip_range_vf > 0 ? fmax(free, pow(near - row->target, 2)) : free);
+        sum += actor + config->vf_coef * critic;
         if (!note)
             continue;
         q->sum.actor += actor;
         q->sum.critic += critic;
         q->sum.kl += rho - 1 - log(rho);
-        q->sum.clipped += rho < 1 - config->clip || rho > 1 + config->clip;
+        q->sum.clipped += rho < 1 - config->clip_range || rho > 1 + config->clip_range;
     }
     for (int k = 0; k < ACT; k++)
         entropy += q->theta[q->all - ACT + k];
-    return sum / q->n - config->entropy_weight * entropy;
+    return sum / q->n - config->ent_coef * entropy;
 }
 
 static void plain_update(struct plain *q, int n, const int *pick, double rate)
 {
-    const double most = q->p->config.most_norm;
+    const double max = q->p->config.max_grad_norm;
     double mean = 0, var = 0, length = 0;
     q->pick = pick;
     q->n = n;
@@ -304,7 +304,7 @@ static void plain_update(struct plain *q, int n, const int *pick, double rate)
         q->theta[i] = theta;
         length += grad[i] * grad[i];
     }
-    const double factor = most > 0 ? fmin(1, most / (sqrt(length) + 1e-6)) : 1;
+    const double factor = max > 0 ? fmin(1, max / (sqrt(length) + 1e-6)) : 1;
     q->steps++;
     for (int i = 0; i < q->all; i++) {
         const double g = factor * grad[i];
@@ -328,16 +328,17 @@ static void plain_improve(struct plain *q)
     plain_read(q);
     for (int i = 0; i < STEPS; i++)
         order[i] = i;
-    for (int pass = 0; pass < config->passes; pass++) {
+    for (int pass = 0; pass < config->update_epochs; pass++) {
         struct opc_rng r = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, (uint32_t)pass);
         for (int i = STEPS - 1; i > 0; i--) {
             const int k = (int)opc_rng_below(&r, (uint32_t)i + 1), at = order[i];
             order[i] = order[k];
             order[k] = at;
         }
-        for (int from = 0; from < STEPS; from += config->batch)
-            plain_update(q, STEPS - from < config->batch ? STEPS - from : config->batch,
-                         order + from, config->rate * (config->anneal ? 1 - feed->done : 1));
+        for (int from = 0; from < STEPS; from += config->batch_size)
+            plain_update(q, STEPS - from < config->batch_size ? STEPS - from : config->batch_size,
+                         order + from,
+                         config->learning_rate * (config->anneal_lr ? 1 - feed->done : 1));
     }
     if (!first)
         plain_see(q);
@@ -411,15 +412,15 @@ static void an_improvement_is_that_of_a_plain_implementation(void **state)
     double clipped = 0;
     for (int which = 0; which < 9; which++) {
         struct opc_ppo_config config = defaults();
-        config.rate = 0.03; /* so that ratios and values reach their limits */
-        config.log_std = which == 1 ? -1 : 0;
-        config.entropy_weight = which == 2 ? 0.05 : 0;
-        config.most_norm = which == 3 ? 0 : 0.5;
-        config.clip_value = which == 4 ? 0 : 0.2;
-        config.clip = which == 5 ? 0.02 : 0.2;
-        config.scale_obs = which != 6;
-        config.scale_reward = which != 7;
-        config.most_scaled = which == 8 ? 0.7 : 10;
+        config.learning_rate = 0.03; /* so that ratios and values reach their limits */
+        config.log_std_init = which == 1 ? -1 : 0;
+        config.ent_coef = which == 2 ? 0.05 : 0;
+        config.max_grad_norm = which == 3 ? 0 : 0.5;
+        config.clip_range_vf = which == 4 ? 0 : 0.2;
+        config.clip_range = which == 5 ? 0.02 : 0.2;
+        config.normalize_obs = which != 6;
+        config.normalize_reward = which != 7;
+        config.clip_normalized = which == 8 ? 0.7 : 10;
         struct play *p = play_open(&config);
         struct plain *q = plain_open(p);
         struct opc_rng r = test_stream(20);
@@ -449,7 +450,7 @@ static void the_rate_falls_only_if_asked(void **state)
     float *start = NULL;
     for (int which = 0; which < 3; which++) {
         struct opc_ppo_config config = defaults();
-        config.anneal = which != 1;
+        config.anneal_lr = which != 1;
         struct play *p = play_open(&config);
         const size_t bytes = p->policy->each * sizeof(float);
         float *weights = part_of(&p->parts, "ppo.policy");
@@ -470,7 +471,7 @@ static void a_report_tells_what_happened(void **state)
 {
     (void)state;
     struct opc_ppo_config config = defaults();
-    config.rate = 1e-12; /* so that every batch sees the same policy and critic */
+    config.learning_rate = 1e-12; /* so that every batch sees the same policy and critic */
     struct play *p = play_open(&config);
     struct plain *q = plain_open(p);
     plain_see(q);
@@ -504,8 +505,8 @@ static void actions_are_the_policys(void **state)
     (void)state;
     enum { N = 300 };
     struct opc_ppo_config config = defaults();
-    config.log_std = -0.7;
-    config.rate = 0.01;
+    config.log_std_init = -0.7;
+    config.learning_rate = 0.01;
     struct play *p = play_open(&config);
     struct plain *q = plain_open(p);
     plain_improve(q);
@@ -571,8 +572,8 @@ static void it_learns_what_is_rewarded(void **state)
 {
     (void)state;
     struct opc_ppo_config config = defaults();
-    config.passes = 10;
-    config.rate = 0.01;
+    config.update_epochs = 10;
+    config.learning_rate = 0.01;
     config.discount = 0;
     struct play *p = play_open(&config);
     struct opc_rng r = test_stream(6);
@@ -612,8 +613,8 @@ static void it_can_be_stopped_and_says_when_it_diverged(void **state)
     struct opc_ppo_config config = defaults();
     struct opc_agent_report report;
     struct opc_err err = {0};
-    config.scale_reward = false;
-    config.batch = 3;
+    config.normalize_reward = false;
+    config.batch_size = 3;
     struct play *p = play_open(&config);
     p->feed.path = nothing;
     assert_fails(opc_agent_improve(p->agent, &p->feed, 0, &report, &err), OPC_EBUG, &err,
@@ -627,7 +628,7 @@ static void it_can_be_stopped_and_says_when_it_diverged(void **state)
     p->records[OBS + ACT] = INFINITY;
     err = (struct opc_err){0};
     assert_fails(opc_agent_improve(p->agent, &p->feed, 0, &report, &err), OPC_EDIVERGED, &err,
-                 "ppo.rate");
+                 "ppo.learning_rate");
     play_close(p);
 }
 

@@ -17,9 +17,9 @@ static const char *const TINY[] = {
     "train.random_steps=100", "train.updates_per_step=1",
     "opc.transitions=300",    "opc.horizon=3",
     "model.members=3",        "model.elites=2",
-    "model.hidden=[16]",      "model.decay=1e-5",
-    "model.most_passes=3",    "sac.policy_hidden=[16]",
-    "sac.critic_hidden=[16]", "sac.batch=32",
+    "model.hidden=[16]",      "model.weight_decay=1e-5",
+    "model.max_epochs=3",     "sac.policy_hidden=[16]",
+    "sac.critic_hidden=[16]", "sac.batch_size=32",
     "eval.episodes=1",        "data.retain=1",
 };
 

@@ -173,7 +173,7 @@ static void it_is_drawn_behind_the_runs_and_as_far_as_they_are(void **state)
     assert_string_equal(d.panel->layer[3].label, "OPC (2 runs)");
     assert_int_equal(d.panel->layer[3].colour,
                      OPC_COLOUR_RGB | (int)opc_transition_type(2)->colour);
-    assert_true(d.panel->x.least == 0 && d.panel->x.most == 53000);
+    assert_true(d.panel->x.min == 0 && d.panel->x.max == 53000);
     free_drawn(&d);
 }
 
@@ -185,7 +185,7 @@ static void it_ends_where_it_ends_if_the_runs_are_longer(void **state)
     test_make_run_after(*state, "runs/4", (const char *[]){"train.seed=4", NULL}, 0, 50000, 2,
                         VALUE);
     struct drawn d = draw(state);
-    assert_true(d.panel->x.most == 100000);
+    assert_true(d.panel->x.max == 100000);
     assert_int_equal(d.panel->layer[1].n, 4);
     assert_true(d.panel->layer[1].x[3] == 60000 && d.panel->layer[1].y[3] == 700);
     free_drawn(&d);

@@ -31,7 +31,7 @@ static void random_problems_end_where_kkt_holds(void **state)
 {
     (void)state;
     static struct random_qp r;
-    int most_active = 0, equations = 0, idle = 0;
+    int max_active = 0, equations = 0, idle = 0;
     for (uint32_t i = 0; i < 400; i++) {
         double x[QP_N], y[QP_ROWS];
         struct opc_qp_report report;
@@ -55,10 +55,10 @@ static void random_problems_end_where_kkt_holds(void **state)
                 idle++;
             }
         }
-        if (report.active > most_active)
-            most_active = report.active;
+        if (report.active > max_active)
+            max_active = report.active;
     }
-    assert_true(most_active > 10 && equations > 100 && idle > 1000); /* all kinds were there */
+    assert_true(max_active > 10 && equations > 100 && idle > 1000); /* all kinds were there */
 }
 
 /* The check must see what is wrong, or the test above could not fail. */

@@ -76,15 +76,15 @@ static void a_copy_of_a_stream_goes_on_as_the_stream_does(void **state)
 static void fill_gives_what_bits_gives_from_every_offset(void **state)
 {
     (void)state;
-    enum { MOST = 23 };
+    enum { MAX = 23 };
     for (int offset = 0; offset < 9; offset++)
-        for (int n = 0; n <= MOST; n++) {
+        for (int n = 0; n <= MAX; n++) {
             struct opc_rng one = opc_rng_stream(5, OPC_USE_TEST, 0, 1), all = one;
             for (int i = 0; i < offset; i++) {
                 opc_rng_bits(&one);
                 opc_rng_bits(&all);
             }
-            uint32_t want[MOST] = {0}, got[MOST + 1];
+            uint32_t want[MAX] = {0}, got[MAX + 1];
             got[n] = 0xdeadbeef;
             for (int i = 0; i < n; i++)
                 want[i] = opc_rng_bits(&one);
@@ -100,14 +100,14 @@ static void units_stay_below_one_and_fill_the_interval(void **state)
     (void)state;
     enum { N = 100000 };
     struct opc_rng r = opc_rng_stream(3, OPC_USE_TEST, 0, 0);
-    double sum = 0, least = 1, most = 0;
+    double sum = 0, min = 1, max = 0;
     for (int i = 0; i < N; i++) {
         const double v = i % 2 ? (double)opc_rng_unit(&r) : opc_rng_unit_double(&r);
         sum += v;
-        least = v < least ? v : least;
-        most = v > most ? v : most;
+        min = v < min ? v : min;
+        max = v > max ? v : max;
     }
-    assert_true(least >= 0 && least < 1e-3 && most < 1 && most > 1 - 1e-3);
+    assert_true(min >= 0 && min < 1e-3 && max < 1 && max > 1 - 1e-3);
     assert_true(fabs(sum / N - 0.5) < 5 / sqrt(12.0 * N)); /* five standard deviations */
     /* the largest words give the largest units, which are still below 1 */
     struct opc_rng ones = {.word = {~0u, ~0u, ~0u, ~0u}, .left = 4};

@@ -124,7 +124,7 @@ static void on_policy_corrected_rollouts_are_replayed_ones(void **state)
     struct opc_err err;
     assert_ok(opc_section_defaults(&opc_ensemble_section, &config, &err), &err);
     config.hidden = (struct opc_ints){2, {40, 40}};
-    config.decay = (struct opc_reals){1, {1e-4}};
+    config.weight_decay = (struct opc_reals){1, {1e-4}};
     for (int threads = 0; threads < 4; threads++) {
         struct opc_pool *pool;
         struct opc_predictor *ensemble;

@@ -39,7 +39,7 @@ static struct setup setup_of(int obs, int act)
     struct opc_err err = {0};
     assert_ok(opc_section_defaults(&opc_sac_section, &s.config, &err), &err);
     s.config.policy_hidden = s.config.critic_hidden = (struct opc_ints){2, {12, 10}};
-    s.config.batch = 20;
+    s.config.batch_size = 20;
     s.target_entropy = (double)NAN;
     return s;
 }
@@ -150,12 +150,12 @@ static void compare(const struct golden *g, const char *name, int step, const st
                     const float *padded, double tolerance)
 {
     const struct golden_entry *e = golden_find(g, name, step);
-    double *plain = plain_get(net, padded), most = 0.0;
+    double *plain = plain_get(net, padded), max = 0.0;
     assert_int_equal(e->rows, net->shape.members);
     assert_int_equal(e->columns, plain_count(&net->shape));
     for (int i = 0; i < e->rows * e->columns; i++)
-        most = fabs(e->at[i]) > most ? fabs(e->at[i]) : most;
-    assert_golden(e, plain, tolerance, step < 0 ? 1e-3 * most : 1.0);
+        max = fabs(e->at[i]) > max ? fabs(e->at[i]) : max;
+    assert_golden(e, plain, tolerance, step < 0 ? 1e-3 * max : 1.0);
     free(plain);
 }
 
@@ -175,8 +175,8 @@ static void follow_golden(const char *file)
     s.config.policy_hidden = golden_ints(g, "policy_hidden");
     s.config.critic_hidden = golden_ints(g, "critic_hidden");
     s.config.discount = golden_real(g, "discount");
-    s.config.rate = golden_real(g, "rate");
-    s.config.batch = s.steps = golden_int(g, "batch");
+    s.config.learning_rate = golden_real(g, "rate");
+    s.config.batch_size = s.steps = golden_int(g, "batch");
     s.config.tau = golden_real(g, "tau");
     s.config.target_interval = golden_int(g, "target_interval");
     s.config.alpha = golden_real(g, "alpha");
@@ -265,7 +265,7 @@ static double oracle_act(struct oracle *o, const double *theta, int which, int i
     const struct play *p = o->p;
     const int obs = p->setup.obs, act = p->setup.act, in = obs + act;
     const float *row = p->table + i * p->columns + (which ? 0 : in + 2);
-    const int all = opc_panels(p->setup.config.batch) * act * P;
+    const int all = opc_panels(p->setup.config.batch_size) * act * P;
     double out[NET_WIDEST], logp = 0.0;
     for (int j = 0; j < obs; j++)
         x[j] = (double)row[j];
@@ -284,7 +284,7 @@ static double oracle_act(struct oracle *o, const double *theta, int which, int i
     return logp;
 }
 
-static double oracle_least(struct oracle *o, const double *critics, const double *x)
+static double oracle_min(struct oracle *o, const double *critics, const double *x)
 {
     const struct opc_mlp_shape *shape = &o->p->critics->shape;
     double q[2];
@@ -299,10 +299,10 @@ static void oracle_goals(struct oracle *o)
 {
     const struct play *p = o->p;
     const struct opc_sac_config *c = &p->setup.config;
-    for (int i = 0; i < c->batch; i++) {
+    for (int i = 0; i < c->batch_size; i++) {
         double x[NET_WIDEST];
         const double logp = oracle_act(o, o->policy, 0, i, x);
-        const double soft = oracle_least(o, o->targets, x) - o->alpha * logp;
+        const double soft = oracle_min(o, o->targets, x) - o->alpha * logp;
         o->y[i] = c->reward_scale * (double)*reward_of(p, i);
         if (*mark_of(p, i) == (float)OPC_GOES_ON)
             o->y[i] += c->discount * soft;
@@ -312,7 +312,7 @@ static void oracle_goals(struct oracle *o)
 static double oracle_critic_loss(struct oracle *o, const double *theta)
 {
     const struct play *p = o->p;
-    const int n = p->setup.config.batch;
+    const int n = p->setup.config.batch_size;
     double sum = 0.0;
     for (int i = 0; i < n; i++) {
         double x[NET_WIDEST], q;
@@ -326,19 +326,19 @@ static double oracle_critic_loss(struct oracle *o, const double *theta)
 
 static double oracle_actor_loss(struct oracle *o, const double *theta)
 {
-    const int n = o->p->setup.config.batch;
+    const int n = o->p->setup.config.batch_size;
     double sum = 0.0;
     for (int i = 0; i < n; i++) {
         double x[NET_WIDEST];
         const double logp = oracle_act(o, theta, 1, i, x);
-        sum += o->alpha * logp - oracle_least(o, o->critics, x);
+        sum += o->alpha * logp - oracle_min(o, o->critics, x);
     }
     return sum / n;
 }
 
 static double oracle_entropy(struct oracle *o)
 {
-    const int n = o->p->setup.config.batch;
+    const int n = o->p->setup.config.batch_size;
     double sum = 0.0, x[NET_WIDEST];
     for (int i = 0; i < n; i++)
         sum -= oracle_act(o, o->policy, 1, i, x);
@@ -350,7 +350,7 @@ static void assert_gradient(struct oracle *o, double (*loss)(struct oracle *, co
                             double *theta, size_t n, const double *m, const char *what)
 {
     const double h = 1e-6;
-    double *want = doubles_of(n), most = 0.0;
+    double *want = doubles_of(n), max = 0.0;
     for (size_t i = 0; i < n; i++) {
         const double keep = theta[i];
         theta[i] = keep + h;
@@ -358,13 +358,13 @@ static void assert_gradient(struct oracle *o, double (*loss)(struct oracle *, co
         theta[i] = keep - h;
         want[i] = (want[i] - loss(o, theta)) / (2.0 * h);
         theta[i] = keep;
-        most = fabs(want[i]) > most ? fabs(want[i]) : most;
+        max = fabs(want[i]) > max ? fabs(want[i]) : max;
     }
-    assert_true(most > 1e-3);
+    assert_true(max > 1e-3);
     for (size_t i = 0; i < n; i++)
-        if (!(fabs(m[i] / 0.1 - want[i]) <= 1e-5 * most))
+        if (!(fabs(m[i] / 0.1 - want[i]) <= 1e-5 * max))
             fail_msg("%s: derivative %zu of %zu is %.7g and not %.7g (largest %.3g)", what, i, n,
-                     m[i] / 0.1, want[i], most);
+                     m[i] / 0.1, want[i], max);
     free(want);
 }
 
@@ -374,8 +374,8 @@ static void check_gradients(int obs, int act, struct opc_ints policy_hidden,
     struct setup s = setup_of(obs, act);
     s.config.policy_hidden = policy_hidden;
     s.config.critic_hidden = critic_hidden;
-    s.config.batch = s.steps = batch;
-    s.config.rate = 0.0; /* moments without motion */
+    s.config.batch_size = s.steps = batch;
+    s.config.learning_rate = 0.0; /* moments without motion */
     s.config.alpha = 0.4;
     s.config.reward_scale = 1.7;
     s.config.discount = 0.8;
@@ -470,7 +470,7 @@ static void temperature_rises_while_entropy_is_below_its_goal(void **state)
 {
     (void)state;
     struct setup s = setup_of(3, 2);
-    s.config.rate = 0.01;
+    s.config.learning_rate = 0.01;
     struct play *p = play_open(&s);
     const double entropy = improve(p, 1).value[OPC_SAC_ENTROPY];
     play_close(p);
@@ -534,7 +534,7 @@ static void log_deviations_are_clipped_and_get_no_gradient_beyond(void **state)
     const float beyond[] = {2.5f, -30.0f}, bound[] = {2.0f, -20.0f};
     for (int side = 0; side < 2; side++) {
         struct setup s = setup_of(3, 2);
-        s.config.rate = 0.0;
+        s.config.learning_rate = 0.0;
         float action[2][40 * 2];
         double entropy[2];
         for (int clipped = 0; clipped < 2; clipped++) {
@@ -576,7 +576,7 @@ static void only_steps_that_go_on_ask_the_target_critics(void **state)
         for (int other_targets = 0; other_targets < 2; other_targets++) {
             struct setup s = setup_of(3, 2);
             s.config.reward_scale = 2.5;
-            s.config.batch = s.steps = 37;
+            s.config.batch_size = s.steps = 37;
             s.config.tau = 0.0;
             struct play *p = play_open(&s);
             p->in_order = true;
@@ -630,7 +630,7 @@ static void targets_follow_by_tau_every_interval(void **state)
 {
     (void)state;
     struct setup s = setup_of(3, 2);
-    s.config.rate = 0.01;
+    s.config.learning_rate = 0.01;
     s.config.tau = 0.3;
     s.config.target_interval = 3;
     struct play *p = play_open(&s);
@@ -660,7 +660,7 @@ static void a_rate_of_zero_moves_nothing(void **state)
 {
     (void)state;
     struct setup s = setup_of(3, 2);
-    s.config.rate = 0.0;
+    s.config.learning_rate = 0.0;
     s.config.tau = 0.5;
     struct play *p = play_open(&s), *q = play_open(&s);
     improve(p, 3);
@@ -685,8 +685,8 @@ static void bits_do_not_depend_on_the_number_of_threads(void **state)
             struct setup s = setup_of(5, 3);
             s.config.policy_hidden = (struct opc_ints){2, {24, 17}};
             s.config.critic_hidden = (struct opc_ints){2, {9, 33}};
-            s.config.batch = batch[b];
-            s.config.rate = 0.01;
+            s.config.batch_size = batch[b];
+            s.config.learning_rate = 0.01;
             s.threads = threads[t];
             struct play *p = play_open(&s);
             const struct opc_agent_report got = improve(p, 50);
@@ -817,7 +817,7 @@ static void a_loaded_state_goes_on_to_the_same_bits(void **state)
     struct opc_err err = {0};
     struct setup s = setup_of(3, 2);
     s.config.target_interval = 4; /* the count of updates matters too */
-    s.config.rate = 0.01;
+    s.config.learning_rate = 0.01;
     struct play *p = play_open(&s);
     improve(p, 18);
     s.seed++; /* other first weights; what follows is named by the feed */
@@ -871,7 +871,7 @@ static void nan_anywhere_in_a_batch_stops_within_one_update(void **state)
     for (int k = 0; k < 2; k++)
         for (int column = 0; column < 3 + 2 + 2 + 3; column++) {
             struct setup s = setup_of(3, 2);
-            s.config.batch = s.steps = 23;
+            s.config.batch_size = s.steps = 23;
             struct play *p = play_open(&s);
             struct opc_agent_report report;
             struct opc_err err = {0};
@@ -894,7 +894,7 @@ static void the_actor_s_loss_is_named_when_it_is_the_one(void **state)
 {
     (void)state;
     struct setup s = setup_of(3, 2);
-    s.config.batch = s.steps = 23;
+    s.config.batch_size = s.steps = 23;
     struct play *p = play_open(&s);
     struct opc_agent_report report;
     struct opc_err err = {0};
@@ -988,8 +988,8 @@ static void a_bandit_is_learned(void **state)
     struct setup s = setup_of(2, 1);
     s.steps = SEEN;
     s.config.policy_hidden = s.config.critic_hidden = (struct opc_ints){2, {32, 32}};
-    s.config.batch = 64;
-    s.config.rate = 3e-3;
+    s.config.batch_size = 64;
+    s.config.learning_rate = 3e-3;
     struct play *p = play_open(&s);
     for (int i = 0; i < SEEN; i++) {
         const float *row = p->table + i * p->columns, gap = row[2] - best_action(row);

@@ -47,7 +47,7 @@ static const char SHEET[] = "columns:\n"
                             "rows:\n"
                             "- {title: epochs, setting: train.epochs, printed: [150, 2e2]}\n"
                             "- {title: widths, setting: sac.policy_hidden, printed: '[64,64]'}\n"
-                            "- {title: rate, setting: sac.rate, printed: 0.1}\n"
+                            "- {title: rate, setting: sac.learning_rate, printed: 0.1}\n"
                             "- {title: keep, setting: data.retain, printed: many, reading: 50}\n";
 
 static void what_is_printed_is_compared_as_values(void **state)

@@ -82,10 +82,11 @@ static void the_last_key_runs_fastest(void **state)
 
 static void values_are_numbers_ranges_words_and_lists(void **state)
 {
-    struct opc_sweep *s = open_tier(state,
-                                    "vary:\n  train.seed: [1..2, 7, 1e1]\n"
-                                    "  sac.policy_hidden: [[64, 32], [8]]\n  sac.rate: [3e-4]\n",
-                                    NULL);
+    struct opc_sweep *s =
+        open_tier(state,
+                  "vary:\n  train.seed: [1..2, 7, 1e1]\n"
+                  "  sac.policy_hidden: [[64, 32], [8]]\n  sac.learning_rate: [3e-4]\n",
+                  NULL);
     assert_int_equal(s->tasks, 8);
     assert_string_equal(s->task[0].name, "s1_64-32_0.0003");
     assert_int_equal(s->task[7].set.train.seed, 10);
@@ -210,7 +211,7 @@ static void contradictions_are_refused_with_file_and_line(void **state)
 {
     refused(state, "vary:\n  train.seed: []\n", NULL, NULL, 2, "no values");
     refused(state, "vary:\n  train.seed: [1, 2,\n    1..3]\n", NULL, NULL, 3, "value 1");
-    refused(state, "vary:\n  sac.rate: [0.001, 1e-3]\n", NULL, NULL, 2, "value 0.001");
+    refused(state, "vary:\n  sac.learning_rate: [0.001, 1e-3]\n", NULL, NULL, 2, "value 0.001");
     refused(state, "vary:\n  train.seed: 3..1\n", NULL, NULL, 2, "3..1");
     refused(state, "vary:\n  train.sed: 1..3\n", NULL, NULL, 2, "'seed'");
     refused(state, "vary:\n  train.seed: {a: 1}\n", NULL, NULL, 2, "list");
@@ -344,11 +345,11 @@ static void a_run_of_other_settings_is_foreign_and_stays(void **state)
     assert_ok(opc_schedule_path(*state, t, "", path, &err), &err);
     train(t, path, 2);
 
-    sac_of(t)->batch = 5;
+    sac_of(t)->batch_size = 5;
     sac_of(t)->tau = 0.5;
     opc_look(path, &t->set, &look);
     assert_int_equal(look.state, OPC_STATE_FOREIGN);
-    assert_contains(look.why, "sac.batch");
+    assert_contains(look.why, "sac.batch_size");
     assert_contains(look.why, "4");
     assert_contains(look.why, "5");
     assert_contains(look.why, "1 more");
@@ -359,7 +360,7 @@ static void a_run_of_other_settings_is_foreign_and_stays(void **state)
     assert_mentions(&err, "--out");
 
     /* More epochs than wanted cannot be taken back, fewer can be gone on with. */
-    sac_of(t)->batch = 4;
+    sac_of(t)->batch_size = 4;
     sac_of(t)->tau = 0.005;
     t->set.train.epochs = 1;
     opc_look(path, &t->set, &look);

@@ -3,14 +3,14 @@
 
 #include "runs.h"
 
-enum { MOST = 12 };
+enum { MAX = 12 };
 
 /* A sweep with a directory for each of its runs. */
 struct swept {
     struct opc_sweep *sweep;
-    char path[MOST][OPC_PATH];
-    char *dir[MOST]; /* NULL: not begun */
-    bool complete[MOST];
+    char path[MAX][OPC_PATH];
+    char *dir[MAX]; /* NULL: not begun */
+    bool complete[MAX];
 };
 
 static void open_sweep(void **state, const char *text, struct swept *s)
@@ -22,7 +22,7 @@ static void open_sweep(void **state, const char *text, struct swept *s)
     assert_ok(opc_file_write(path, text, strlen(text), &err), &err);
     const struct opc_sweep_ask ask = {.path = path};
     assert_ok(opc_sweep_open(&ask, &s->sweep, &err), &err);
-    assert_true(s->sweep->tasks <= MOST);
+    assert_true(s->sweep->tasks <= MAX);
 }
 
 /* Run i of the sweep, complete, with n evaluations, one every `each` steps. timing: what is in its
@@ -31,8 +31,8 @@ static void make_run(void **state, struct swept *s, int i, int each, int n, cons
                      const char *timing)
 {
     const struct opc_task *t = &s->sweep->task[i];
-    char setting[MOST][80], path[OPC_PATH];
-    const char *settings[MOST] = {NULL};
+    char setting[MAX][80], path[OPC_PATH];
+    const char *settings[MAX] = {NULL};
     struct opc_err err;
     for (int k = 0; k < s->sweep->keys; k++) {
         snprintf(setting[k], sizeof setting[k], "%s=%s", s->sweep->vary[k].key,
@@ -63,7 +63,7 @@ static void assert_table(void **state, const struct swept *s, const char *want)
 static const char SWEEP[] = "vary:\n"
                             "  train.seed: 1..3\n"
                             "  opc.transition: [corrected, replay]\n"
-                            "  sac.batch: [128, 256]\n";
+                            "  sac.batch_size: [128, 256]\n";
 /* Their scores, of the last five of seven evaluations: 30, 100 and 65. */
 static const double CLIMBING[] = {-1000, -1000, 10, 20, 30, 40, 50};
 static const double LEVEL[] = {0, 0, 100, 100, 100, 100, 100};
@@ -94,7 +94,7 @@ static void seeds_of_the_same_settings_are_a_row(void **state)
     s.complete[7] = false;
     make_run(state, &s, 11, 90, 7, SWINGING, NULL);
     assert_table(state, &s,
-                 COLUMNS ",sac.batch\n"
+                 COLUMNS ",sac.batch_size\n"
                          "cartpole,OPC,0,3,630,65.00,30.00,100.00,5.00,128\n"
                          "cartpole,OPC,0,1,200,-1000.00,-1000.00,-1000.00,2.50,256\n"
                          "cartpole,SAC,,2,630,82.50,65.00,100.00,12.50,128\n"
@@ -108,7 +108,7 @@ static void without_a_complete_run_there_is_no_row(void **state)
     open_sweep(state, SWEEP, &s);
     make_run(state, &s, 0, 100, 7, LEVEL, FIVE);
     s.complete[0] = false;
-    assert_table(state, &s, COLUMNS ",sac.batch\n");
+    assert_table(state, &s, COLUMNS ",sac.batch_size\n");
     opc_sweep_close(s.sweep);
 }
 
@@ -170,7 +170,7 @@ static void lack_of_memory_is_survived(void **state)
 {
     struct swept s;
     struct opc_err err;
-    open_sweep(state, "vary: {sac.batch: [128, 256]}\n", &s);
+    open_sweep(state, "vary: {sac.batch_size: [128, 256]}\n", &s);
     make_run(state, &s, 1, 100, 7, LEVEL, NULL); /* without its timing.csv it is still a row */
     assert_ok(tabulate(&s, &err), &err);
     assert_survives_lack_of_memory(tabulate, &s);

@@ -255,7 +255,7 @@ static void the_fields_of_figure_9_have_the_reference_shares(void **state)
     const struct opc_toy right = opc_toy_paper(0, 0);
     opc_toy_field_off(&right, OFF, shift, OFF, theta_n, d[0]);
     const struct opc_field_sum none = opc_field_sum(OFF * OFF, d[0]);
-    assert_true(none.most <= 1e-14 && none.cells > 1000);
+    assert_true(none.max <= 1e-14 && none.cells > 1000);
 }
 
 /* ---- the double integrator ------------------------------------------------------------------- */

@@ -13,9 +13,9 @@ static const char *const TINY[] = {
     "train.random_steps=30", "train.updates_per_step=1",
     "opc.transitions=100",   "opc.horizon=3",
     "model.members=2",       "model.elites=1",
-    "model.hidden=[8]",      "model.decay=1e-5",
-    "model.most_passes=2",   "sac.policy_hidden=[8]",
-    "sac.critic_hidden=[8]", "sac.batch=16",
+    "model.hidden=[8]",      "model.weight_decay=1e-5",
+    "model.max_epochs=2",    "sac.policy_hidden=[8]",
+    "sac.critic_hidden=[8]", "sac.batch_size=16",
     "eval.episodes=1",       "data.retain=1",
 };
 
@@ -116,7 +116,7 @@ static void rounds_share_the_work_and_each_imagines_with_the_policy_so_far(void 
 {
     char once[OPC_PATH], rounds[OPC_PATH];
     for (int still = 0; still < 2; still++) {
-        const char *rate = still ? "sac.rate=1e-30" : "sac.rate=3e-4";
+        const char *rate = still ? "sac.learning_rate=1e-30" : "sac.learning_rate=3e-4";
         snprintf(once, sizeof once, "%s/once-%d", (const char *)*state, still);
         snprintf(rounds, sizeof rounds, "%s/rounds-%d", (const char *)*state, still);
         train_in(once, (const char *const[]){"train.epochs=1", "opc.rollouts=30", rate, NULL});
@@ -170,7 +170,7 @@ static void replay_is_sac_without_a_model(void **state)
     char dir[OPC_PATH];
     snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
     train_in(dir, (const char *const[]){"opc.transition=replay", "train.improve_every=1",
-                                        "train.least_steps=50", NULL});
+                                        "train.learning_starts=50", NULL});
     assert_true(metric(dir, "fits") == 0);
     assert_true(metric(dir, "rollouts") == 0);
     assert_true(metric(dir, "imagined") == 0);
@@ -182,7 +182,7 @@ static void no_update_comes_before_enough_is_recorded(void **state)
 {
     char dir[OPC_PATH];
     snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
-    train_in(dir, (const char *const[]){"train.least_steps=1000", NULL});
+    train_in(dir, (const char *const[]){"train.learning_starts=1000", NULL});
     assert_true(metric(dir, "updates") == 0);
     assert_true(isnan(metric(dir, "q")));
 }
@@ -230,7 +230,7 @@ static void the_policy_of_a_run_can_be_loaded_and_evaluated(void **state)
     assert_int_equal(again.episodes, 3);
     assert_same_bits(&e.mean, &again.mean, sizeof e - offsetof(struct opc_evaluation, mean));
     assert_true(fabs(e.mean - (returns[0] + returns[1] + returns[2]) / 3) < 1e-9);
-    assert_true(e.least <= e.mean && e.mean <= e.most);
+    assert_true(e.min <= e.mean && e.mean <= e.max);
 }
 
 /* ---- faults ---------------------------------------------------------------------------------- */

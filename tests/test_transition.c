@@ -368,7 +368,7 @@ static void the_table_grows_with_the_past(void **state)
             opc_episodes_find(past, i, &b, &t);
             const struct opc_step ref = opc_episodes_at(past, b, t);
             toy_f(TOY_NONSENSE, ref.state, ref.action, e, y);
-            assert_same_bits(tr.f_ref + (e * tr.room + i) * COLUMNS, y, sizeof y);
+            assert_same_bits(tr.f_ref + (e * tr.capacity + i) * COLUMNS, y, sizeof y);
         }
     toy_play(past, 1, false, true, 0.1, 9);
     assert_fails(opc_transition_refresh(&tr, NULL, &err), OPC_EBUG, &err, "18004");
@@ -384,7 +384,7 @@ static void the_table_grows_with_the_past(void **state)
         opc_episodes_find(past, tr.first + i, &b, &t);
         const struct opc_step ref = opc_episodes_at(past, b, t);
         toy_f(TOY_NONSENSE, ref.state, ref.action, 1, y);
-        assert_same_bits(tr.f_ref + (tr.room + i) * COLUMNS, y, sizeof y);
+        assert_same_bits(tr.f_ref + (tr.capacity + i) * COLUMNS, y, sizeof y);
     }
     opc_transition_free(&tr);
     opc_transition_free(&tr); /* twice is fine */

@@ -185,27 +185,27 @@ static void functions_never_step_back_between_neighbours(void **state)
 static void bits_do_not_depend_on_the_place_in_the_array(void **state)
 {
     (void)state;
-    enum { MOST = 40, OFFSETS = 16, ROOM = OFFSETS + MOST + 16 };
+    enum { MAX = 40, OFFSETS = 16, SIZE = OFFSETS + MAX + 16 };
     struct opc_rng r = test_stream(2);
     for (int f = 0; f < OPC_VEC_COUNT; f++) {
-        float value[MOST], one[MOST];
-        for (int i = 0; i < MOST; i++) {
+        float value[MAX], one[MAX];
+        for (int i = 0; i < MAX; i++) {
             value[i] = 12.0f * any_float(&r);
             value[i] = f == OPC_LOG ? fabsf(value[i]) : value[i];
             opc_kernels()->vec[f](1, &value[i], &one[i]);
         }
-        for (int n = 0; n <= MOST; n++)
+        for (int n = 0; n <= MAX; n++)
             for (int offset = 0; offset < OFFSETS; offset++) {
-                float x[ROOM], y[ROOM];
+                float x[SIZE], y[SIZE];
                 const size_t bytes = (size_t)n * sizeof *x;
-                for (int i = 0; i < ROOM; i++)
+                for (int i = 0; i < SIZE; i++)
                     x[i] = y[i] = 1234.5f;
                 memcpy(x + offset, value, bytes);
                 opc_kernels()->vec[f]((size_t)n, x + offset, y + OFFSETS - offset);
                 assert_same_bits(y + OFFSETS - offset, one, bytes);
                 opc_kernels()->vec[f]((size_t)n, x + offset, x + offset); /* in place */
                 assert_same_bits(x + offset, one, bytes);
-                for (int i = 0; i < ROOM; i++) {
+                for (int i = 0; i < SIZE; i++) {
                     assert_true(x[i] == 1234.5f || (i >= offset && i < offset + n));
                     assert_true(y[i] == 1234.5f ||
                                 (i >= OFFSETS - offset && i < OFFSETS - offset + n));

@@ -115,9 +115,9 @@ struct opc_env {
 /* An argument behind the '?'. It reaches open as a number: a real one, or the place of a word. */
 struct opc_env_arg {
     const char *name;     /* NULL ends the table */
-    const char *words;    /* "off|on"; NULL: a real number in [least, most] */
+    const char *words;    /* "off|on"; NULL: a real number in [min, max] */
     const char *fallback; /* as a user would write it */
-    double least, most;
+    double min, max;
     const char *help; /* one sentence, no full stop */
 };
 

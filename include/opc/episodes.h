@@ -31,7 +31,8 @@ OPC_API int opc_episodes_create(int obs, int act, int steps, int episodes,
 OPC_API void opc_episodes_destroy(struct opc_episodes *); /* NULL is fine */
 
 /* begin, append ..., close. States and rewards are rounded to float here, once (-0 becomes 0, so
- * that eq. 5 can give them back to the bit). OPC_EENV: one does not fit; OPC_EBUG: no room. */
+ * that eq. 5 can give them back to the bit). OPC_EENV: one does not fit; OPC_EBUG: the store is
+ * full. */
 OPC_API int opc_episodes_begin(struct opc_episodes *, const double *state, struct opc_err *err);
 OPC_API int opc_episodes_append(struct opc_episodes *, const float *action, double reward,
                                 const double *next, bool terminal, struct opc_err *err);

@@ -25,7 +25,7 @@ extern "C" {
 /* Every block starts on its own cache line, which is also the widest vector. */
 #define OPC_ALIGN 64
 
-/* count * each bytes, zeroed and 64-aligned; NULL when there is no room or the product overflows.
+/* count * each bytes, zeroed and 64-aligned; NULL when memory is short or the product overflows.
  * Never NULL for lack of size: zero bytes are a block too. */
 OPC_API void *opc_alloc(size_t count, size_t each);
 OPC_API void opc_free(void *); /* NULL is fine */

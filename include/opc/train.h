@@ -71,8 +71,8 @@ OPC_API int opc_config_of_run(const char *dir, struct opc_config **out, struct o
 struct opc_evaluation {
     int epoch; /* the policy is as it was at its end */
     int episodes;
-    double mean, deviation, least, most; /* of their returns */
-    double length;                       /* mean */
+    double mean, deviation, min, max; /* of their returns */
+    double length;                    /* mean */
 };
 /* Plays episodes with the policy of a run on its own environment. explore: draw actions from the
  * policy instead of taking its mode. returns[episodes] may be NULL. */

@@ -68,7 +68,7 @@ struct opc_transition {
      * predictions and not the residuals, because adding a residual rounds, while
      * s_ref' + (f - f_ref) stays exact on-policy. */
     float *f_ref;
-    int room;             /* steps the table can hold */
+    int capacity;         /* steps the table can hold */
     int first, filled;    /* recorded steps first .. first + filled - 1 are in it */
     float *s_ref, *a_ref; /* what refresh works on, a piece at a time */
     int *elite;

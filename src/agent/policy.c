@@ -36,7 +36,7 @@ int opc_policy_create(int obs, int act, const int *hidden, int depth, int thread
         return code;
     struct opc_policy *p = opc_alloc(1, sizeof *p);
     if (!p)
-        return opc_fail(err, OPC_ENOMEM, "no room for a policy");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for a policy");
     p->obs = obs;
     p->act = act;
     p->threads = threads;
@@ -44,7 +44,7 @@ int opc_policy_create(int obs, int act, const int *hidden, int depth, int thread
     if (!code) {
         p->scratch = opc_alloc((size_t)threads, sizeof *p->scratch);
         if (!p->scratch)
-            code = opc_fail(err, OPC_ENOMEM, "no room for a policy");
+            code = opc_fail(err, OPC_ENOMEM, "not enough memory for a policy");
     }
     for (int i = 0; !code && i < threads; i++)
         code = opc_arena_create(need(p), &p->scratch[i], err);

@@ -52,15 +52,15 @@ struct ppo {
     struct seen *obs_seen; /* [obs] */
     struct seen returns;   /* discounted, for the scale of rewards */
 
-    int most, columns; /* steps of an improvement; obs + act + MORE */
-    float *table;      /* [2 most][columns] scaled s, a and what is known of each; ends of paths
-                        * have only s and VALUE */
-    int *step;         /* [most] rows of the table that are steps */
+    int max, columns; /* steps of an improvement; obs + act + MORE */
+    float *table;     /* [2 most][columns] scaled s, a and what is known of each; ends of paths
+                       * have only s and VALUE */
+    int *step;        /* [most] rows of the table that are steps */
     double *reward, *value, *advantage; /* [most + 1] of one path */
 
     /* one gradient step */
     float *batch; /* [panels][columns][16] */
-    struct opc_tape *actor, *judge;
+    struct opc_tape *actor, *critic_tape;
     float *policy_grad, *critic_grad, *std_grad;
     double *by_std; /* [act] */
     struct opc_arena scratch;
@@ -78,11 +78,11 @@ static void see(struct seen *s, double count, double mean, double var)
 
 static float scaled(const struct ppo *c, int k, float s)
 {
-    if (!c->config.scale_obs)
+    if (!c->config.normalize_obs)
         return s;
-    const double most = c->config.most_scaled;
+    const double max = c->config.clip_normalized;
     const double x = ((double)s - c->obs_seen[k].mean) / sqrt(c->obs_seen[k].var + 1e-8);
-    return (float)fmin(fmax(x, -most), most);
+    return (float)fmin(fmax(x, -max), max);
 }
 
 static const float *record(const struct ppo *c, const struct opc_path *path, int t)
@@ -111,13 +111,13 @@ static void see_states(struct ppo *c, const struct opc_feed *feed)
 /* Of one path, in time order: each is scaled by what was seen up to it. */
 static void scale_rewards(struct ppo *c, int n, double *reward)
 {
-    const double most = c->config.most_scaled;
+    const double max = c->config.clip_normalized;
     double sum = 0; /* the return so far, discounted backwards */
     for (int t = 0; t < n; t++) {
         sum = c->config.discount * sum + reward[t];
         see(&c->returns, 1, sum, 0);
-        if (c->config.scale_reward)
-            reward[t] = fmin(fmax(reward[t] / sqrt(c->returns.var + 1e-8), -most), most);
+        if (c->config.normalize_reward)
+            reward[t] = fmin(fmax(reward[t] / sqrt(c->returns.var + 1e-8), -max), max);
     }
 }
 
@@ -148,7 +148,7 @@ static double log_probability(const struct ppo *c, const float *mean, const floa
 }
 
 /* VALUE and, where an action was chosen, LOGP of all rows. */
-static void judge_rows(struct ppo *c, int rows)
+static void decide_rows(struct ppo *c, int rows)
 {
     const int obs = c->base.obs, act = c->base.act;
     const size_t columns = (size_t)c->columns, xs = columns * P, mark = c->scratch.used;
@@ -205,7 +205,7 @@ static void find_advantages(struct ppo *c, const struct opc_feed *feed)
         scale_rewards(c, path.steps, c->reward);
         const bool terminal = record(c, &path, path.steps - 1)[more + 1] != 0;
         opc_advantages(path.steps, c->reward, c->value, terminal, c->config.discount,
-                       c->config.lambda, c->advantage);
+                       c->config.gae_lambda, c->advantage);
         for (int t = 0; t < path.steps; t++, row += c->columns) {
             row[ADVANTAGE] = (float)c->advantage[t];
             row[RETURN] = (float)(c->advantage[t] + c->value[t]);
@@ -237,10 +237,10 @@ static void even_out_advantages(const struct ppo *c, int n)
 }
 
 /* J_pi by the policy's means and deviations. */
-static void blame_policy(struct ppo *c, int n, struct tally *sum)
+static void policy_gradient(struct ppo *c, int n, struct tally *sum)
 {
     const int obs = c->base.obs, act = c->base.act, last = c->policy->shape.layers - 1;
-    const double clip = c->config.clip;
+    const double clip = c->config.clip_range;
     memset(c->by_std, 0, (size_t)act * sizeof *c->by_std);
     for (int i = 0; i < opc_panels(n) * P; i++) {
         const size_t at = (size_t)(i / P * act) * P + (size_t)(i % P);
@@ -268,20 +268,21 @@ static void blame_policy(struct ppo *c, int n, struct tally *sum)
         }
     }
     for (int k = 0; k < act; k++)
-        c->std_grad[k] = (float)(c->by_std[k] - c->config.entropy_weight);
+        c->std_grad[k] = (float)(c->by_std[k] - c->config.ent_coef);
 }
 
 /* value_weight J_V by the values. */
-static void blame_critic(struct ppo *c, int n, struct tally *sum)
+static void value_gradient(struct ppo *c, int n, struct tally *sum)
 {
     const int more = c->base.obs + c->base.act, last = c->critic->shape.layers - 1;
-    const double clip = c->config.clip_value, weight = c->config.value_weight;
+    const double clip = c->config.clip_range_vf, weight = c->config.vf_coef;
     for (int i = 0; i < opc_panels(n) * P; i++) {
-        float *by_value = c->judge->dy[last] + i;
+        float *by_value = c->critic_tape->dy[last] + i;
         *by_value = 0;
         if (i >= n)
             continue;
-        const double v = (double)c->judge->y[last][i], old = (double)*column(c, i, more + VALUE);
+        const double v = (double)c->critic_tape->y[last][i],
+                     old = (double)*column(c, i, more + VALUE);
         const double gap = v - (double)*column(c, i, more + RETURN);
         const double moved = clip > 0 ? fmin(fmax(v - old, -clip), clip) : v - old;
         const double held = old + moved - (double)*column(c, i, more + RETURN);
@@ -297,8 +298,8 @@ static void differentiate(const struct opc_mlp *net, int rows, struct opc_tape *
     const int panels = opc_panels(rows);
     opc_mlp_backward_part(net, 0, 0, panels, tape);
     for (int l = 0; l < net->shape.layers; l++) {
-        opc_mlp_turn_part(net, l, 0, panels, panels, tape, tape->turned);
-        opc_mlp_gradient_part(net, l, 0, net->layer[l].out, rows, tape, tape->turned, grad);
+        opc_mlp_transpose_part(net, l, 0, panels, panels, tape, tape->transposed);
+        opc_mlp_gradient_part(net, l, 0, net->layer[l].out, rows, tape, tape->transposed, grad);
     }
 }
 
@@ -310,7 +311,7 @@ static double squares_of(size_t n, const float *x)
     return sum;
 }
 
-static void shorten(struct ppo *c)
+static void clip_grad_norm(struct ppo *c)
 {
     const struct {
         float *at;
@@ -321,8 +322,8 @@ static void shorten(struct ppo *c)
     double squares = 0;
     for (int i = 0; i < 3; i++)
         squares += squares_of(part[i].n, part[i].at);
-    const double factor = c->config.most_norm / (sqrt(squares) + 1e-6);
-    if (c->config.most_norm == 0 || factor >= 1)
+    const double factor = c->config.max_grad_norm / (sqrt(squares) + 1e-6);
+    if (c->config.max_grad_norm == 0 || factor >= 1)
         return;
     for (int i = 0; i < 3; i++)
         for (size_t k = 0; k < part[i].n; k++)
@@ -335,12 +336,12 @@ static void update(struct ppo *c, int n, const int *rows, struct tally *sum)
     opc_kernels()->gather(n, c->columns, c->table, columns, rows, c->batch, columns * P);
     even_out_advantages(c, n);
     opc_mlp_forward_part(c->policy, 0, 0, opc_panels(n), c->actor);
-    opc_mlp_forward_part(c->critic, 0, 0, opc_panels(n), c->judge);
-    blame_policy(c, n, sum);
-    blame_critic(c, n, sum);
+    opc_mlp_forward_part(c->critic, 0, 0, opc_panels(n), c->critic_tape);
+    policy_gradient(c, n, sum);
+    value_gradient(c, n, sum);
     differentiate(c->policy, n, c->actor, c->policy_grad);
-    differentiate(c->critic, n, c->judge, c->critic_grad);
-    shorten(c);
+    differentiate(c->critic, n, c->critic_tape, c->critic_grad);
+    clip_grad_norm(c);
     opc_adam_step(c->policy_adam, 0.0, c->policy_grad, c->policy->param);
     opc_adam_step(c->critic_adam, 0.0, c->critic_grad, c->critic->param);
     opc_adam_step(c->std_adam, 0.0, c->std_grad, c->log_std);
@@ -361,7 +362,7 @@ static void report_on(const struct ppo *c, int steps, int updates, const struct 
                       struct opc_agent_report *out)
 {
     const int more = c->base.obs + c->base.act;
-    const double rows = (double)steps * c->config.passes;
+    const double rows = (double)steps * c->config.update_epochs;
     double *v = out->value;
     *out = (struct opc_agent_report){.updates = updates};
     v[OPC_PPO_CRITIC_LOSS] = sum->critic_loss / rows;
@@ -403,34 +404,36 @@ static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates
     struct ppo *c = (struct ppo *)a;
     const bool first = c->policy_adam->steps == 0;
     const uint64_t there = count_steps(feed);
-    if (there == 0 || there > (uint64_t)c->most)
+    if (there == 0 || there > (uint64_t)c->max)
         return opc_fail(err, OPC_EBUG, "%llu steps to learn from, where 1 to %d are possible",
-                        (unsigned long long)there, c->most);
-    const double rate = c->config.rate * (c->config.anneal ? 1 - feed->done : 1);
+                        (unsigned long long)there, c->max);
+    const double rate = c->config.learning_rate * (c->config.anneal_lr ? 1 - feed->done : 1);
     struct tally sum = {0};
     int rows, made = 0;
     if (first)
         see_states(c, feed);
     const int steps = lay_out(c, feed, &rows);
-    judge_rows(c, rows);
+    decide_rows(c, rows);
     find_advantages(c, feed);
-    c->policy_adam->config.rate = c->critic_adam->config.rate = c->std_adam->config.rate = rate;
-    for (int pass = 0; pass < c->config.passes; pass++) {
+    c->policy_adam->config.learning_rate = c->critic_adam->config.learning_rate =
+        c->std_adam->config.learning_rate = rate;
+    for (int pass = 0; pass < c->config.update_epochs; pass++) {
         struct opc_rng rng = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, (uint32_t)pass);
         shuffle(steps, c->step, &rng);
-        for (int from = 0; from < steps; from += c->config.batch) {
-            update(c, steps - from < c->config.batch ? steps - from : c->config.batch,
+        for (int from = 0; from < steps; from += c->config.batch_size) {
+            update(c, steps - from < c->config.batch_size ? steps - from : c->config.batch_size,
                    c->step + from, &sum);
             if (asked_to_stop(feed, ++made))
                 return opc_fail(err, OPC_ESTOPPED, "stopped while improving the policy");
         }
         if (!isfinite(sum.actor_loss) || !isfinite(sum.critic_loss))
-            return opc_fail(err, OPC_EDIVERGED,
-                            "the %s loss became %g in pass %d over epoch %u; lower ppo.rate, or "
-                            "look for huge rewards",
-                            isfinite(sum.critic_loss) ? "policy's" : "critic's",
-                            isfinite(sum.critic_loss) ? sum.actor_loss : sum.critic_loss, pass + 1,
-                            feed->epoch);
+            return opc_fail(
+                err, OPC_EDIVERGED,
+                "the %s loss became %g in pass %d over epoch %u; lower ppo.learning_rate, or "
+                "look for huge rewards",
+                isfinite(sum.critic_loss) ? "policy's" : "critic's",
+                isfinite(sum.critic_loss) ? sum.actor_loss : sum.critic_loss, pass + 1,
+                feed->epoch);
     }
     if (!first)
         see_states(c, feed);
@@ -493,7 +496,7 @@ static void destroy(struct opc_agent *a)
     opc_adam_destroy(c->critic_adam);
     opc_adam_destroy(c->std_adam);
     opc_tape_destroy(c->actor);
-    opc_tape_destroy(c->judge);
+    opc_tape_destroy(c->critic_tape);
     opc_arena_destroy(&c->scratch);
     opc_free(c->log_std);
     opc_free(c->obs_seen);
@@ -547,7 +550,7 @@ static int make_network(const struct ppo *c, const struct opc_ints *hidden, int 
     if (!code)
         code = opc_mlp_init_orthogonal(*net, sqrt(2), gain, seed, which, err);
     if (!code)
-        code = opc_tape_create(*net, c->config.batch, tape, err);
+        code = opc_tape_create(*net, c->config.batch_size, tape, err);
     if (!code) {
         (*tape)->x = c->batch;
         (*tape)->xs = (size_t)c->columns * P;
@@ -563,7 +566,7 @@ static int make_networks(struct ppo *c, uint64_t seed, struct opc_err *err)
                             &c->policy, &c->actor, err);
     if (!code)
         code = make_network(c, &c->config.critic_hidden, 1, 1, seed, WHICH_CRITIC, &c->critic,
-                            &c->judge, err);
+                            &c->critic_tape, err);
     if (!code)
         code = opc_adam_create(c->policy->each, rates, &c->policy_adam, err);
     if (!code)
@@ -575,7 +578,7 @@ static int make_networks(struct ppo *c, uint64_t seed, struct opc_err *err)
     c->policy_grad = opc_alloc(c->policy->each, sizeof(float));
     c->critic_grad = opc_alloc(c->critic->each, sizeof(float));
     if (!c->policy_grad || !c->critic_grad)
-        return opc_fail(err, OPC_ENOMEM, "no room for the agent's gradients");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent's gradients");
     const size_t a = opc_mlp_infer_need(c->policy, CHUNK), b = opc_mlp_infer_need(c->critic, CHUNK);
     const size_t wide = ROWS * sizeof(float);
     return opc_arena_create(opc_arena_need((size_t)c->columns, wide) + opc_arena_need(1, wide) +
@@ -585,24 +588,25 @@ static int make_networks(struct ppo *c, uint64_t seed, struct opc_err *err)
 
 static int make_table(struct ppo *c, struct opc_err *err)
 {
-    const size_t most = (size_t)c->most, columns = (size_t)c->columns, act = (size_t)c->base.act;
-    c->table = opc_alloc(2 * most, columns * sizeof(float));
-    c->step = opc_alloc(most, sizeof *c->step);
-    c->reward = opc_alloc(most + 1, sizeof *c->reward);
-    c->value = opc_alloc(most + 1, sizeof *c->value);
-    c->advantage = opc_alloc(most, sizeof *c->advantage);
-    c->batch = opc_alloc((size_t)opc_panels(c->config.batch) * P, columns * sizeof(float));
+    const size_t max = (size_t)c->max, columns = (size_t)c->columns, act = (size_t)c->base.act;
+    c->table = opc_alloc(2 * max, columns * sizeof(float));
+    c->step = opc_alloc(max, sizeof *c->step);
+    c->reward = opc_alloc(max + 1, sizeof *c->reward);
+    c->value = opc_alloc(max + 1, sizeof *c->value);
+    c->advantage = opc_alloc(max, sizeof *c->advantage);
+    c->batch = opc_alloc((size_t)opc_panels(c->config.batch_size) * P, columns * sizeof(float));
     c->log_std = opc_alloc(act, sizeof *c->log_std);
     c->std_grad = opc_alloc(act, sizeof *c->std_grad);
     c->by_std = opc_alloc(act, sizeof *c->by_std);
     c->obs_seen = opc_alloc((size_t)c->base.obs, sizeof *c->obs_seen);
     if (!c->table || !c->step || !c->reward || !c->value || !c->advantage || !c->batch ||
         !c->log_std || !c->std_grad || !c->by_std || !c->obs_seen)
-        return opc_fail(err, OPC_ENOMEM,
-                        "no room to learn from %d steps at once; lower train.steps_per_epoch",
-                        c->most);
+        return opc_fail(
+            err, OPC_ENOMEM,
+            "not enough memory to learn from %d steps at once; lower train.steps_per_epoch",
+            c->max);
     for (size_t k = 0; k < act; k++)
-        c->log_std[k] = (float)c->config.log_std;
+        c->log_std[k] = (float)c->config.log_std_init;
     c->returns = (struct seen){.count = 1e-4, .var = 1};
     for (int k = 0; k < c->base.obs; k++)
         c->obs_seen[k] = c->returns;
@@ -613,14 +617,14 @@ static int create(const struct opc_agent_args *args, struct opc_agent **out, str
 {
     struct ppo *c = opc_alloc(1, sizeof *c);
     if (!c)
-        return opc_fail(err, OPC_ENOMEM, "no room for the agent");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent");
     c->base = (struct opc_agent){.type = &opc_ppo_type, .obs = args->obs, .act = args->act};
     int code = OPC_OK;
     if (args->config)
         c->config = *(const struct opc_ppo_config *)args->config;
     else
         code = opc_section_defaults(&opc_ppo_section, &c->config, err);
-    c->most = args->steps;
+    c->max = args->steps;
     c->columns = args->obs + args->act + MORE;
     if (!code)
         code = make_table(c, err);
@@ -637,7 +641,7 @@ static int create(const struct opc_agent_args *args, struct opc_agent **out, str
 /* Its learning rate falls to 0 at the end of train.epochs. */
 static bool knows_its_end(const void *config)
 {
-    return ((const struct opc_ppo_config *)config)->anneal;
+    return ((const struct opc_ppo_config *)config)->anneal_lr;
 }
 
 /* The table of an epoch, where paths of one step have two rows. */

@@ -7,24 +7,24 @@
 #include "opc/agent.h"
 
 /* clang-format off */
-#define OPC_PPO_FIELDS(X)                                                                            \
-    X(INTS,   policy_hidden,   "[64, 64]", 1, 8192, "widths of the policy's hidden layers")          \
-    X(INTS,   critic_hidden,   "[64, 64]", 1, 8192, "widths of the critic's hidden layers")          \
-    X(REAL,   discount,        "0.99",   0, 1,      "gamma, the discount of eq. 1")                  \
-    X(REAL,   lambda,          "0.95",   0, 1,      "how far advantages trust rewards (1) rather than the critic (0)") \
-    X(REAL,   rate,            "3e-4",   0, 1,      "Adam's step for policy and critic")             \
-    X(BOOL,   anneal,          "true",   0, 1,      "lower the step linearly, to 0 at the end of train.epochs") \
-    X(INT,    passes,          "10",     1, 1e4,    "times that an improvement goes through an epoch's steps") \
-    X(INT,    batch,           "64",     2, 65536,  "steps in one gradient step")                    \
-    X(REAL,   clip,            "0.2",    1e-6, 1e6, "the policy gains nothing from a ratio of probabilities further than this from 1") \
-    X(REAL,   clip_value,      "0.2",    0, 1e6,    "nor the critic from a value further than this from what it was; 0: no limit") \
-    X(REAL,   value_weight,    "0.5",    1e-6, 1e6, "of the critic's loss beside the policy's, which matters where most_norm shortens both") \
-    X(REAL,   entropy_weight,  "0",      0, 1e6,    "reward for a wide policy")                      \
-    X(REAL,   most_norm,       "0.5",    0, 1e9,    "longer gradients are shortened to this; 0: never") \
-    X(REAL,   log_std,         "0",      -20, 2,    "logarithm of the policy's deviation at the start") \
-    X(BOOL,   scale_obs,       "true",   0, 1,      "observations by their mean and deviation so far") \
-    X(BOOL,   scale_reward,    "true",   0, 1,      "rewards by the deviation of discounted returns so far") \
-    X(REAL,   most_scaled,     "10",     1e-3, 1e9, "both are cut off there once they are scaled")
+#define OPC_PPO_FIELDS(X)                                                                           \
+    X(INTS,   policy_hidden,   "[64, 64]", 1, 8192, "widths of the policy's hidden layers")         \
+    X(INTS,   critic_hidden,   "[64, 64]", 1, 8192, "widths of the critic's hidden layers")         \
+    X(REAL,   discount,        "0.99",   0, 1,      "gamma, the discount of eq. 1", "gamma")        \
+    X(REAL,   gae_lambda,      "0.95",   0, 1,      "lambda of generalised advantage estimation: 1 trusts the rewards, 0 the critic", "lambda") \
+    X(REAL,   learning_rate,   "3e-4",   0, 1,      "Adam's learning rate for policy and critic", "rate|lr") \
+    X(BOOL,   anneal_lr,       "true",   0, 1,      "lower the learning rate linearly, to 0 at the end of train.epochs", "anneal") \
+    X(INT,    update_epochs,   "10",     1, 1e4,    "passes over an epoch's steps in one improvement", "passes|n_epochs") \
+    X(INT,    batch_size,      "64",     2, 65536,  "steps in one gradient step", "batch|minibatch_size") \
+    X(REAL,   clip_range,      "0.2",    1e-6, 1e6, "the ratio of probabilities is clipped at this distance from 1", "clip|clip_coef") \
+    X(REAL,   clip_range_vf,   "0.2",    0, 1e6,    "the critic's new value is clipped at this distance from its old one; 0: no clipping", "clip_value") \
+    X(REAL,   vf_coef,         "0.5",    1e-6, 1e6, "weight of the critic's loss beside the policy's; it matters only through ppo.max_grad_norm", "value_weight") \
+    X(REAL,   ent_coef,        "0",      0, 1e6,    "weight of the policy's entropy in its objective", "entropy_weight") \
+    X(REAL,   max_grad_norm,   "0.5",    0, 1e9,    "longer gradients are scaled down to this norm; 0: never", "most_norm") \
+    X(REAL,   log_std_init,    "0",      -20, 2,    "logarithm of the policy's standard deviation at the start", "log_std") \
+    X(BOOL,   normalize_obs,   "true",   0, 1,      "normalise observations by their running mean and standard deviation", "scale_obs") \
+    X(BOOL,   normalize_reward, "true",  0, 1,      "divide rewards by the running standard deviation of discounted returns", "scale_reward") \
+    X(REAL,   clip_normalized, "10",     1e-3, 1e9, "normalised observations and rewards are clipped at this magnitude", "most_scaled|clip_obs|clip_reward")
 /* clang-format on */
 struct opc_ppo_config {
     OPC_PPO_FIELDS(OPC_MEMBER)

@@ -40,8 +40,8 @@ struct learner {
     int member;
     struct opc_tape *tape;
     struct opc_adam *adam;
-    float *grad;                   /* laid out as the parameters */
-    float *turned[OPC_MLP_LAYERS]; /* the layers' inputs, for the gradients of their weights */
+    float *grad;                       /* laid out as the parameters */
+    float *transposed[OPC_MLP_LAYERS]; /* the layers' inputs, for the gradients of their weights */
 };
 
 struct sac {
@@ -66,10 +66,10 @@ struct sac {
     float *by_action;                 /* [2][panels][act][16] dQ_i / da~ */
     struct opc_tape *actor;           /* policy at s */
     struct opc_tape *critic[2];       /* Q_i at (s, a) */
-    struct opc_tape *judge[2];        /* Q_i at (s, a~) */
+    struct opc_tape *actor_q[2];      /* Q_i at (s, a~) */
     struct sums *sums;                /* [panels] */
     float *policy_grad, *critic_grad; /* laid out as the parameters */
-    float *turned;                    /* of all learners */
+    float *transposed;                /* of all learners */
     struct learner learner[LEARNERS]; /* both critics and the policy */
     struct opc_arena *scratch;        /* [threads] */
     float alpha;                      /* of this update */
@@ -116,15 +116,15 @@ static void targets_of(struct sac *c, int p0, int p1, float *y, struct opc_arena
 
 static int real_rows(const struct sac *c, int p)
 {
-    const int left = c->config.batch - p * P;
+    const int left = c->config.batch_size - p * P;
     return left < P ? left : P;
 }
 
 /* J_Q down to every layer's sums. */
-static void criticise(struct sac *c, int p0, int p1, const float *y)
+static void critic_loss(struct sac *c, int p0, int p1, const float *y)
 {
     const int last = c->critics->shape.layers - 1;
-    const float each = 1.0f / (float)c->config.batch;
+    const float each = 1.0f / (float)c->config.batch_size;
     for (int p = p0; p < p1; p++) {
         struct sums *s = &c->sums[p];
         *s = (struct sums){.target_min = INFINITY, .target_max = -INFINITY};
@@ -152,7 +152,7 @@ static void criticise(struct sac *c, int p0, int p1, const float *y)
 }
 
 /* J_pi down to every layer's sums of the policy. */
-static void act_better(struct sac *c, int p0, int p1, struct opc_arena *scratch)
+static void actor_loss(struct sac *c, int p0, int p1, struct opc_arena *scratch)
 {
     const int obs = c->base.obs, act = c->base.act, in = obs + act;
     const int out = c->policy->net->shape.layers - 1, last = c->critics->shape.layers - 1;
@@ -168,12 +168,13 @@ static void act_better(struct sac *c, int p0, int p1, struct opc_arena *scratch)
                    x + obs * P, logp + (p - p0) * P, panel(c->spread, p, act), scratch);
     }
     for (int k = 0; k < 2; k++)
-        opc_mlp_forward_part(c->critics, k, p0, p1, c->judge[k]);
+        opc_mlp_forward_part(c->critics, k, p0, p1, c->actor_q[k]);
     for (int p = p0; p < p1; p++)
         for (int j = 0; j < P; j++) {
-            const float q0 = c->judge[0]->y[last][p * P + j], q1 = c->judge[1]->y[last][p * P + j];
-            c->judge[0]->dy[last][p * P + j] = q0 < q1 ? -1.0f : 0.0f; /* of -min Q */
-            c->judge[1]->dy[last][p * P + j] = q0 < q1 ? 0.0f : -1.0f;
+            const float q0 = c->actor_q[0]->y[last][p * P + j],
+                        q1 = c->actor_q[1]->y[last][p * P + j];
+            c->actor_q[0]->dy[last][p * P + j] = q0 < q1 ? -1.0f : 0.0f; /* of -min Q */
+            c->actor_q[1]->dy[last][p * P + j] = q0 < q1 ? 0.0f : -1.0f;
             if (j < real_rows(c, p)) {
                 const double l = (double)logp[(p - p0) * P + j], q = (double)(q0 < q1 ? q0 : q1);
                 c->sums[p].logp += l;
@@ -182,15 +183,15 @@ static void act_better(struct sac *c, int p0, int p1, struct opc_arena *scratch)
         }
     float *by[2] = {c->by_action, c->by_action + (size_t)c->panels * (size_t)act * P};
     for (int k = 0; k < 2; k++) {
-        opc_mlp_backward_part(c->critics, k, p0, p1, c->judge[k]);
-        opc_mlp_inputs_part(c->critics, k, p0, p1, obs, act, c->judge[k], by[k], (size_t)act * P);
+        opc_mlp_backward_part(c->critics, k, p0, p1, c->actor_q[k]);
+        opc_mlp_inputs_part(c->critics, k, p0, p1, obs, act, c->actor_q[k], by[k], (size_t)act * P);
     }
     for (int p = p0; p < p1; p++) {
         float *dq = panel(by[0], p, act);
         const float *other = panel(by[1], p, act);
         for (int i = 0; i < act * P; i++)
             dq[i] += other[i];
-        opc_squash_back(act, real_rows(c, p), 1.0f / (float)c->config.batch, c->alpha,
+        opc_squash_back(act, real_rows(c, p), 1.0f / (float)c->config.batch_size, c->alpha,
                         panel(c->actor->y[out], p, 2 * act), eps + (size_t)(p * act) * P,
                         panel(c->joint, p, in) + obs * P, panel(c->spread, p, act), dq,
                         panel(c->actor->dy[out], p, 2 * act));
@@ -200,9 +201,9 @@ static void act_better(struct sac *c, int p0, int p1, struct opc_arena *scratch)
 }
 
 /* The steps of these panels, from wherever they lie. */
-static void bring(struct sac *c, int p0, int p1)
+static void gather_batch(struct sac *c, int p0, int p1)
 {
-    const int first = p0 * P, end = p1 * P < c->config.batch ? p1 * P : c->config.batch;
+    const int first = p0 * P, end = p1 * P < c->config.batch_size ? p1 * P : c->config.batch_size;
     opc_kernels()->collect(end - first, c->columns, c->step + first,
                            panel(c->batch, p0, c->columns), (size_t)c->columns * P);
 }
@@ -226,7 +227,7 @@ static void turn(struct sac *c, int p0, int p1)
     for (int i = 0; i < LEARNERS; i++) {
         const struct learner *n = &c->learner[i];
         for (int l = i == 0 ? 0 : 1; l < n->net->shape.layers; l++)
-            opc_mlp_turn_part(n->net, l, p0, p1, c->panels, n->tape, n->turned[l]);
+            opc_mlp_transpose_part(n->net, l, p0, p1, c->panels, n->tape, n->transposed[l]);
     }
 }
 
@@ -241,11 +242,11 @@ static void rows_part(void *ctx, int first, int end, int worker)
             continue;
         const size_t mark = scratch->used;
         float *y = opc_floats(scratch, (size_t)(p1 - p0), P);
-        bring(c, p0, p1);
+        gather_batch(c, p0, p1);
         draw_noise(c, p0, p1);
         targets_of(c, p0, p1, y, scratch);
-        criticise(c, p0, p1, y);
-        act_better(c, p0, p1, scratch);
+        critic_loss(c, p0, p1, y);
+        actor_loss(c, p0, p1, scratch);
         turn(c, p0, p1);
         opc_arena_rewind(scratch, mark);
     }
@@ -265,7 +266,7 @@ static void learn(const struct sac *c, const struct learner *n, int l, int part,
         size_t first, count;
     } range[2] = {{layer->weight + (size_t)o0 * ld, (size_t)(o1 - o0) * ld},
                   {layer->bias + (size_t)o0, (size_t)(o1 - o0)}};
-    opc_mlp_gradient_part(n->net, l, o0, o1, c->config.batch, n->tape, n->turned[l],
+    opc_mlp_gradient_part(n->net, l, o0, o1, c->config.batch_size, n->tape, n->transposed[l],
                           n->grad + base);
     for (int i = 0; i < 2; i++) {
         const size_t at = base + range[i].first;
@@ -301,7 +302,7 @@ static struct sums total(const struct sac *c)
         all.actor_loss += c->sums[p].actor_loss;
         all.logp += c->sums[p].logp;
     }
-    const double n = c->config.batch;
+    const double n = c->config.batch_size;
     all.q /= n;
     all.target /= n;
     all.critic_loss /= n;
@@ -313,7 +314,7 @@ static struct sums total(const struct sac *c)
 static struct sums update(struct sac *c, const struct opc_feed *feed, uint32_t index)
 {
     struct opc_rng pick = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, index);
-    feed->draw(feed->ctx, c->config.batch, &pick, c->step);
+    feed->draw(feed->ctx, c->config.batch_size, &pick, c->step);
     c->stream = opc_rng_stream(feed->seed, OPC_USE_UPDATE, feed->epoch, index);
     c->alpha = expf(c->log_alpha);
 
@@ -343,7 +344,7 @@ static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates
         if (!isfinite(m.critic_loss) || !isfinite(m.actor_loss))
             return opc_fail(err, OPC_EDIVERGED,
                             "the %s loss became %g in update %u of epoch %u (mean Q %g, "
-                            "temperature %g); lower sac.rate, or look for huge rewards",
+                            "temperature %g); lower sac.learning_rate, or look for huge rewards",
                             isfinite(m.critic_loss) ? "actor's" : "critics'",
                             isfinite(m.critic_loss) ? m.actor_loss : m.critic_loss,
                             feed->first + (uint32_t)i, feed->epoch, m.q, (double)c->alpha);
@@ -389,11 +390,11 @@ static void destroy(struct opc_agent *a)
     opc_tape_destroy(c->actor);
     for (int k = 0; k < 2; k++) {
         opc_tape_destroy(c->critic[k]);
-        opc_tape_destroy(c->judge[k]);
+        opc_tape_destroy(c->actor_q[k]);
     }
     for (int i = 0; i < c->threads && c->scratch; i++)
         opc_arena_destroy(&c->scratch[i]);
-    opc_free(c->turned);
+    opc_free(c->transposed);
     opc_free(c->scratch);
     opc_free(c->step);
     opc_free(c->batch);
@@ -453,7 +454,7 @@ static int make_networks(struct sac *c, uint64_t seed, struct opc_err *err)
     const struct opc_sac_config *config = &c->config;
     const int obs = c->base.obs, actions = c->base.act;
     struct opc_mlp_shape shape;
-    struct opc_adam_config adam = opc_adam_usual(config->rate);
+    struct opc_adam_config adam = opc_adam_usual(config->learning_rate);
     adam.torch = config->adam == 1;
     int code = opc_policy_create(obs, actions, config->policy_hidden.at, config->policy_hidden.n,
                                  c->threads, &c->policy, err);
@@ -491,31 +492,31 @@ static size_t rows_need(const struct sac *c)
 }
 
 /* Floats of a learner's turned inputs behind the first layer's. */
-static size_t turned_of(const struct sac *c, const struct opc_mlp *net)
+static size_t transposed_size_of(const struct sac *c, const struct opc_mlp *net)
 {
     size_t floats = 0;
     for (int l = 1; l < net->shape.layers; l++)
-        floats += opc_turned(c->panels, net->layer[l].in);
+        floats += opc_transposed_size(c->panels, net->layer[l].in);
     return floats;
 }
 
 static int make_tapes(struct sac *c, struct opc_err *err)
 {
-    const int batch = c->config.batch;
+    const int batch = c->config.batch_size;
     int code = opc_tape_create(c->policy->net, batch, &c->actor, err);
     for (int k = 0; !code && k < 2; k++) {
         code = opc_tape_create(c->critics, batch, &c->critic[k], err);
         if (!code)
-            code = opc_tape_create(c->critics, batch, &c->judge[k], err);
+            code = opc_tape_create(c->critics, batch, &c->actor_q[k], err);
     }
     return code;
 }
 
 static int make_batch(struct sac *c, struct opc_err *err)
 {
-    const int obs = c->base.obs, actions = c->base.act, batch = c->config.batch;
+    const int obs = c->base.obs, actions = c->base.act, batch = c->config.batch_size;
     const size_t wide = (size_t)c->panels * P, a = (size_t)actions;
-    const size_t first = opc_turned(c->panels, obs + actions);
+    const size_t first = opc_transposed_size(c->panels, obs + actions);
     c->step = opc_alloc((size_t)batch, sizeof *c->step);
     c->batch = opc_alloc(wide * (size_t)c->columns, sizeof(float));
     c->noise = opc_alloc(2 * wide * a, sizeof(float));
@@ -525,12 +526,14 @@ static int make_batch(struct sac *c, struct opc_err *err)
     c->sums = opc_alloc((size_t)c->panels, sizeof *c->sums);
     c->policy_grad = opc_alloc(c->policy->net->each, sizeof(float));
     c->critic_grad = opc_alloc(2 * c->critics->each, sizeof(float));
-    c->turned = opc_alloc(first + 2 * turned_of(c, c->critics) + turned_of(c, c->policy->net),
-                          sizeof(float));
+    c->transposed = opc_alloc(first + 2 * transposed_size_of(c, c->critics) +
+                                  transposed_size_of(c, c->policy->net),
+                              sizeof(float));
     c->scratch = opc_alloc((size_t)c->threads, sizeof *c->scratch);
     if (!c->step || !c->batch || !c->noise || !c->joint || !c->spread || !c->by_action ||
-        !c->sums || !c->policy_grad || !c->critic_grad || !c->turned || !c->scratch)
-        return opc_fail(err, OPC_ENOMEM, "no room for batches of %d steps; lower sac.batch", batch);
+        !c->sums || !c->policy_grad || !c->critic_grad || !c->transposed || !c->scratch)
+        return opc_fail(err, OPC_ENOMEM,
+                        "not enough memory for batches of %d steps; lower sac.batch_size", batch);
     int code = make_tapes(c, err);
     for (int i = 0; i < c->threads && !code; i++)
         code = opc_arena_create(rows_need(c), &c->scratch[i], err);
@@ -541,8 +544,8 @@ static int make_batch(struct sac *c, struct opc_err *err)
     for (int k = 0; k < 2; k++) {
         c->critic[k]->x = c->batch;
         c->critic[k]->xs = (size_t)c->columns * P;
-        c->judge[k]->x = c->joint;
-        c->judge[k]->xs = (size_t)(obs + actions) * P;
+        c->actor_q[k]->x = c->joint;
+        c->actor_q[k]->xs = (size_t)(obs + actions) * P;
         c->learner[k] = (struct learner){.net = c->critics,
                                          .target = c->targets,
                                          .member = k,
@@ -552,13 +555,13 @@ static int make_batch(struct sac *c, struct opc_err *err)
     }
     c->learner[2] = (struct learner){
         .net = c->policy->net, .tape = c->actor, .adam = c->policy_adam, .grad = c->policy_grad};
-    float *at = c->turned + first;
+    float *at = c->transposed + first;
     for (int i = 0; i < LEARNERS; i++) {
         struct learner *n = &c->learner[i];
-        n->turned[0] = c->turned;
+        n->transposed[0] = c->transposed;
         for (int l = 1; l < n->net->shape.layers; l++) {
-            n->turned[l] = at;
-            at += opc_turned(c->panels, n->net->layer[l].in);
+            n->transposed[l] = at;
+            at += opc_transposed_size(c->panels, n->net->layer[l].in);
         }
     }
     return OPC_OK;
@@ -568,7 +571,7 @@ static int create(const struct opc_agent_args *args, struct opc_agent **out, str
 {
     struct sac *c = opc_alloc(1, sizeof *c);
     if (!c)
-        return opc_fail(err, OPC_ENOMEM, "no room for the agent");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent");
     c->base = (struct opc_agent){.type = &opc_sac_type, .obs = args->obs, .act = args->act};
     int code = OPC_OK;
     if (args->config)
@@ -577,7 +580,7 @@ static int create(const struct opc_agent_args *args, struct opc_agent **out, str
         code = opc_section_defaults(&opc_sac_section, &c->config, err);
     c->pool = args->pool;
     c->threads = opc_pool_threads(args->pool);
-    c->panels = opc_panels(c->config.batch);
+    c->panels = opc_panels(c->config.batch_size);
     c->columns = 2 * args->obs + args->act + 2;
     if (!code)
         code = entropy_goal(args, &c->config, &c->target_entropy, err);

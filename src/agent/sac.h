@@ -7,19 +7,19 @@
 #include "opc/agent.h"
 
 /* clang-format off */
-#define OPC_SAC_FIELDS(X)                                                                            \
-    X(INTS,   policy_hidden,   "[64, 64]", 1, 8192, "widths of the policy's hidden layers")          \
-    X(INTS,   critic_hidden,   "[64, 64]", 1, 8192, "widths of the critics' hidden layers")          \
-    X(REAL,   discount,        "0.99",   0, 1,      "gamma, the discount of eq. 1")                  \
-    X(REAL,   rate,            "3e-4",   0, 1,      "Adam's step for policy, critics and temperature") \
-    X(INT,    batch,           "256",    1, 65536,  "steps in one gradient step")                    \
-    X(REAL,   tau,             "0.005",  0, 1,      "how far the target critics follow in one update") \
-    X(INT,    target_interval, "1",      1, 1e6,    "updates from one such move to the next")        \
-    X(BOOL,   tune_entropy,    "true",   0, 1,      "adapt the temperature to the entropy goal")     \
-    X(REAL,   alpha,           "1",      1e-8, 1e3, "the temperature, or where it starts")           \
-    X(TEXT,   target_entropy,  "auto",   1, 32,     "entropy goal in nats; auto: the task's, or minus the number of actions") \
-    X(REAL,   reward_scale,    "1",      0, 1e6,    "factor on rewards in the critics' targets")     \
-    X(CHOICE, adam,            "original", "original|torch", , "where eps stands: beside sqrt(v), or as PyTorch has it")
+#define OPC_SAC_FIELDS(X)                                                                           \
+    X(INTS,   policy_hidden,   "[64, 64]", 1, 8192, "widths of the policy's hidden layers")         \
+    X(INTS,   critic_hidden,   "[64, 64]", 1, 8192, "widths of the critics' hidden layers")         \
+    X(REAL,   discount,        "0.99",   0, 1,      "gamma, the discount of eq. 1", "gamma")        \
+    X(REAL,   learning_rate,   "3e-4",   0, 1,      "Adam's learning rate for policy, critics and temperature", "rate|lr") \
+    X(INT,    batch_size,      "256",    1, 65536,  "transitions in one gradient step", "batch")    \
+    X(REAL,   tau,             "0.005",  0, 1,      "Polyak factor: the share of the critics that one update of the target critics mixes in", "polyak") \
+    X(INT,    target_interval, "1",      1, 1e6,    "gradient steps from one update of the target critics to the next", "target_update_interval") \
+    X(BOOL,   tune_entropy,    "true",   0, 1,      "adapt the temperature alpha to the target entropy", "autotune") \
+    X(REAL,   alpha,           "1",      1e-8, 1e3, "temperature, the weight of the entropy; with sac.tune_entropy only its first value", "ent_coef") \
+    X(TEXT,   target_entropy,  "auto",   1, 32,     "target entropy in nats; auto: the task's own, or minus the number of actions") \
+    X(REAL,   reward_scale,    "1",      0, 1e6,    "factor on rewards in the critics' targets")    \
+    X(CHOICE, adam,            "original", "original|torch", , "where Adam adds its epsilon: to sqrt(v) before the bias correction, or after it as PyTorch does")
 /* clang-format on */
 struct opc_sac_config {
     OPC_SAC_FIELDS(OPC_MEMBER)

@@ -262,7 +262,7 @@ int opc_child_read(struct opc_child *c, void *data, size_t n, double seconds, st
     return OPC_OK;
 }
 
-int opc_child_read_all(struct opc_child *c, size_t most, struct opc_text *text, struct opc_err *err)
+int opc_child_read_all(struct opc_child *c, size_t max, struct opc_text *text, struct opc_err *err)
 {
     char piece[4096];
     size_t sum = 0;
@@ -275,8 +275,8 @@ int opc_child_read_all(struct opc_child *c, size_t most, struct opc_text *text, 
         if (got < 0)
             continue;
         sum += (size_t)got;
-        if (sum > most)
-            return opc_fail(err, OPC_EIO, "%s printed more than %zu bytes", c->name, most);
+        if (sum > max)
+            return opc_fail(err, OPC_EIO, "%s printed more than %zu bytes", c->name, max);
         opc_text_add_bytes(text, piece, (size_t)got);
     }
 }
@@ -345,13 +345,13 @@ void opc_child_end(struct opc_child *c, double seconds)
     opc_child_wait(c);
 }
 
-int opc_child_run(char *const argv[], size_t most, struct opc_text *output, struct opc_err *err)
+int opc_child_run(char *const argv[], size_t max, struct opc_text *output, struct opc_err *err)
 {
     struct opc_child c = {.in = -1, .out = -1};
     int code = opc_child_start(argv, &(struct opc_child_plan){.pipe_out = true}, &c, err);
     if (code)
         return code;
-    code = opc_child_read_all(&c, most, output, err);
+    code = opc_child_read_all(&c, max, output, err);
     if (code)
         opc_child_kill(&c, SIGKILL);
     close_fd(&c.out);

@@ -43,7 +43,7 @@ void opc_child_close_input(struct opc_child *); /* it reads an end of file; twic
  * error; a negative number waits for ever. */
 int opc_child_read(struct opc_child *, void *data, size_t n, double seconds, struct opc_err *err);
 /* All it prints until it closes its output; more than `most` bytes are an error. */
-int opc_child_read_all(struct opc_child *, size_t most, struct opc_text *, struct opc_err *err);
+int opc_child_read_all(struct opc_child *, size_t max, struct opc_text *, struct opc_err *err);
 
 bool opc_child_poll(struct opc_child *);             /* has it ended? */
 int opc_child_wait(struct opc_child *);              /* until it has; returns its status */
@@ -54,6 +54,6 @@ void opc_child_end(struct opc_child *, double seconds);
 
 /* Start with an empty input, collect what it prints, wait. An exit status other than 0 is an
  * error; its standard error goes where ours goes. */
-int opc_child_run(char *const argv[], size_t most, struct opc_text *output, struct opc_err *err);
+int opc_child_run(char *const argv[], size_t max, struct opc_text *output, struct opc_err *err);
 
 #endif

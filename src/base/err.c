@@ -6,9 +6,9 @@
 #include <string.h>
 
 /* Long enough for two messages, so that one may quote another. */
-enum { ROOM = 2 * sizeof((struct opc_err *)0)->text + 4 };
+enum { TEXT_SIZE = 2 * sizeof((struct opc_err *)0)->text + 4 };
 
-static void put(struct opc_err *err, const char text[ROOM])
+static void put(struct opc_err *err, const char text[TEXT_SIZE])
 {
     const size_t n = strnlen(text, sizeof err->text - 1);
     memcpy(err->text, text, n);
@@ -18,7 +18,7 @@ static void put(struct opc_err *err, const char text[ROOM])
 static void fill(struct opc_err *err, enum opc_code code, const char *settings, const char *fmt,
                  va_list args)
 {
-    char text[ROOM];
+    char text[TEXT_SIZE];
     vsnprintf(text, sizeof text, fmt, args);
     err->code = code;
     put(err, text);
@@ -73,7 +73,7 @@ int(opc_fail_errno)(struct opc_err *err, int number, const char *fmt, ...)
 {
     if (err) {
         /* A long path is cut rather than the reason. */
-        char what[sizeof err->text - 120], why[64], text[ROOM];
+        char what[sizeof err->text - 120], why[64], text[TEXT_SIZE];
         va_list args;
         va_start(args, fmt);
         vsnprintf(what, sizeof what, fmt, args);
@@ -92,7 +92,7 @@ int(opc_within)(struct opc_err *err, const char *fmt, ...)
 {
     if (!err)
         return OPC_EBUG;
-    char where[sizeof err->text], text[ROOM];
+    char where[sizeof err->text], text[TEXT_SIZE];
     va_list args;
     va_start(args, fmt);
     vsnprintf(where, sizeof where, fmt, args);

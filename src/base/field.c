@@ -19,18 +19,18 @@ static bool word_at(const struct opc_field *f, int i, char word[OPC_TEXT_SIZE])
     return at != NULL;
 }
 
-static double least_of(const struct opc_field *f)
+static double min_of(const struct opc_field *f)
 {
     const bool whole = f->kind == OPC_INT || f->kind == OPC_INTS;
-    return whole && f->least < INT_MIN ? INT_MIN : f->least;
+    return whole && f->min < INT_MIN ? INT_MIN : f->min;
 }
 
-static double most_of(const struct opc_field *f)
+static double max_of(const struct opc_field *f)
 {
     const bool whole = f->kind == OPC_INT || f->kind == OPC_INTS;
-    if (f->kind == OPC_TEXT && f->most > OPC_TEXT_SIZE - 1)
+    if (f->kind == OPC_TEXT && f->max > OPC_TEXT_SIZE - 1)
         return OPC_TEXT_SIZE - 1;
-    return whole && f->most > INT_MAX ? INT_MAX : f->most;
+    return whole && f->max > INT_MAX ? INT_MAX : f->max;
 }
 
 /* ---- from text to value: each tells why the text will not do, or returns true ---------------- */
@@ -50,13 +50,13 @@ static bool no(char why[WHY], const char *fmt, ...)
 static bool parse_number(const struct opc_field *f, const char *text, double *out, char why[WHY])
 {
     const bool whole = f->kind == OPC_INT || f->kind == OPC_INTS;
-    char least[OPC_PRINTED], most[OPC_PRINTED];
+    char min[OPC_PRINTED], max[OPC_PRINTED];
     double v;
     if (!opc_parse_real(text, &v) || (whole && v != floor(v)))
         return no(why, whole ? "is not a whole number" : "is not a number");
-    if (!(v >= least_of(f) && v <= most_of(f)))
-        return no(why, "is outside [%s, %s]", opc_print_real(least_of(f), least),
-                  opc_print_real(most_of(f), most));
+    if (!(v >= min_of(f) && v <= max_of(f)))
+        return no(why, "is outside [%s, %s]", opc_print_real(min_of(f), min),
+                  opc_print_real(max_of(f), max));
     *out = v;
     return true;
 }
@@ -74,8 +74,8 @@ static bool parse_list(const struct opc_field *f, const char *text, struct opc_r
     while (c < end) {
         char one[48], fault[WHY] = "is too long";
         const size_t n = strcspn(c, ", ]");
-        if (out->n == OPC_LIST_MOST)
-            return no(why, "has more than %d elements", OPC_LIST_MOST);
+        if (out->n == OPC_LIST_MAX)
+            return no(why, "has more than %d elements", OPC_LIST_MAX);
         snprintf(one, sizeof one, "%.*s", (int)n, c);
         if (n >= sizeof one || !parse_number(f, one, &out->at[out->n], fault))
             return no(why, "will not do: element %d, '%s', %.150s", out->n + 1, one, fault);
@@ -121,11 +121,11 @@ static bool parse_choice(const struct opc_field *f, const char *text, int *out, 
 static bool parse_text(const struct opc_field *f, const char *text, char why[WHY])
 {
     const double n = (double)strlen(text);
-    if (n >= least_of(f) && n <= most_of(f))
+    if (n >= min_of(f) && n <= max_of(f))
         return true;
     if (n == 0)
         return no(why, "is empty");
-    return no(why, "has %.0f characters, not %.0f to %.0f", n, least_of(f), most_of(f));
+    return no(why, "has %.0f characters, not %.0f to %.0f", n, min_of(f), max_of(f));
 }
 
 /* Writes the value only when it is good. */
@@ -196,10 +196,27 @@ static int set(const struct opc_field *f, void *values, const char *prefix, cons
                     *text ? text : "''", why, *f->fallback ? f->fallback : "''", f->help);
 }
 
+/* Is `name` one of the words of "rate|lr"? */
+static bool is_among(const char *words, const char *name)
+{
+    const size_t n = strlen(name);
+    while (words && n > 0) {
+        if (strncmp(words, name, n) == 0 && (words[n] == '|' || words[n] == '\0'))
+            return true;
+        words = strchr(words, '|');
+        words = words ? words + 1 : NULL;
+    }
+    return false;
+}
+
 const struct opc_field *opc_section_find(const struct opc_section *s, const char *name)
 {
+    /* A name goes before another field's alias. */
     for (int i = 0; i < s->n; i++)
         if (!strcmp(s->fields[i].name, name))
+            return &s->fields[i];
+    for (int i = 0; i < s->n; i++)
+        if (is_among(s->fields[i].also, name))
             return &s->fields[i];
     return NULL;
 }
@@ -246,10 +263,12 @@ static int unknown_section(const struct opc_part *part, int parts, const char *k
     int nearest = INT_MAX;
     if (!dot) {
         /* The section may just have been left out. */
-        for (int i = 0; i < parts; i++)
-            if (opc_section_find(part[i].section, key))
+        for (int i = 0; i < parts; i++) {
+            const struct opc_field *f = opc_section_find(part[i].section, key);
+            if (f)
                 return opc_fail(err, OPC_EUSER, "there is no setting '%s'; did you mean '%s.%s'?",
-                                key, part[i].section->name, key);
+                                key, part[i].section->name, f->name);
+        }
         dot = key + strlen(key);
     }
     snprintf(name, sizeof name, "%.*s", (int)(dot - key), key);
@@ -329,22 +348,51 @@ void opc_field_print(const struct opc_field *f, const void *values, struct opc_t
     }
 }
 
+size_t opc_field_size(const struct opc_field *f)
+{
+    switch (f->kind) {
+    case OPC_INT:
+    case OPC_NAME:
+    case OPC_CHOICE: return sizeof(int);
+    case OPC_REAL: return sizeof(double);
+    case OPC_BOOL: return sizeof(bool);
+    case OPC_TEXT: return OPC_TEXT_SIZE;
+    case OPC_INTS: return sizeof(struct opc_ints);
+    case OPC_REALS: return sizeof(struct opc_reals);
+    }
+    return 0;
+}
+
+bool opc_field_equals(const struct opc_field *f, const void *values, const char *text)
+{
+    union {
+        struct opc_reals reals;
+        struct opc_ints ints;
+        char text[OPC_TEXT_SIZE];
+    } other = {0};
+    struct opc_field alone = *f;
+    char why[WHY];
+    alone.offset = 0;
+    return parse(&alone, &other, text, why) &&
+           memcmp(&other, (const char *)values + f->offset, opc_field_size(f)) == 0;
+}
+
 /* ---- the page a user reads ------------------------------------------------------------------- */
 
 enum { SETTING, TYPE, DEFAULT, ALLOWED, MEANING, COLUMNS };
 
 static void add_range(const struct opc_field *f, struct opc_text *t)
 {
-    const double least = least_of(f), most = most_of(f);
-    if (isinf(least) && isinf(most))
+    const double min = min_of(f), max = max_of(f);
+    if (isinf(min) && isinf(max))
         return;
-    if (!isinf(least)) {
-        opc_text_add(t, isinf(most) ? ">= " : "");
-        opc_text_add_real(t, least);
+    if (!isinf(min)) {
+        opc_text_add(t, isinf(max) ? ">= " : "");
+        opc_text_add_real(t, min);
     }
-    opc_text_add(t, isinf(least) ? "<= " : isinf(most) ? "" : " .. ");
-    if (!isinf(most))
-        opc_text_add_real(t, most);
+    opc_text_add(t, isinf(min) ? "<= " : isinf(max) ? "" : " .. ");
+    if (!isinf(max))
+        opc_text_add_real(t, max);
     opc_text_add(t, f->kind == OPC_INTS || f->kind == OPC_REALS ? " each" : "");
 }
 
@@ -354,6 +402,12 @@ static void add_meaning(const struct opc_field *f, struct opc_text *t)
     opc_text_add(t, f->help);
     for (int i = 0; word_at(f, i, word); i++)
         opc_text_addf(t, "%s%s", i ? ", " : ": ", word);
+    if (!f->also)
+        return;
+    opc_text_add(t, " (also read as ");
+    for (const char *c = f->also; *c; c++)
+        opc_text_addf(t, *c == '|' ? ", " : "%c", *c);
+    opc_text_add(t, ")");
 }
 
 /* One cell of the page; the row of a NULL field is the head. */
@@ -372,7 +426,7 @@ static void add_cell(const struct opc_field *f, int column, struct opc_text *t)
     case DEFAULT: opc_text_add(t, f->fallback); break;
     case ALLOWED:
         if (f->kind == OPC_TEXT)
-            opc_text_add(t, f->least >= 1 ? "not empty" : "");
+            opc_text_add(t, f->min >= 1 ? "not empty" : "");
         else if (f->kind != OPC_BOOL && f->kind != OPC_CHOICE && f->kind != OPC_NAME)
             add_range(f, t);
         break;

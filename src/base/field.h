@@ -9,7 +9,8 @@
  *         X(REAL,   discount,  "0.99",    0,     1,    "gamma, the discount of eq. 1")           \
  *         X(INTS,   hidden,    "[64, 64]", 1,    4096, "widths of the hidden layers")            \
  *         X(CHOICE, critics,   "double",  "single|double", , "how many critics are trained")    \
- *         X(NAME,   agent,     "sac",     opc_agent_name, , "what improves the policy")
+ *         X(NAME,   agent,     "sac",     opc_agent_name, , "what improves the policy")         \
+ *         X(REAL,   learning_rate, "3e-4", 0,    1,    "of Adam", "rate|lr") // other names it has
  *
  *     struct opc_sac_config {                       // in the module's header
  *         OPC_SAC_FIELDS(OPC_MEMBER)
@@ -34,14 +35,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { OPC_TEXT_SIZE = 256, OPC_LIST_MOST = 16 };
+enum { OPC_TEXT_SIZE = 256, OPC_LIST_MAX = 16 };
 
 struct opc_ints {
-    int n, at[OPC_LIST_MOST];
+    int n, at[OPC_LIST_MAX];
 };
 struct opc_reals {
     int n;
-    double at[OPC_LIST_MOST];
+    double at[OPC_LIST_MAX];
 };
 
 enum opc_kind { OPC_INT, OPC_REAL, OPC_BOOL, OPC_TEXT, OPC_CHOICE, OPC_INTS, OPC_REALS, OPC_NAME };
@@ -53,10 +54,13 @@ struct opc_field {
     enum opc_kind kind;
     size_t offset;        /* of the member */
     const char *fallback; /* the default, as a user would write it */
-    double least, most;
+    double min, max;
     const char *words;  /* "one|two|three"; NULL unless OPC_CHOICE */
     opc_name_fn *names; /* NULL unless OPC_NAME */
     const char *help;   /* one sentence, no full stop */
+    /* Other names under which it is read, "rate|lr": what it was called before, and what other
+     * programs call it. It is printed and saved under `name` only. NULL: none. */
+    const char *also;
 };
 
 struct opc_section {
@@ -76,16 +80,22 @@ struct opc_section {
 #define OPC_MEMBER_INTS(name) struct opc_ints name;
 #define OPC_MEMBER_REALS(name) struct opc_reals name;
 
-#define OPC_ROW(kind, name, fallback, least, most, help)                                           \
-    {#name, OPC_##kind, offsetof(SELF, name), fallback, OPC_LIMITS_##kind(least, most), help},
-#define OPC_LIMITS_INT(least, most) least, most, NULL, NULL
-#define OPC_LIMITS_REAL(least, most) least, most, NULL, NULL
-#define OPC_LIMITS_BOOL(least, most) 0, 1, NULL, NULL
-#define OPC_LIMITS_TEXT(least, most) least, most, NULL, NULL
+#define OPC_ROW(kind, name, fallback, min, max, ...)                                               \
+    {#name,                                                                                        \
+     OPC_##kind,                                                                                   \
+     offsetof(SELF, name),                                                                         \
+     fallback,                                                                                     \
+     OPC_LIMITS_##kind(min, max),                                                                  \
+     OPC_FIRST_TWO(__VA_ARGS__, NULL, 0)},
+#define OPC_FIRST_TWO(help, also, ...) help, also
+#define OPC_LIMITS_INT(min, max) min, max, NULL, NULL
+#define OPC_LIMITS_REAL(min, max) min, max, NULL, NULL
+#define OPC_LIMITS_BOOL(min, max) 0, 1, NULL, NULL
+#define OPC_LIMITS_TEXT(min, max) min, max, NULL, NULL
 #define OPC_LIMITS_CHOICE(words, none) 0, 0, words, NULL
 #define OPC_LIMITS_NAME(names, none) 0, 0, NULL, names
-#define OPC_LIMITS_INTS(least, most) least, most, NULL, NULL
-#define OPC_LIMITS_REALS(least, most) least, most, NULL, NULL
+#define OPC_LIMITS_INTS(min, max) min, max, NULL, NULL
+#define OPC_LIMITS_REALS(min, max) min, max, NULL, NULL
 
 #define OPC_ONE(...) +1
 #define OPC_SECTION(name, help, FIELDS)                                                            \
@@ -96,7 +106,7 @@ struct opc_section {
 /* Clears the whole struct and sets every field to its fallback; one that does not parse is a bug
  * of ours, OPC_EBUG. */
 int opc_section_defaults(const struct opc_section *, void *values, struct opc_err *err);
-/* NULL if there is none of that name. */
+/* By its name or one of its other names; NULL if there is none. */
 const struct opc_field *opc_section_find(const struct opc_section *, const char *name);
 /* The fields of a section are fields[0 .. n-1], for who wants to go through them. */
 
@@ -107,6 +117,11 @@ int opc_section_set(const struct opc_section *, void *values, const char *name, 
                     struct opc_err *err);
 /* Appends the value in the one way it is printed; setting a field from it changes nothing. */
 void opc_field_print(const struct opc_field *, const void *values, struct opc_text *);
+/* Does the field have the value that `text` stands for? */
+bool opc_field_equals(const struct opc_field *, const void *values, const char *text);
+/* Bytes of the value at its offset. They are the same for equal values: parsing clears what it does
+ * not set. */
+size_t opc_field_size(const struct opc_field *);
 
 /* All the settings of a program: its sections, each with the struct it fills. */
 struct opc_part {

@@ -112,7 +112,7 @@ int opc_save_begin(const char *path, struct opc_save **out, struct opc_err *err)
     bool there;
     mode_t mode;
     if (!s)
-        return opc_fail(err, OPC_ENOMEM, "no room for a buffer to write %s", path);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for a buffer to write %s", path);
     int code = find_target(path, s->path, &there, &mode, err);
     if (!code && (s->fd = open_temporary(s)) < 0)
         code = opc_fail_errno(err, errno, "cannot write %s", path);
@@ -172,7 +172,7 @@ int opc_save_end(struct opc_save *s, struct opc_err *err)
     flush(s);
     if (!s->failure && (opc_fault_hits_system() || fsync(s->fd)))
         s->failure = errno;
-    /* A network file system may tell only now that there is no room. */
+    /* A network file system may tell only now that it is full. */
     if (close(s->fd) && !s->failure)
         s->failure = errno;
     s->fd = -1;
@@ -213,22 +213,23 @@ int opc_file_write(const char *path, const void *data, size_t n, struct opc_err 
     return opc_save_end(s, err);
 }
 
-int opc_file_read(const char *path, size_t most, char **out, size_t *n, struct opc_err *err)
+int opc_file_read(const char *path, size_t max, char **out, size_t *n, struct opc_err *err)
 {
     const int fd = opc_fault_hits_system() ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return opc_fail_errno(err, errno, "cannot read %s", path);
     /* The size is a first guess: a pipe or a file in /proc tells none, and a file may grow. */
     struct stat st;
-    size_t room = fstat(fd, &st) == 0 && st.st_size > 0 ? (size_t)st.st_size : BUFFER;
-    if (room > most)
-        room = most;
+    size_t capacity = fstat(fd, &st) == 0 && st.st_size > 0 ? (size_t)st.st_size : BUFFER;
+    if (capacity > max)
+        capacity = max;
     size_t used = 0;
-    char *all = opc_alloc(room + 1, 1);
+    char *all = opc_alloc(capacity + 1, 1);
     int code = OPC_OK;
     while (all) {
         /* One byte more than fits tells a file that just fits from one that is too long. */
-        const ssize_t got = opc_fault_hits_system() ? -1 : read(fd, all + used, room + 1 - used);
+        const ssize_t got =
+            opc_fault_hits_system() ? -1 : read(fd, all + used, capacity + 1 - used);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -236,24 +237,25 @@ int opc_file_read(const char *path, size_t most, char **out, size_t *n, struct o
         if (got <= 0)
             break;
         used += (size_t)got;
-        if (used > most) {
+        if (used > max) {
             code =
-                opc_fail(err, OPC_EUSER, "cannot read %s: it has more than %zu bytes", path, most);
+                opc_fail(err, OPC_EUSER, "cannot read %s: it has more than %zu bytes", path, max);
             break;
         }
-        if (used > room) {
-            const size_t larger = room < most / 2 ? 2 * room : most;
+        if (used > capacity) {
+            const size_t larger = capacity < max / 2 ? 2 * capacity : max;
             char *copy = opc_alloc(larger + 1, 1);
             if (copy)
                 memcpy(copy, all, used);
             opc_free(all);
             all = copy;
-            room = larger;
+            capacity = larger;
         }
     }
     close(fd);
     if (!all)
-        return opc_fail(err, OPC_ENOMEM, "cannot read %s: no room for its %zu bytes", path, room);
+        return opc_fail(err, OPC_ENOMEM, "cannot read %s: not enough memory for its %zu bytes",
+                        path, capacity);
     if (code) {
         opc_free(all);
         return code;

@@ -25,7 +25,7 @@ void opc_save_drop(struct opc_save *); /* NULL is fine */
 
 /* The whole file, NUL-terminated behind its n bytes; more than `most` bytes are refused. The
  * caller frees *out with opc_free; n may be NULL. */
-int opc_file_read(const char *path, size_t most, char **out, size_t *n, struct opc_err *err);
+int opc_file_read(const char *path, size_t max, char **out, size_t *n, struct opc_err *err);
 
 /* All n bytes, however many calls that takes; false leaves the reason in errno. */
 bool opc_write_all(int fd, const void *data, size_t n);

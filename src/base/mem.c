@@ -65,7 +65,7 @@ int opc_arena_create(size_t size, struct opc_arena *out, struct opc_err *err)
     size = opc_arena_need(size, 1);
     unsigned char *base = opc_alloc(size, 1);
     if (!base)
-        return opc_fail(err, OPC_ENOMEM, "no room for %zu bytes of scratch memory", size);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %zu bytes of scratch memory", size);
     *out = (struct opc_arena){.base = base, .size = size};
     HIDE(base, size);
     return OPC_OK;

@@ -68,10 +68,10 @@ static void put_bits(struct bits *b, uint32_t value, int n)
 /* A Huffman code goes out with its highest bit first. */
 static void put_code(struct bits *b, uint32_t code, int n)
 {
-    uint32_t turned = 0;
+    uint32_t reversed = 0;
     for (int i = 0; i < n; i++)
-        turned |= (code >> i & 1) << (n - 1 - i);
-    put_bits(b, turned, n);
+        reversed |= (code >> i & 1) << (n - 1 - i);
+    put_bits(b, reversed, n);
 }
 
 /* 0-255: a byte, 256: the end, 257-285: a length */
@@ -212,7 +212,8 @@ int opc_png_encode(int width, int height, const unsigned char *rgb, struct opc_t
     const size_t row = 3 * (size_t)width, rows = (size_t)height;
     unsigned char *filtered = opc_alloc(rows, row + 1);
     if (!filtered)
-        return opc_fail(err, OPC_ENOMEM, "no room for a picture of %d x %d pixels", width, height);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for a picture of %d x %d pixels", width,
+                        height);
     for (size_t y = 0; y < rows; y++)
         filter(row, rgb + y * row, y ? rgb + (y - 1) * row : NULL, filtered + y * (row + 1));
 

@@ -28,7 +28,7 @@
  * it first and then looks for sleepers. In the single order of those (sequentially consistent)
  * operations at least one of the two sees the other. */
 #define SPIN_SECONDS 50e-6
-enum { LINE = 64, MOST_THREADS = 1024 };
+enum { LINE = 64, MAX_THREADS = 1024 };
 
 struct worker {
     struct opc_pool *pool;
@@ -199,20 +199,20 @@ static int start_quietly(struct worker *w)
 
 int opc_pool_create(int threads, struct opc_pool **out, struct opc_err *err)
 {
-    if (threads < 0 || threads > MOST_THREADS)
+    if (threads < 0 || threads > MAX_THREADS)
         return opc_fail(err, OPC_EUSER,
                         "%d threads are not possible; ask for 1 to %d, or 0 for one per processor",
-                        threads, MOST_THREADS);
+                        threads, MAX_THREADS);
     const int processors = opc_processors();
     if (threads == 0)
-        threads = processors < MOST_THREADS ? processors : MOST_THREADS;
+        threads = processors < MAX_THREADS ? processors : MAX_THREADS;
 
     struct opc_pool *p = opc_alloc(1, sizeof *p);
     struct worker *workers = opc_alloc((size_t)threads, sizeof *workers);
     if (!p || !workers) {
         opc_free(p);
         opc_free(workers);
-        return opc_fail(err, OPC_ENOMEM, "no room for a pool of %d threads", threads);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for a pool of %d threads", threads);
     }
     p->threads = threads;
     p->spin = threads <= processors;
@@ -257,9 +257,9 @@ int opc_pool_threads(const struct opc_pool *p)
 int opc_processors(void)
 {
     /* The kernel refuses a set that is smaller than its own: double it until it fits. */
-    for (size_t most = CPU_SETSIZE; most <= (size_t)1 << 20; most *= 2) {
-        cpu_set_t *set = CPU_ALLOC(most);
-        const size_t bytes = CPU_ALLOC_SIZE(most);
+    for (size_t max = CPU_SETSIZE; max <= (size_t)1 << 20; max *= 2) {
+        cpu_set_t *set = CPU_ALLOC(max);
+        const size_t bytes = CPU_ALLOC_SIZE(max);
         if (!set)
             break;
         const int refused = sched_getaffinity(0, bytes, set);

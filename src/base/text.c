@@ -15,12 +15,12 @@ static bool grow(struct opc_text *t, size_t n)
 {
     if (t->failed)
         return false;
-    if (t->room - t->used > n)
+    if (t->capacity - t->used > n)
         return true;
-    size_t room = t->room ? t->room : 64;
-    while (room - t->used <= n && room <= SIZE_MAX / 2)
-        room *= 2;
-    char *at = room - t->used > n ? opc_alloc(room, 1) : NULL;
+    size_t capacity = t->capacity ? t->capacity : 64;
+    while (capacity - t->used <= n && capacity <= SIZE_MAX / 2)
+        capacity *= 2;
+    char *at = capacity - t->used > n ? opc_alloc(capacity, 1) : NULL;
     if (!at) {
         t->failed = true;
         return false;
@@ -29,7 +29,7 @@ static bool grow(struct opc_text *t, size_t n)
         memcpy(at, t->at, t->used);
     opc_free(t->at);
     t->at = at;
-    t->room = room;
+    t->capacity = capacity;
     return true;
 }
 
@@ -84,7 +84,8 @@ const char *opc_text_get(const struct opc_text *t)
 int opc_text_check(const struct opc_text *t, struct opc_err *err)
 {
     if (t->failed)
-        return opc_fail(err, OPC_ENOMEM, "no room for more than %zu bytes of text", t->used);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for more than %zu bytes of text",
+                        t->used);
     return OPC_OK;
 }
 
@@ -256,7 +257,7 @@ char *opc_print_duration(double s, char out[OPC_PRINTED])
     return out;
 }
 
-static int least(int a, int b)
+static int min(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -274,10 +275,9 @@ int opc_edit_distance(const char *a, const char *b)
     for (int i = 1; i <= n; i++) {
         here[0] = i;
         for (int j = 1; j <= m; j++) {
-            here[j] =
-                least(above[j - 1] + (a[i - 1] != b[j - 1]), least(above[j], here[j - 1]) + 1);
+            here[j] = min(above[j - 1] + (a[i - 1] != b[j - 1]), min(above[j], here[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                here[j] = least(here[j], before[j - 2] + 1);
+                here[j] = min(here[j], before[j - 2] + 1);
         }
         int *free_row = before;
         before = above;
@@ -290,8 +290,8 @@ int opc_edit_distance(const char *a, const char *b)
 bool opc_nearer(const char *name, const char *candidate, int *nearest)
 {
     const int distance = opc_edit_distance(name, candidate);
-    const int most = 1 + (int)(strlen(name) / 4); /* beyond that it is another word */
-    if (distance > most || distance >= *nearest)
+    const int max = 1 + (int)(strlen(name) / 4); /* beyond that it is another word */
+    if (distance > max || distance >= *nearest)
         return false;
     *nearest = distance;
     return true;

@@ -15,7 +15,7 @@
  * and opc_text_check tells at the end. */
 struct opc_text {
     char *at; /* NUL-terminated; NULL as long as nothing was appended */
-    size_t used, room;
+    size_t used, capacity;
     bool failed;
 };
 

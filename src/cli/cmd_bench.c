@@ -70,7 +70,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-enum { MOST_BLOCKS = 4096 };
+enum { MAX_BLOCKS = 4096 };
 
 static void print(const struct opc_bench *b, const struct opc_bench_work *w, double best,
                   double median, double peak)
@@ -98,12 +98,12 @@ static void print(const struct opc_bench *b, const struct opc_bench_work *w, dou
 
 int opc_bench_measure(struct opc_bench *b, const struct opc_bench_work *w, struct opc_err *err)
 {
-    double *block = opc_alloc(MOST_BLOCKS, sizeof *block);
+    double *block = opc_alloc(MAX_BLOCKS, sizeof *block);
     double *done = opc_alloc((size_t)b->threads * 8, sizeof *done);
     if (!block || !done) {
         opc_free(block);
         opc_free(done);
-        return opc_fail(err, OPC_ENOMEM, "no room for the measurements");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the measurements");
     }
     /* A block is long enough for the clock, and short enough to fall between disturbances. */
     int code = w->run(w->ctx, err);
@@ -114,7 +114,7 @@ int opc_bench_measure(struct opc_bench *b, const struct opc_bench_work *w, struc
     int n = 0;
     double peak = 0.0;
     const double end = opc_now() + b->seconds;
-    while (!code && (n < 3 || (opc_now() < end && n < MOST_BLOCKS))) {
+    while (!code && (n < 3 || (opc_now() < end && n < MAX_BLOCKS))) {
         const double rate = burn_block(b->pool, done);
         peak = rate > peak ? rate : peak;
         start = opc_now();
@@ -135,7 +135,7 @@ int opc_bench_once(struct opc_bench *b, const struct opc_bench_work *w, struct o
 {
     double *done = opc_alloc((size_t)b->threads * 8, sizeof *done);
     if (!done)
-        return opc_fail(err, OPC_ENOMEM, "no room for the measurements");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the measurements");
     double peak = 0.0, took = 0.0;
     int code = OPC_OK;
     for (int after = 0; after < 2; after++) {
@@ -202,7 +202,8 @@ static int machine(struct opc_bench *b, struct opc_err *err)
     struct burn burn = {b->pool, opc_alloc(threads * 8, sizeof *burn.done)};
     int code = OPC_OK;
     if (!c.from || !c.to || !burn.done) {
-        code = opc_fail(err, OPC_ENOMEM, "no room for 64 MB per thread to measure bandwidth");
+        code = opc_fail(err, OPC_ENOMEM,
+                        "not enough memory for 64 MB per thread to measure bandwidth");
     } else {
         memset(c.from, 1, threads * each);
         if (!b->json)

@@ -129,7 +129,7 @@ static void show_arguments(const struct opc_env *env)
         if (a->words)
             snprintf(line, sizeof line, "%s=%s (%s): %s", a->name, a->words, a->fallback, a->help);
         else
-            snprintf(line, sizeof line, "%s=X in [%g, %g] (%s): %s", a->name, a->least, a->most,
+            snprintf(line, sizeof line, "%s=X in [%g, %g] (%s): %s", a->name, a->min, a->max,
                      a->fallback, a->help);
         entry(name, line);
     }

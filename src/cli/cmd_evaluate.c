@@ -36,7 +36,7 @@ static int run(int argc, char **argv, struct opc_err *err)
     const char *dir = argv[first];
     double *returns = opc_alloc((size_t)given.episodes, sizeof *returns);
     if (!returns)
-        return opc_fail(err, OPC_ENOMEM, "no room for %d returns", given.episodes);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %d returns", given.episodes);
     opc_stop_catch(NULL);
     opc_env_stop_when(opc_stop_wanted);
     code = opc_evaluate_run(dir, given.episodes, (uint64_t)given.seed, given.explore, given.threads,
@@ -44,14 +44,14 @@ static int run(int argc, char **argv, struct opc_err *err)
     if (!code && given.json)
         printf("{\"epoch\": %d, \"episodes\": %d, \"mean\": %.10g, \"deviation\": %.10g, "
                "\"min\": %.10g, \"max\": %.10g, \"length\": %.10g}\n",
-               e.epoch, e.episodes, e.mean, e.deviation, e.least, e.most, e.length);
+               e.epoch, e.episodes, e.mean, e.deviation, e.min, e.max, e.length);
     else if (!code) {
         for (int i = 0; i < given.episodes && given.episodes <= 20; i++)
             printf("episode %-4d %12.2f\n", i + 1, returns[i]);
         printf(
             "%d episode%s with the policy after epoch %d: mean return %.2f, deviation %.2f, from "
             "%.2f to %.2f, mean length %.1f\n",
-            e.episodes, e.episodes == 1 ? "" : "s", e.epoch, e.mean, e.deviation, e.least, e.most,
+            e.episodes, e.episodes == 1 ? "" : "s", e.epoch, e.mean, e.deviation, e.min, e.max,
             e.length);
     }
     opc_free(returns);

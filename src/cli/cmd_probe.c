@@ -153,7 +153,7 @@ static int probe(char *run, int kind, const struct given *given, const char *dir
     char *one[] = {run};
     void *settings = opc_alloc(1, analysis->settings->size);
     int code = settings ? hand_over(given, KIND[kind].word, analysis, settings, &command, err)
-                        : opc_fail(err, OPC_ENOMEM, "no room for the settings");
+                        : opc_fail(err, OPC_ENOMEM, "not enough memory for the settings");
     if (!code)
         code = caption_of(run, &caption, err);
     if (!code)

@@ -141,7 +141,7 @@ static int reproduce_all(const struct work *w, char *const *name, int n, struct 
     int failures = 0, done = 0, code = OPC_OK;
     struct row *row = opc_alloc((size_t)n, sizeof *row);
     if (!row)
-        return opc_fail(err, OPC_ENOMEM, "no room for %d experiments", n);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %d experiments", n);
     for (; done < n && code != OPC_ESTOPPED; done++) {
         row[done].name = name[done];
         code = reproduce(w, &row[done], err);

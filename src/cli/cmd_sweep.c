@@ -128,7 +128,8 @@ static int merge(const struct opc_sweep *sweep, const char *out, struct opc_err 
     bool *complete = opc_alloc((size_t)sweep->tasks, sizeof *complete);
     int foreign = 0;
     struct opc_merged merged;
-    int code = dir && complete ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room to merge tables");
+    int code =
+        dir && complete ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory to merge tables");
     if (!code && !opc_is_directory(out))
         code = opc_fail(err, OPC_EUSER, "there is no directory %s; 'opc sweep %s run' makes it",
                         out, sweep->path);
@@ -141,7 +142,7 @@ static int merge(const struct opc_sweep *sweep, const char *out, struct opc_err 
             continue;
         code = opc_schedule_path(out, &sweep->task[i], "", path, err);
         if (!code && !(dir[i] = opc_strdup(path)))
-            code = opc_fail(err, OPC_ENOMEM, "no room to merge tables");
+            code = opc_fail(err, OPC_ENOMEM, "not enough memory to merge tables");
     }
     if (!code && foreign)
         opc_log(OPC_WARN, "%d foreign runs are left out; 'status' names them", foreign);

@@ -59,13 +59,13 @@ void opc_batch_draw(void *ctx, int n, struct opc_rng *rng, const float **step)
     const size_t bytes = (size_t)opc_step_columns(obs, act) * sizeof(float);
     if (real > 0) {
         const struct opc_records r = opc_episodes_records(mix->episodes);
-        const struct source past = {r.at, r.stride, (uint32_t)r.n, NULL};
-        draw(&past, real, bytes, rng, step);
+        const struct source recording = {r.at, r.stride, (uint32_t)r.n, NULL};
+        draw(&recording, real, bytes, rng, step);
     }
     if (real < n) {
-        const struct source dreams = {opc_imagined_records(mix->imagined),
-                                      opc_record_stride(obs, act),
-                                      opc_imagined_positions(mix->imagined), mix->imagined};
-        draw(&dreams, n - real, bytes, rng, step + real);
+        const struct source rollouts = {opc_imagined_records(mix->imagined),
+                                        opc_record_stride(obs, act),
+                                        opc_imagined_positions(mix->imagined), mix->imagined};
+        draw(&rollouts, n - real, bytes, rng, step + real);
     }
 }

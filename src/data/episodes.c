@@ -38,8 +38,8 @@ int opc_episodes_create(int obs, int act, int steps, int episodes, struct opc_ep
 full:
     opc_episodes_destroy(e);
     return opc_fail(err, OPC_ENOMEM,
-                    "no room for %d recorded steps in %d episodes; lower train.epochs", steps,
-                    episodes);
+                    "not enough memory for %d recorded steps in %d episodes; lower train.epochs",
+                    steps, episodes);
 }
 
 void opc_episodes_destroy(struct opc_episodes *e)
@@ -98,11 +98,11 @@ int opc_episodes_append(struct opc_episodes *e, const float *action, double rewa
                         e->open ? "step %d is recorded, but there is room for %d"
                                 : "step %d is recorded while no episode is open (room for %d)",
                         e->first[e->count] + e->length, e->steps);
-    float *record = record_at(e, e->count, e->length), *behind = record + e->stride;
+    float *record = record_at(e, e->count, e->length), *after = record + e->stride;
     const float r = stored(reward);
     if (!isfinite(r))
         return opc_fail(err, OPC_EENV, "the reward is %g: too big for a float", reward);
-    if (store_state(e, behind, next, err))
+    if (store_state(e, after, next, err))
         return OPC_EENV;
     memcpy(opc_record_action(record, e->obs), action, (size_t)e->act * sizeof *action);
     *opc_record_reward(record, e->obs, e->act) = r;

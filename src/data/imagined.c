@@ -83,7 +83,7 @@ int opc_imagined_create(const struct opc_imagined_shape *shape, struct opc_imagi
 {
     if (shape->obs < 1 || shape->act < 1 || shape->longest < 1 || shape->transitions < 1 ||
         (shape->forget == OPC_FORGET_EPOCHS &&
-         (shape->retain < 1 || shape->retain > OPC_RETAIN_MOST)))
+         (shape->retain < 1 || shape->retain > OPC_RETAIN_MAX)))
         return opc_fail(err, OPC_EBUG,
                         "imagined data of %d epochs, %zu transitions, rollouts of %d (%d + %d)",
                         shape->retain, shape->transitions, shape->longest, shape->obs, shape->act);
@@ -119,10 +119,11 @@ int opc_imagined_create(const struct opc_imagined_shape *shape, struct opc_imagi
     return OPC_OK;
 full:
     opc_imagined_destroy(d);
-    return opc_fail(err, OPC_ENOMEM,
-                    "no room for the imagined data: %.1f GB have to be reserved, of which about "
-                    "%.1f GB will be used; lower opc.transitions or data.retain",
-                    gigabytes, (double)opc_imagined_need(shape) / 1e9);
+    return opc_fail(
+        err, OPC_ENOMEM,
+        "not enough memory for the imagined data: %.1f GB have to be reserved, of which about "
+        "%.1f GB will be used; lower opc.transitions or data.retain",
+        gigabytes, (double)opc_imagined_need(shape) / 1e9);
 }
 
 void opc_imagined_destroy(struct opc_imagined *d)
@@ -204,15 +205,15 @@ static void forget_oldest_epoch(struct opc_imagined *d)
 static void forget_oldest_rollout(struct opc_imagined *d)
 {
     struct opc_rollout_rows rows;
-    uint64_t behind = d->now.front;
-    if (!opc_imagined_next(d, &behind, &rows))
+    uint64_t after = d->now.front;
+    if (!opc_imagined_next(d, &after, &rows))
         return;
     d->now.transitions -= (uint64_t)rows.steps;
     d->now.rollouts--;
-    move_front(d, behind);
+    move_front(d, after);
 }
 
-static void make_room(struct opc_imagined *d, uint64_t steps)
+static void evict(struct opc_imagined *d, uint64_t steps)
 {
     while (d->now.rollouts > 0 && d->now.transitions + steps > d->now.limit)
         forget_oldest_rollout(d);
@@ -222,15 +223,15 @@ void opc_imagined_limit(struct opc_imagined *d, size_t transitions)
 {
     d->now.limit = transitions < d->shape.transitions ? transitions : d->shape.transitions;
     if (d->shape.forget == OPC_FORGET_STEPS)
-        make_room(d, 0);
+        evict(d, 0);
 }
 
 void opc_imagined_clear(struct opc_imagined *d)
 {
     struct opc_imagined_state *s = &d->now;
-    const uint64_t behind = blocks_to(d, s->end);
-    free_blocks(d, block_of(d, s->front), behind);
-    s->front = s->end = behind << d->shift;
+    const uint64_t after = blocks_to(d, s->end);
+    free_blocks(d, block_of(d, s->front), after);
+    s->front = s->end = after << d->shift;
     s->transitions = s->rollouts = s->epochs = 0;
 }
 
@@ -258,7 +259,7 @@ int opc_imagined_append(struct opc_imagined *d, int steps, const float *records,
                         "a rollout of %d steps comes where they have 1 to %d and %s epoch is open",
                         steps, d->shape.longest, s->epochs == 0 ? "no" : "an");
     if (d->shape.forget == OPC_FORGET_STEPS)
-        make_room(d, (uint64_t)steps);
+        evict(d, (uint64_t)steps);
 
     const uint64_t n = (uint64_t)steps + 1, block = (uint64_t)1 << d->shift;
     const uint64_t left = blocks_to(d, s->end) * block - s->end;
@@ -373,7 +374,7 @@ int opc_imagined_restore(struct opc_imagined *d, const struct opc_imagined_state
 {
     const uint64_t first = block_of(d, state->front);
     if (state->front > state->end || state->end > UINT64_MAX / 2 ||
-        state->epochs > OPC_RETAIN_MOST ||
+        state->epochs > OPC_RETAIN_MAX ||
         (d->shape.forget == OPC_FORGET_EPOCHS && !epochs_fit(state)) ||
         state->limit > d->shape.transitions ||
         blocks_to(d, state->end) - first > (uint64_t)d->blocks ||

@@ -20,13 +20,13 @@ struct opc_imagined; /* opaque; one owner, any number of readers between two app
 
 enum opc_forget { OPC_FORGET_EPOCHS, OPC_FORGET_STEPS };
 
-enum { OPC_RETAIN_MOST = 1024 };
+enum { OPC_RETAIN_MAX = 1024 };
 
 struct opc_imagined_shape {
     int obs, act;
     int longest; /* steps of a rollout, at most */
     enum opc_forget forget;
-    int retain;         /* EPOCHS: how many are kept, at most OPC_RETAIN_MOST */
+    int retain;         /* EPOCHS: how many are kept, at most OPC_RETAIN_MAX */
     size_t transitions; /* EPOCHS: most in each; a call that wants N makes up to N + longest - 1.
                          * STEPS: the highest limit there will be, and the first */
 };
@@ -90,7 +90,7 @@ struct opc_imagined_state {
     uint64_t front, end, limit;
     uint64_t transitions, rollouts;
     uint64_t epochs; /* in use below, the oldest first; STEPS knows only the newest */
-    struct opc_imagined_epoch epoch[OPC_RETAIN_MOST];
+    struct opc_imagined_epoch epoch[OPC_RETAIN_MAX];
 };
 const struct opc_imagined_state *opc_imagined_state(const struct opc_imagined *);
 /* *n adjacent records from position `from` on; NULL when from is not kept. */

@@ -34,7 +34,7 @@ static int alloc_check(struct check *c, struct opc_err *err)
     c->moved = opc_alloc(obs, sizeof *c->moved);
     if (c->obs && c->obs_too && c->action && c->s && c->a && c->next && c->moved)
         return OPC_OK;
-    return opc_fail(err, OPC_ENOMEM, "no room to check %s", c->env->spec);
+    return opc_fail(err, OPC_ENOMEM, "not enough memory to check %s", c->env->spec);
 }
 
 static void free_check(struct check *c)
@@ -209,14 +209,14 @@ static void to_float(int n, const double *from, float *to)
 static int play(struct check *c, struct opc_err *err)
 {
     struct opc_env_report *r = c->report;
-    const int most = c->plan->transitions;
+    const int max = c->plan->transitions;
     const uint32_t index = 3 + (uint32_t)r->episodes++;
     struct opc_rng rng = opc_rng_stream(c->plan->seed, OPC_USE_RESET, 0, index);
     struct opc_rng actions = opc_rng_stream(c->plan->seed, OPC_USE_RANDOM, 0, index);
     struct opc_outcome out = {.obs = c->obs};
     int code = opc_env_reset(c->env, &rng, c->obs, err), left = INT32_MAX;
     to_float(c->env->obs, c->obs, c->s);
-    while (!code && r->transitions < most && left-- > 0 && !out.truncated) {
+    while (!code && r->transitions < max && left-- > 0 && !out.truncated) {
         draw_action(c, &actions);
         code = opc_env_step(c->env, c->action, &out, err);
         if (code)
@@ -230,7 +230,7 @@ static int play(struct check *c, struct opc_err *err)
         if (out.terminated && left > PAST)
             left = c->env->type->machine ? 0 : PAST;
         if (c->plan->tell)
-            c->plan->tell((double)r->transitions / most);
+            c->plan->tell((double)r->transitions / max);
     }
     return code;
 }

@@ -52,6 +52,50 @@ const struct opc_env_type *opc_env_type_at(int i)
     return NULL;
 }
 
+/* Our name for a task of Gymnasium or PyBullet, "HalfCheetah-v4" or "HopperBulletEnv-v0"; NULL: we
+ * have no such task. */
+static const char *gym_task(const char *name)
+{
+    static const struct {
+        const char *gym, *ours;
+    } TASKS[] = {
+        {"CartPole", "cartpole"},
+        {"Pendulum", "pendulum"},
+        {"InvertedPendulum", "mujoco:inverted_pendulum"},
+        {"InvertedDoublePendulum", "mujoco:inverted_double_pendulum"},
+        {"Hopper", "mujoco:hopper"},
+        {"Walker2d", "mujoco:walker2d"},
+        {"HalfCheetah", "mujoco:half_cheetah"},
+        {"Ant", "mujoco:ant"},
+        {"AntTruncatedObs", "mujoco:ant_truncated_obs"},
+        {"Swimmer", "mujoco:swimmer"},
+        {"Reacher", "mujoco:reacher"},
+        {"Humanoid", "mujoco:humanoid"},
+        {"HumanoidTruncatedObs", "mujoco:humanoid_truncated_obs"},
+        {"InvertedPendulumMuJoCoEnv", "bullet:inverted_pendulum"},
+        {"InvertedPendulumPyBulletEnv", "bullet:inverted_pendulum_rs"},
+        {"InvertedPendulumBulletEnv", "bullet:inverted_pendulum_rs"},
+        {"HopperMuJoCoEnv", "bullet:hopper"},
+        {"HopperPyBulletEnv", "bullet:hopper_rs"},
+        {"HopperBulletEnv", "bullet:hopper_rs"},
+        {"Walker2DMuJoCoEnv", "bullet:walker2d"},
+        {"Walker2DPyBulletEnv", "bullet:walker2d_rs"},
+        {"Walker2DBulletEnv", "bullet:walker2d_rs"},
+        {"HalfCheetahMuJoCoEnv", "bullet:half_cheetah"},
+        {"HalfCheetahPyBulletEnv", "bullet:half_cheetah_rs"},
+        {"HalfCheetahBulletEnv", "bullet:half_cheetah_rs"},
+        {"AntMuJoCoEnv", "bullet:ant"},
+        {"AntPyBulletEnv", "bullet:ant_rs"},
+        {"AntBulletEnv", "bullet:ant_rs"},
+    };
+    const char *version = strstr(name, "-v");
+    const size_t n = version ? (size_t)(version - name) : strlen(name);
+    for (size_t i = 0; i < sizeof TASKS / sizeof *TASKS; i++)
+        if (strlen(TASKS[i].gym) == n && strncmp(TASKS[i].gym, name, n) == 0)
+            return TASKS[i].ours;
+    return NULL;
+}
+
 static int unknown_name(const char *name, struct opc_err *err)
 {
     for (int i = 0; engines[i].prefix; i++)
@@ -60,7 +104,10 @@ static int unknown_name(const char *name, struct opc_err *err)
                             "%s needs %s, which this build lacks; install %s and configure with "
                             "-D %s=ON",
                             name, engines[i].name, engines[i].package, engines[i].option);
-    const char *meant = NULL;
+    const char *meant = gym_task(name);
+    if (meant)
+        return opc_fail(err, OPC_EUSER, "no environment is called '%s'; here it is %s", name,
+                        meant);
     int nearest = INT_MAX;
     const struct opc_env_type *type;
     for (int i = 0; (type = opc_env_type_at(i)); i++) {
@@ -111,8 +158,8 @@ static int parse(const struct opc_env_arg *a, const char *text, double *out, str
     const struct opc_field field = {.name = a->name,
                                     .kind = a->words ? OPC_CHOICE : OPC_REAL,
                                     .fallback = a->fallback,
-                                    .least = a->least,
-                                    .most = a->most,
+                                    .min = a->min,
+                                    .max = a->max,
                                     .words = a->words,
                                     .help = a->help};
     const struct opc_section section = {"", "", &field, 1, sizeof value};
@@ -200,7 +247,7 @@ static int settle(struct opc_env *env, const struct opc_env_type *type, const do
     env->spec = opc_strdup(spec);
     if (!env->spec) {
         opc_env_close(env);
-        return opc_fail(err, OPC_ENOMEM, "no room to open %s", spec);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to open %s", spec);
     }
     *out = env;
     return OPC_OK;

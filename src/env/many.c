@@ -37,7 +37,7 @@ static int make_many(int n, struct opc_pool *pool, struct opc_many **out, struct
     }
     if (!m || !m->env || !m->code || !m->err) {
         opc_many_close(m);
-        return opc_fail(err, OPC_ENOMEM, "no room for %d environments", n);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %d environments", n);
     }
     *out = m;
     return OPC_OK;
@@ -174,7 +174,8 @@ int opc_env_batch_create(struct opc_many *worlds, struct opc_env_batch *out, str
     if (!b.active || !b.length || !b.rng || !b.state || !b.input || !b.action || !b.task_action ||
         !b.outcome) {
         opc_env_batch_free(&b);
-        return opc_fail(err, OPC_ENOMEM, "no room to play %d episodes at once", worlds->n);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to play %d episodes at once",
+                        worlds->n);
     }
     *out = b;
     return OPC_OK;

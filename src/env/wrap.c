@@ -294,7 +294,7 @@ full:
         w->env.inner = NULL; /* not ours yet */
         wrapped_close(&w->env);
     }
-    return opc_fail(err, OPC_ENOMEM, "no room to convert angles");
+    return opc_fail(err, OPC_ENOMEM, "not enough memory to convert angles");
 }
 
 int opc_wrap_angle(struct opc_env *inner, enum opc_angle how, struct opc_env **out,

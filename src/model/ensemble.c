@@ -240,11 +240,12 @@ static int check(const struct opc_ensemble_config *c, struct opc_err *err)
     if (layers > OPC_MLP_LAYERS)
         return opc_fail(err, OPC_EUSER, "model.hidden lists %d layers; at most %d", c->hidden.n,
                         OPC_MLP_LAYERS - 1);
-    if (c->decay.n != 1 && c->decay.n != layers)
-        return opc_fail(err, OPC_EUSER,
-                        "model.decay lists %d numbers; %d hidden layers need %d (the output layer "
-                        "counts), or one number for all",
-                        c->decay.n, c->hidden.n, layers);
+    if (c->weight_decay.n != 1 && c->weight_decay.n != layers)
+        return opc_fail(
+            err, OPC_EUSER,
+            "model.weight_decay lists %d numbers; %d hidden layers need %d (the output layer "
+            "counts), or one number for all",
+            c->weight_decay.n, c->hidden.n, layers);
     return OPC_OK;
 }
 
@@ -256,7 +257,7 @@ int opc_ensemble_create(const struct opc_ensemble_config *config, int obs, int a
         return err ? (int)err->code : OPC_EUSER;
     struct opc_ensemble *e = opc_alloc(1, sizeof *e);
     if (!e)
-        return opc_fail(err, OPC_ENOMEM, "no room for the model");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the model");
     e->base = (struct opc_predictor){.type = &ensemble_type,
                                      .obs = obs,
                                      .act = act,
@@ -279,7 +280,7 @@ int opc_ensemble_create(const struct opc_ensemble_config *config, int obs, int a
         shape.width[l + 1] = config->hidden.at[l];
     shape.width[shape.layers] = 2 * e->dim;
 
-    struct opc_adam_config adam = opc_adam_usual(config->rate);
+    struct opc_adam_config adam = opc_adam_usual(config->learning_rate);
     adam.torch = config->adam == 1;
     const size_t bounds = (size_t)(e->sets * 2 * e->dim);
     int code = opc_mlp_create(&shape, &e->net, err);
@@ -294,7 +295,7 @@ int opc_ensemble_create(const struct opc_ensemble_config *config, int obs, int a
         e->order = opc_alloc(OPC_AT_ONCE, sizeof *e->order);
         e->scratch = opc_alloc((size_t)threads, sizeof *e->scratch);
         if (!e->bound || !e->order || !e->scratch)
-            code = opc_fail(err, OPC_ENOMEM, "no room for the model's scratch memory");
+            code = opc_fail(err, OPC_ENOMEM, "not enough memory for the model's scratch memory");
     }
     for (int i = 0; !code && i < threads; i++)
         code = opc_arena_create(chunk_need(e), &e->scratch[i], err);

@@ -10,30 +10,30 @@
 #include "opc/predictor.h"
 
 /* clang-format off */
-#define OPC_ENSEMBLE_FIELDS(X)                                                                       \
-    X(INT,    members,        "7",      1, 32,    "networks in the ensemble")                        \
-    X(INT,    elites,         "5",      1, 32,    "of them, the best on the holdout, that predict")  \
-    X(INTS,   hidden,         "[200, 200, 200, 200]", 1, 8192, "widths of the hidden layers")        \
-    X(REAL,   rate,           "1e-3",   0, 1,     "Adam's step")                                     \
-    X(CHOICE, adam,           "original", "original|torch", , "where eps stands: beside sqrt(v), or as PyTorch has it") \
-    X(REALS,  decay,          "[2.5e-5, 5e-5, 7.5e-5, 7.5e-5, 1e-4]", 0, 1, "L2 on the weights of each layer; one number for all") \
-    X(BOOL,   decay_biases,   "false",  0, 1,     "decay biases too (mbrl-lib)")                     \
-    X(INT,    batch,          "256",    1, 65536, "rows in one gradient step, for each member")      \
-    X(REAL,   holdout,        "0.2",    0, 0.9,   "share of the data kept apart to measure the error on") \
-    X(INT,    holdout_most,   "5000",   1, 1e9,   "but at most this many rows (mbrl-lib: no limit)") \
-    X(INT,    patience,       "5",      0, 1e6,   "passes without improvement that are forgiven")    \
-    X(REAL,   improvement,    "0.01",   0, 1,     "what counts as one: the relative fall of a member's holdout error") \
-    X(INT,    most_passes,    "0",      0, 1e6,   "stop after this many passes over the data; 0: only by patience") \
-    X(CHOICE, best,           "fresh",  "fresh|incoming", , "the error to beat: the first pass's, or the weights' from before (mbrl-lib)") \
-    X(CHOICE, snapshot,       "member", "member|whole", , "keep each member's best weights, or the whole ensemble's (mbrl-lib)") \
+#define OPC_ENSEMBLE_FIELDS(X)                                                                      \
+    X(INT,    members,        "7",      1, 32,    "networks in the ensemble", "ensemble_size|num_networks") \
+    X(INT,    elites,         "5",      1, 32,    "how many members predict: those with the lowest holdout error", "num_elites") \
+    X(INTS,   hidden,         "[200, 200, 200, 200]", 1, 8192, "widths of the hidden layers")       \
+    X(REAL,   learning_rate,  "1e-3",   0, 1,     "Adam's learning rate", "rate|lr")                \
+    X(CHOICE, adam,           "original", "original|torch", , "where Adam adds its epsilon: to sqrt(v) before the bias correction, or after it as PyTorch does") \
+    X(REALS,  weight_decay,   "[2.5e-5, 5e-5, 7.5e-5, 7.5e-5, 1e-4]", 0, 1, "L2 penalty on the weights of each layer; one number for all", "decay") \
+    X(BOOL,   decay_biases,   "false",  0, 1,     "apply the weight decay to biases too (mbrl-lib)") \
+    X(INT,    batch_size,     "256",    1, 65536, "rows in one gradient step, for each member", "batch") \
+    X(REAL,   holdout_ratio,  "0.2",    0, 0.9,   "share of the data that is held out to measure the error on", "holdout") \
+    X(INT,    max_holdout,    "5000",   1, 1e9,   "upper limit on the number of held-out rows (mbrl-lib: none)", "holdout_most") \
+    X(INT,    patience,       "5",      0, 1e6,   "a fit stops after more than this many passes without an improvement of the holdout error") \
+    X(REAL,   min_improvement, "0.01",  0, 1,     "smallest relative fall of a member's holdout error that counts as an improvement", "improvement") \
+    X(INT,    max_epochs,     "0",      0, 1e6,   "a fit stops after this many passes over the data; 0: only patience ends it", "most_passes") \
+    X(CHOICE, best,           "fresh",  "fresh|incoming", , "the holdout error that has to be improved on first: the one after the first pass, or the one before it (mbrl-lib)") \
+    X(CHOICE, snapshot,       "member", "member|whole", , "what is restored after a fit: each member's best weights, or those of the whole ensemble (mbrl-lib)") \
     X(BOOL,   bootstrap,      "true",   0, 1,     "each member draws its own training rows with replacement") \
-    X(BOOL,   warm_start,     "true",   0, 1,     "a fit goes on from the last one's weights and moments") \
+    X(BOOL,   warm_start,     "true",   0, 1,     "a fit starts from the weights and moments of the last one") \
     X(CHOICE, bounds,         "learned", "learned|fixed|member", , "bounds of the log-variance: learned together, fixed (mbrl-lib), or learned by each member") \
-    X(REAL,   bound_penalty,  "0.01",   0, 1,     "weight of the upper minus the lower bounds in the loss") \
-    X(REAL,   log_var_max,    "0.5",    -50, 50,  "where the upper bound starts")                    \
-    X(REAL,   log_var_min,    "-10",    -50, 50,  "where the lower bound starts")                    \
-    X(CHOICE, scale_on,       "train",  "train|all", , "rows that set the input scale: without or with the holdout (mbrl-lib)") \
-    X(CHOICE, scale_std,      "population", "population|sample", , "divisor n, or n - 1 (mbrl-lib)")
+    X(REAL,   bound_penalty,  "0.01",   0, 1,     "weight of the upper minus the lower log-variance bounds in the loss") \
+    X(REAL,   log_var_max,    "0.5",    -50, 50,  "upper bound of the log-variance at the start")   \
+    X(REAL,   log_var_min,    "-10",    -50, 50,  "lower bound of the log-variance at the start")   \
+    X(CHOICE, scale_on,       "train",  "train|all", , "rows that set the input scale: the training rows, or the held-out ones too (mbrl-lib)") \
+    X(CHOICE, scale_std,      "population", "population|sample", , "divisor of the standard deviation: n, or n - 1 (mbrl-lib)")
 /* clang-format on */
 struct opc_ensemble_config {
     OPC_ENSEMBLE_FIELDS(OPC_MEMBER)

@@ -59,17 +59,17 @@ int opc_ensemble_jacobian(const struct opc_predictor *p, int n, const float *s, 
 {
     (void)pool;
     const struct opc_ensemble *e = (const struct opc_ensemble *)p;
-    const int most = PIECE * e->dim;
-    const size_t room = (size_t)opc_panels(most) * OPC_PANEL * (size_t)e->in;
+    const int max = PIECE * e->dim;
+    const size_t count = (size_t)opc_panels(max) * OPC_PANEL * (size_t)e->in;
     struct piece c = {.e = e,
-                      .flat = opc_alloc(room, sizeof(float)),
-                      .x = opc_alloc(room, sizeof(float)),
-                      .dx = opc_alloc(room, sizeof(float))};
+                      .flat = opc_alloc(count, sizeof(float)),
+                      .x = opc_alloc(count, sizeof(float)),
+                      .dx = opc_alloc(count, sizeof(float))};
     int code = OPC_OK;
     if (!c.flat || !c.x || !c.dx)
-        code = opc_fail(err, OPC_ENOMEM, "no room to differentiate the model");
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory to differentiate the model");
     else
-        code = opc_tape_create(e->net, most, &c.tape, err);
+        code = opc_tape_create(e->net, max, &c.tape, err);
     for (int k = 0; !code && k < p->elites; k++)
         for (int i = 0; i < n;) {
             int row[PIECE], found = 0;

@@ -125,5 +125,5 @@ int opc_linear_create_matrix(int obs, int act, const double *A, const double *B,
 full:
     if (m)
         linear_destroy(&m->base);
-    return opc_fail(err, OPC_ENOMEM, "no room for a linear model of %d states", obs);
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for a linear model of %d states", obs);
 }

@@ -33,16 +33,16 @@ struct opc_trainer {
     size_t apart;
 };
 
-static int most_panels(const struct opc_trainer *t)
+static int max_panels(const struct opc_trainer *t)
 {
-    return opc_panels(t->e->config.batch);
+    return opc_panels(t->e->config.batch_size);
 }
 
 /* ---- one gradient step ----------------------------------------------------------------------- */
 
 static double decay_of(const struct opc_ensemble *e, int layer)
 {
-    const struct opc_reals *d = &e->config.decay;
+    const struct opc_reals *d = &e->config.weight_decay;
     return d->at[d->n == 1 ? 0 : layer];
 }
 
@@ -76,7 +76,7 @@ static void forward_and_loss(struct opc_trainer *t, int member, int p0, int p1,
             e->dim, left < OPC_PANEL ? left : OPC_PANEL, t->rows, opc_ensemble_upper(e, member),
             opc_ensemble_lower(e, member), tape->y[last] + (size_t)p * ys,
             batch + (size_t)p * xs + (size_t)e->in * OPC_PANEL, tape->dy[last] + (size_t)p * ys,
-            &t->slot[member * most_panels(t) + p], scratch);
+            &t->slot[member * max_panels(t) + p], scratch);
     }
 }
 
@@ -89,8 +89,8 @@ static void train_whole(struct opc_trainer *t, int member, int worker)
     for (int l = e->net->shape.layers - 1; l >= 0; l--) {
         if (l > 0) /* before the layer's weights move */
             opc_mlp_backward_layer(e->net, member, l, 0, t->panels, tape);
-        opc_mlp_turn_part(e->net, l, 0, t->panels, t->panels, tape, tape->turned);
-        opc_mlp_gradient_part(e->net, l, 0, e->net->layer[l].out, t->rows, tape, tape->turned,
+        opc_mlp_transpose_part(e->net, l, 0, t->panels, t->panels, tape, tape->transposed);
+        opc_mlp_gradient_part(e->net, l, 0, e->net->layer[l].out, t->rows, tape, tape->transposed,
                               grad);
         move(e, member, l, 0, e->net->layer[l].out, grad);
     }
@@ -128,9 +128,9 @@ static void second_call(void *ctx, int first, int end, int worker)
             if (o0 == o1)
                 continue;
             const struct opc_tape *tape = t->tape[t->threads + s];
-            float *turned = t->tape[worker]->turned;
-            opc_mlp_turn_part(e->net, l, 0, t->panels, t->panels, tape, turned);
-            opc_mlp_gradient_part(e->net, l, o0, o1, t->rows, tape, turned,
+            float *transposed = t->tape[worker]->transposed;
+            opc_mlp_transpose_part(e->net, l, 0, t->panels, t->panels, tape, transposed);
+            opc_mlp_gradient_part(e->net, l, o0, o1, t->rows, tape, transposed,
                                   t->grad[t->threads + s]);
             move(e, t->whole + s, l, o0, o1, t->grad[t->threads + s]);
         }
@@ -140,7 +140,7 @@ static void second_call(void *ctx, int first, int end, int worker)
 static void move_bounds(struct opc_trainer *t)
 {
     struct opc_ensemble *e = t->e;
-    const int dim = e->dim, most = most_panels(t);
+    const int dim = e->dim, max = max_panels(t);
     const float penalty = (float)e->config.bound_penalty;
     if (e->config.bounds == OPC_BOUNDS_FIXED)
         return;
@@ -152,7 +152,7 @@ static void move_bounds(struct opc_trainer *t)
     for (int m = 0; m < e->base.members; m++) {
         float *grad = t->bound_grad + (e->sets > 1 ? 2 * m * dim : 0);
         for (int p = 0; p < t->panels; p++) {
-            const struct opc_gauss_slot *slot = &t->slot[m * most + p];
+            const struct opc_gauss_slot *slot = &t->slot[m * max + p];
             for (int j = 0; j < dim; j++) {
                 grad[j] += slot->dmax[j];
                 grad[dim + j] += slot->dmin[j];
@@ -176,7 +176,7 @@ double opc_trainer_step(struct opc_trainer *t, int rows, const int *index, size_
     double loss = 0.0;
     for (int m = 0; m < t->e->base.members; m++)
         for (int p = 0; p < t->panels; p++)
-            loss += t->slot[m * most_panels(t) + p].loss;
+            loss += t->slot[m * max_panels(t) + p].loss;
     return loss / ((double)rows * t->e->dim);
 }
 
@@ -185,7 +185,7 @@ double opc_trainer_step(struct opc_trainer *t, int rows, const int *index, size_
 static int allocate(struct opc_trainer *t, struct opc_err *err)
 {
     struct opc_ensemble *e = t->e;
-    const size_t places = (size_t)(t->threads + t->split), panels = (size_t)most_panels(t);
+    const size_t places = (size_t)(t->threads + t->split), panels = (size_t)max_panels(t);
     const size_t slots = (size_t)e->base.members * panels, dim = (size_t)e->dim;
     t->table = opc_alloc((size_t)t->n * (size_t)t->columns, sizeof(float));
     t->tape = opc_alloc(places, sizeof *t->tape);
@@ -203,7 +203,7 @@ static int allocate(struct opc_trainer *t, struct opc_err *err)
         t->slot[i].dmin = t->slot[i].dmax + dim;
     }
     for (size_t i = 0; i < places; i++) {
-        const int code = opc_tape_create(e->net, e->config.batch, &t->tape[i], err);
+        const int code = opc_tape_create(e->net, e->config.batch_size, &t->tape[i], err);
         if (code)
             return code;
         t->batch[i] = opc_alloc(panels * (size_t)t->columns * OPC_PANEL, sizeof(float));
@@ -223,10 +223,11 @@ static int allocate(struct opc_trainer *t, struct opc_err *err)
     }
     return OPC_OK;
 full:
-    return opc_fail(err, OPC_ENOMEM,
-                    "no room to fit the model to %d steps; lower model.batch or train with less "
-                    "data",
-                    t->n);
+    return opc_fail(
+        err, OPC_ENOMEM,
+        "not enough memory to fit the model to %d steps; lower model.batch_size or train with less "
+        "data",
+        t->n);
 }
 
 int opc_trainer_create(struct opc_predictor *p, int n, const float *sa, const float *y,
@@ -235,7 +236,7 @@ int opc_trainer_create(struct opc_predictor *p, int n, const float *sa, const fl
     struct opc_ensemble *e = opc_ensemble_of(p);
     struct opc_trainer *t = opc_alloc(1, sizeof *t);
     if (!t)
-        return opc_fail(err, OPC_ENOMEM, "no room to fit the model");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to fit the model");
     t->e = e;
     t->pool = pool;
     t->threads = opc_pool_threads(pool);
@@ -392,10 +393,11 @@ static int one_pass(struct fit *f, int pass, struct opc_err *err)
         const double loss = opc_trainer_step(f->trainer, left < f->batch ? left : f->batch,
                                              f->rows + at, (size_t)f->n_train);
         if (!isfinite(loss))
-            return opc_fail(err, OPC_EDIVERGED,
-                            "the model's loss became %g in pass %d, step %d of epoch %u; lower "
-                            "model.rate, or look for huge values in the environment's observations",
-                            loss, pass, steps, f->plan->epoch);
+            return opc_fail(
+                err, OPC_EDIVERGED,
+                "the model's loss became %g in pass %d, step %d of epoch %u; lower "
+                "model.learning_rate, or look for huge values in the environment's observations",
+                loss, pass, steps, f->plan->epoch);
         sum += loss;
     }
     f->loss = sum / ((double)steps * members);
@@ -416,11 +418,12 @@ static int measure(struct fit *f, int pass, struct opc_err *err)
     holdout_errors(f->trainer, f->n_hold, f->split, f->squares, f->error);
     for (int m = 0; m < f->e->base.members; m++)
         if (!isfinite(f->error[m]))
-            return opc_fail(err, OPC_EDIVERGED,
-                            "the model's holdout error became %g (member %d, pass %d of epoch %u); "
-                            "lower model.rate, or look for huge values in the environment's "
-                            "observations",
-                            f->error[m], m, pass, f->plan->epoch);
+            return opc_fail(
+                err, OPC_EDIVERGED,
+                "the model's holdout error became %g (member %d, pass %d of epoch %u); "
+                "lower model.learning_rate, or look for huge values in the environment's "
+                "observations",
+                f->error[m], m, pass, f->plan->epoch);
     return OPC_OK;
 }
 
@@ -431,7 +434,7 @@ static bool keep_improved(struct fit *f)
     const size_t bytes = e->net->each * sizeof(float);
     bool any = false;
     for (int m = 0; m < e->base.members; m++) {
-        if (!((f->best[m] - f->error[m]) / f->best[m] > e->config.improvement))
+        if (!((f->best[m] - f->error[m]) / f->best[m] > e->config.min_improvement))
             continue;
         f->best[m] = f->error[m];
         any = true;
@@ -472,7 +475,7 @@ static int passes(struct fit *f, struct opc_fit_report *report, struct opc_err *
             return code;
         since = keep_improved(f) ? 0 : since + 1;
         pass++;
-        if (e->config.most_passes && pass >= e->config.most_passes)
+        if (e->config.max_epochs && pass >= e->config.max_epochs)
             break;
         if (f->plan->stop && f->plan->stop(f->plan->stop_ctx))
             return opc_fail(err, OPC_ESTOPPED, "stopped while fitting the model");
@@ -514,10 +517,10 @@ int opc_ensemble_fit(struct opc_predictor *p, int n, const float *sa, const floa
 {
     struct opc_ensemble *e = opc_ensemble_of(p);
     const struct opc_ensemble_config *c = &e->config;
-    struct fit f = {.e = e, .plan = plan, .batch = c->batch};
-    f.n_hold = (int)(c->holdout * n);
-    if (f.n_hold > c->holdout_most)
-        f.n_hold = c->holdout_most;
+    struct fit f = {.e = e, .plan = plan, .batch = c->batch_size};
+    f.n_hold = (int)(c->holdout_ratio * n);
+    if (f.n_hold > c->max_holdout)
+        f.n_hold = c->max_holdout;
     if (f.n_hold < 1)
         f.n_hold = 1;
     f.n_train = n - f.n_hold;
@@ -536,7 +539,7 @@ int opc_ensemble_fit(struct opc_predictor *p, int n, const float *sa, const floa
     f.best_param = opc_alloc(members * e->net->each, sizeof *f.best_param);
     f.squares = opc_alloc(members * (size_t)((f.n_hold + ROWS - 1) / ROWS), sizeof *f.squares);
     if (!f.split || !f.rows || !f.best_param || !f.squares) {
-        code = opc_fail(err, OPC_ENOMEM, "no room to fit the model to %d steps", n);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory to fit the model to %d steps", n);
     } else {
         divide(&f, n);
         const bool all = c->scale_on == OPC_SCALE_ALL;

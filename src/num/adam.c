@@ -21,7 +21,7 @@ int opc_adam_create(size_t count, struct opc_adam_config config, struct opc_adam
     return OPC_OK;
 full:
     opc_adam_destroy(a);
-    return opc_fail(err, OPC_ENOMEM, "no room for the moments of %zu parameters", count);
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for the moments of %zu parameters", count);
 }
 
 void opc_adam_destroy(struct opc_adam *a)
@@ -42,7 +42,7 @@ void opc_adam_begin(struct opc_adam *a)
     a->now = (struct opc_adam_rates){
         .beta1 = (float)c->beta1,
         .beta2 = (float)c->beta2,
-        .step = (float)(c->rate * fair2 / fair1),
+        .step = (float)(c->learning_rate * fair2 / fair1),
         .eps = (float)(c->torch ? c->eps * fair2 : c->eps),
     };
 }

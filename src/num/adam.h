@@ -12,12 +12,13 @@
 #include "num/kernel.h"
 
 struct opc_adam_config {
-    double rate, beta1, beta2, eps; /* rate: the learning rate */
+    double learning_rate, beta1, beta2, eps;
     bool torch;
 };
 static inline struct opc_adam_config opc_adam_usual(double rate)
 {
-    return (struct opc_adam_config){.rate = rate, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
+    return (struct opc_adam_config){
+        .learning_rate = rate, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
 }
 
 struct opc_adam {

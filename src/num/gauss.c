@@ -87,7 +87,7 @@ void opc_gauss_nll(int dim, int rows, int batch, const float *lmax, const float 
 
 /* ---- the squashed Gaussian ------------------------------------------------------------------- */
 
-static const float LEAST = -20.0f, MOST = 2.0f; /* of the log-deviation */
+static const float MIN = -20.0f, MAX = 2.0f; /* of the log-deviation */
 
 size_t opc_squash_need(int dim)
 {
@@ -96,7 +96,7 @@ size_t opc_squash_need(int dim)
 
 static float clip(float s)
 {
-    return s < LEAST ? LEAST : s > MOST ? MOST : s; /* NaN stays */
+    return s < MIN ? MIN : s > MAX ? MAX : s; /* NaN stays */
 }
 
 void opc_squash(int dim, const float *out, const float *eps, float *action, float *logp,
@@ -147,7 +147,7 @@ void opc_squash_back(int dim, int rows, float weight, float alpha, const float *
             /* d log pi / d u = 2 a at fixed eps, d a / d u = 1 - a^2 */
             const float by_u = 2.0f * alpha * a + dq[k] * (1.0f - a * a);
             const float by_s = by_u * spread[k] * eps[k] - alpha;
-            const bool free = raw[k] >= LEAST && raw[k] <= MOST;
+            const bool free = raw[k] >= MIN && raw[k] <= MAX;
             d[k] = i < rows ? weight * by_u : 0.0f;
             d[dim * P + k] = i < rows && free ? weight * by_s : 0.0f;
         }

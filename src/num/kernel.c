@@ -322,11 +322,11 @@ struct weight_job {
             float *dw = j->dw + (ptrdiff_t)(o + r) * j->ld + q * VW;                               \
             UNROLL for (int c = 0; c < C; c++)                                                     \
             {                                                                                      \
-                const int room = j->in - (q + c) * VW;                                             \
-                if (room >= VW)                                                                    \
+                const int remaining = j->in - (q + c) * VW;                                        \
+                if (remaining >= VW)                                                               \
                     store(dw + c * VW, sum[r][c]);                                                 \
                 else                                                                               \
-                    store_some(dw + c * VW, sum[r][c], room);                                      \
+                    store_some(dw + c * VW, sum[r][c], remaining);                                 \
             }                                                                                      \
         }                                                                                          \
     }

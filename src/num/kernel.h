@@ -30,7 +30,7 @@ static inline int opc_panels(int rows)
 }
 
 /* Floats of xt, below. */
-static inline size_t opc_turned(int panels, int in)
+static inline size_t opc_transposed_size(int panels, int in)
 {
     return (size_t)panels * OPC_PANEL * (size_t)(opc_panels(in) * OPC_PANEL);
 }
@@ -62,7 +62,7 @@ struct opc_kernels {
     void (*back_input)(int panels, int in, int out, const float *w, int ld, const float *dy,
                        size_t dys, enum opc_act act, const float *below, float *dx, size_t dxs);
     /* Panels p0 .. p1-1 of x[panels][xs] to xt[ceil(in / 16)][16 * panels][16]: features innermost,
-     * rows in order (opc_turned tells the size). */
+     * rows in order (opc_transposed_size tells the size). */
     void (*turn)(int p0, int p1, int panels, int in, const float *x, size_t xs, float *xt);
     /* dw[o][k] = sum over rows of dy * x, for outputs o0 .. o1-1; xt from turn for `panels`. */
     void (*back_weight)(int rows, int panels, int in, int o0, int o1, const float *xt,

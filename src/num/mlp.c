@@ -62,7 +62,7 @@ int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, stru
     return OPC_OK;
 full:
     opc_mlp_destroy(net);
-    return opc_fail(err, OPC_ENOMEM, "no room for a network of %d members and %d layers",
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for a network of %d members and %d layers",
                     shape->members, shape->layers);
 }
 
@@ -134,14 +134,14 @@ static void draw_orthonormal(int n, int dim, struct opc_rng *r, double *v)
 int opc_mlp_init_orthogonal(struct opc_mlp *net, double gain, double last, uint64_t seed,
                             uint32_t which, struct opc_err *err)
 {
-    size_t most = 0;
+    size_t max = 0;
     for (int l = 0; l < net->shape.layers; l++) {
         const size_t all = (size_t)net->layer[l].in * (size_t)net->layer[l].out;
-        most = all > most ? all : most;
+        max = all > max ? all : max;
     }
-    double *v = opc_alloc(most, sizeof *v);
+    double *v = opc_alloc(max, sizeof *v);
     if (!v)
-        return opc_fail(err, OPC_ENOMEM, "no room to draw the weights of a network");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to draw the weights of a network");
     for (int m = 0; m < net->shape.members; m++) {
         struct opc_rng r = opc_rng_stream(seed, OPC_USE_INIT, which, (uint32_t)m);
         for (int l = 0; l < net->shape.layers; l++) {
@@ -173,7 +173,7 @@ int opc_tape_create(const struct opc_mlp *net, int rows, struct opc_tape **out, 
         goto full;
     t->rows = rows;
     t->panels = opc_panels(rows);
-    size_t turned = 0;
+    size_t transposed = 0;
     for (int l = 0; l < net->shape.layers; l++) {
         const struct opc_layer *layer = &net->layer[l];
         const size_t size = (size_t)t->panels * (size_t)layer->out * OPC_PANEL;
@@ -184,17 +184,17 @@ int opc_tape_create(const struct opc_mlp *net, int rows, struct opc_tape **out, 
         /* A slope is used once, in the place where dy is written: they share their memory. */
         if (layer->act == OPC_SWISH)
             t->slope[l] = t->dy[l];
-        if (opc_turned(t->panels, layer->in) > turned)
-            turned = opc_turned(t->panels, layer->in);
+        if (opc_transposed_size(t->panels, layer->in) > transposed)
+            transposed = opc_transposed_size(t->panels, layer->in);
     }
-    t->turned = opc_alloc(turned, sizeof(float));
-    if (!t->turned)
+    t->transposed = opc_alloc(transposed, sizeof(float));
+    if (!t->transposed)
         goto full;
     *out = t;
     return OPC_OK;
 full:
     opc_tape_destroy(t);
-    return opc_fail(err, OPC_ENOMEM, "no room to remember a batch of %d rows", rows);
+    return opc_fail(err, OPC_ENOMEM, "not enough memory to remember a batch of %d rows", rows);
 }
 
 void opc_tape_destroy(struct opc_tape *t)
@@ -205,7 +205,7 @@ void opc_tape_destroy(struct opc_tape *t)
         opc_free(t->y[l]);
         opc_free(t->dy[l]);
     }
-    opc_free(t->turned);
+    opc_free(t->transposed);
     opc_free(t);
 }
 
@@ -262,19 +262,19 @@ void opc_mlp_inputs_part(const struct opc_mlp *net, int member, int p0, int p1, 
                               dx + (size_t)p0 * dxs, dxs);
 }
 
-void opc_mlp_turn_part(const struct opc_mlp *net, int l, int p0, int p1, int panels,
-                       const struct opc_tape *t, float *turned)
+void opc_mlp_transpose_part(const struct opc_mlp *net, int l, int p0, int p1, int panels,
+                            const struct opc_tape *t, float *transposed)
 {
     opc_kernels()->turn(p0, p1, panels, net->layer[l].in, l ? t->y[l - 1] : t->x,
-                        l ? wide(&net->layer[l - 1]) : t->xs, turned);
+                        l ? wide(&net->layer[l - 1]) : t->xs, transposed);
 }
 
 void opc_mlp_gradient_part(const struct opc_mlp *net, int l, int o0, int o1, int rows,
-                           const struct opc_tape *t, const float *turned, float *grad)
+                           const struct opc_tape *t, const float *transposed, float *grad)
 {
     const struct opc_kernels *k = opc_kernels();
     const struct opc_layer *layer = &net->layer[l];
-    k->back_weight(rows, opc_panels(rows), layer->in, o0, o1, turned, t->dy[l], wide(layer),
+    k->back_weight(rows, opc_panels(rows), layer->in, o0, o1, transposed, t->dy[l], wide(layer),
                    grad + layer->weight, layer->ld);
     k->back_bias(rows, o0, o1, t->dy[l], wide(layer), grad + layer->bias);
 }
@@ -321,10 +321,10 @@ static void gradient_chunk(void *ctx, int first, int end, int worker)
     const struct pass *s = ctx;
     for (int m = first; m < end; m++)
         for (int l = 0; l < s->net->shape.layers; l++) {
-            float *turned = s->tape[m]->turned;
-            opc_mlp_turn_part(s->net, l, 0, s->panels, s->panels, s->tape[m], turned);
-            opc_mlp_gradient_part(s->net, l, 0, s->net->layer[l].out, s->rows, s->tape[m], turned,
-                                  s->grad + (size_t)m * s->net->each);
+            float *transposed = s->tape[m]->transposed;
+            opc_mlp_transpose_part(s->net, l, 0, s->panels, s->panels, s->tape[m], transposed);
+            opc_mlp_gradient_part(s->net, l, 0, s->net->layer[l].out, s->rows, s->tape[m],
+                                  transposed, s->grad + (size_t)m * s->net->each);
         }
 }
 

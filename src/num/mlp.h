@@ -66,7 +66,7 @@ struct opc_tape {
     float *y[OPC_MLP_LAYERS];     /* [panels][out][16] outputs of each layer */
     float *slope[OPC_MLP_LAYERS]; /* swish only, in dy's memory */
     float *dy[OPC_MLP_LAYERS];    /* [panels][out][16] loss by the sums before activation */
-    float *turned;                /* room for the turned inputs of any one layer */
+    float *transposed;            /* room for the turned inputs of any one layer */
 };
 int opc_tape_create(const struct opc_mlp *, int rows, struct opc_tape **out, struct opc_err *err);
 void opc_tape_destroy(struct opc_tape *); /* NULL is fine */
@@ -84,13 +84,13 @@ void opc_mlp_backward_layer(const struct opc_mlp *, int member, int layer, int p
 void opc_mlp_inputs_part(const struct opc_mlp *, int member, int p0, int p1, int from, int count,
                          const struct opc_tape *, float *dx, size_t dxs);
 /* Panels p0 .. p1-1 of a layer's inputs, turned as opc_mlp_gradient_part wants them: into
- * opc_turned(panels, in) floats, panels being those of its rows. */
-void opc_mlp_turn_part(const struct opc_mlp *, int layer, int p0, int p1, int panels,
-                       const struct opc_tape *, float *turned);
+ * opc_transposed_size(panels, in) floats, panels being those of its rows. */
+void opc_mlp_transpose_part(const struct opc_mlp *, int layer, int p0, int p1, int panels,
+                            const struct opc_tape *, float *transposed);
 /* The loss by the weights and biases of outputs o0 .. o1-1 of a layer, summed over rows 0 ..
  * rows-1, into a member's gradient, laid out as its parameters. */
 void opc_mlp_gradient_part(const struct opc_mlp *, int layer, int o0, int o1, int rows,
-                           const struct opc_tape *, const float *turned, float *grad);
+                           const struct opc_tape *, const float *transposed, float *grad);
 
 /* All members at once. Member m reads x + m * apart: apart = 0 is one batch shared by all.
  * tape[members]; pool may be NULL. */

@@ -53,9 +53,9 @@ static int prepare(struct qp *s, struct opc_err *err)
     const struct opc_qp *p = s->p;
     const size_t n = (size_t)p->n, rows = (size_t)p->rows;
     double **vector[] = {&s->w0, &s->x, &s->z, &s->r, &s->v, &s->c, &s->lambda};
-    bool room = true;
+    bool allocated = true;
     for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
-        room = (*vector[i] = opc_alloc(n, sizeof(double))) && room;
+        allocated = (*vector[i] = opc_alloc(n, sizeof(double))) && allocated;
     s->L = opc_alloc(n * n, sizeof(double));
     s->Q = opc_alloc(n * n, sizeof(double));
     s->R = opc_alloc(n * n, sizeof(double));
@@ -64,9 +64,11 @@ static int prepare(struct qp *s, struct opc_err *err)
     s->row = opc_alloc(n, sizeof(int));
     s->side = opc_alloc(n, sizeof(int));
     s->held = opc_alloc(rows, sizeof(bool));
-    if (!room || !s->L || !s->Q || !s->R || !s->N || !s->size || !s->row || !s->side || !s->held)
-        return opc_fail(err, OPC_ENOMEM, "no room for a quadratic program of %d unknowns, %d rows",
-                        p->n, p->rows);
+    if (!allocated || !s->L || !s->Q || !s->R || !s->N || !s->size || !s->row || !s->side ||
+        !s->held)
+        return opc_fail(err, OPC_ENOMEM,
+                        "not enough memory for a quadratic program of %d unknowns, %d rows", p->n,
+                        p->rows);
 
     memcpy(s->L, p->P, n * n * sizeof(double));
     if (!opc_chol_factor(p->n, s->L))
@@ -168,7 +170,7 @@ static double beyond(const struct qp *s, int row, int side)
 /* The bound that is violated most by its distance, equations first; false: none is. */
 static bool worst(const struct qp *s, int *row, int *side)
 {
-    double most = 0.0;
+    double max = 0.0;
     bool found = false, equation = false;
     for (int i = 0; i < s->p->rows; i++)
         for (int d = -1; d <= 1; d += 2) {
@@ -177,9 +179,9 @@ static bool worst(const struct qp *s, int *row, int *side)
             if (!(by > HELD * (1.0 + fabs(bound))) || (equation && !is_equation(s, i)))
                 continue;
             const double distance = s->size[i] > 0.0 ? by / s->size[i] : INFINITY;
-            if (found && equation == is_equation(s, i) && distance <= most)
+            if (found && equation == is_equation(s, i) && distance <= max)
                 continue;
-            most = distance;
+            max = distance;
             found = true;
             equation = is_equation(s, i);
             *row = i;
@@ -248,7 +250,7 @@ static void polish(struct qp *s)
 
 static int solve(struct qp *s, struct opc_qp_report *report, struct opc_err *err)
 {
-    const int most = 50 * (s->n + s->p->rows) + 100;
+    const int max = 50 * (s->n + s->p->rows) + 100;
     int row, side;
     place(s, s->w0);
     while (worst(s, &row, &side)) {
@@ -258,11 +260,11 @@ static int solve(struct qp *s, struct opc_qp_report *report, struct opc_err *err
                             "no point keeps bound %d of %d together with the others", row + 1,
                             s->p->rows);
         }
-        if (report->steps > most)
+        if (report->steps > max)
             return opc_fail(err, OPC_EDIVERGED,
                             "a quadratic program of %d unknowns and %d rows did not settle in %d "
                             "steps; scale its rows alike",
-                            s->n, s->p->rows, most);
+                            s->n, s->p->rows, max);
     }
     polish(s);
     report->active = s->k;

@@ -21,7 +21,7 @@ int opc_scaler_create(int dim, struct opc_scaler **out, struct opc_err *err)
     return OPC_OK;
 full:
     opc_scaler_destroy(s);
-    return opc_fail(err, OPC_ENOMEM, "no room for a scaler of %d features", dim);
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for a scaler of %d features", dim);
 }
 
 void opc_scaler_destroy(struct opc_scaler *s)

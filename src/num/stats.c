@@ -119,7 +119,8 @@ int opc_iqm_interval(const struct opc_scores *s, int resamples, struct opc_rng *
     const bool whole = v && at;
     opc_free(v);
     opc_free(at);
-    return whole ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for a bootstrap of %d runs", n);
+    return whole ? OPC_OK
+                 : opc_fail(err, OPC_ENOMEM, "not enough memory for a bootstrap of %d runs", n);
 }
 
 /* x and y: task after task. NaN when no task has both. */
@@ -168,7 +169,7 @@ int opc_improvement(const struct opc_scores *sx, const struct opc_scores *sy, in
     opc_free(y);
     opc_free(at);
     return whole ? OPC_OK
-                 : opc_fail(err, OPC_ENOMEM, "no room for a bootstrap of %d runs",
+                 : opc_fail(err, OPC_ENOMEM, "not enough memory for a bootstrap of %d runs",
                             count(sx) + count(sy));
 }
 
@@ -206,11 +207,11 @@ void opc_smooth(int n, const double *v, int width, double *out)
     }
 }
 
-double opc_round_step(double range, int most)
+double opc_round_step(double range, int max)
 {
     if (!(range > 0))
         return 1;
-    const double raw = range / most, power = pow(10, floor(log10(raw)));
+    const double raw = range / max, power = pow(10, floor(log10(raw)));
     const double digit = raw / power;
     return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
 }

@@ -52,6 +52,6 @@ int opc_smooth_check(int width, struct opc_err *err); /* OPC_EUSER: even */
 
 /* The step between at most `most` round numbers that cover a range: 1, 2 or 5 times a power of 10.
  */
-double opc_round_step(double range, int most);
+double opc_round_step(double range, int max);
 
 #endif

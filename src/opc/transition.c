@@ -86,7 +86,7 @@ static const float *f_reference(const struct rows *r, int i)
 {
     const struct opc_transition *tr = r->tr;
     const int step = opc_episodes_first(tr->past, r->w->episode[i]) + r->w->time[i];
-    const size_t row = (size_t)r->w->elite[i] * (size_t)tr->room + (size_t)(step - tr->first);
+    const size_t row = (size_t)r->w->elite[i] * (size_t)tr->capacity + (size_t)(step - tr->first);
     return tr->f_ref + row * ((size_t)tr->obs + 1);
 }
 
@@ -135,9 +135,9 @@ static void step_corrected(const struct opc_transition *tr, struct opc_walk *w,
 static int refresh_references(struct opc_transition *tr, struct opc_pool *pool, struct opc_err *err)
 {
     const int steps = opc_transition_window(tr, &tr->first);
-    if (steps > tr->room)
+    if (steps > tr->capacity)
         return opc_fail(err, OPC_EBUG, "%d steps were recorded, but there is room to correct %d",
-                        steps, tr->room);
+                        steps, tr->capacity);
     const size_t obs = (size_t)tr->obs, act = (size_t)tr->act;
     int b = tr->first_episode, t = 0;
     for (int first = 0, n; first < steps; first += n) {
@@ -153,7 +153,7 @@ static int refresh_references(struct opc_transition *tr, struct opc_pool *pool, 
         for (int e = 0; e < tr->model->elites; e++) {
             for (int i = 0; i < n; i++)
                 tr->elite[i] = e;
-            const size_t row = (size_t)e * (size_t)tr->room + (size_t)first;
+            const size_t row = (size_t)e * (size_t)tr->capacity + (size_t)first;
             opc_predictor_mean(tr->model, n, tr->s_ref, tr->a_ref, tr->elite,
                                tr->f_ref + row * (obs + 1), pool);
         }
@@ -165,7 +165,7 @@ static int refresh_references(struct opc_transition *tr, struct opc_pool *pool, 
 static int make_references(struct opc_transition *tr, int steps, struct opc_err *err)
 {
     const size_t columns = (size_t)tr->obs + 1, elites = (size_t)tr->model->elites;
-    tr->room = steps;
+    tr->capacity = steps;
     tr->f_ref = opc_alloc(elites * (size_t)steps, columns * sizeof *tr->f_ref);
     tr->s_ref = opc_alloc(PIECE, (size_t)tr->obs * sizeof *tr->s_ref);
     tr->a_ref = opc_alloc(PIECE, (size_t)tr->act * sizeof *tr->a_ref);
@@ -173,8 +173,8 @@ static int make_references(struct opc_transition *tr, int steps, struct opc_err 
     if (tr->f_ref && tr->s_ref && tr->a_ref && tr->elite)
         return OPC_OK;
     return opc_fail(err, OPC_ENOMEM,
-                    "no room for the predictions of %d recorded steps by %d elites", steps,
-                    tr->model->elites);
+                    "not enough memory for the predictions of %d recorded steps by %d elites",
+                    steps, tr->model->elites);
 }
 
 static size_t reference_bytes(int steps, int obs, int act, int elites)

@@ -23,41 +23,41 @@ static double round_factor(double v, bool up)
 
 static void widen_log(struct opc_axis *a)
 {
-    if (a->most / a->least < 30) {
-        a->least = round_factor(a->least, false);
-        a->most = round_factor(a->most, true);
+    if (a->max / a->min < 30) {
+        a->min = round_factor(a->min, false);
+        a->max = round_factor(a->max, true);
     } else {
-        a->least = pow(10, floor(log10(a->least) + HAIR));
-        a->most = pow(10, ceil(log10(a->most) - HAIR));
+        a->min = pow(10, floor(log10(a->min) + HAIR));
+        a->max = pow(10, ceil(log10(a->max) - HAIR));
     }
 }
 
-struct opc_axis opc_axis_make(double least, double most, bool log, bool widen, int ticks)
+struct opc_axis opc_axis_make(double min, double max, bool log, bool widen, int ticks)
 {
-    struct opc_axis a = {.least = least, .most = most, .log = log};
+    struct opc_axis a = {.min = min, .max = max, .log = log};
     if (log) {
-        if (!(least > 0 && most >= least && isfinite(most)))
-            a.least = a.most = 1;
-        if (!(a.most > a.least * (1 + HAIR))) {
-            a.least /= 2;
-            a.most *= 2;
+        if (!(min > 0 && max >= min && isfinite(max)))
+            a.min = a.max = 1;
+        if (!(a.max > a.min * (1 + HAIR))) {
+            a.min /= 2;
+            a.max *= 2;
         }
         if (widen)
             widen_log(&a);
         return a;
     }
-    if (!(isfinite(least) && isfinite(most) && most >= least))
-        a.least = 0, a.most = 1;
-    if (!(a.most - a.least > HAIR * fabs(a.least))) { /* one value */
-        const double about = fmax(0.5, fabs(a.least) * 0.05);
-        a.least -= about;
-        a.most += about;
+    if (!(isfinite(min) && isfinite(max) && max >= min))
+        a.min = 0, a.max = 1;
+    if (!(a.max - a.min > HAIR * fabs(a.min))) { /* one value */
+        const double about = fmax(0.5, fabs(a.min) * 0.05);
+        a.min -= about;
+        a.max += about;
     }
     if (widen) {
         /* Finer than the ticks: a panel is filled by its data, not by the way to the next tick. */
-        const double step = opc_round_step(a.most - a.least, 4 * ticks);
-        a.least = floor(a.least / step + HAIR) * step;
-        a.most = ceil(a.most / step - HAIR) * step;
+        const double step = opc_round_step(a.max - a.min, 4 * ticks);
+        a.min = floor(a.min / step + HAIR) * step;
+        a.max = ceil(a.max / step - HAIR) * step;
     }
     return a;
 }
@@ -66,15 +66,15 @@ double opc_axis_place(const struct opc_axis *a, double v)
 {
     if (a->log && !(v > 0))
         return (double)NAN;
-    const double share = a->log ? log(v / a->least) / log(a->most / a->least)
-                                : (v - a->least) / (a->most - a->least);
+    const double share =
+        a->log ? log(v / a->min) / log(a->max / a->min) : (v - a->min) / (a->max - a->min);
     return a->from + share * (a->to - a->from);
 }
 
 bool opc_axis_shows(const struct opc_axis *a, double v)
 {
-    const double slack = HAIR * (a->most - a->least);
-    return v >= a->least - slack && v <= a->most + slack && (!a->log || v > 0);
+    const double slack = HAIR * (a->max - a->min);
+    return v >= a->min - slack && v <= a->max + slack && (!a->log || v > 0);
 }
 
 /* ---- ticks ----------------------------------------------------------------------------------- */
@@ -132,12 +132,12 @@ static void print_tick(double v, double step, double largest, char out[OPC_TICK_
     }
 }
 
-static void log_ticks(const struct opc_axis *a, int most, struct opc_ticks *t)
+static void log_ticks(const struct opc_axis *a, int max, struct opc_ticks *t)
 {
-    const int first = (int)ceil(log10(a->least) - HAIR), last = (int)floor(log10(a->most) + HAIR);
+    const int first = (int)ceil(log10(a->min) - HAIR), last = (int)floor(log10(a->max) + HAIR);
     if (last - first >= 1) {
         int by = 1;
-        while ((last - first) / by + 1 > most)
+        while ((last - first) / by + 1 > max)
             by++;
         for (int k = first; k <= last && t->n < OPC_TICKS; k += by) {
             append_power(k, t->text[t->n]);
@@ -145,25 +145,25 @@ static void log_ticks(const struct opc_axis *a, int most, struct opc_ticks *t)
         }
         return;
     }
-    for (double v = round_factor(a->least, true); v <= a->most * (1 + HAIR) && t->n < OPC_TICKS;
+    for (double v = round_factor(a->min, true); v <= a->max * (1 + HAIR) && t->n < OPC_TICKS;
          v = round_factor(v * 1.1, true)) {
         print_tick(v, v, v, t->text[t->n]);
         t->at[t->n++] = v;
     }
 }
 
-void opc_axis_ticks(const struct opc_axis *a, int most, struct opc_ticks *t)
+void opc_axis_ticks(const struct opc_axis *a, int max, struct opc_ticks *t)
 {
     *t = (struct opc_ticks){.n = 0};
-    most = most < 1 ? 1 : most >= OPC_TICKS ? OPC_TICKS - 1 : most;
+    max = max < 1 ? 1 : max >= OPC_TICKS ? OPC_TICKS - 1 : max;
     if (a->log) {
-        log_ticks(a, most, t);
+        log_ticks(a, max, t);
         return;
     }
-    const double nice = opc_round_step(a->most - a->least, most);
+    const double nice = opc_round_step(a->max - a->min, max);
     const double step = a->whole ? fmax(nice, 1) : nice;
-    const double largest = fmax(fabs(a->least), fabs(a->most));
-    for (double k = ceil(a->least / step - HAIR); k * step <= a->most + HAIR * step; k++) {
+    const double largest = fmax(fabs(a->min), fabs(a->max));
+    for (double k = ceil(a->min / step - HAIR); k * step <= a->max + HAIR * step; k++) {
         if (t->n == OPC_TICKS)
             return;
         print_tick(k * step, step, largest, t->text[t->n]);

@@ -61,9 +61,9 @@ void opc_colour_heat(double value, double low, double high, bool diverging, uint
     static const double RED_TO_BLUE[][3] = {
         {0.55, 0.05, 0.12}, {0.80, 0.30, 0.25}, {0.96, 0.68, 0.58}, {1.00, 1.00, 1.00},
         {0.60, 0.77, 0.90}, {0.25, 0.50, 0.75}, {0.06, 0.23, 0.49}};
-    const double most = fmax(fabs(low), fabs(high)); /* as far from white on either side */
+    const double max = fmax(fabs(low), fabs(high)); /* as far from white on either side */
     if (diverging)
-        blend(7, RED_TO_BLUE, most > 0 ? 0.5 + 0.5 * value / most : 0.5, out);
+        blend(7, RED_TO_BLUE, max > 0 ? 0.5 + 0.5 * value / max : 0.5, out);
     else
         blend(5, PALE_TO_DARK, high > low ? (value - low) / (high - low) : 0.5, out);
 }

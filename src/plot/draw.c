@@ -75,7 +75,7 @@ int opc_canvas_open(const char *path, double width, double height, struct opc_ca
                         path);
     struct opc_canvas *c = opc_alloc(1, sizeof *c);
     if (!c)
-        return opc_fail(err, OPC_ENOMEM, "no room to draw %s", path);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to draw %s", path);
     c->png = png;
     int code = opc_path_join(c->path, "", path, err);
     if (!code)
@@ -103,7 +103,7 @@ int opc_canvas_measure(const char *path, struct opc_canvas **out, struct opc_err
 {
     struct opc_canvas *c = opc_alloc(1, sizeof *c);
     if (!c)
-        return opc_fail(err, OPC_ENOMEM, "no room to draw %s", path);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to draw %s", path);
     c->surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, 1, 1);
     begin(c);
     *out = c;
@@ -145,8 +145,8 @@ static void save_said(struct opc_canvas *c)
 static void finish_svg(struct opc_canvas *c)
 {
     static const char *const COUNTED[] = {"surface", "image"};
-    enum { MOST = 4096 };
-    unsigned long seen[MOST];
+    enum { MAX = 4096 };
+    unsigned long seen[MAX];
     int n = 0;
     const char *at = opc_text_get(&c->svg), *from = at, *head = strstr(at, "<svg");
     head = head ? strchr(head, '>') : NULL;
@@ -169,7 +169,7 @@ static void finish_svg(struct opc_canvas *c)
             int i = 0;
             while (i < n && seen[i] != number)
                 i++;
-            if (i == MOST)
+            if (i == MAX)
                 continue;
             if (i == n)
                 seen[n++] = number;
@@ -195,7 +195,7 @@ int opc_canvas_close(struct opc_canvas *c, struct opc_err *err)
     if (!code)
         code = opc_text_check(&c->said, err);
     if (!code && c->failed)
-        code = opc_fail(err, OPC_ENOMEM, "no room to draw %s", c->path);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory to draw %s", c->path);
     if (!code && status)
         code = opc_fail(err, status == CAIRO_STATUS_NO_MEMORY ? OPC_ENOMEM : OPC_EIO,
                         "cannot draw %s: %s", c->path, cairo_status_to_string(status));
@@ -254,10 +254,10 @@ void opc_draw_circle(struct opc_canvas *c, const struct opc_ink *ink, double x, 
 void opc_draw_image(struct opc_canvas *c, double x, double y, double width, double height, int rows,
                     int columns, const uint8_t (*cell)[4])
 {
-    enum { MOST = 2000 };
+    enum { MAX = 2000 };
     const double want = 3 * fmax(width / columns, height / rows);
     int fine = (int)ceil(want);
-    while (fine > 1 && (fine * rows > MOST || fine * columns > MOST))
+    while (fine > 1 && (fine * rows > MAX || fine * columns > MAX))
         fine--;
     cairo_surface_t *image =
         cairo_image_surface_create(CAIRO_FORMAT_ARGB32, columns * fine, rows * fine);
@@ -298,14 +298,14 @@ double opc_draw_width(struct opc_canvas *c, double size, const char *text)
 }
 
 void opc_draw_text(struct opc_canvas *c, const struct opc_ink *ink, double x, double y, double size,
-                   enum opc_anchor anchor, int turned, const char *text)
+                   enum opc_anchor anchor, int rotated, const char *text)
 {
     const double back = anchor == OPC_LEFT ? 0 : anchor == OPC_CENTRE ? 0.5 : 1;
     const double width = opc_draw_width(c, size, text);
     set_ink(c, ink);
     cairo_save(c->c);
     cairo_translate(c->c, x, y);
-    if (turned)
+    if (rotated)
         cairo_rotate(c->c, -1.5707963267948966);
     cairo_move_to(c->c, -back * width, 0);
     cairo_show_text(c->c, text);

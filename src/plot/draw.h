@@ -44,7 +44,7 @@ void opc_draw_image(struct opc_canvas *, double x, double y, double width, doubl
                     int columns, const uint8_t (*cell)[4]);
 /* y is the base line. turned: upwards, read from below. */
 void opc_draw_text(struct opc_canvas *, const struct opc_ink *, double x, double y, double size,
-                   enum opc_anchor anchor, int turned, const char *text);
+                   enum opc_anchor anchor, int rotated, const char *text);
 /* White around the letters of a text that follows, centred, so that it reads on any ground. */
 void opc_draw_halo(struct opc_canvas *, double x, double y, double size, const char *text);
 double opc_draw_width(struct opc_canvas *, double size, const char *text);
@@ -97,10 +97,10 @@ static inline void opc_draw_image(struct opc_canvas *c, double x, double y, doub
     (void)c, (void)x, (void)y, (void)width, (void)height, (void)rows, (void)columns, (void)cell;
 }
 static inline void opc_draw_text(struct opc_canvas *c, const struct opc_ink *ink, double x,
-                                 double y, double size, enum opc_anchor anchor, int turned,
+                                 double y, double size, enum opc_anchor anchor, int rotated,
                                  const char *text)
 {
-    (void)c, (void)ink, (void)x, (void)y, (void)size, (void)anchor, (void)turned, (void)text;
+    (void)c, (void)ink, (void)x, (void)y, (void)size, (void)anchor, (void)rotated, (void)text;
 }
 static inline void opc_draw_halo(struct opc_canvas *c, double x, double y, double size,
                                  const char *text)

@@ -17,7 +17,7 @@ static const double PAD = 10; /* around everything */
 static const double TICK = 8.5, LABEL = 9.5, TITLE = 10, HEADING = 12, NOTE = 8; /* sizes of text */
 static const double LINE = 1.3;            /* from one line to the next, in sizes */
 static const double BAR = 9, BAR_GAP = 10; /* the colour scale */
-enum { IN_A_ROW = 4, MOST_PANELS = 400 };
+enum { IN_A_ROW = 4, MAX_PANELS = 400 };
 
 static const struct opc_ink BLACK = {0.1, 0.1, 0.1, 1, 0.8, 0};
 static const struct opc_ink PALE = {0.88, 0.88, 0.88, 1, 0.6, 0};
@@ -31,8 +31,8 @@ struct plot {
     bool heat;             /* some layer is a heat map, drawn to the panel's edges */
     bool x_shown, y_shown; /* tick texts */
     bool x_named, y_named; /* axis labels */
-    bool turned;           /* words along x stand upright; else they are broken: */
-    double word_room;
+    bool rotated;          /* words along x stand upright; else they are broken: */
+    double word_width;
     int word_lines;
     bool failed;           /* for lack of memory */
     struct opc_text title; /* in lines */
@@ -47,8 +47,8 @@ struct layout {
     struct opc_text heading, note; /* in lines */
     int rows, columns;
     double width, height;                             /* of a panel */
-    double left[MOST_PANELS], right[MOST_PANELS];     /* beside the panels of a column */
-    double above[MOST_PANELS], below[MOST_PANELS];    /* and of a row */
+    double left[MAX_PANELS], right[MAX_PANELS];       /* beside the panels of a column */
+    double above[MAX_PANELS], below[MAX_PANELS];      /* and of a row */
     bool one_scale;                                   /* for all heat maps, at the right */
     double scale_width;                               /* of a colour scale with its texts */
     double page_width, page_height, grid_x, grid_top; /* the panels in the page */
@@ -59,13 +59,13 @@ struct layout {
 
 static void join(struct opc_span *s, const struct opc_span *with)
 {
-    s->least = fmin(s->least, with->least);
-    s->most = fmax(s->most, with->most);
+    s->min = fmin(s->min, with->min);
+    s->max = fmax(s->max, with->max);
 }
 
 static bool is_given(const struct opc_span *s)
 {
-    return s->least != s->most;
+    return s->min != s->max;
 }
 
 static void measure_extent(struct plot *p)
@@ -94,7 +94,7 @@ static void share_extents(struct layout *l)
     }
 }
 
-static bool brings_scale(const struct opc_figure_layer *heat)
+static bool sets_scale(const struct opc_figure_layer *heat)
 {
     return heat->heat_low != heat->heat_high;
 }
@@ -106,7 +106,7 @@ static struct opc_span heat_range(const struct layout *l)
     for (int i = 0; i < l->f->panels; i++)
         for (int k = 0; k < l->plot[i].panel->layers; k++) {
             const struct opc_figure_layer *h = &l->plot[i].panel->layer[k];
-            if (h->mark != OPC_MARK_HEAT || brings_scale(h))
+            if (h->mark != OPC_MARK_HEAT || sets_scale(h))
                 continue;
             for (size_t j = 0; j < (size_t)h->rows * (size_t)h->columns; j++)
                 if (isfinite(h->value[j]))
@@ -121,12 +121,12 @@ static void set_scale(struct opc_heat_scale *s, const struct opc_figure_layer *h
     s->diverging = h->diverging;
     s->low = h->heat_low;
     s->high = h->heat_high;
-    if (!brings_scale(h)) {
-        const double most = fmax(fabs(range.least), fabs(range.most));
-        const struct opc_axis a = opc_axis_make(h->diverging ? -most : range.least,
-                                                h->diverging ? most : range.most, false, true, 6);
-        s->low = a.least;
-        s->high = a.most;
+    if (!sets_scale(h)) {
+        const double max = fmax(fabs(range.min), fabs(range.max));
+        const struct opc_axis a = opc_axis_make(h->diverging ? -max : range.min,
+                                                h->diverging ? max : range.max, false, true, 6);
+        s->low = a.min;
+        s->high = a.max;
     }
     for (size_t j = 0; j < (size_t)h->rows * (size_t)h->columns; j++) {
         s->below |= h->value[j] < s->low;
@@ -156,18 +156,18 @@ static void measure_scales(struct layout *l)
 
 static double widest(struct opc_canvas *c, const struct opc_ticks *t)
 {
-    double most = 0;
+    double max = 0;
     for (int i = 0; i < t->n; i++)
-        most = fmax(most, opc_draw_width(c, TICK, t->text[i]));
-    return most;
+        max = fmax(max, opc_draw_width(c, TICK, t->text[i]));
+    return max;
 }
 
 static double widest_word(struct opc_canvas *c, const struct opc_panel *p)
 {
-    double most = 0;
+    double max = 0;
     for (int i = 0; i < p->x_word_count; i++)
-        most = fmax(most, opc_draw_width(c, TICK, p->x_words[i]));
-    return most;
+        max = fmax(max, opc_draw_width(c, TICK, p->x_words[i]));
+    return max;
 }
 
 static int count_lines(const struct opc_text *lines)
@@ -179,9 +179,9 @@ static int count_lines(const struct opc_text *lines)
 }
 
 /* Words are broken into up to three lines, between words only; else they stand upright. */
-static void arrange_words(struct plot *p, struct opc_canvas *c, double room)
+static void arrange_words(struct plot *p, struct opc_canvas *c, double width)
 {
-    p->word_room = room;
+    p->word_width = width;
     p->word_lines = 1;
     for (int i = 0; i < p->panel->x_word_count; i++) {
         struct opc_text lines = {0};
@@ -189,9 +189,9 @@ static void arrange_words(struct plot *p, struct opc_canvas *c, double room)
         int pieces = 0;
         for (const char *at = word; *at; at += strspn(at, " "), pieces++)
             at += strcspn(at, " ");
-        opc_break_lines(c, TICK, room, word, &lines);
+        opc_break_lines(c, TICK, width, word, &lines);
         const int n = count_lines(&lines);
-        p->turned |= n > pieces || n > 3;
+        p->rotated |= n > pieces || n > 3;
         p->word_lines = n > p->word_lines ? n : p->word_lines;
         p->failed |= lines.failed;
         opc_text_free(&lines);
@@ -212,7 +212,7 @@ static bool counts(const struct plot *p)
             if (l->x[i] != round(l->x[i]))
                 return false;
     }
-    return p->extent.x.most - p->extent.x.least >= 2;
+    return p->extent.x.max - p->extent.x.min >= 2;
 }
 
 /* Fewer and fewer ticks until their texts have room along the axis. */
@@ -221,31 +221,31 @@ static void make_x_axis(struct layout *l, struct plot *p, struct opc_canvas *c)
     const struct opc_panel *panel = p->panel;
     if (panel->x_word_count > 0) {
         const bool given = is_given(&panel->x);
-        p->x = opc_axis_make(given ? panel->x.least : -0.5,
-                             given ? panel->x.most : panel->x_word_count - 0.5, false, false, 1);
-        arrange_words(p, c, l->width / (p->x.most - p->x.least) - 6);
+        p->x = opc_axis_make(given ? panel->x.min : -0.5,
+                             given ? panel->x.max : panel->x_word_count - 0.5, false, false, 1);
+        arrange_words(p, c, l->width / (p->x.max - p->x.min) - 6);
         return;
     }
     const bool whole = counts(p);
-    for (int most = 8; most >= 1; most--) {
+    for (int max = 8; max >= 1; max--) {
         const struct opc_span *s = is_given(&panel->x) ? &panel->x : &p->extent.x;
-        p->x = opc_axis_make(s->least, s->most, false, s == &p->extent.x && !p->heat, most);
+        p->x = opc_axis_make(s->min, s->max, false, s == &p->extent.x && !p->heat, max);
         p->x.whole = whole;
-        opc_axis_ticks(&p->x, most, &p->x_ticks);
+        opc_axis_ticks(&p->x, max, &p->x_ticks);
         if (p->x_ticks.n * (widest(c, &p->x_ticks) + 10) <= l->width * 1.1)
             return;
     }
 }
 
-/* A little room, so that no line runs along the edge; and 0 where it is near. */
+/* A small margin, so that no line runs along the edge; and 0 where it is near. */
 static struct opc_span pad(struct opc_span s)
 {
-    const double by = 0.03 * (s.most - s.least);
+    const double by = 0.03 * (s.max - s.min);
     if (!(by > 0))
         return s;
     return (struct opc_span){
-        .least = s.least >= 0 && s.least < 0.3 * s.most ? 0 : s.least - by,
-        .most = s.most <= 0 && s.most > 0.3 * s.least ? 0 : s.most + by,
+        .min = s.min >= 0 && s.min < 0.3 * s.max ? 0 : s.min - by,
+        .max = s.max <= 0 && s.max > 0.3 * s.min ? 0 : s.max + by,
     };
 }
 
@@ -253,10 +253,10 @@ static void make_y_axis(struct layout *l, struct plot *p)
 {
     const bool given = is_given(&p->panel->y), tight = p->heat || p->panel->log_y;
     const struct opc_span s = given ? p->panel->y : tight ? p->extent.y : pad(p->extent.y);
-    int most = (int)(l->height / 20);
-    most = most < 3 ? 3 : most > 8 ? 8 : most;
-    p->y = opc_axis_make(s.least, s.most, p->panel->log_y, !given && !p->heat, most);
-    opc_axis_ticks(&p->y, most, &p->y_ticks);
+    int max = (int)(l->height / 20);
+    max = max < 3 ? 3 : max > 8 ? 8 : max;
+    p->y = opc_axis_make(s.min, s.max, p->panel->log_y, !given && !p->heat, max);
+    opc_axis_ticks(&p->y, max, &p->y_ticks);
 }
 
 /* ---- room ------------------------------------------------------------------------------------ */
@@ -309,11 +309,11 @@ static void choose_size(struct layout *l, struct opc_canvas *c)
                                        : fmin(l->width * (l->columns == 1 ? 0.62 : 0.74), 220);
 }
 
-static double scale_room(struct layout *l, struct plot *p, struct opc_canvas *c)
+static double scale_width(struct layout *l, struct plot *p, struct opc_canvas *c)
 {
     if (!p->heat)
         return 0;
-    const struct opc_axis a = {.least = p->scale.low, .most = p->scale.high};
+    const struct opc_axis a = {.min = p->scale.low, .max = p->scale.high};
     opc_axis_ticks(&a, 6, &p->scale_ticks);
     return BAR_GAP + BAR + 5 + widest(c, &p->scale_ticks) + (l->f->heat_label ? LABEL * LINE : 0);
 }
@@ -324,12 +324,12 @@ static double height_of_lines(const struct opc_text *lines, double size)
 }
 
 /* What the panels need around them, as much for all in a row or column. */
-static void measure_room(struct layout *l, struct opc_canvas *c)
+static void measure_margins(struct layout *l, struct opc_canvas *c)
 {
     for (int i = 0; i < l->f->panels; i++) {
         struct plot *p = &l->plot[i];
         const int column = i % l->columns, row = i / l->columns;
-        const double scale = scale_room(l, p, c);
+        const double scale = scale_width(l, p, c);
         const bool words = p->panel->x_word_count > 0;
         double side = 4, left = 0, under = 4;
         if (p->x_shown && !words && p->x_ticks.n)
@@ -339,8 +339,8 @@ static void measure_room(struct layout *l, struct opc_canvas *c)
         if (p->y_named)
             left += LABEL * LINE + 3;
         if (p->x_shown)
-            under += words && p->turned ? widest_word(c, p->panel) + 6
-                                        : (words ? p->word_lines : 1) * TICK * LINE + 3;
+            under += words && p->rotated ? widest_word(c, p->panel) + 6
+                                         : (words ? p->word_lines : 1) * TICK * LINE + 3;
         if (p->x_named)
             under += LABEL * LINE + 2;
         l->scale_width = fmax(l->scale_width, scale);
@@ -395,7 +395,7 @@ static void measure(struct layout *l, struct opc_canvas *c)
         make_y_axis(l, &l->plot[i]);
         decide_texts(l, i);
     }
-    measure_room(l, c);
+    measure_margins(l, c);
     measure_page(l, c);
 }
 
@@ -443,11 +443,11 @@ static void draw_x_texts(struct opc_canvas *c, struct plot *p, double bottom, do
         const double at = opc_axis_place(&p->x, i);
         if (!opc_axis_shows(&p->x, i))
             continue;
-        if (p->turned)
+        if (p->rotated)
             opc_draw_text(c, &BLACK, at + 3, bottom + 5, TICK, OPC_RIGHT, 1, p->panel->x_words[i]);
         else {
             struct opc_text lines = {0};
-            opc_break_lines(c, TICK, p->word_room, p->panel->x_words[i], &lines);
+            opc_break_lines(c, TICK, p->word_width, p->panel->x_words[i], &lines);
             draw_lines(c, &BLACK, &lines, TICK, OPC_CENTRE, at, bottom + 4);
             p->failed |= lines.failed;
             opc_text_free(&lines);
@@ -480,7 +480,7 @@ static void draw_scale(struct opc_canvas *c, const struct layout *l, const struc
     const struct opc_heat_scale *s = &p->scale;
     const double tip = 7, bottom = top + height;
     const double high = top + (s->above ? tip : 0), low = bottom - (s->below ? tip : 0);
-    struct opc_axis a = {.least = s->low, .most = s->high, .from = low, .to = high};
+    struct opc_axis a = {.min = s->low, .max = s->high, .from = low, .to = high};
     for (int i = 0; i < STEPS; i++)
         opc_colour_heat(s->high + (s->low - s->high) * (i + 0.5) / STEPS, s->low, s->high,
                         s->diverging, cell[i]);
@@ -535,7 +535,7 @@ static int draw_panel(struct opc_canvas *c, const struct layout *l, struct plot 
     if (p->heat && !l->one_scale)
         draw_scale(c, l, p, x + l->width + BAR_GAP, y, l->height);
     if (!code && p->failed)
-        code = opc_fail(err, OPC_ENOMEM, "no room for the words below a panel");
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for the words below a panel");
     return code;
 }
 
@@ -586,17 +586,17 @@ static int draw(struct opc_canvas *c, struct layout *l, struct opc_err *err)
 int opc_figure_draw(const struct opc_figure *f, const char *path, struct opc_err *err)
 {
     struct opc_canvas *c = NULL;
-    if (f->panels < 1 || f->panels > MOST_PANELS)
+    if (f->panels < 1 || f->panels > MAX_PANELS)
         return opc_fail(err, OPC_EUSER, "cannot draw %s: %d panels; a figure has 1 to %d", path,
-                        f->panels, MOST_PANELS);
+                        f->panels, MAX_PANELS);
     struct layout *l = opc_alloc(1, sizeof *l);
     if (!l)
-        return opc_fail(err, OPC_ENOMEM, "no room to draw %s", path);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to draw %s", path);
     l->f = f;
     l->plot = opc_alloc((size_t)f->panels, sizeof *l->plot);
     int code = OPC_OK;
     if (!l->plot)
-        code = opc_fail(err, OPC_ENOMEM, "no room to draw %s", path);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory to draw %s", path);
     if (!code)
         code = opc_legend_make(f, &l->legend, err);
     if (!code)

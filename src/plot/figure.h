@@ -53,9 +53,9 @@ struct opc_figure_layer {
     bool diverging;             /* red below 0, white at 0, blue above; else pale to dark */
 };
 
-/* least == most: from the data, widened to round numbers and, in y, to a 0 that is near */
+/* min == max: from the data, widened to round numbers and, in y, to a 0 that is near */
 struct opc_span {
-    double least, most;
+    double min, max;
 };
 
 struct opc_panel {

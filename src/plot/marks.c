@@ -16,8 +16,8 @@ static void include(struct opc_span *s, double v)
 {
     if (!isfinite(v))
         return;
-    s->least = fmin(s->least, v);
-    s->most = fmax(s->most, v);
+    s->min = fmin(s->min, v);
+    s->max = fmax(s->max, v);
 }
 
 static double width_of(const struct opc_figure_layer *l)
@@ -98,7 +98,7 @@ static void draw_band(struct opc_canvas *c, const struct opc_figure_layer *l,
         for (int k = 0; k < n; k++) {
             const double low = l->low[from + k];
             px[k] = px[2 * n - 1 - k] = opc_axis_place(x, l->x[from + k]);
-            py[k] = y->log && low < y->least ? y->from : opc_axis_place(y, low);
+            py[k] = y->log && low < y->min ? y->from : opc_axis_place(y, low);
             py[2 * n - 1 - k] = opc_axis_place(y, l->high[from + k]);
         }
         if (n > 1)
@@ -133,7 +133,7 @@ static void draw_strip(struct opc_canvas *c, const struct opc_ink *ink, int n, c
 static void draw_outline(struct opc_canvas *c, const struct opc_ink *ink, int n, const double *at,
                          const double *quartile, double middle, double half)
 {
-    double mean = 0, square = 0, density[OUTLINE], most = 0, px[2 * OUTLINE], py[2 * OUTLINE];
+    double mean = 0, square = 0, density[OUTLINE], max = 0, px[2 * OUTLINE], py[2 * OUTLINE];
     for (int i = 0; i < n; i++)
         mean += at[i] / n;
     for (int i = 0; i < n; i++)
@@ -149,11 +149,11 @@ static void draw_outline(struct opc_canvas *c, const struct opc_ink *ink, int n,
             const double away = (py[k] - at[i]) / width;
             density[k] += exp(-0.5 * away * away);
         }
-        most = fmax(most, density[k]);
+        max = fmax(max, density[k]);
     }
     for (int k = 0; k < OUTLINE; k++) {
-        px[k] = middle - half * density[k] / most;
-        px[2 * OUTLINE - 1 - k] = middle + half * density[k] / most;
+        px[k] = middle - half * density[k] / max;
+        px[2 * OUTLINE - 1 - k] = middle + half * density[k] / max;
         py[2 * OUTLINE - 1 - k] = py[k];
     }
     const struct opc_ink light = opc_colour_faded(*ink, 0.35);
@@ -298,7 +298,7 @@ int opc_mark_draw(struct opc_canvas *c, const struct opc_figure_layer *l, const 
     uint8_t(*cell)[4] = heat ? opc_alloc((size_t)l->rows * (size_t)l->columns, sizeof *cell) : NULL;
     int code = OPC_OK;
     if (!px || !py || (heat && !cell))
-        code = opc_fail(err, OPC_ENOMEM, "no room for a layer of %zu points", n);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for a layer of %zu points", n);
     /* Lines may lead out of the panel; dots and words at its edge are shown whole. */
     const bool clipped =
         heat || l->mark == OPC_MARK_LINE || l->mark == OPC_MARK_BAND || l->mark == OPC_MARK_ARROW;

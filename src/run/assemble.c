@@ -30,7 +30,7 @@ static double transitions_at(const struct opc_values *v, int h)
 static struct opc_imagined_shape imagined_shape(const struct opc_run *run)
 {
     const struct opc_values *v = run->set;
-    const int h = opc_horizon_most(v);
+    const int h = opc_horizon_max(v);
     double n = transitions_at(v, h) * simulations_per_epoch(v);
     if (v->data.forget == OPC_FORGET_STEPS)
         n *= v->data.retain;
@@ -64,9 +64,9 @@ static int window_capacity(const struct opc_run *run)
 {
     const struct opc_train_config *t = &run->set->train;
     const double epochs = run->set->opc.reference_epochs, steps = t->steps_per_epoch;
-    const double most =
+    const double max =
         run->play->limit + fmax(epochs * steps, t->random_steps + (epochs - 1) * steps);
-    return epochs == 0 || most > run->room ? run->room : (int)most;
+    return epochs == 0 || max > run->capacity ? run->capacity : (int)max;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -83,9 +83,9 @@ static double all_of(const struct need *n)
 static struct need need_of(const struct opc_run *run)
 {
     const struct opc_values *v = run->set;
-    const double room = run->room, f = sizeof(float);
+    const double capacity = run->capacity, f = sizeof(float);
     struct need n = {.rest = 64e6}; /* networks, environments, the program itself */
-    n.recorded = room * ((double)opc_record_stride(run->obs, run->act) * f + 16);
+    n.recorded = capacity * ((double)opc_record_stride(run->obs, run->act) * f + 16);
     if (opc_agent_of(v)->bytes)
         n.rest += (double)opc_agent_of(v)->bytes(v->train.steps_per_epoch, run->obs, run->act);
     if (!opc_transition_of(v)->needs_model)
@@ -94,7 +94,7 @@ static struct need need_of(const struct opc_run *run)
     n.imagined = (double)opc_imagined_need(&shape);
     n.rollouts = (double)opc_rollout_need(run->obs, run->act, shape.longest, rows_at_once(v));
     /* The table of inputs and targets twice (ours and the trainer's), and each member's rows. */
-    n.fit = room * (2 * (2 * run->obs + run->act + 1) * f + 4 * (v->model.members + 1));
+    n.fit = capacity * (2 * (2 * run->obs + run->act + 1) * f + 4 * (v->model.members + 1));
     if (opc_transition_of(v)->bytes)
         n.reference = (double)opc_transition_of(v)->bytes(window_capacity(run), run->obs, run->act,
                                                           v->model.elites);
@@ -120,13 +120,13 @@ static double look_up(const char *path, const char *key)
 static double available(void)
 {
     double free = look_up("/proc/meminfo", "MemAvailable:") * 1024;
-    const double most = look_up("/sys/fs/cgroup/memory.max", "");
+    const double max = look_up("/sys/fs/cgroup/memory.max", "");
     double used = look_up("/sys/fs/cgroup/memory.current", "");
     /* Of that, files in memory are given up when something needs the room. */
     const double files = look_up("/sys/fs/cgroup/memory.stat", "inactive_file ");
     used -= used > 0 && files > 0 ? fmin(files, used) : 0;
-    if (most > 0 && used >= 0 && (free < 0 || most - used < free))
-        free = most - used;
+    if (max > 0 && used >= 0 && (free < 0 || max - used < free))
+        free = max - used;
     return free;
 }
 
@@ -198,11 +198,12 @@ static int make_model(struct opc_run *run, struct opc_err *err)
                                   err);
     if (!code)
         code = opc_imagined_create(&shape, &run->imagined, err);
-    const size_t room = (size_t)run->room, obs = (size_t)run->obs, act = (size_t)run->act;
-    if (!code && (!(run->sa = opc_alloc(room, (obs + act) * sizeof(float))) ||
-                  !(run->y = opc_alloc(room, (obs + 1) * sizeof(float)))))
-        code = opc_fail(err, OPC_ENOMEM, "no room to fit a model to %d steps; lower train.epochs",
-                        run->room);
+    const size_t capacity = (size_t)run->capacity, obs = (size_t)run->obs, act = (size_t)run->act;
+    if (!code && (!(run->sa = opc_alloc(capacity, (obs + act) * sizeof(float))) ||
+                  !(run->y = opc_alloc(capacity, (obs + 1) * sizeof(float)))))
+        code = opc_fail(err, OPC_ENOMEM,
+                        "not enough memory to fit a model to %d steps; lower train.epochs",
+                        run->capacity);
     return code;
 }
 
@@ -240,7 +241,7 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
         return code;
     run->obs = run->play->env->obs;
     run->act = run->play->env->act;
-    run->room =
+    run->capacity =
         v->train.random_steps + run->play->limit + v->train.epochs * v->train.steps_per_epoch;
     code = check_memory(run, err);
     const int worlds = v->eval.episodes < OPC_EVAL_AT_ONCE ? v->eval.episodes : OPC_EVAL_AT_ONCE;
@@ -251,7 +252,8 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
     } else if (!code)
         code = opc_many_open(v->env.name, worlds, run->pool, &run->worlds, err);
     if (!code)
-        code = opc_episodes_create(run->obs, run->act, run->room, run->room, &run->past, err);
+        code =
+            opc_episodes_create(run->obs, run->act, run->capacity, run->capacity, &run->past, err);
     if (!code && opc_transition_of(v)->needs_model)
         code = make_model(run, err);
     if (!code)
@@ -259,8 +261,9 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
                              run->model ? &run->transition : NULL, run->pool, &run->agent, err);
     if (!code && (!(run->a = opc_alloc((size_t)run->act, sizeof *run->a)) ||
                   !(run->recorded = opc_alloc((size_t)v->train.epochs + 1, sizeof *run->recorded))))
-        code = opc_fail(err, OPC_ENOMEM, "no room for an action and the ends of %d epochs",
-                        v->train.epochs);
+        code =
+            opc_fail(err, OPC_ENOMEM, "not enough memory for an action and the ends of %d epochs",
+                     v->train.epochs);
     if (code)
         return code;
     run->play->past = run->past;

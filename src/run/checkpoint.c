@@ -24,7 +24,7 @@
 
 static const char MAGIC[8] = "OPCPACK\n";
 enum { VERSION = 1, HEADER = 48, SECTION = 64, EVEN = 8 };
-static const size_t MOST_BYTES = (size_t)1 << 36;
+static const size_t MAX_BYTES = (size_t)1 << 36;
 static const char ZEROS[EVEN];
 
 static const char *const KIND[] = {"", "checkpoint", "policy", "snapshot", "segment"};
@@ -119,8 +119,8 @@ int opc_checkpoint_save(const char *path, enum opc_pack_kind kind, uint32_t hash
 int opc_gather_visit(void *ctx, const char *name, void *data, size_t bytes, struct opc_err *err)
 {
     struct opc_gather *g = ctx;
-    if (g->parts == OPC_PACK_MOST)
-        return opc_fail(err, OPC_EBUG, "more than %d sections", OPC_PACK_MOST);
+    if (g->parts == OPC_PACK_MAX)
+        return opc_fail(err, OPC_EBUG, "more than %d sections", OPC_PACK_MAX);
     struct opc_named *part = &g->part[g->parts];
     if (snprintf(part->name, sizeof part->name, "%s", name) >= (int)sizeof part->name)
         return opc_fail(err, OPC_EBUG, "the section name %s is too long", name);
@@ -150,7 +150,7 @@ static int check_header(const char *name, const char *at, size_t n, struct opc_p
                         "that wrote it",
                         name, (unsigned)get(at + 8, 4), VERSION);
     const uint64_t kind = get(at + 12, 4), sections = get(at + 20, 4), length = get(at + 24, 8);
-    if (kind == 0 || kind >= KINDS || sections > OPC_PACK_MOST)
+    if (kind == 0 || kind >= KINDS || sections > OPC_PACK_MAX)
         return opc_fail(err, OPC_EDAMAGED, "%s is damaged: its header makes no sense", name);
     if (length != n)
         return opc_fail(err, OPC_EDAMAGED, "%s is damaged: %zu bytes instead of %llu", name, n,
@@ -204,7 +204,7 @@ int opc_pack_parse(const char *name, const char *bytes, size_t n, struct opc_pac
 {
     struct opc_pack *p = opc_alloc(1, sizeof *p);
     if (!p)
-        return opc_fail(err, OPC_ENOMEM, "no room to read %s", name);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to read %s", name);
     const int code = check(name, bytes, n, p, err);
     if (code) {
         opc_pack_free(p);
@@ -220,7 +220,7 @@ int opc_checkpoint_load(const char *path, enum opc_pack_kind kind, struct opc_pa
     char *bytes;
     size_t n;
     struct opc_pack *p;
-    int code = opc_file_read(path, MOST_BYTES, &bytes, &n, err);
+    int code = opc_file_read(path, MAX_BYTES, &bytes, &n, err);
     if (code)
         return code;
     code = opc_pack_parse(path, bytes, n, &p, err);

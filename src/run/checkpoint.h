@@ -10,7 +10,7 @@
 
 enum opc_pack_kind { OPC_PACK_RUN = 1, OPC_PACK_POLICY, OPC_PACK_SNAPSHOT, OPC_PACK_SEGMENT };
 
-enum { OPC_PACK_NAME = 48, OPC_PACK_MOST = 512 }; /* bytes of a name with its NUL; sections */
+enum { OPC_PACK_NAME = 48, OPC_PACK_MAX = 512 }; /* bytes of a name with its NUL; sections */
 
 struct opc_named {
     char name[OPC_PACK_NAME]; /* "": goes on with the section before, which thereby is longer */
@@ -26,7 +26,7 @@ int opc_checkpoint_save(const char *path, enum opc_pack_kind kind, uint32_t hash
 
 /* Collects what is to be saved, without copying it. */
 struct opc_gather {
-    struct opc_named part[OPC_PACK_MOST];
+    struct opc_named part[OPC_PACK_MAX];
     int parts;
 };
 /* Fits the `state` functions of agents and predictors; ctx is the struct opc_gather. The data must
@@ -40,7 +40,7 @@ struct opc_pack {
     uint32_t hash;
     uint64_t epoch;
     int parts;
-    struct opc_named part[OPC_PACK_MOST];
+    struct opc_named part[OPC_PACK_MAX];
     char *bytes; /* the whole file, or NULL if it is the caller's */
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/config.h"
 
-#include "base/crc.h"
 #include "env/types.h"
 #include "opc/mem.h"
 
@@ -94,6 +93,23 @@ const struct opc_field *opc_config_field(struct opc_values *v, const char *key, 
     return NULL;
 }
 
+bool opc_config_key(const char *key, char out[OPC_KEY])
+{
+    struct opc_values values; /* only the sections are looked at */
+    struct opc_part part[OPC_PARTS_MAX];
+    const int parts = opc_config_parts(&values, part);
+    for (int i = 0; i < parts; i++) {
+        const size_t n = strlen(part[i].section->name);
+        if (strncmp(key, part[i].section->name, n) != 0 || key[n] != '.')
+            continue;
+        const struct opc_field *f = opc_section_find(part[i].section, key + n + 1);
+        if (f)
+            snprintf(out, OPC_KEY, "%s.%s", part[i].section->name, f->name);
+        return f != NULL;
+    }
+    return false;
+}
+
 /* ---- the object ------------------------------------------------------------------------------ */
 
 /* path NULL: defaults only. */
@@ -101,7 +117,7 @@ static int create(const char *path, struct opc_config **out, struct opc_err *err
 {
     struct opc_config *c = opc_alloc(1, sizeof *c);
     if (!c)
-        return opc_fail(err, OPC_ENOMEM, "no room for the settings");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the settings");
     int code = opc_sources_create(&c->from, err);
     if (!code && path)
         code = opc_sources_read(c->from, path, err);
@@ -178,61 +194,10 @@ void opc_values_print(const struct opc_values *v, struct opc_text *t)
     }
 }
 
-/* Bytes of a value, which are the same for equal values: parsing clears what it does not set. */
-static size_t size_of(enum opc_kind kind)
-{
-    switch (kind) {
-    case OPC_INT:
-    case OPC_NAME:
-    case OPC_CHOICE: return sizeof(int);
-    case OPC_REAL: return sizeof(double);
-    case OPC_BOOL: return sizeof(bool);
-    case OPC_TEXT: return OPC_TEXT_SIZE;
-    case OPC_INTS: return sizeof(struct opc_ints);
-    case OPC_REALS: return sizeof(struct opc_reals);
-    }
-    return 0;
-}
-
-/* Settings younger than runs that are to be resumed: at the value that stands for how it was before
- * them, they do not count. Those of an agent that is not the first count if it is the one. */
-static bool is_as_before(const struct opc_section *s, const struct opc_field *f,
-                         const struct opc_values *v)
-{
-    for (int i = 1; opc_agent_type(i); i++)
-        if (s == opc_agent_type(i)->settings)
-            return v->train.agent != i;
-    if (s == &train_section && strcmp(f->name, "agent") == 0)
-        return v->train.agent == 0;
-    if (s == &train_section && strcmp(f->name, "rounds") == 0)
-        return v->train.rounds == 1;
-    return s == &opc_section && strcmp(f->name, "reference_epochs") == 0 &&
-           v->opc.reference_epochs == 0;
-}
-
 bool opc_config_may_go_on(const struct opc_values *v)
 {
     const struct opc_agent_type *agent = opc_agent_of(v);
     return !agent->knows_its_end || !agent->knows_its_end(opc_values_agent(v, v->train.agent));
-}
-
-uint32_t opc_config_hash(const struct opc_values *v)
-{
-    struct opc_values copy = *v;
-    struct opc_part part[OPC_PARTS_MAX];
-    uint32_t crc = 0;
-    if (opc_config_may_go_on(v))
-        copy.train.epochs = 0;
-    const int parts = opc_config_parts(&copy, part);
-    for (int i = 0; i < parts; i++)
-        for (int k = 0; k < part[i].section->n; k++) {
-            const struct opc_field *f = &part[i].section->fields[k];
-            if (is_as_before(part[i].section, f, v))
-                continue;
-            crc = opc_crc32c(crc, f->name, strlen(f->name) + 1);
-            crc = opc_crc32c(crc, (const char *)part[i].values + f->offset, size_of(f->kind));
-        }
-    return crc;
 }
 
 /* Hands a text to the caller, or frees it. */
@@ -309,7 +274,7 @@ int opc_horizon(const struct opc_values *v, int epoch)
     return (int)(h[2] + share * (h[3] - h[2]));
 }
 
-int opc_horizon_most(const struct opc_values *v)
+int opc_horizon_max(const struct opc_values *v)
 {
     const int *h = v->opc.horizon.at;
     return v->opc.horizon.n == 1 || h[2] > h[3] ? h[v->opc.horizon.n == 1 ? 0 : 2] : h[3];

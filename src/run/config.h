@@ -14,48 +14,48 @@
 #include "run/yaml.h"
 
 /* clang-format off */
-#define OPC_TRAIN_FIELDS(X)                                                                        \
-    X(INT,    seed,             "1",     0, 2e9, "of every random number in the run")              \
-    X(INT,    epochs,           "100",   1, 1e6, "how many epochs to train")                       \
-    X(INT,    steps_per_epoch,  "1000",  1, 1e7, "E, steps on the real environment in an epoch")   \
-    X(INT,    random_steps,     "5000",  0, 1e8, "steps with uniformly random actions before the first epoch; the last episode is finished") \
-    X(NAME,   agent,            "sac",   opc_agent_name, , "what improves the policy: SAC, from steps that anyone chose, or PPO, from the epoch's own episodes (opc.transition = replay)") \
-    X(INT,    fit_every,        "0",     0, 1e7, "real steps from one fit of the model to the next; 0: once an epoch") \
+#define OPC_TRAIN_FIELDS(X)                                                                         \
+    X(INT,    seed,             "1",     0, 2e9, "seed of every random number in the run")          \
+    X(INT,    epochs,           "100",   1, 1e6, "number of epochs to train")                       \
+    X(INT,    steps_per_epoch,  "1000",  1, 1e7, "E, steps on the real environment in an epoch", "epoch_length") \
+    X(INT,    random_steps,     "5000",  0, 1e8, "steps with uniformly random actions before the first epoch; the last episode is finished", "n_exploration_steps") \
+    X(NAME,   agent,            "sac",   opc_agent_name, , "algorithm that improves the policy (PPO is on-policy: it needs opc.transition = replay)") \
+    X(INT,    fit_every,        "0",     0, 1e7, "real steps from one fit of the model to the next; 0: once an epoch", "model_train_freq") \
     X(INT,    simulate_every,   "0",     0, 1e7, "real steps from one simulation of imagined rollouts to the next; 0: once an epoch") \
     X(INT,    improve_every,    "0",     0, 1e7, "real steps from one improvement of the policy to the next; 0: once an epoch") \
-    X(REAL,   updates_per_step, "20",    0, 1e4, "gradient steps of the agent for each real step; an improvement makes this times improve_every") \
-    X(INT,    rounds,           "1",     1, 1e4, "an improvement is made in so many rounds, each with its share of the gradient steps, and of the imagined steps, simulated with the policy so far (the paper: 1)") \
-    X(INT,    least_steps,      "0",     0, 1e8, "no gradient step of the agent before this many real steps are recorded") \
-    X(BOOL,   fit_first,        "false", 0, 1,   "fit and simulate before the steps they are due with (original MBPO), not after them (the paper)") \
-    X(BOOL,   reset_each_epoch, "true",  0, 1,   "cut the running episode at the end of an epoch (the paper); otherwise it runs on (original MBPO)")
+    X(REAL,   updates_per_step, "20",    0, 1e4, "gradient steps of the agent for each real step; an improvement makes train.improve_every times as many", "utd") \
+    X(INT,    rounds,           "1",     1, 1e4, "parts of an improvement: each simulates its share of the rollouts with the policy so far, then makes its share of the gradient steps (the paper: 1)") \
+    X(INT,    learning_starts,  "0",     0, 1e8, "the agent makes no gradient step before this many real steps are recorded", "least_steps") \
+    X(BOOL,   fit_first,        "false", 0, 1,   "fit and simulate before the real steps (original MBPO), not after them (the paper)") \
+    X(BOOL,   reset_each_epoch, "true",  0, 1,   "cut the running episode at the end of an epoch (the paper); otherwise it goes on in the next (original MBPO)")
 
-#define OPC_ENV_FIELDS(X)                                                                          \
-    X(TEXT,   name,             "cartpole", 1, 255, "the task, with its arguments behind a '?'; 'opc env list' shows them")
+#define OPC_ENV_FIELDS(X)                                                                           \
+    X(TEXT,   name,             "cartpole", 1, 255, "the task, with its arguments after a '?'; 'opc env list' shows all tasks", "id")
 
-#define OPC_OPC_FIELDS(X)                                                                          \
-    X(NAME,   transition,       "corrected", opc_transition_name, , "what moves an imagined state: eq. 3 (SAC), eq. 2 (MBPO), eq. 5 (OPC)") \
-    X(INTS,   horizon,          "[10]",   0, 1e6, "H, steps of an imagined rollout; [e0, e1, h0, h1] grows linearly from h0 to h1 between epochs e0 and e1") \
+#define OPC_OPC_FIELDS(X)                                                                           \
+    X(NAME,   transition,       "corrected", opc_transition_name, , "where an imagined step leads: to the recorded state (eq. 3, SAC), where the model says (eq. 2, MBPO), or there with the recorded correction (eq. 5, OPC)") \
+    X(INTS,   horizon,          "[10]",   0, 1e6, "H, steps of an imagined rollout; [e0, e1, h0, h1] grows linearly from h0 to h1 between epochs e0 and e1", "rollout_length") \
     X(INT,    transitions,      "100000", 1, 1e9, "N, imagined steps of one simulation, if opc.rollouts is 0") \
-    X(INT,    rollouts,         "0",      0, 1e8, "imagined rollouts of one simulation; 0: until there are opc.transitions steps") \
-    X(CHOICE, start,            "uniform", "uniform|paper", , "where rollouts start: at any recorded step, or in any episode at most T - H after its start (Algorithm 2 as printed)") \
+    X(INT,    rollouts,         "0",      0, 1e8, "imagined rollouts of one simulation; 0: as many as make opc.transitions steps", "rollout_batch_size") \
+    X(CHOICE, start,            "uniform", "uniform|paper", , "where rollouts start: at any recorded step, or in any episode at most T - H steps after its start (Algorithm 2 as printed)") \
     X(INT,    reference_epochs, "0",      0, 1e6, "K: rollouts start in, and are corrected by, recordings of the last K epochs only; 0: of all epochs and the random phase. The model is fitted to everything") \
-    X(BOOL,   correct_reward,   "true",   0, 1,   "eq. 5 for the reward, too; otherwise the model's prediction")  \
-    X(BOOL,   sample,           "true",   0, 1,   "learned: draw from the model's Gaussian; otherwise its mean")  \
+    X(BOOL,   correct_reward,   "true",   0, 1,   "apply eq. 5 to the reward too; otherwise the model predicts it") \
+    X(BOOL,   sample,           "true",   0, 1,   "opc.transition = learned draws from the model's Gaussian; otherwise it takes the mean") \
     X(CHOICE, elite,            "step",   "step|rollout", , "a member of the ensemble is drawn for each step, or for each rollout") \
-    X(CHOICE, reference_terminal, "continue", "continue|terminal", , "the last step of a rollout whose reference ended in a terminal state: goes on (d = 0), or is terminal (d = 1)")
+    X(CHOICE, reference_terminal, "continue", "continue|terminal", , "the last step of a rollout whose reference ended in a terminal state: counts as not terminal (d = 0), or as terminal (d = 1)")
 
-#define OPC_DATA_FIELDS(X)                                                                         \
-    X(INT,    retain,           "50",     1, 1024, "imagined rollouts of this many epochs are kept") \
-    X(CHOICE, forget,           "epochs", "epochs|steps", , "the oldest go by whole epochs (the paper), or step by step once there are as many as rollouts that never end early would make (original MBPO)") \
+#define OPC_DATA_FIELDS(X)                                                                          \
+    X(INT,    retain,           "50",     1, 1024, "number of epochs whose imagined rollouts are kept") \
+    X(CHOICE, forget,           "epochs", "epochs|steps", , "imagined data is dropped by whole epochs (the paper), or first in, first out once the buffer is full (original MBPO)") \
     X(REAL,   real_ratio,       "0",      0, 1,   "share of recorded steps in a batch")             \
     X(BOOL,   reset,            "false",  0, 1,   "empty the imagined data before each simulation")
 
-#define OPC_EVAL_FIELDS(X)                                                                         \
-    X(INT,    episodes,         "5",      1, 1e4, "episodes of an evaluation, without exploration") \
+#define OPC_EVAL_FIELDS(X)                                                                          \
+    X(INT,    episodes,         "5",      1, 1e4, "episodes of an evaluation, without exploration", "n_eval_episodes") \
     X(INT,    every,            "1",      1, 1e6, "epochs from one evaluation to the next")
 
-#define OPC_RECORD_FIELDS(X)                                                                       \
-    X(INT,    snapshots,        "0",      0, 1e6, "keep policy and model of every so manyth epoch in snapshots/; 0: none")
+#define OPC_RECORD_FIELDS(X)                                                                        \
+    X(INT,    snapshots,        "0",      0, 1e6, "save policy and model to snapshots/ every this many epochs; 0: never")
 /* clang-format on */
 
 struct opc_train_config {
@@ -107,6 +107,11 @@ const void *opc_values_agent(const struct opc_values *, int i);
  * is none. section may be NULL. */
 const struct opc_field *opc_config_field(struct opc_values *, const char *key, void **section,
                                          struct opc_err *err);
+
+enum { OPC_KEY = 128 };
+/* The name under which a setting is printed, "section.name", for any name it is read under; false:
+ * there is no such setting. */
+bool opc_config_key(const char *key, char out[OPC_KEY]);
 
 /* ---- sources: config_file.c ------------------------------------------------------------------ */
 
@@ -171,16 +176,18 @@ int opc_updates(const struct opc_values *);
 double opc_updates_exactly(const struct opc_values *);
 /* OPC_EUSER: they do not fit each other; err->settings names those at fault. */
 int opc_values_check(const struct opc_values *, struct opc_err *err);
-/* What part k of `parts` gets of `all`: they differ by one at most, and together they are all. */
+/* What part k of `parts` gets of `all`: the parts differ by no more than one and add up to `all`.
+ */
 int opc_share(int all, int parts, int k);
 /* H in an epoch, counted from 0. */
 int opc_horizon(const struct opc_values *, int epoch);
-int opc_horizon_most(const struct opc_values *);
+int opc_horizon_max(const struct opc_values *);
 /* What sac.target_entropy = auto stands for on this task; NaN where the agent decides. */
 double opc_target_entropy(const char *env_name);
 /* May train.epochs be raised later? Not if the agent's step falls to 0 at their end. */
 bool opc_config_may_go_on(const struct opc_values *);
-/* Of all settings but train.epochs, where they may be raised. */
+/* The identity of the settings: a checksum of all but train.epochs, where they may be raised
+ * (config_hash.c). */
 uint32_t opc_config_hash(const struct opc_values *);
 void opc_values_print(const struct opc_values *, struct opc_text *);
 

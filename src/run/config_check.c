@@ -67,7 +67,7 @@ static int check_model(const struct opc_values *v, struct opc_err *err)
     if (v->data.real_ratio == 1)
         return opc_fail_settings(
             err, "data.real_ratio",
-            "data.real_ratio = 1 leaves no room for imagined steps; for training "
+            "data.real_ratio = 1 leaves not enough memory for imagined steps; for training "
             "without a model set opc.transition=replay");
     if (t->fit_first && t->random_steps == 0)
         return opc_fail_settings(

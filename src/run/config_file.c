@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST = 4096, DEEPEST_INCLUDE = 8, TREES = 64 };
+enum { MAX = 4096, DEEPEST_INCLUDE = 8, TREES = 64 };
 
 struct assignment {
     char *key, *text;
@@ -30,8 +30,8 @@ struct condition { /* of a cell: the value of `key` matches one of the patterns 
 };
 
 struct opc_sources {
-    struct assignment *assignments; /* [MOST] */
-    struct condition *conditions;   /* [MOST] */
+    struct assignment *assignments; /* [MAX] */
+    struct condition *conditions;   /* [MAX] */
     int n, n_conditions, cells;
     struct opc_yaml *tree[TREES]; /* of every file that was read; the last is the one asked for */
     char *tree_path[TREES];
@@ -48,12 +48,12 @@ int opc_sources_create(struct opc_sources **out, struct opc_err *err)
 {
     struct opc_sources *s = opc_alloc(1, sizeof *s);
     if (s) {
-        s->assignments = opc_alloc(MOST, sizeof *s->assignments);
-        s->conditions = opc_alloc(MOST, sizeof *s->conditions);
+        s->assignments = opc_alloc(MAX, sizeof *s->assignments);
+        s->conditions = opc_alloc(MAX, sizeof *s->conditions);
     }
     if (!s || !s->assignments || !s->conditions) {
         opc_sources_destroy(s);
-        return opc_fail(err, OPC_ENOMEM, "no room for the settings");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the settings");
     }
     const int code = opc_sources_resolve(s, &s->scratch, err);
     if (code) {
@@ -108,18 +108,21 @@ static int try_setting(struct opc_sources *s, const char *key, const char *text,
 static int add(struct opc_sources *s, const char *key, const char *text, const char *where,
                int cell, struct opc_err *err)
 {
+    char name[OPC_KEY];
     int code = try_setting(s, key, text, err);
     if (code)
         return where ? opc_within(err, "%s", where) : code;
-    if (s->n == MOST)
-        return opc_fail(err, OPC_EUSER, "more than %d settings", MOST);
+    if (opc_config_key(key, name)) /* it may be an older name */
+        key = name;
+    if (s->n == MAX)
+        return opc_fail(err, OPC_EUSER, "more than %d settings", MAX);
     struct assignment *a = &s->assignments[s->n++];
     *a = (struct assignment){.key = opc_strdup(key), .text = opc_strdup(text), .cell = cell};
     if (where)
         a->where = opc_strdup(where);
     if (!a->key || !a->text || (where && !a->where)) {
         opc_sources_drop_last(s);
-        return opc_fail(err, OPC_ENOMEM, "no room for the setting %s", key);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the setting %s", key);
     }
     return OPC_OK;
 }
@@ -172,15 +175,16 @@ static int value_text(const struct opc_yaml *node, struct opc_text *t, struct op
 static int add_node(struct opc_sources *s, const struct file *f, const char *key,
                     const struct opc_yaml *node, int cell, struct opc_err *err)
 {
-    char where[WHERE];
+    char where[WHERE], name[OPC_KEY];
     struct opc_text text = {0};
     where_is(f, node, where);
     int code = value_text(node, &text, err);
     if (code)
         opc_within(err, "%s", where);
-    /* train.epochs and train: {epochs: } are the same key twice. */
+    /* train.epochs and train: {epochs: } are the same key twice, and so is an older name. */
+    const char *known = opc_config_key(key, name) ? name : key;
     for (int i = f->first; !code && i < s->n; i++)
-        if (s->assignments[i].cell == cell && strcmp(s->assignments[i].key, key) == 0)
+        if (s->assignments[i].cell == cell && strcmp(s->assignments[i].key, known) == 0)
             code = opc_fail(err, OPC_EUSER, "%s: %s is set a second time; %s has it", where, key,
                             s->assignments[i].where);
     if (!code)
@@ -240,12 +244,14 @@ static int add_conditions(struct opc_sources *s, const struct file *f, const str
         const int code = opc_sources_check_pattern(s, f->path, e, err);
         if (code)
             return code;
-        if (s->n_conditions == MOST)
-            return opc_fail(err, OPC_EUSER, "%s: more than %d conditions", where, MOST);
+        if (s->n_conditions == MAX)
+            return opc_fail(err, OPC_EUSER, "%s: more than %d conditions", where, MAX);
         struct condition *c = &s->conditions[s->n_conditions++];
-        *c = (struct condition){cell, opc_strdup(e->key), e, opc_strdup(where)};
+        char name[OPC_KEY];
+        const char *known = opc_config_key(e->key, name) ? name : e->key;
+        *c = (struct condition){cell, opc_strdup(known), e, opc_strdup(where)};
         if (!c->key || !c->where)
-            return opc_fail(err, OPC_ENOMEM, "no room for the condition %s", e->key);
+            return opc_fail(err, OPC_ENOMEM, "not enough memory for the condition %s", e->key);
     }
     return OPC_OK;
 }
@@ -345,7 +351,7 @@ static int take_tree(struct opc_sources *s, struct opc_yaml *tree, const char *p
     if (!code && s->trees == TREES)
         code = opc_fail(err, OPC_EUSER, "more than %d files are included", TREES);
     if (!code && !(s->tree_path[s->trees] = opc_strdup(path)))
-        code = opc_fail(err, OPC_ENOMEM, "no room for the settings of %s", path);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for the settings of %s", path);
     if (code) {
         opc_yaml_free(tree);
         return code;
@@ -390,7 +396,10 @@ int opc_sources_count(const struct opc_sources *s)
 
 const char *opc_sources_sets(const struct opc_sources *s, int from, const char *key)
 {
+    char name[OPC_KEY];
     const char *where = NULL;
+    if (opc_config_key(key, name))
+        key = name;
     for (int i = from; i < s->n; i++)
         if (!s->assignments[i].cell && strcmp(s->assignments[i].key, key) == 0)
             where = s->assignments[i].where ? s->assignments[i].where : "";
@@ -428,10 +437,11 @@ int opc_sources_settled(const struct opc_sources *s, struct opc_err *err)
 {
     const struct opc_yaml *vary = opc_sources_extra(s, "vary");
     for (const struct opc_yaml *e = vary ? vary->first : NULL; e; e = e->next) {
+        char name[OPC_KEY];
+        const char *key = opc_config_key(e->key, name) ? name : e->key;
         bool settled = false;
         for (int i = 0; i < s->n; i++)
-            settled =
-                settled || (!s->assignments[i].where && !strcmp(s->assignments[i].key, e->key));
+            settled = settled || (!s->assignments[i].where && !strcmp(s->assignments[i].key, key));
         if (!settled)
             return opc_fail(err, OPC_EUSER,
                             "the file describes several runs: line %d varies %s; add %s=VALUE to "

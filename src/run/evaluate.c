@@ -45,11 +45,11 @@ static int evaluation_observe(void *ctx, const struct opc_env_batch *b, int row,
 
 static void summarize(int n, const double *returns, double steps, struct opc_evaluation *out)
 {
-    *out = (struct opc_evaluation){.episodes = n, .least = returns[0], .most = returns[0]};
+    *out = (struct opc_evaluation){.episodes = n, .min = returns[0], .max = returns[0]};
     for (int i = 0; i < n; i++) {
         out->mean += returns[i];
-        out->least = fmin(out->least, returns[i]);
-        out->most = fmax(out->most, returns[i]);
+        out->min = fmin(out->min, returns[i]);
+        out->max = fmax(out->max, returns[i]);
     }
     out->mean /= n;
     for (int i = 0; i < n; i++)
@@ -73,7 +73,7 @@ int opc_evaluate(const struct opc_eval_plan *plan, struct opc_evaluation *out, d
         return code;
     e.returns = opc_alloc((size_t)n, sizeof *e.returns);
     if (!e.returns)
-        code = opc_fail(err, OPC_ENOMEM, "no room for the returns of %d episodes", n);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for the returns of %d episodes", n);
     for (int first = 0; first < n && !code; first += batch.n)
         code = opc_env_batch_play(&batch, first, n, &player, err);
     if (!code) {

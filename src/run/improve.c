@@ -38,7 +38,7 @@ static bool can_improve(const struct opc_run *run)
     const int steps = opc_episodes_steps(run->past);
     if (run->imagined && opc_imagined_transitions(run->imagined) == 0)
         return false;
-    return steps > 0 && steps >= run->set->train.least_steps;
+    return steps > 0 && steps >= run->set->train.learning_starts;
 }
 
 /* Gradient steps from number `done` to `end` of an improvement. */

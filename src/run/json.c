@@ -67,7 +67,7 @@ int opc_json_write(struct opc_json *j, const char *path, struct opc_err *err)
         j && !j->failed ? json_dumps(j->object, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
     release(j);
     if (!text)
-        return opc_fail(err, OPC_ENOMEM, "no room to write %s", path);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to write %s", path);
     struct opc_text all = {0};
     opc_text_addf(&all, "%s\n", text);
     free(text);
@@ -100,7 +100,7 @@ void opc_json_add_quoted(struct opc_text *out, const char *text)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-enum { MOST_BYTES = 64000000 };
+enum { MAX_BYTES = 64000000 };
 
 /* A value is jansson's own under a name of ours. */
 static const json_t *theirs(const struct opc_json_value *value)
@@ -118,7 +118,7 @@ int opc_json_read(const char *path, struct opc_json_value **out, struct opc_err 
     char *text;
     size_t n;
     json_error_t why;
-    int code = opc_file_read(path, MOST_BYTES, &text, &n, err);
+    int code = opc_file_read(path, MAX_BYTES, &text, &n, err);
     if (code)
         return code;
     json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);

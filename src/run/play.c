@@ -10,7 +10,7 @@ int opc_play_create(const char *spec, uint64_t seed, int limit_if_none, struct o
 {
     struct opc_play *p = opc_alloc(1, sizeof *p);
     if (!p)
-        return opc_fail(err, OPC_ENOMEM, "no room for the environment");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the environment");
     int code = opc_env_open(spec, &p->env, err);
     if (code) {
         opc_play_destroy(p);
@@ -24,7 +24,7 @@ int opc_play_create(const char *spec, uint64_t seed, int limit_if_none, struct o
     p->actions = opc_alloc((size_t)p->limit, act * sizeof *p->actions);
     p->scaled = opc_alloc(act, sizeof *p->scaled);
     if (!p->s || !p->state || !p->actions || !p->scaled) {
-        opc_fail(err, OPC_ENOMEM, "no room for an episode of %d steps", p->limit);
+        opc_fail(err, OPC_ENOMEM, "not enough memory for an episode of %d steps", p->limit);
         opc_play_destroy(p);
         return OPC_ENOMEM;
     }

@@ -113,7 +113,7 @@ int opc_record_open(const char *dir, const struct opc_values *set, struct opc_re
 {
     struct opc_record *r = opc_alloc(1, sizeof *r);
     if (!r)
-        return opc_fail(err, OPC_ENOMEM, "no room to record the run");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to record the run");
     r->lock = r->metrics = r->timing = r->log = -1;
     int code = opc_path_join(r->dir, "", dir, err);
     if (!code && set)
@@ -204,8 +204,8 @@ static void metrics_line(struct line *l, const struct opc_epoch_row *r, int memb
     cell(l, "env_steps", (double)r->env_steps);
     cell(l, "total_steps", (double)r->total_steps);
     cell(l, "eval_return", r->evaluated ? r->eval.mean : none);
-    cell(l, "eval_min", r->evaluated ? r->eval.least : none);
-    cell(l, "eval_max", r->evaluated ? r->eval.most : none);
+    cell(l, "eval_min", r->evaluated ? r->eval.min : none);
+    cell(l, "eval_max", r->evaluated ? r->eval.max : none);
     cell(l, "eval_length", r->evaluated ? r->eval.length : none);
     cell(l, "episodes", r->episodes);
     cell(l, "train_return", r->episodes ? r->train_return : none);
@@ -283,7 +283,7 @@ static int begin_row(struct line *l, const char *columns, struct opc_err *err)
     *l = (struct line){.columns = columns};
     const int n = columns ? count_columns(columns) : 0;
     if (n > 0 && !(l->value = opc_alloc((size_t)n, sizeof *l->value)))
-        return opc_fail(err, OPC_ENOMEM, "no room for a row of a table");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for a row of a table");
     for (int i = 0; i < n; i++)
         l->value[i] = (double)NAN;
     return OPC_OK;

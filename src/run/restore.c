@@ -98,7 +98,7 @@ static int restore_imagined(struct opc_run *run, const struct opc_pack *slot, st
     const size_t stride = opc_record_stride(run->obs, run->act);
     struct opc_imagined_state *tape = opc_alloc(1, sizeof *tape);
     if (!tape)
-        return opc_fail(err, OPC_ENOMEM, "no room to restore the imagined data");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to restore the imagined data");
     int code = opc_pack_get(slot, "imagined.state", tape, sizeof *tape, err);
     if (!code)
         code = opc_imagined_restore(run->imagined, tape, err);
@@ -140,7 +140,7 @@ static int restore_play(struct opc_run *run, const struct opc_pack *slot, struct
     const size_t t = actions ? actions->bytes / each : 0;
     double *state = opc_alloc((size_t)run->obs, sizeof *state);
     if (!state)
-        return opc_fail(err, OPC_ENOMEM, "no room to restore an episode");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to restore an episode");
     int code = opc_pack_get(slot, "play.state", state, (size_t)run->obs * sizeof *state, err);
     if (!code && (!actions || actions->bytes % each != 0 || t > (size_t)run->play->limit))
         code = opc_fail(err, OPC_EDAMAGED, "the running episode makes no sense");
@@ -164,7 +164,7 @@ static int apply(struct opc_run *run, struct opc_pack *slot, struct opc_err *err
                         "%s/config.yaml was changed since the run began (only train.epochs may "
                         "be%s); undo that, or start another run",
                         opc_record_dir(run->record),
-                        opc_config_may_go_on(run->set) ? "" : ", and not with ppo.anneal");
+                        opc_config_may_go_on(run->set) ? "" : ", and not with ppo.anneal_lr");
     if (slot->epoch > (uint64_t)run->set->train.epochs)
         return opc_fail(err, OPC_EUSER,
                         "the run has %llu epochs already; train.epochs = %d in %s/config.yaml can "

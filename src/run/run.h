@@ -19,7 +19,7 @@ struct opc_segment {
 };
 struct opc_segments {
     struct opc_segment *at;
-    uint64_t n, room;
+    uint64_t n, capacity;
 };
 
 /* Where the run is. Saved as it stands: whole numbers and doubles of 8 bytes only. */
@@ -44,7 +44,7 @@ struct opc_run {
     int obs, act;
 
     struct opc_episodes *past;
-    int room; /* steps it can hold */
+    int capacity; /* steps it can hold */
     int *
         recorded; /* [epochs + 1] episodes recorded by the end of each epoch; 0: the random phase */
     float *sa, *y; /* [room][obs + act], [room][obs + 1]: the past as a fit wants it */
@@ -72,8 +72,8 @@ struct opc_run {
     uint64_t imagined_front; /* of the checkpoint before */
     bool slot_b;             /* the next checkpoint goes there */
 
-    struct opc_progress progress, told; /* told: status.json, of the last epoch that is whole */
-    double began, entered, shown;       /* as opc_now tells it */
+    struct opc_progress progress, reported; /* told: status.json, of the last epoch that is whole */
+    double began, entered, shown;           /* as opc_now tells it */
 };
 
 /* ---- assemble.c ------------------------------------------------------------------------------ */

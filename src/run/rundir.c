@@ -248,7 +248,7 @@ int opc_rundir_table_parse(const char *path, char *text, struct opc_rundir_table
     return OPC_OK;
 full:
     opc_rundir_table_free(&t);
-    return opc_fail(err, OPC_ENOMEM, "no room to read %s", path);
+    return opc_fail(err, OPC_ENOMEM, "not enough memory to read %s", path);
 }
 
 int opc_rundir_table_read(const char *dir, const char *name, struct opc_rundir_table *out,

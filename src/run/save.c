@@ -38,16 +38,17 @@ static uint64_t saved_to(const struct opc_segments *s)
 
 int opc_note_segment(struct opc_segments *s, struct opc_segment one, struct opc_err *err)
 {
-    if (s->n == s->room) {
-        const uint64_t room = s->room ? 2 * s->room : 64;
-        struct opc_segment *at = opc_alloc(room, sizeof *at);
+    if (s->n == s->capacity) {
+        const uint64_t capacity = s->capacity ? 2 * s->capacity : 64;
+        struct opc_segment *at = opc_alloc(capacity, sizeof *at);
         if (!at)
-            return opc_fail(err, OPC_ENOMEM, "no room to list the segments of a checkpoint");
+            return opc_fail(err, OPC_ENOMEM,
+                            "not enough memory to list the segments of a checkpoint");
         if (s->n)
             memcpy(at, s->at, s->n * sizeof *at);
         opc_free(s->at);
         s->at = at;
-        s->room = room;
+        s->capacity = capacity;
     }
     s->at[s->n++] = one;
     return OPC_OK;
@@ -94,7 +95,7 @@ static int save_imagined(struct opc_run *run, struct opc_err *err)
         pieces++;
     struct opc_named *part = opc_alloc((size_t)pieces + 1, sizeof *part);
     if (!part)
-        return opc_fail(err, OPC_ENOMEM, "no room to save the imagined data");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to save the imagined data");
     const float *records;
     int i = 1;
     for (uint64_t at = from; (records = opc_imagined_piece(run->imagined, at, &n)); at += n, i++)
@@ -143,7 +144,7 @@ static int save_slot(struct opc_run *run, struct opc_record_ends ends, struct op
     char path[OPC_PATH];
     struct opc_gather *g = opc_alloc(1, sizeof *g);
     if (!g)
-        return opc_fail(err, OPC_ENOMEM, "no room for a checkpoint");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for a checkpoint");
     struct opc_play *p = run->play;
     char kernels[OPC_KERNELS_NAME];
     opc_kernels_name(kernels);
@@ -169,7 +170,7 @@ static int save_slot(struct opc_run *run, struct opc_record_ends ends, struct op
         code = opc_gather_visit(g, part[i].name, part[i].data, part[i].bytes, err);
     struct opc_imagined_state none = {0}, *tape = opc_alloc(1, sizeof *tape);
     if (!tape)
-        code = opc_fail(err, OPC_ENOMEM, "no room for a checkpoint");
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for a checkpoint");
     else
         *tape = run->imagined ? *opc_imagined_state(run->imagined) : none;
     if (!code)

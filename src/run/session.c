@@ -13,8 +13,8 @@
 int opc_run_tell_status(struct opc_run *run, struct opc_err *err)
 {
     opc_progress_update(run);
-    run->told = run->progress;
-    return opc_record_status(run->record, "running", NULL, &run->told, err);
+    run->reported = run->progress;
+    return opc_record_status(run->record, "running", NULL, &run->reported, err);
 }
 
 static int write_result(struct opc_run *run, struct opc_err *err)
@@ -97,7 +97,7 @@ static void note_failure(struct opc_run *run, int code, const struct opc_err *er
                         : code == OPC_EDIVERGED ? "diverged"
                                                 : "failed";
     opc_record_log(run->record, OPC_DEBUG, "%s: %s", state, err->text);
-    opc_record_status(run->record, state, err->text, &run->told, &ignored);
+    opc_record_status(run->record, state, err->text, &run->reported, &ignored);
 }
 
 int opc_train(const struct opc_config *config, const struct opc_train_plan *plan,

@@ -264,7 +264,7 @@ static void log_epoch(struct opc_run *run)
         sum += run->progress.seconds[p];
     if (row->evaluated)
         snprintf(evaluated, sizeof evaluated, "return %.1f (%.1f to %.1f)", row->eval.mean,
-                 row->eval.least, row->eval.most);
+                 row->eval.min, row->eval.max);
     opc_record_log(run->record, OPC_DEBUG, "epoch %d of %d: %ld steps, %s, model error %.3g, %s",
                    row->epoch, run->set->train.epochs, row->env_steps, evaluated,
                    run->now.model_error, opc_print_duration(sum, spent));

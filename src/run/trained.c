@@ -154,18 +154,18 @@ static int number_of(const char *name)
 int opc_trained_snapshots(const char *dir, int **epochs, int *n, struct opc_err *err)
 {
     char path[OPC_PATH];
-    int code = opc_path_join(path, dir, "snapshots", err), count = 0, room = 0;
+    int code = opc_path_join(path, dir, "snapshots", err), count = 0, capacity = 0;
     if (code)
         return code;
     DIR *folder = opendir(path);
     for (struct dirent *e; folder && (e = readdir(folder));)
-        room += number_of(e->d_name) > 0;
-    int *list = opc_alloc((size_t)room, sizeof *list);
+        capacity += number_of(e->d_name) > 0;
+    int *list = opc_alloc((size_t)capacity, sizeof *list);
     if (!list)
-        code = opc_fail(err, OPC_ENOMEM, "no room to list %d snapshots", room);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory to list %d snapshots", capacity);
     if (folder)
         rewinddir(folder);
-    for (struct dirent *e; !code && folder && count < room && (e = readdir(folder));)
+    for (struct dirent *e; !code && folder && count < capacity && (e = readdir(folder));)
         if (number_of(e->d_name) > 0)
             list[count++] = number_of(e->d_name);
     if (folder)

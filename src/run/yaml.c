@@ -7,8 +7,8 @@
 #include <string.h>
 #include <yaml.h>
 
-/* DEEPEST bounds the nesting, MOST_ENTRIES the comparison of every key with those before it. */
-enum { MOST_BYTES = 1000000, DEEPEST = 8, MOST_ENTRIES = 1000 };
+/* DEEPEST bounds the nesting, MAX_ENTRIES the comparison of every key with those before it. */
+enum { MAX_BYTES = 1000000, DEEPEST = 8, MAX_ENTRIES = 1000 };
 
 struct open { /* a list or map that is being read */
     struct opc_yaml *node;
@@ -37,9 +37,9 @@ static struct open *innermost(struct reader *r)
     return o && o->node && o->end ? o : NULL;
 }
 
-static int no_room(const struct reader *r, struct opc_err *err)
+static int out_of_memory(const struct reader *r, struct opc_err *err)
 {
-    return opc_fail(err, OPC_ENOMEM, "no room to read %s", r->name);
+    return opc_fail(err, OPC_ENOMEM, "not enough memory to read %s", r->name);
 }
 
 /* ---- building the tree ----------------------------------------------------------------------- */
@@ -53,11 +53,11 @@ static int take_key(const struct reader *r, struct open *map, const yaml_event_t
         if (strcmp(other->key, text) == 0)
             return opc_fail(err, OPC_EUSER, "%s:%d: '%s' is here a second time; line %d has it",
                             r->name, line, text, other->line);
-    if (map->entries == MOST_ENTRIES)
-        return opc_fail(err, OPC_EUSER, "%s:%d: more than %d entries", r->name, line, MOST_ENTRIES);
+    if (map->entries == MAX_ENTRIES)
+        return opc_fail(err, OPC_EUSER, "%s:%d: more than %d entries", r->name, line, MAX_ENTRIES);
     map->key = opc_strdup(text);
     map->key_line = line;
-    return map->key ? OPC_OK : no_room(r, err);
+    return map->key ? OPC_OK : out_of_memory(r, err);
 }
 
 /* Hangs a new node into what is open, or makes it the root. */
@@ -66,7 +66,7 @@ static int add(struct reader *r, enum opc_yaml_kind kind, int line, struct opc_y
 {
     struct opc_yaml *node = opc_alloc(1, sizeof *node);
     if (!node)
-        return no_room(r, err);
+        return out_of_memory(r, err);
     *node = (struct opc_yaml){.kind = kind, .line = line};
     struct open *o = innermost(r);
     if (!o)
@@ -100,7 +100,7 @@ static int take_word(struct reader *r, const yaml_event_t *event, struct opc_err
     if (code)
         return code;
     node->text = opc_strdup(text);
-    return node->text ? OPC_OK : no_room(r, err);
+    return node->text ? OPC_OK : out_of_memory(r, err);
 }
 
 static int open_node(struct reader *r, enum opc_yaml_kind kind, const yaml_event_t *event,
@@ -177,7 +177,7 @@ static int syntax_error(const struct reader *r, const yaml_parser_t *p, struct o
 {
     const char *problem = p->problem ? p->problem : "not YAML";
     if (p->error == YAML_MEMORY_ERROR)
-        return no_room(r, err);
+        return out_of_memory(r, err);
     if (p->error == YAML_READER_ERROR) /* has no mark, but an offset */
         return opc_fail(err, OPC_EUSER, "%s: byte %zu: %s; the file must be UTF-8 text", r->name,
                         p->problem_offset, problem);
@@ -206,7 +206,7 @@ int opc_yaml_parse(const char *name, const char *text, size_t n, struct opc_yaml
     struct reader r = {.name = name};
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser))
-        return no_room(&r, err);
+        return out_of_memory(&r, err);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
     int code = read_events(&r, &parser, err);
     yaml_parser_delete(&parser);
@@ -236,7 +236,7 @@ int opc_yaml_read(const char *path, struct opc_yaml **out, struct opc_err *err)
     size_t n;
     if (!opc_file_exists(path)) /* its name is what is wrong */
         return opc_fail(err, OPC_EUSER, "cannot read %s: there is no such file", path);
-    int code = opc_file_read(path, MOST_BYTES, &text, &n, err);
+    int code = opc_file_read(path, MAX_BYTES, &text, &n, err);
     if (code)
         return code;
     code = opc_yaml_parse(path, text, n, out, err);
@@ -276,7 +276,7 @@ static long next_character(const unsigned char **text)
         return *c;
     }
     const int more = *c >= 0xf0 ? 3 : *c >= 0xe0 ? 2 : 1;
-    static const long LEAST[] = {0, 0x80, 0x800, 0x10000};
+    static const long MIN[] = {0, 0x80, 0x800, 0x10000};
     if (*c < 0xc2 || *c > 0xf4)
         return -1;
     long v = *c & (0x3f >> more);
@@ -285,7 +285,7 @@ static long next_character(const unsigned char **text)
             return -1;
         v = v << 6 | (c[i] & 0x3f);
     }
-    if (v < LEAST[more] || v > 0x10ffff || (v >= 0xd800 && v <= 0xdfff))
+    if (v < MIN[more] || v > 0x10ffff || (v >= 0xd800 && v <= 0xdfff))
         return -1;
     *text += more + 1;
     return v;

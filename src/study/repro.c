@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_NAMES = 1000, MOST_FILE = 1 << 20 };
+enum { MAX_NAMES = 1000, MAX_FILE = 1 << 20 };
 static const char USUAL_PLACE[] = "experiments/paper";
 
 /* ---- which there are ------------------------------------------------------------------------- */
@@ -73,9 +73,10 @@ int opc_experiments_list(const char *dir, char ***name, int *n, struct opc_err *
     DIR *d = opendir(dir);
     if (!d)
         return opc_fail_errno(err, errno, "cannot read %s", dir);
-    char **list = opc_alloc(MOST_NAMES, sizeof *list);
-    int found = 0, code = list ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for experiments");
-    for (struct dirent *e; !code && (e = readdir(d)) && found < MOST_NAMES;) {
+    char **list = opc_alloc(MAX_NAMES, sizeof *list);
+    int found = 0,
+        code = list ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory for experiments");
+    for (struct dirent *e; !code && (e = readdir(d)) && found < MAX_NAMES;) {
         const size_t length = strlen(e->d_name);
         if (e->d_name[0] == '.' || length < 6 || strcmp(e->d_name + length - 5, ".yaml") != 0)
             continue;
@@ -84,7 +85,7 @@ int opc_experiments_list(const char *dir, char ***name, int *n, struct opc_err *
             continue;
         e->d_name[length - 5] = '\0';
         if (!(list[found] = opc_strdup(e->d_name)))
-            code = opc_fail(err, OPC_ENOMEM, "no room for experiments");
+            code = opc_fail(err, OPC_ENOMEM, "not enough memory for experiments");
         found += !code;
     }
     closedir(d);
@@ -190,7 +191,7 @@ int opc_experiment_open(const char *dir, const char *name, const char *tier, con
 {
     struct opc_experiment *x = opc_alloc(1, sizeof *x);
     if (!x)
-        return opc_fail(err, OPC_ENOMEM, "no room for the experiment %s", name);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the experiment %s", name);
     x->out = out;
     int code = find_file(dir, name, x, err);
     x->by_path = x->by_path || (*dir != '/' && strcmp(dir, USUAL_PLACE) != 0);
@@ -257,7 +258,7 @@ void opc_experiment_standing(const struct opc_experiment *x, struct opc_standing
      * elsewhere. */
     s->current = s->current && read->missing == 0;
     s->current = s->current && s->complete == s->runs && strcmp(read->tier, x->tier) == 0 &&
-                 !opc_file_read(x->path, MOST_FILE, &text, NULL, NULL) &&
+                 !opc_file_read(x->path, MAX_FILE, &text, NULL, NULL) &&
                  strcmp(read->config, text) == 0;
     opc_free(text);
     snprintf(s->tier, sizeof s->tier, "%s", read->tier);
@@ -312,7 +313,7 @@ static int add_seeds(const struct opc_sweep *s, struct opc_text *t, struct opc_e
 {
     int *seed = opc_alloc((size_t)s->tasks, sizeof *seed), n = 1;
     if (!seed)
-        return opc_fail(err, OPC_ENOMEM, "no room for the caption");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the caption");
     for (int i = 0; i < s->tasks; i++)
         seed[i] = s->task[i].set.train.seed;
     qsort(seed, (size_t)s->tasks, sizeof *seed, ascending);
@@ -379,7 +380,7 @@ static int gather(const struct opc_experiment *x, char **dir, struct seen *seen,
         if (code)
             return code;
         if (!(dir[seen->complete++] = opc_strdup(path)))
-            return opc_fail(err, OPC_ENOMEM, "no room for the runs of %s", x->name);
+            return opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s", x->name);
     }
     if (x->runs && seen->complete == 0)
         return opc_fail(err, OPC_EIO,
@@ -396,7 +397,7 @@ static int make_exhibit(const struct opc_experiment *x, const struct opc_request
     const char *asked = x->by_path ? opc_path_told(x->path) : x->name;
     snprintf(command, sizeof command, "opc repro %s%s%s", asked, *x->tier ? " --tier " : "",
              x->tier);
-    int code = opc_file_read(x->path, MOST_FILE, &config, NULL, err);
+    int code = opc_file_read(x->path, MAX_FILE, &config, NULL, err);
     if (code)
         return code;
     const struct opc_exhibit_plan plan = {
@@ -430,7 +431,7 @@ int opc_experiment_draw(const struct opc_experiment *x, int threads,
     struct opc_pool *pool = NULL;
     char **dir = opc_alloc(x->runs ? (size_t)x->runs->tasks : 1, sizeof *dir);
     int code = dir ? gather(x, dir, &seen, err)
-                   : opc_fail(err, OPC_ENOMEM, "no room for the runs of %s", x->name);
+                   : opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s", x->name);
     if (!code)
         code = compose(x, &seen, &caption, err);
     if (!code)

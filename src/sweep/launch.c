@@ -11,7 +11,7 @@
 
 /* ---- local: child processes on this machine -------------------------------------------------- */
 
-enum { MOST_WORDS = 32 };
+enum { MAX_WORDS = 32 };
 
 struct local {
     struct opc_launcher base;
@@ -39,13 +39,13 @@ static int local_submit(struct opc_launcher *l, const struct opc_job *job, int *
                         struct opc_err *err)
 {
     struct local *local = (struct local *)l;
-    char *argv[MOST_WORDS + 2] = {"opc"};
+    char *argv[MAX_WORDS + 2] = {"opc"};
     int slot = 0, n = 0;
     while (slot < local->jobs && local->used[slot])
         slot++;
     while (job->argv[n])
         n++;
-    if (slot == local->jobs || n > MOST_WORDS)
+    if (slot == local->jobs || n > MAX_WORDS)
         return opc_fail(err, OPC_EBUG, "job of %d words, %d of %d places taken", n, slot,
                         local->jobs);
     memcpy(argv + 1, job->argv, (size_t)n * sizeof *argv);
@@ -99,7 +99,7 @@ static int local_open(const char *program, int jobs, struct opc_launcher **out, 
     if (!local || !local->child || !local->used) {
         if (local)
             local_close(&local->base);
-        return opc_fail(err, OPC_ENOMEM, "no room for %d jobs", jobs);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %d jobs", jobs);
     }
     *out = &local->base;
     return OPC_OK;

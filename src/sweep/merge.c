@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 256, NAME = OPC_RUNDIR_NAME };
+enum { MAX_COLUMNS = 256, NAME = OPC_RUNDIR_NAME };
 
 struct columns {
-    char name[MOST_COLUMNS][NAME];
+    char name[MAX_COLUMNS][NAME];
     int n;
 };
 
@@ -35,7 +35,7 @@ static int add_columns(struct columns *all, const struct opc_rundir_table *table
             place = known + 1;
             continue;
         }
-        if (all->n == MOST_COLUMNS || strlen(table->name[i]) >= NAME)
+        if (all->n == MAX_COLUMNS || strlen(table->name[i]) >= NAME)
             return opc_fail(err, OPC_EDAMAGED, "%s: its first line is not that of a metrics.csv",
                             table->path);
         memmove(all->name[place + 1], all->name[place], (size_t)(all->n - place) * NAME);
@@ -62,7 +62,7 @@ static int add_rows(const struct opc_sweep *s, const struct opc_task *t, bool co
                     const struct columns *all, const struct opc_rundir_table *table,
                     struct opc_save *save, struct opc_merged *out, struct opc_err *err)
 {
-    int at[MOST_COLUMNS];
+    int at[MAX_COLUMNS];
     struct opc_text text = {0};
     const long before = out->rows;
     for (int i = 0; i < all->n; i++)
@@ -125,7 +125,7 @@ int opc_sweep_merge(const struct opc_sweep *s, char *const *dir, const bool *com
     struct opc_text head = {0};
     *out = (struct opc_merged){0};
     int code = all ? pass(s, dir, complete, all, NULL, out, err)
-                   : opc_fail(err, OPC_ENOMEM, "no room to merge tables");
+                   : opc_fail(err, OPC_ENOMEM, "not enough memory to merge tables");
     if (!code)
         code = opc_save_begin(path, &save, err);
     if (!code) {

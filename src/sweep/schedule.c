@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RETRIES = 3, LONGEST_DIR = 255, MOST_LOG = 1 << 20 };
+enum { RETRIES = 3, LONGEST_DIR = 255, MAX_LOG = 1 << 20 };
 enum { DAMAGED = 3, DIVERGED = 4, ENVIRONMENT = 5 }; /* exit statuses that repeat themselves */
 enum { REFUSED = 2 }; /* settings, which repeats itself; or somebody was in the directory */
 
@@ -45,8 +45,8 @@ struct state {
     struct opc_launcher *launcher;
     struct job *job; /* [tasks] */
     int jobs, threads, lock;
-    int stops;              /* already passed on */
-    double told, refreshed; /* when */
+    int stops;                  /* already passed on */
+    double reported, refreshed; /* when */
     struct opc_tally tally;
 };
 
@@ -66,7 +66,7 @@ static void last_words(const char *path, char *out, size_t size)
     char *text;
     size_t n;
     *out = '\0';
-    if (opc_file_read(path, MOST_LOG, &text, &n, NULL))
+    if (opc_file_read(path, MAX_LOG, &text, &n, NULL))
         return;
     while (n > 0 && text[n - 1] == '\n')
         text[--n] = '\0';
@@ -183,8 +183,8 @@ static double rate_of(const struct state *s, int group)
     double seconds[2] = {0}, work[2] = {0};
     for (int i = 0; i < s->sweep->tasks; i++) {
         const struct opc_task *t = &s->sweep->task[i];
-        const int most = t->group == group ? 1 : 0;
-        for (int own = 0; own <= most; own++) {
+        const int max = t->group == group ? 1 : 0;
+        for (int own = 0; own <= max; own++) {
             seconds[own] += s->job[i].seconds;
             work[own] += s->job[i].epochs * work_of(t);
         }
@@ -229,9 +229,9 @@ static void tell(struct state *s, bool now)
 {
     struct opc_tally *t = &s->tally;
     const double time = opc_now();
-    if (!now && time - s->told < 0.2)
+    if (!now && time - s->reported < 0.2)
         return;
-    s->told = time;
+    s->reported = time;
     if (now || time - s->refreshed >= 0.5) {
         refresh(s);
         s->refreshed = time;
@@ -347,7 +347,7 @@ static void give_up(struct state *s, int i)
 }
 
 /* A job has ended, or the process that held its directory. */
-static void judge(struct state *s, int i, bool ours)
+static void settle(struct state *s, int i, bool ours)
 {
     struct job *j = &s->job[i];
     char path[OPC_PATH];
@@ -404,11 +404,11 @@ static void look_after(struct state *s, bool locks)
     for (int i = 0; i < s->sweep->tasks; i++) {
         struct job *j = &s->job[i];
         if (j->stage == RUNS && s->launcher->type->poll(s->launcher, j->id, &j->status))
-            judge(s, i, true);
+            settle(s, i, true);
         else if (j->stage == HELD && locks &&
                  !opc_schedule_path(s->plan->out, &s->sweep->task[i], "", path, NULL) &&
                  !opc_rundir_is_locked(path))
-            judge(s, i, false);
+            settle(s, i, false);
     }
 }
 
@@ -472,8 +472,8 @@ int opc_schedule_run(const struct opc_sweep *sweep, const struct opc_schedule *p
 {
     struct state s = {.sweep = sweep, .plan = plan, .lock = -1};
     s.job = opc_alloc((size_t)sweep->tasks, sizeof *s.job);
-    int code =
-        s.job ? lock_out(&s, err) : opc_fail(err, OPC_ENOMEM, "no room for %d tasks", sweep->tasks);
+    int code = s.job ? lock_out(&s, err)
+                     : opc_fail(err, OPC_ENOMEM, "not enough memory for %d tasks", sweep->tasks);
     if (!code)
         code = look_at_all(&s, err);
     if (!code) {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_TASKS = 5000, LONGEST_NAME = 180 };
+enum { MAX_TASKS = 5000, LONGEST_NAME = 180 };
 
 /* A map or list with the file it is in, for messages. */
 struct part {
@@ -24,9 +24,9 @@ struct open { /* what is needed only while a sweep is being opened */
     struct opc_values scratch;
 };
 
-static int no_room(struct opc_err *err)
+static int out_of_memory(struct opc_err *err)
 {
-    return opc_fail(err, OPC_ENOMEM, "no room for the runs of the experiment");
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of the experiment");
 }
 
 static struct part find(const struct opc_sweep *s, const char *key)
@@ -113,9 +113,9 @@ static int add_value(struct open *o, struct opc_vary *v, const char *text, const
     struct opc_text printed = {0};
     void *section;
     const int parts = opc_config_parts(&o->scratch, part);
-    if (v->n == MOST_TASKS)
+    if (v->n == MAX_TASKS)
         return opc_fail(err, OPC_EUSER, "%s:%d: %s has more than %d values", path, line, v->key,
-                        MOST_TASKS);
+                        MAX_TASKS);
     if (opc_parts_set(part, parts, v->key, text, err))
         return opc_within(err, "%s:%d", path, line);
     const struct opc_field *f = opc_config_field(&o->scratch, v->key, &section, err);
@@ -126,7 +126,7 @@ static int add_value(struct open *o, struct opc_vary *v, const char *text, const
             code = opc_fail(err, OPC_EUSER, "%s:%d: %s has the value %s twice", path, line, v->key,
                             v->value[i]);
     if (!code && !(v->value[v->n] = opc_strdup(opc_text_get(&printed))))
-        code = no_room(err);
+        code = out_of_memory(err);
     if (!code)
         v->n++;
     opc_text_free(&printed);
@@ -184,10 +184,11 @@ static int add_vary(struct open *o, struct part from, struct opc_err *err)
 {
     struct opc_vary *v = &o->sweep->vary[o->sweep->keys++];
     const struct opc_yaml *node = from.node;
-    v->key = opc_strdup(node->key);
-    v->value = opc_alloc(MOST_TASKS, sizeof *v->value);
+    char name[OPC_KEY]; /* as it is printed, whatever name the file has for it */
+    v->key = opc_strdup(opc_config_key(node->key, name) ? name : node->key);
+    v->value = opc_alloc(MAX_TASKS, sizeof *v->value);
     if (!v->key || !v->value)
-        return no_room(err);
+        return out_of_memory(err);
     if (node->kind == OPC_YAML_MAP)
         return opc_fail(err, OPC_EUSER, "%s:%d: %s: write a list of values", from.path, node->line,
                         node->key);
@@ -231,7 +232,7 @@ static int read_vary(struct open *o, struct opc_err *err)
     }
     o->sweep->vary = opc_alloc((size_t)n + 1, sizeof *o->sweep->vary);
     if (!o->sweep->vary)
-        return no_room(err);
+        return out_of_memory(err);
     for (const struct opc_yaml *e = node ? node->first : NULL; e && !code; e = e->next) {
         struct part from = inside(o->tier_vary, e->key);
         if (!from.node)
@@ -341,7 +342,7 @@ static int name_task(struct opc_sweep *s, struct opc_task *t, struct opc_err *er
             i = -1;
         }
     t->name = opc_strdup(full);
-    return t->name ? OPC_OK : no_room(err);
+    return t->name ? OPC_OK : out_of_memory(err);
 }
 
 static int group_of(const struct opc_sweep *s, const int *choice)
@@ -373,7 +374,7 @@ static int add_task(struct open *o, const int *choice, struct opc_err *err)
             memcpy(t->choice, choice, (size_t)s->keys * sizeof *choice);
             code = name_task(s, t, err);
         } else
-            code = no_room(err);
+            code = out_of_memory(err);
         if (!code && opc_config_check(&(struct opc_config){t->set, s->from}, err))
             code = opc_within(err, "%s: %s", s->path, t->name);
         t->group = group_of(s, choice);
@@ -390,14 +391,14 @@ static int make_tasks(struct open *o, struct opc_err *err)
     double all = 1;
     for (int k = 0; k < s->keys; k++)
         all *= s->vary[k].n;
-    if (all > MOST_TASKS)
+    if (all > MAX_TASKS)
         return opc_fail(err, OPC_EUSER, "%s:%d: these are %.0f runs, more than %d", o->vary.path,
-                        o->vary.node->line, all, MOST_TASKS);
+                        o->vary.node->line, all, MAX_TASKS);
     int *choice = opc_alloc((size_t)s->keys + 1, sizeof *choice);
     s->task = opc_alloc((size_t)all, sizeof *s->task);
     if (!choice || !s->task) {
         opc_free(choice);
-        return no_room(err);
+        return out_of_memory(err);
     }
     int code = OPC_OK;
     for (bool more = true; more && !code;) {
@@ -427,7 +428,7 @@ static int merge_maps(struct part file, struct part tier, struct opc_yaml **out,
         return code;
     struct opc_yaml *map = opc_alloc(1, sizeof *map);
     if (!map)
-        return no_room(err);
+        return out_of_memory(err);
     *map = file.node ? *file.node : *tier.node;
     map->first = map->next = NULL;
     *out = map;
@@ -439,7 +440,7 @@ static int merge_maps(struct part file, struct part tier, struct opc_yaml **out,
                 continue;
             const struct opc_yaml *other = m == 0 ? inside(tier, e->key).node : NULL;
             if (!(*end = opc_alloc(1, sizeof **end)))
-                return no_room(err);
+                return out_of_memory(err);
             **end = other ? *other : *e;
             (*end)->next = NULL;
             end = &(*end)->next;
@@ -463,7 +464,7 @@ static int read_word(const struct opc_sweep *s, const char *key, char **out, str
     if (p.node && p.node->kind != OPC_YAML_WORD)
         code = opc_fail(err, OPC_EUSER, "%s:%d: %s is a text", p.path, p.node->line, key);
     if (!code && !(*out = opc_strdup(p.node ? p.node->text : "")))
-        code = no_room(err);
+        code = out_of_memory(err);
     return code;
 }
 
@@ -487,7 +488,7 @@ int opc_sweep_open(const struct opc_sweep_ask *ask, struct opc_sweep **out, stru
 {
     struct open *o = opc_alloc(1, sizeof *o);
     struct opc_sweep *s = opc_alloc(1, sizeof *s);
-    int code = o && s ? opc_sources_create(&s->from, err) : no_room(err);
+    int code = o && s ? opc_sources_create(&s->from, err) : out_of_memory(err);
     if (!code)
         code = opc_sources_read(s->from, ask->path, err);
     if (code)
@@ -496,7 +497,7 @@ int opc_sweep_open(const struct opc_sweep_ask *ask, struct opc_sweep **out, stru
     s->path = opc_strdup(ask->path);
     s->tier = opc_strdup(ask->tier ? ask->tier : "");
     if (!s->path || !s->tier)
-        code = no_room(err);
+        code = out_of_memory(err);
     o->vary = find(s, "vary");
     o->skip[0] = find(s, "skip");
     if (!code)

@@ -22,9 +22,9 @@ static const struct opc_env_arg ARGS[] = {
      .words = "nothing|fails|silent|ends",
      .fallback = "nothing",
      .help = "happens"},
-    {.name = "at", .fallback = "120", .least = 1, .most = 1e6, .help = "step"},
-    {.name = "ms", .fallback = "0", .least = 0, .most = 1000, .help = "a step takes"},
-    {.name = "limit", .fallback = "50", .least = 0, .most = 1000, .help = "steps of an episode"},
+    {.name = "at", .fallback = "120", .min = 1, .max = 1e6, .help = "step"},
+    {.name = "ms", .fallback = "0", .min = 0, .max = 1000, .help = "a step takes"},
+    {.name = "limit", .fallback = "50", .min = 0, .max = 1000, .help = "steps of an episode"},
     {0},
 };
 
@@ -47,7 +47,7 @@ static int machine_open(const struct opc_env_type *type, const double *arg, stru
     }
     struct opc_env *env = opc_alloc(1, sizeof *env);
     if (!env)
-        return opc_fail(err, OPC_ENOMEM, "no room");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory");
     *env = (struct opc_env){.obs = 1, .act = 1, .steps = (int)arg[3], .low = LOW, .high = HIGH};
     *out = env;
     note("open");

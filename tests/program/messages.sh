@@ -87,7 +87,7 @@ train: {agent: ppo, random_steps: 0, improve_every: 1}
 END
 try 'opc train misfit.yaml --out new'
 file anchor.yaml <<'END'
-sac: &a {batch: 3}
+sac: &a {batch_size: 3}
 END
 try 'opc train anchor.yaml --out new'
 file several.yaml <<'END'
@@ -106,6 +106,8 @@ try 'opc train'
 try 'opc train smoke.yaml'
 try 'opc train nowhere.yaml --out new'
 try 'opc train smoke.yaml env.name=cartpol --out new'
+try 'opc train smoke.yaml env.name=Hopper-v2 --out new'
+try 'opc train smoke.yaml lr=1e-3 --out new'
 try 'opc train smoke.yaml --out run'
 try 'opc train smoke.yaml --out other'
 try 'opc train smoke.yaml --out smoke.yaml/below'

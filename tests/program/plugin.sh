@@ -8,7 +8,7 @@ cat >few.yaml <<END
 include: $SRC/examples/arm.yaml
 train: {epochs: 2, steps_per_epoch: 100, random_steps: 100, updates_per_step: 1}
 opc.transitions: 500
-model.most_passes: 2
+model.max_epochs: 2
 eval.episodes: 2
 END
 

@@ -89,7 +89,7 @@ opc.transition: replay
 vary: {train.seed: 1..2}
 when: [{match: {train.seed: 2}, set: {train.epochs: 1000000}}]
 figure: {panel: env.name}
-tiers: {small: {}, smoke: {sac.batch: 32}}
+tiers: {small: {}, smoke: {sac.batch_size: 32}}
 END
 "$OPC" repro fig3 --experiments files --jobs 2 >stop.said 2>&1 &
 pid=$!

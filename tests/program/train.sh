@@ -23,7 +23,7 @@ END
 cat >original.yaml <<END
 include: $smoke
 train: {epochs: 6, random_steps: 60, fit_every: 25, simulate_every: 25, improve_every: 1,
-        fit_first: true, reset_each_epoch: false, least_steps: 80}
+        fit_first: true, reset_each_epoch: false, learning_starts: 80}
 opc: {transition: learned, rollouts: 300, horizon: [1, 4, 1, 5], reference_epochs: 1}
 data: {forget: steps, retain: 1, real_ratio: 0.05}
 END
@@ -37,7 +37,7 @@ cat >ppo.yaml <<END
 include: $smoke
 train: {agent: ppo, epochs: 6, random_steps: 0}
 opc.transition: replay
-ppo: {policy_hidden: [8], critic_hidden: [8], batch: 32, passes: 3, anneal: false}
+ppo: {policy_hidden: [8], critic_hidden: [8], batch_size: 32, update_epochs: 3, anneal_lr: false}
 END
 
 for loop in paper original sac ppo; do
@@ -254,7 +254,7 @@ cmp before.csv fails/metrics.csv
 
 # ---- divergence ----------------------------------------------------------------------------------
 expect 4 '^opc: train: .*epoch [0-9]' \
-    "$OPC" train sac.yaml sac.rate=1 sac.reward_scale=1e6 sac.tau=1 train.updates_per_step=50 \
+    "$OPC" train sac.yaml sac.learning_rate=1 sac.reward_scale=1e6 sac.tau=1 train.updates_per_step=50 \
     train.epochs=40 --out diverged
 grep -q '"state": "diverged"' diverged/status.json
 

@@ -20,7 +20,7 @@ static void fill(float *x, size_t n, uint32_t index)
 struct layer {
     struct opc_bench *b;
     int in, out, ld, panels;
-    float *x, *w, *bias, *y, *dx, *dw, *turned;
+    float *x, *w, *bias, *y, *dx, *dw, *transposed;
 };
 
 static size_t span(int features)
@@ -50,8 +50,8 @@ static void dw_some(void *ctx, int o0, int o1, int worker)
 {
     (void)worker;
     const struct layer *l = ctx;
-    opc_kernels()->back_weight(l->b->batch, l->panels, l->in, o0, o1, l->turned, l->y, span(l->out),
-                               l->dw, l->ld);
+    opc_kernels()->back_weight(l->b->batch, l->panels, l->in, o0, o1, l->transposed, l->y,
+                               span(l->out), l->dw, l->ld);
 }
 
 static int per_thread(const struct layer *l, int items)
@@ -83,11 +83,11 @@ static int run_dw(void *ctx, struct opc_err *err)
     return OPC_OK;
 }
 
-static int run_turn(void *ctx, struct opc_err *err)
+static int run_transpose(void *ctx, struct opc_err *err)
 {
     (void)err;
     struct layer *l = ctx;
-    opc_kernels()->turn(0, l->panels, l->panels, l->in, l->x, span(l->in), l->turned);
+    opc_kernels()->turn(0, l->panels, l->panels, l->in, l->x, span(l->in), l->transposed);
     return OPC_OK;
 }
 
@@ -96,8 +96,8 @@ static int one_layer(struct opc_bench *b, int in, int out, struct opc_err *err)
     const int panels = opc_panels(b->batch), ld = (in + 7) / 8 * 8 + (in % 64 ? 0 : 8);
     const size_t rows = (size_t)panels * OPC_PANEL, weights = (size_t)out * (size_t)ld;
     struct opc_arena a = {0};
-    const size_t floats =
-        rows * (size_t)(2 * in + out) + 2 * weights + (size_t)out + opc_turned(panels, in) + 8 * 16;
+    const size_t floats = rows * (size_t)(2 * in + out) + 2 * weights + (size_t)out +
+                          opc_transposed_size(panels, in) + 8 * 16;
     int code = opc_arena_create(floats * sizeof(float), &a, err);
     if (code)
         return code;
@@ -108,11 +108,11 @@ static int one_layer(struct opc_bench *b, int in, int out, struct opc_err *err)
     l.w = opc_floats(&a, weights, 1);
     l.dw = opc_floats(&a, weights, 1);
     l.bias = opc_floats(&a, (size_t)out, 1);
-    l.turned = opc_floats(&a, opc_turned(panels, in), 1);
+    l.transposed = opc_floats(&a, opc_transposed_size(panels, in), 1);
     fill(l.x, rows * (size_t)in, 1);
     fill(l.w, weights, 2);
     fill(l.bias, (size_t)out, 3);
-    run_turn(&l, err);
+    run_transpose(&l, err);
 
     const double flops = 2.0 * in * out * b->batch;
     const struct {
@@ -122,7 +122,7 @@ static int one_layer(struct opc_bench *b, int in, int out, struct opc_err *err)
     } products[] = {{"forward", flops, run_forward},
                     {"dX", flops, run_dx},
                     {"dW", flops, run_dw},
-                    {"turn (before dW)", 0.0, run_turn}};
+                    {"turn (before dW)", 0.0, run_transpose}};
     for (size_t i = 0; !code && i < sizeof products / sizeof *products; i++) {
         char name[64];
         snprintf(name, sizeof name, "gemm %d->%d %s", in, out, products[i].name);
@@ -188,7 +188,7 @@ int opc_bench_fit(struct opc_bench *b, struct opc_err *err)
     const int in = b->obs + b->act, dim = b->obs + 1;
     for (int l = 0; b->hidden && l < config.hidden.n; l++)
         config.hidden.at[l] = b->hidden;
-    config.batch = b->batch;
+    config.batch_size = b->batch;
 
     struct opc_predictor *model = NULL;
     struct minibatch m = {.batch = b->batch < DATA / 2 ? b->batch : DATA / 2,
@@ -197,7 +197,7 @@ int opc_bench_fit(struct opc_bench *b, struct opc_err *err)
     float *y = opc_alloc((size_t)DATA * (size_t)dim, sizeof *y);
     m.index = opc_alloc((size_t)config.members * DATA, sizeof *m.index);
     if (!sa || !y || !m.index)
-        code = opc_fail(err, OPC_ENOMEM, "no room for the benchmark's data");
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for the benchmark's data");
     if (!code) {
         fill(sa, (size_t)DATA * (size_t)in, 4);
         for (int i = 0; i < DATA; i++)

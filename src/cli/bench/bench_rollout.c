@@ -85,7 +85,7 @@ static int make_world(struct world *w, int hidden, struct opc_err *err)
         code = opc_section_defaults(&opc_sac_section, &sac, err);
     if (code)
         return code;
-    model.most_passes = w->passes;
+    model.max_epochs = w->passes;
     model.patience = w->passes ? w->passes : model.patience;
     code = opc_ensemble_create(&model, b->obs, b->act, b->threads, 1, 0, &w->model, err);
     if (code)
@@ -220,7 +220,7 @@ static int make_epoch(struct epoch *e, struct opc_err *err)
     e->sa = opc_alloc(STEPS, (size_t)(b->obs + b->act) * sizeof *e->sa);
     e->y = opc_alloc(STEPS, (size_t)(b->obs + 1) * sizeof *e->y);
     if (!e->sa || !e->y)
-        return opc_fail(err, OPC_ENOMEM, "no room for %d recorded steps", STEPS);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %d recorded steps", STEPS);
     code = opc_transition_make("corrected", e->w.past, e->w.model, STEPS, &e->w.transition, err);
     if (!code)
         code = opc_rollout_create(b->obs, b->act, HORIZON, OPC_ROLLOUT_ROWS, &e->rollout, err);

@@ -51,7 +51,7 @@ static int one_width(struct opc_bench *b, struct work *work, int h, struct opc_e
     if (code)
         return code;
     config.policy_hidden = config.critic_hidden = (struct opc_ints){2, {h, h}};
-    config.batch = b->batch;
+    config.batch_size = b->batch;
     const struct opc_agent_args args = {.obs = b->obs,
                                         .act = b->act,
                                         .seed = 1,
@@ -79,7 +79,7 @@ static int fill(struct opc_imagined *d, int obs, int act, struct opc_err *err)
 {
     const size_t stride = opc_record_stride(obs, act);
     float *records = opc_alloc((STEPS + 1) * stride, sizeof *records);
-    int code = records ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for a rollout");
+    int code = records ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory for a rollout");
     struct opc_rng r = opc_rng_stream(1, OPC_USE_TEST, 0, 6);
     opc_imagined_open_epoch(d, 1);
     for (int i = 0; i < ROLLOUTS && !code; i++) {

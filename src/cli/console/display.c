@@ -27,9 +27,9 @@ static void hear(void *ctx, enum opc_level level, const char *line)
     fflush(stdout);
 }
 
-void opc_display_listen(enum opc_level least)
+void opc_display_listen(enum opc_level min)
 {
-    heard_from = least;
+    heard_from = min;
     opc_log_to(hear, NULL);
 }
 

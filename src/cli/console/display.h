@@ -10,7 +10,7 @@
 
 /* Log lines of this level and above are printed from now on: warnings to standard error, the rest
  * to standard output, above the bar if there is one. */
-void opc_display_listen(enum opc_level least);
+void opc_display_listen(enum opc_level min);
 
 /* A bar on the current line of a terminal that can redraw it: "[####............] text", cut where
  * the terminal ends; elsewhere nothing. */

@@ -93,7 +93,7 @@ static void describe(const struct opc_command *c, const struct opc_field *f, cha
     if (f->kind == OPC_CHOICE)
         snprintf(range, sizeof range, "%s", f->words);
     else if (f->kind != OPC_BOOL && f->kind != OPC_TEXT)
-        snprintf(range, sizeof range, "%.10g to %.10g", f->least, f->most);
+        snprintf(range, sizeof range, "%.10g to %.10g", f->min, f->max);
     if (*f->fallback && strcmp(f->fallback, "false") != 0)
         snprintf(standard, sizeof standard, "%sdefault %s", *range ? ", " : "", f->fallback);
     /* "run, status: " if it is for these alone */

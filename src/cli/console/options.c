@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_OPTIONS = 64 };
+enum { MAX_OPTIONS = 64 };
 
 char *opc_option_name(const struct opc_field *f, char out[OPC_OPTION_NAME])
 {
@@ -87,7 +87,7 @@ int opc_options_fit(const struct opc_section *options, const struct opc_option_u
     struct opc_text value = {0};
     void *fresh = opc_alloc(1, options->size);
     int code = fresh ? opc_section_defaults(options, fresh, err)
-                     : opc_fail(err, OPC_ENOMEM, "no room for the options");
+                     : opc_fail(err, OPC_ENOMEM, "not enough memory for the options");
     for (int i = 0; i < options->n && !code; i++) {
         const struct opc_field *f = &options->fields[i];
         const char *words = opc_option_words(uses, f->name);
@@ -105,13 +105,13 @@ int opc_options_read(const struct opc_section *options, int argc, char **argv, v
 {
     /* getopt_long wants a table of its own; what it returns is our index, past any character. */
     enum { PAST = 256 };
-    struct option gnu[MOST_OPTIONS + 1] = {0};
-    char names[MOST_OPTIONS][OPC_OPTION_NAME];
+    struct option gnu[MAX_OPTIONS + 1] = {0};
+    char names[MAX_OPTIONS][OPC_OPTION_NAME];
     static const struct opc_section none = {.name = ""};
     options = options ? options : &none;
-    if (options->n > MOST_OPTIONS)
+    if (options->n > MAX_OPTIONS)
         return opc_fail(err, OPC_EBUG, "%d options, but there is room for %d", options->n,
-                        MOST_OPTIONS);
+                        MAX_OPTIONS);
     for (int i = 0; i < options->n; i++) {
         const struct opc_field *f = &options->fields[i];
         const int value = f->kind == OPC_BOOL ? optional_argument : required_argument;

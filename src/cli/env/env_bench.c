@@ -16,7 +16,7 @@ enum {
     FEWEST = 5,     /* pairs of measurements */
     PAIRS = 100000, /* at most */
 };
-static const double LEAST = 2e-3; /* seconds of one measurement, so that the clock does not count */
+static const double MIN = 2e-3; /* seconds of one measurement, so that the clock does not count */
 
 struct bench {
     struct opc_env *ours, *bare;
@@ -104,10 +104,10 @@ static int run(struct bench *b, double seconds, struct opc_env_speed *out, struc
     b->obs = opc_alloc(obs, sizeof *b->obs);
     b->times = opc_alloc((size_t)3 * PAIRS, sizeof *b->times);
     if (!b->action || !b->obs || !b->times)
-        return opc_fail(err, OPC_ENOMEM, "no room to measure");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to measure");
     b->plays = 4;
     int code = play_pair(b, 0, err), n = 0; /* warms up */
-    b->plays = (int)fmin(1000, fmax(1, ceil(4 * LEAST / b->times[0])));
+    b->plays = (int)fmin(1000, fmax(1, ceil(4 * MIN / b->times[0])));
     const double end = now(b) + seconds;
     while (!code && n < PAIRS && (n < FEWEST || now(b) < end))
         code = play_pair(b, n++, err);

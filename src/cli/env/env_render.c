@@ -47,7 +47,7 @@ static int alloc_actions(struct render *r, int n, struct opc_err *err)
 {
     r->actions = opc_alloc((size_t)n * (size_t)r->env->act, sizeof *r->actions);
     if (!r->actions)
-        return opc_fail(err, OPC_ENOMEM, "no room for %d actions", n);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %d actions", n);
     return OPC_OK;
 }
 
@@ -177,7 +177,7 @@ static int run(struct render *r, struct opc_err *err)
     r->seen = opc_alloc((size_t)r->env->obs, sizeof *r->seen);
     r->chosen = opc_alloc((size_t)r->env->act, sizeof *r->chosen);
     if (!r->obs || !r->rgb || !r->seen || !r->chosen)
-        return opc_fail(err, OPC_ENOMEM, "no room for a picture");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for a picture");
     const double dt = r->env->dt > 0 ? r->env->dt : 1.0 / 30;
     const int every = (int)fmax(1, ceil(1 / (PER_SECOND * dt) - 1e-9));
     code = opc_film_open(plan->out, r->width, r->height, 1 / (every * dt), &r->film, err);

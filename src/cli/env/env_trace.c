@@ -86,7 +86,7 @@ int opc_read_numbers(const char *path, int columns, const char *what, double **o
     const int lines = count_lines(text);
     double *numbers = opc_alloc((size_t)lines * (size_t)columns, sizeof *numbers);
     if (!code && !numbers)
-        code = opc_fail(err, OPC_ENOMEM, "no room for the %d lines of %s", lines, path);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for the %d lines of %s", lines, path);
     const char *line = text;
     for (int i = 0; !code && i < lines; i++) {
         const char *end = line + strcspn(line, "\n");
@@ -168,7 +168,7 @@ static int play(struct opc_env *env, const double *state, int steps, const doubl
 {
     struct opc_outcome out = {.obs = opc_alloc((size_t)env->obs, sizeof *out.obs)};
     if (!out.obs)
-        return opc_fail(err, OPC_ENOMEM, "no room for an observation");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for an observation");
     int code = opc_env_start(env, state, out.obs, err);
     if (!code)
         code = write_header(sheet, env->obs, err);

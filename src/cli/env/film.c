@@ -75,7 +75,7 @@ int opc_film_open(const char *path, int width, int height, double per_second, st
         return code;
     struct opc_film *f = opc_alloc(1, sizeof *f);
     if (!f)
-        return opc_fail(err, OPC_ENOMEM, "no room for a film");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for a film");
     *f = (struct opc_film){.width = width, .height = height};
     snprintf(f->path, sizeof f->path, "%s", path);
     snprintf(f->part, sizeof f->part, "%.*s.part.%.16s", stem > 4000 ? 4000 : stem, path, end);
@@ -83,7 +83,7 @@ int opc_film_open(const char *path, int width, int height, double per_second, st
         f->how = PICTURE;
         f->last = opc_alloc((size_t)width * (size_t)height, 3);
         if (!f->last)
-            code = opc_fail(err, OPC_ENOMEM, "no room for a picture");
+            code = opc_fail(err, OPC_ENOMEM, "not enough memory for a picture");
     } else {
         code = begin_film(f, per_second, err);
     }

@@ -31,7 +31,7 @@ static int cartpole_open(const struct opc_env_type *type, const double *arg, str
     (void)arg;
     struct cartpole *e = opc_alloc(1, sizeof *e);
     if (!e)
-        return opc_fail(err, OPC_ENOMEM, "no room for %s", type->name);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %s", type->name);
     e->env = (struct opc_env){.obs = STATE,
                               .act = 1,
                               .state = STATE,

@@ -32,7 +32,7 @@ static int double_integrator_open(const struct opc_env_type *type, const double 
 {
     struct double_integrator *e = opc_alloc(1, sizeof *e);
     if (!e)
-        return opc_fail(err, OPC_ENOMEM, "no room for %s", type->name);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %s", type->name);
     *e = (struct double_integrator){
         .env = {.obs = 2, .act = 1, .state = 2, .steps = STEPS, .dt = DT, .low = LOW, .high = HIGH},
         .noise = arg[0]};

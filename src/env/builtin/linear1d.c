@@ -30,7 +30,7 @@ static int linear1d_open(const struct opc_env_type *type, const double *arg, str
 {
     struct linear1d *e = opc_alloc(1, sizeof *e);
     if (!e)
-        return opc_fail(err, OPC_ENOMEM, "no room for %s", type->name);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %s", type->name);
     *e = (struct linear1d){
         .env = {.obs = 1, .act = 1, .state = 1, .steps = T, .low = LOW, .high = HIGH},
         .A = arg[0],

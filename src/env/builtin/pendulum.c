@@ -23,9 +23,9 @@ struct pendulum {
     double theta, omega;
 };
 
-static double clip(double x, double most)
+static double clip(double x, double max)
 {
-    return x < -most ? -most : x > most ? most : x;
+    return x < -max ? -max : x > max ? max : x;
 }
 
 static int pendulum_open(const struct opc_env_type *type, const double *arg, struct opc_env **out,
@@ -34,7 +34,7 @@ static int pendulum_open(const struct opc_env_type *type, const double *arg, str
     (void)arg;
     struct pendulum *e = opc_alloc(1, sizeof *e);
     if (!e)
-        return opc_fail(err, OPC_ENOMEM, "no room for %s", type->name);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %s", type->name);
     e->env = (struct opc_env){.obs = 3,
                               .act = 1,
                               .state = 2,

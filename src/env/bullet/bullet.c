@@ -129,7 +129,7 @@ static int complete(struct bullet *e, struct opc_err *err)
     snprintf(e->engine, sizeof e->engine, "Bullet %s", opc_bullet_version());
     e->world = opc_bullet_create(&e->robot, &task->setting);
     if (!e->world)
-        return opc_fail(err, OPC_ENOMEM, "no room for another simulation");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for another simulation");
     opc_bullet_pose(e->world, e->torso, e->sight.position, NULL);
     e->sight.own_height = e->sight.position[2];
     return OPC_OK;
@@ -141,7 +141,7 @@ static int create(const struct opc_bullet_task *task, const struct bullet *like,
 {
     struct bullet *e = opc_alloc(1, sizeof *e);
     if (!e)
-        return opc_fail(err, OPC_ENOMEM, "no room for another environment");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for another environment");
     int code = OPC_OK;
     e->task = task;
     if (like) {
@@ -238,7 +238,7 @@ static int renew(struct bullet *e, struct opc_err *err)
 {
     struct opc_bullet *world = opc_bullet_create(&e->robot, &e->task->setting);
     if (!world)
-        return opc_fail(err, OPC_ENOMEM, "no room for another simulation");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for another simulation");
     opc_bullet_destroy(e->world);
     e->world = world;
     e->spoiled = false;
@@ -248,7 +248,7 @@ static int renew(struct bullet *e, struct opc_err *err)
 static int out_of_memory(struct bullet *e, struct opc_err *err)
 {
     e->spoiled = true;
-    return opc_fail(err, OPC_ENOMEM, "no room for the engine's contacts");
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for the engine's contacts");
 }
 
 static int bullet_start(struct opc_env *env, const double *state, double *obs, struct opc_err *err)
@@ -295,7 +295,7 @@ static void pull(const struct bullet *e, const double *action, double force[OPC_
     const struct opc_bullet_machine *m = e->task->machine;
     memset(force, 0, OPC_BULLET_JOINTS * sizeof *force);
     for (int i = 0; i < m->act; i++) {
-        const double f = e->task->strength * m->drive[i].most * opc_bullet_clipped(action[i], 1);
+        const double f = e->task->strength * m->drive[i].max * opc_bullet_clipped(action[i], 1);
         force[e->sight.drive[i]] = e->task->single ? opc_bullet_rounded(f) : f;
     }
 }

@@ -16,9 +16,9 @@ double opc_bullet_rounded(double x)
     return (double)f;
 }
 
-double opc_bullet_clipped(double x, double most)
+double opc_bullet_clipped(double x, double max)
 {
-    return x < -most ? -most : x > most ? most : x;
+    return x < -max ? -max : x > max ? max : x;
 }
 
 /* Adds as numpy does, in eight lanes. Progress is the difference of two numbers near 60606, whose
@@ -138,7 +138,7 @@ static void observe_planar(const struct opc_bullet_sight *e, double *obs)
     for (int j = 1; j < e->task->machine->joints; j++)
         *obs++ = opc_bullet_rounded(e->q[j]);
     for (int j = 0; j < e->task->machine->joints; j++)
-        *obs++ = opc_bullet_rounded(opc_bullet_clipped(e->qd[j], e->task->most_speed));
+        *obs++ = opc_bullet_rounded(opc_bullet_clipped(e->qd[j], e->task->max_speed));
 }
 
 /* 27 numbers, and 84 zeros where MuJoCo has contact forces, as far as the task shows them. */
@@ -375,7 +375,7 @@ const struct opc_bullet_task opc_bullet_hopper = {
     .setting = FLOOR,
     .obs = 11,
     .strength = 1,
-    .most_speed = 10,
+    .max_speed = 10,
     .alive_bonus = 1,
     .control_cost = 0.001,
     ANGLES(first),
@@ -398,7 +398,7 @@ const struct opc_bullet_task opc_bullet_walker2d = {
     .setting = FLOOR,
     .obs = 17,
     .strength = 1,
-    .most_speed = 10,
+    .max_speed = 10,
     .alive_bonus = 1,
     .control_cost = 0.001,
     ANGLES(first),
@@ -420,7 +420,7 @@ const struct opc_bullet_task opc_bullet_half_cheetah = {
     .setting = RUBBER,
     .obs = 17,
     .strength = 1,
-    .most_speed = HUGE_VAL,
+    .max_speed = HUGE_VAL,
     .control_cost = 0.1,
     ANGLES(first),
     .observe = observe_planar,

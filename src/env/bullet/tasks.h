@@ -27,7 +27,7 @@ struct opc_bullet_machine {
     int act;
     struct {
         const char *joint;
-        double most; /* N or N m at action 1 */
+        double max; /* N or N m at action 1 */
     } drive[OPC_BULLET_DRIVES];
 };
 
@@ -58,7 +58,7 @@ struct opc_bullet_task {
     int shake_from;      /* reset shakes this joint and all after it */
     bool single;         /* forces and joint states pass through float, as in RoboSchool itself */
     bool around;         /* needs the torso's velocities and the centre */
-    double most_speed;   /* joint velocities are clipped to this before they are observed */
+    double max_speed;    /* joint velocities are clipped to this before they are observed */
     double alive_bonus;  /* per step */
     double control_cost; /* per squared action */
     const char *feet[OPC_BULLET_FEET]; /* bodies with a contact flag; NULL ends the list */
@@ -85,6 +85,6 @@ void opc_bullet_begin(struct opc_bullet_sight *);
 double opc_bullet_mean(int n, const double *x);
 /* x rounded to float and back. */
 double opc_bullet_rounded(double x);
-double opc_bullet_clipped(double x, double most); /* to [-most, most] */
+double opc_bullet_clipped(double x, double max); /* to [-max, max] */
 
 #endif

@@ -130,7 +130,7 @@ static int compile(struct loading *l, struct opc_err *err)
         return opc_fail(err, OPC_EUSER, "%s is empty", l->file);
     l->files = opc_alloc(1, sizeof *l->files);
     if (!l->files)
-        return opc_fail(err, OPC_ENOMEM, "no room to load %s", l->file);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to load %s", l->file);
     pthread_mutex_lock(&one_at_a_time);
     int code = opc_mujoco_guarded(load, l, err);
     pthread_mutex_unlock(&one_at_a_time);
@@ -211,15 +211,15 @@ static int check_sizes(const struct opc_task *task, const mjModel *m, struct opc
 }
 
 /* As qpos has them; with how many numbers there, if not one. */
-static void list_joints(const mjModel *m, char *out, size_t room)
+static void list_joints(const mjModel *m, char *out, size_t size)
 {
-    for (int j = 0, n = 0; j < m->njnt && n < (int)room; j++) {
+    for (int j = 0, n = 0; j < m->njnt && n < (int)size; j++) {
         const int end = j + 1 < m->njnt ? m->jnt_qposadr[j + 1] : m->nq;
         const int wide = end - m->jnt_qposadr[j];
         const char *name = m->names + m->name_jntadr[j];
-        n += snprintf(out + n, room - (size_t)n, "%s%s", j ? ", " : "", *name ? name : "(unnamed)");
-        if (wide > 1 && n < (int)room)
-            n += snprintf(out + n, room - (size_t)n, " (%d)", wide);
+        n += snprintf(out + n, size - (size_t)n, "%s%s", j ? ", " : "", *name ? name : "(unnamed)");
+        if (wide > 1 && n < (int)size)
+            n += snprintf(out + n, size - (size_t)n, " (%d)", wide);
     }
 }
 
@@ -227,7 +227,7 @@ static int share(const struct opc_task *task, struct shared **out, struct opc_er
 {
     struct shared *s = opc_alloc(1, sizeof *s);
     if (!s)
-        return opc_fail(err, OPC_ENOMEM, "no room for %s", task->model);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %s", task->model);
     atomic_init(&s->users, 1);
     snprintf(s->engine, sizeof s->engine, "MuJoCo %s", mj_versionString());
     int code = opc_mujoco_load(task->model, &s->model, &s->hash, err);
@@ -239,7 +239,7 @@ static int share(const struct opc_task *task, struct shared **out, struct opc_er
     s->low = opc_alloc(nu, sizeof *s->low);
     s->high = opc_alloc(nu, sizeof *s->high);
     if (!s->low || !s->high) {
-        code = opc_fail(err, OPC_ENOMEM, "no room for %s", task->model);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for %s", task->model);
         goto fail;
     }
     for (size_t i = 0; i < nu; i++) {
@@ -314,7 +314,7 @@ static int create(const struct opc_task *task, struct shared *shared, bool conta
     struct mujoco *e = opc_alloc(1, sizeof *e);
     if (!e) {
         let_go(shared);
-        return opc_fail(err, OPC_ENOMEM, "no room for another environment");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for another environment");
     }
     *e = (struct mujoco){.env = {.obs = task->obs,
                                  .act = task->nu,
@@ -334,7 +334,7 @@ static int create(const struct opc_task *task, struct shared *shared, bool conta
                          .contact = contact};
     int code = opc_mujoco_guarded(make_data, e, err);
     if (!code && !e->data)
-        code = opc_fail(err, OPC_ENOMEM, "no room for another simulation");
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for another simulation");
     if (code) {
         mujoco_close(&e->env);
         return code;
@@ -459,8 +459,8 @@ static void simulate(void *ctx)
         mj_rnePostConstraint(e->shared->model, e->data);
 }
 
-static void judge(const struct mujoco *e, const double *action, double before,
-                  struct opc_outcome *out)
+static void fill_outcome(const struct mujoco *e, const double *action, double before,
+                         struct opc_outcome *out)
 {
     const struct opc_task *task = e->task;
     task->observe(&e->world, out->obs);
@@ -478,7 +478,7 @@ static int mujoco_step(struct opc_env *env, const double *action, struct opc_out
     if (!code)
         code = check_warnings(e->data, err);
     if (!code)
-        judge(e, action, before, out);
+        fill_outcome(e, action, before, out);
     return code;
 }
 
@@ -489,7 +489,7 @@ static void mujoco_bare(struct opc_env *env, const double *action, struct opc_ou
     const double before = e->task->progress ? e->task->progress(&e->world) : 0;
     memcpy(e->data->ctrl, action, (size_t)e->task->nu * sizeof *action);
     simulate(e);
-    judge(e, action, before, out);
+    fill_outcome(e, action, before, out);
 }
 
 /* ---- imagined transitions -------------------------------------------------------------------- */

@@ -246,7 +246,8 @@ static int find_model(struct opc_view *v, struct opc_err *err)
         return v->env->type->draw ? opc_mujoco_load(OPC_STAGE, &v->model, NULL, err)
                                   : opc_fail(err, OPC_EUSER, "%s has nothing to see", v->env->spec);
     v->model = mj_copyModel(NULL, model);
-    return v->model ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for a copy of the model");
+    return v->model ? OPC_OK
+                    : opc_fail(err, OPC_ENOMEM, "not enough memory for a copy of the model");
 }
 
 int opc_view_open(const struct opc_env *env, int width, int height, struct opc_view **out,
@@ -257,11 +258,11 @@ int opc_view_open(const struct opc_env *env, int width, int height, struct opc_v
                         height, LARGEST);
     struct opc_view *v = opc_alloc(1, sizeof *v);
     if (!v)
-        return opc_fail(err, OPC_ENOMEM, "no room for a view");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for a view");
     *v = (struct opc_view){.env = env, .width = width, .height = height};
     v->upside_down = opc_alloc((size_t)width * (size_t)height, 3);
-    int code =
-        v->upside_down ? find_model(v, err) : opc_fail(err, OPC_ENOMEM, "no room for a picture");
+    int code = v->upside_down ? find_model(v, err)
+                              : opc_fail(err, OPC_ENOMEM, "not enough memory for a picture");
     if (!code)
         code = enter(&v->gl, err);
     if (!code)

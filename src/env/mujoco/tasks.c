@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-static double clip(double x, double most)
+static double clip(double x, double max)
 {
-    return x < -most ? -most : x > most ? most : x;
+    return x < -max ? -max : x > max ? max : x;
 }
 
 static double sum_of_squares(int n, const double *x)
@@ -47,10 +47,10 @@ static double *put(double *o, int n, const double *x)
     return o + n;
 }
 
-static double *put_clipped(double *o, int n, const double *x, double most)
+static double *put_clipped(double *o, int n, const double *x, double max)
 {
     for (int i = 0; i < n; i++)
-        o[i] = clip(x[i], most);
+        o[i] = clip(x[i], max);
     return o + n;
 }
 
@@ -199,11 +199,11 @@ static double walking_reward(const struct opc_world *w, const double *a, double 
     return (x_position(w) - before) / w->dt + 1 - 1e-3 * sum_of_squares(w->nu, a);
 }
 
-static bool below(int n, const double *x, double most)
+static bool below(int n, const double *x, double max)
 {
     bool all = true;
     for (int i = 0; i < n; i++)
-        all = all && fabs(x[i]) < most;
+        all = all && fabs(x[i]) < max;
     return all;
 }
 

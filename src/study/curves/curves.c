@@ -19,12 +19,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_RUNS = 5000, LAST = 5, MOST_COLUMNS = 6 };
+enum { MAX_RUNS = 5000, LAST = 5, MAX_COLUMNS = 6 };
 static const char METHOD[] = "opc.transition:"; /* among settings as lines */
 
-static int no_room(struct opc_err *err)
+static int out_of_memory(struct opc_err *err)
 {
-    return opc_fail(err, OPC_ENOMEM, "no room for the curves");
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for the curves");
 }
 
 /* ---- one run --------------------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ static int read_table(struct opc_curve_run *r, const struct opc_curves_plan *pla
     r->x = opc_alloc((size_t)table.rows, sizeof *r->x);
     r->y = opc_alloc((size_t)table.rows, sizeof *r->y);
     if (!code && (!r->raw || !r->x || !r->y))
-        code = no_room(err);
+        code = out_of_memory(err);
     /* Rows that lack one of the two are left out: not every epoch is evaluated, for example. */
     for (int row = 0; row < table.rows && !code; row++) {
         const double over = opc_rundir_table_number(&table, row, x);
@@ -159,7 +159,7 @@ static int keep_text(struct opc_text *text, char **out, struct opc_err *err)
 {
     int code = opc_text_check(text, err);
     if (!code && !(*out = opc_strdup(opc_text_get(text))))
-        code = no_room(err);
+        code = out_of_memory(err);
     opc_text_free(text);
     return code;
 }
@@ -195,7 +195,7 @@ static int read_method(struct opc_curve_run *r, const struct opc_config *config,
     r->method = opc_strdup(v->train.agent ? opc_agent_of(v)->name : opc_transition_of(v)->name);
     r->method_name = opc_method_label(v);
     r->colour = opc_method_colour(v);
-    return r->method ? OPC_OK : no_room(err);
+    return r->method ? OPC_OK : out_of_memory(err);
 }
 
 static int read_settings(struct opc_curve_run *r, const struct opc_curves_plan *plan,
@@ -238,14 +238,14 @@ static int add_run(struct opc_curves *c, const char *dir, const struct opc_curve
     for (int i = 0; i < c->runs; i++)
         if (c->run[i].device == st.st_dev && c->run[i].inode == st.st_ino)
             return OPC_OK; /* named before, perhaps otherwise */
-    if (c->runs == MOST_RUNS)
-        return opc_fail(err, OPC_EUSER, "more than %d runs", MOST_RUNS);
+    if (c->runs == MAX_RUNS)
+        return opc_fail(err, OPC_EUSER, "more than %d runs", MAX_RUNS);
     struct opc_curve_run *r = &c->run[c->runs++];
     r->device = st.st_dev;
     r->inode = st.st_ino;
     r->dir = opc_strdup(dir);
     if (!r->dir)
-        return no_room(err);
+        return out_of_memory(err);
     const int code = read_settings(r, plan, err);
     return code ? code : read_table(r, plan, err);
 }
@@ -270,9 +270,9 @@ static int add_inner(struct opc_curves *c, const char *dir, const struct opc_cur
         return opc_fail_errno(err, errno, "cannot look into %s", dir);
     if (!d)
         return opc_fail(err, OPC_EUSER, "%s is neither a run nor a directory of runs", dir);
-    char(*inner)[OPC_PATH] = opc_alloc(MOST_RUNS, sizeof *inner);
-    int n = 0, code = inner ? OPC_OK : no_room(err);
-    for (struct dirent *e; !code && n < MOST_RUNS && (e = readdir(d));)
+    char(*inner)[OPC_PATH] = opc_alloc(MAX_RUNS, sizeof *inner);
+    int n = 0, code = inner ? OPC_OK : out_of_memory(err);
+    for (struct dirent *e; !code && n < MAX_RUNS && (e = readdir(d));)
         if (e->d_name[0] != '.' && !opc_path_join(inner[n], dir, e->d_name, NULL) &&
             opc_rundir_is_run(inner[n]))
             n++;
@@ -429,7 +429,7 @@ static int label_as_planned(struct opc_curves *c, const struct opc_curves_plan *
                             struct opc_err *err)
 {
     char **longer = opc_alloc((size_t)c->groups, sizeof *longer);
-    int code = longer ? OPC_OK : no_room(err);
+    int code = longer ? OPC_OK : out_of_memory(err);
     for (int g = 0; g < c->groups; g++) {
         char *line = c->group[g].line;
         snprintf(line, sizeof c->group->line, "%s", speaker(c, g)->rest);
@@ -464,7 +464,7 @@ static int count_columns(const struct opc_curves *c)
             return 0;
         row = alike ? row : i;
     }
-    return columns > 1 && columns <= MOST_COLUMNS && c->panels % columns == 0 ? columns : 0;
+    return columns > 1 && columns <= MAX_COLUMNS && c->panels % columns == 0 ? columns : 0;
 }
 
 /* ---- bands ----------------------------------------------------------------------------------- */
@@ -528,7 +528,7 @@ static int make_band(struct opc_curves *c, int g, double *scratch, struct opc_er
     group->high = opc_alloc(all + 1, sizeof *x);
     if (!x || !group->x || !group->low || !group->middle || !group->high) {
         opc_free(x);
-        return no_room(err);
+        return out_of_memory(err);
     }
     all = 0;
     for (int i = 0; i < c->runs; i++)
@@ -559,15 +559,15 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
 {
     struct opc_curves *c = opc_alloc(1, sizeof *c);
     if (!c)
-        return no_room(err);
+        return out_of_memory(err);
     /* The random phase ends with an episode, after more steps with one seed than with another. */
     c->between = strcmp(plan->over, "total_steps") == 0;
-    double *scratch = opc_alloc(MOST_RUNS, sizeof *scratch);
-    c->run = opc_alloc(MOST_RUNS, sizeof *c->run);
-    c->group = opc_alloc(MOST_RUNS, sizeof *c->group);
-    c->panel = opc_alloc(MOST_RUNS, sizeof *c->panel);
-    c->title = opc_alloc(MOST_RUNS, sizeof *c->title);
-    int code = scratch && c->run && c->group && c->panel && c->title ? OPC_OK : no_room(err);
+    double *scratch = opc_alloc(MAX_RUNS, sizeof *scratch);
+    c->run = opc_alloc(MAX_RUNS, sizeof *c->run);
+    c->group = opc_alloc(MAX_RUNS, sizeof *c->group);
+    c->panel = opc_alloc(MAX_RUNS, sizeof *c->panel);
+    c->title = opc_alloc(MAX_RUNS, sizeof *c->title);
+    int code = scratch && c->run && c->group && c->panel && c->title ? OPC_OK : out_of_memory(err);
     int files = 0; /* the logs of a sweep lie beside its runs, and a shell's star names them, too */
     for (int i = 0; i < n && !code; i++) {
         if (opc_rundir_is_run(dir[i]))

@@ -26,17 +26,17 @@ const char *opc_column_label(const char *column)
 /* "OPC (5 runs)", or "OPC (3 to 5 runs)" when panels differ. */
 static void print_label(const struct opc_curves *c, int g, char out[200])
 {
-    int least = c->group[g].runs, most = least;
+    int min = c->group[g].runs, max = min;
     for (int i = 0; i < c->groups; i++)
         if (strcmp(c->group[i].label, c->group[g].label) == 0) {
-            least = c->group[i].runs < least ? c->group[i].runs : least;
-            most = c->group[i].runs > most ? c->group[i].runs : most;
+            min = c->group[i].runs < min ? c->group[i].runs : min;
+            max = c->group[i].runs > max ? c->group[i].runs : max;
         }
     const char *label = *c->group[g].label ? c->group[g].label : "all";
-    if (least < most)
-        snprintf(out, 200, "%s (%d to %d runs)", label, least, most);
+    if (min < max)
+        snprintf(out, 200, "%s (%d to %d runs)", label, min, max);
     else
-        snprintf(out, 200, "%s (%d run%s)", label, most, most == 1 ? "" : "s");
+        snprintf(out, 200, "%s (%d run%s)", label, max, max == 1 ? "" : "s");
 }
 
 /* How many different labels come before that of group g; with `method`, of its method only. */
@@ -91,8 +91,8 @@ static struct opc_span reach(const struct opc_curves *c, int panel)
     struct opc_span r = {HUGE_VAL, -HUGE_VAL};
     for (int g = 0; g < c->groups; g++)
         for (int i = 0; c->group[g].panel == panel && i < c->group[g].n; i++) {
-            r.least = fmin(r.least, c->group[g].x[i]);
-            r.most = fmax(r.most, c->group[g].x[i]);
+            r.min = fmin(r.min, c->group[g].x[i]);
+            r.max = fmax(r.max, c->group[g].x[i]);
         }
     return r;
 }
@@ -101,8 +101,8 @@ static struct opc_span reach(const struct opc_curves *c, int panel)
 static struct opc_span span_of_x(const struct opc_curves *c, int panel)
 {
     const struct opc_span r = reach(c, panel);
-    if (r.least > 0 && r.most > r.least)
-        return (struct opc_span){0, r.most};
+    if (r.min > 0 && r.max > r.min)
+        return (struct opc_span){0, r.max};
     return (struct opc_span){0, 0};
 }
 
@@ -130,11 +130,11 @@ static int check_published(const struct opc_published *p, const struct opc_curve
 static int make_published(const struct opc_published *p, double end, char label[200],
                           struct opc_curves_figure *f, struct opc_err *err)
 {
-    const size_t room = (size_t)p->n;
-    f->published = opc_alloc(4 * room, sizeof *f->published);
+    const size_t points = (size_t)p->n;
+    f->published = opc_alloc(4 * points, sizeof *f->published);
     if (!f->published)
-        return opc_fail(err, OPC_ENOMEM, "no room for the published curve");
-    double *x = f->published, *mean = x + room, *low = mean + room, *high = low + room;
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the published curve");
+    double *x = f->published, *mean = x + points, *low = mean + points, *high = low + points;
     int n = 0;
     for (bool more = true; more && n < p->n; n++) {
         more = p->steps[n] < end;
@@ -163,17 +163,18 @@ static int make_published(const struct opc_published *p, double end, char label[
 int opc_curves_figure(const struct opc_curves_look *look, const struct opc_curves *c,
                       struct opc_curves_figure *out, struct opc_err *err)
 {
-    const int behind = look->published ? 2 : 0; /* layers of the published curve */
-    const double end = reach(c, 0).most;
+    const int published_layers = look->published ? 2 : 0; /* layers of the published curve */
+    const double end = reach(c, 0).max;
     const size_t groups = (size_t)c->groups;
     struct opc_curves_figure f = {.panel = opc_alloc((size_t)c->panels, sizeof *f.panel),
                                   .layer = opc_alloc(2 * groups + 2, sizeof *f.layer),
                                   .label = opc_alloc(groups + 1, sizeof *f.label)};
-    int code = f.panel && f.layer && f.label ? OPC_OK
-                                             : opc_fail(err, OPC_ENOMEM, "no room for the figure");
-    if (!code && behind)
+    int code = f.panel && f.layer && f.label
+                   ? OPC_OK
+                   : opc_fail(err, OPC_ENOMEM, "not enough memory for the figure");
+    if (!code && published_layers)
         code = check_published(look->published, c, end, err);
-    if (!code && behind)
+    if (!code && published_layers)
         code = make_published(look->published, end, f.label[groups], &f, err);
     if (code) {
         opc_curves_figure_free(&f);
@@ -183,13 +184,13 @@ int opc_curves_figure(const struct opc_curves_look *look, const struct opc_curve
         print_label(c, g, f.label[g]);
     struct opc_figure_layer *layer = f.layer;
     for (int p = 0; p < c->panels; p++) {
-        f.panel[p] =
-            (struct opc_panel){.title = c->title[p],
-                               .x_label = look->x_label,
-                               .y_label = look->y_label,
-                               .x = span_of_x(c, p),
-                               .layers = behind + make_layers(c, p, f.label, layer + behind),
-                               .layer = layer};
+        f.panel[p] = (struct opc_panel){
+            .title = c->title[p],
+            .x_label = look->x_label,
+            .y_label = look->y_label,
+            .x = span_of_x(c, p),
+            .layers = published_layers + make_layers(c, p, f.label, layer + published_layers),
+            .layer = layer};
         layer += f.panel[p].layers;
     }
     f.figure = (struct opc_figure){.title = look->title,

@@ -156,8 +156,8 @@ struct duel {
     const char *name[2], *task;
 };
 
-static int judge_duel(const struct opc_learning *l, const struct claim *c, int number,
-                      const struct duel *d, struct opc_exhibit *x, struct opc_err *err)
+static int decide_duel(const struct opc_learning *l, const struct claim *c, int number,
+                       const struct duel *d, struct opc_exhibit *x, struct opc_err *err)
 {
     struct opc_rng rng = opc_rng_stream(l->seed, OPC_USE_STUDY, 3, (uint32_t)number);
     struct opc_interval p;
@@ -165,8 +165,8 @@ static int judge_duel(const struct opc_learning *l, const struct claim *c, int n
     double chance = 1;
     for (int i = 0; i < d->a.tasks; i++)
         if (d->a.n[i] && d->b.n[i]) {
-            const int least = d->a.n[i] < d->b.n[i] ? d->a.n[i] : d->b.n[i];
-            fewest = least < fewest ? least : fewest;
+            const int min = d->a.n[i] < d->b.n[i] ? d->a.n[i] : d->b.n[i];
+            fewest = min < fewest ? min : fewest;
             runs[0] += d->a.n[i];
             runs[1] += d->b.n[i];
             chance *= chance_above(d->a.n[i], d->b.n[i]);
@@ -199,8 +199,8 @@ static int judge_duel(const struct opc_learning *l, const struct claim *c, int n
     return OPC_OK;
 }
 
-static int judge_lines(const struct opc_learning *l, const struct claim *c, int number,
-                       struct opc_exhibit *x, struct opc_err *err)
+static int decide_lines(const struct opc_learning *l, const struct claim *c, int number,
+                        struct opc_exhibit *x, struct opc_err *err)
 {
     if (!is_there(l, c, c->better, x) || !is_there(l, c, c->worse, x))
         return OPC_OK;
@@ -211,7 +211,7 @@ static int judge_lines(const struct opc_learning *l, const struct claim *c, int 
         .name = {l->label[better], l->label[worse]},
         .task = "panel",
     };
-    return judge_duel(l, c, number, &d, x, err);
+    return decide_duel(l, c, number, &d, x, err);
 }
 
 /* The runs of every line in one panel: none where nothing has run in it yet. */
@@ -227,8 +227,8 @@ static struct opc_scores scores_of_panel(const struct opc_learning *l, int panel
     return (struct opc_scores){l->lines, count, end};
 }
 
-static int judge_panels(const struct opc_learning *l, const struct claim *c, int number,
-                        struct opc_exhibit *x, struct opc_err *err)
+static int decide_panels(const struct opc_learning *l, const struct claim *c, int number,
+                         struct opc_exhibit *x, struct opc_err *err)
 {
     struct duel d = {.name = {c->above, c->below}, .task = "line"};
     struct opc_scores *const scores[2] = {&d.a, &d.b};
@@ -240,18 +240,19 @@ static int judge_panels(const struct opc_learning *l, const struct claim *c, int
         if (panel < l->panels)
             d.name[side] = l->curves->title[panel];
     }
-    return judge_duel(l, c, number, &d, x, err);
+    return decide_duel(l, c, number, &d, x, err);
 }
 
 /* What is solved is solved in every panel, so the one with the lowest share of runs decides. */
-static void judge_solves(const struct opc_learning *l, const struct claim *c, struct opc_exhibit *x)
+static void decide_solves(const struct opc_learning *l, const struct claim *c,
+                          struct opc_exhibit *x)
 {
     if (!is_there(l, c, c->solves, x))
         return;
     const int line = opc_learning_find(l, c->solves);
     const struct opc_scores s = opc_learning_scores(l, line, c->panel, 0);
     int runs = 0, reached = 0, panels = 0, fewest = INT_MAX, low = 0, lows = 0;
-    double least = 2, median = 0; /* share and median of the lowest panel; the ends are in order */
+    double min = 2, median = 0; /* share and median of the lowest panel; the ends are in order */
     for (int p = 0; p < s.tasks; p++) {
         const int n = s.n[p];
         int here = 0;
@@ -263,8 +264,8 @@ static void judge_solves(const struct opc_learning *l, const struct claim *c, st
         reached += here;
         panels++;
         fewest = n < fewest ? n : fewest;
-        if (n > 0 && (double)here / n < least) {
-            least = (double)here / n;
+        if (n > 0 && (double)here / n < min) {
+            min = (double)here / n;
             low = here;
             lows = n;
             median = 0.5 * (s.v[p][(n - 1) / 2] + s.v[p][n / 2]);
@@ -280,10 +281,10 @@ static void judge_solves(const struct opc_learning *l, const struct claim *c, st
         snprintf(where, sizeof where, " in the lowest of %d panels, %d of %d", panels, low, lows);
     say_too_few(l, fewest, sizeof few, few);
     opc_exhibit_claim(x,
-                      *few            ? OPC_UNDECIDED
-                      : least >= 0.75 ? OPC_SUPPORTED
-                      : least < 0.5   ? OPC_NOT_SUPPORTED
-                                      : OPC_UNDECIDED,
+                      *few          ? OPC_UNDECIDED
+                      : min >= 0.75 ? OPC_SUPPORTED
+                      : min < 0.5   ? OPC_NOT_SUPPORTED
+                                    : OPC_UNDECIDED,
                       c->text, "%d of %d runs of %s end at %g or above (median %.4g%s)%s.", reached,
                       runs, l->label[line], c->level, median, where, few);
 }
@@ -296,11 +297,11 @@ int opc_learning_claims(const struct opc_learning *l, const struct opc_yaml *lis
         struct claim c;
         code = read_claim(map, &c, err);
         if (!code && c.solves)
-            judge_solves(l, &c, x);
+            decide_solves(l, &c, x);
         else if (!code && c.above)
-            code = judge_panels(l, &c, number, x, err);
+            code = decide_panels(l, &c, number, x, err);
         else if (!code)
-            code = judge_lines(l, &c, number, x, err);
+            code = decide_lines(l, &c, number, x, err);
         number++;
     }
     return code;

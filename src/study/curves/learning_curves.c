@@ -221,11 +221,11 @@ static int make_learning(struct opc_curves *c, uint64_t seed, struct opc_learnin
                          struct opc_err *err)
 {
     struct opc_learning l = {.curves = c, .panels = c->panels, .seed = seed};
-    const size_t panels = (size_t)c->panels, most = (size_t)c->groups * panels;
+    const size_t panels = (size_t)c->panels, max = (size_t)c->groups * panels;
     l.line = opc_alloc((size_t)c->groups, sizeof *l.line);
     l.label = opc_alloc((size_t)c->groups, sizeof *l.label);
-    l.n = opc_alloc(most, sizeof *l.n);
-    l.end = opc_alloc(most, sizeof *l.end);
+    l.n = opc_alloc(max, sizeof *l.n);
+    l.end = opc_alloc(max, sizeof *l.end);
     l.tasks = c->groups > c->panels ? c->groups : c->panels;
     l.count = opc_alloc(2 * (size_t)l.tasks, sizeof *l.count);
     l.column = opc_alloc(2 * (size_t)l.tasks, sizeof *l.column);
@@ -246,7 +246,7 @@ static int make_learning(struct opc_curves *c, uint64_t seed, struct opc_learnin
     }
     if (!whole) {
         free_learning(&l);
-        return opc_fail(err, OPC_ENOMEM, "no room for what runs end with");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for what runs end with");
     }
     *out = l;
     return OPC_OK;
@@ -396,7 +396,8 @@ static int make_curve_table(const struct opc_request *request, const struct opc_
     struct opc_text columns = {0};
     double *v = opc_alloc((size_t)l->curves->runs, sizeof *v);
     opc_text_addf(&columns, "panel,line,%s," SUMMARY, look->curve.over);
-    int code = v ? opc_text_check(&columns, err) : opc_fail(err, OPC_ENOMEM, "no room for a table");
+    int code = v ? opc_text_check(&columns, err)
+                 : opc_fail(err, OPC_ENOMEM, "not enough memory for a table");
     if (!code)
         code = opc_table_create(opc_text_get(&columns), &t, err);
     for (int g = 0; g < l->curves->groups && !code; g++) {

@@ -15,9 +15,9 @@ enum { SOURCE, ENV, METHOD, STEPS, MEAN, STD, SEEDS, COLUMNS };
 static const char *const COLUMN[COLUMNS] = {"source", "env", "method", "env_steps",
                                             "mean",   "std", "seeds"};
 
-static int no_room(struct opc_err *err)
+static int out_of_memory(struct opc_err *err)
 {
-    return opc_fail(err, OPC_ENOMEM, "no room for a published curve");
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for a published curve");
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -132,11 +132,11 @@ static int make(const struct opc_table *t, const char *path, const char *task, c
     p->seeds = opc_alloc(rows + 1, sizeof *p->seeds);
     p->method = opc_strdup(method);
     if (!code && (!p->steps || !p->mean || !p->std || !p->seeds || !p->method))
-        code = no_room(err);
+        code = out_of_memory(err);
     for (int row = 0; row < opc_table_rows(t) && !code; row++)
         if (is_of(t, at, row, task) && strcmp(opc_table_cell(t, row, at[METHOD]), method) == 0) {
             if (!p->source && !(p->source = opc_strdup(opc_table_cell(t, row, at[SOURCE]))))
-                code = no_room(err);
+                code = out_of_memory(err);
             if (!code)
                 code = read_point(p, t, at, row, path, err);
         }
@@ -153,7 +153,7 @@ int opc_published_read(const char *path, const char *task, const char *method,
     if (code)
         return code;
     struct opc_published *p = opc_alloc(1, sizeof *p);
-    code = p ? make(t, path, task, method, p, err) : no_room(err);
+    code = p ? make(t, path, task, method, p, err) : out_of_memory(err);
     opc_table_free(t);
     if (code)
         opc_published_free(p);
@@ -256,7 +256,7 @@ int opc_published_table(const struct opc_published *p, const struct opc_curves *
     const double end = common_end(c);
     int rows = 0;
     double *v = opc_alloc((size_t)c->runs + 1, sizeof *v);
-    int code = v ? check_one_line(c, err) : no_room(err);
+    int code = v ? check_one_line(c, err) : out_of_memory(err);
     if (!code)
         code = opc_table_create("total_steps,runs,mean,min,max,published_mean,published_std,"
                                 "published_seeds,deviations",

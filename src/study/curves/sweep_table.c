@@ -14,7 +14,7 @@
 
 static int out_of_memory(struct opc_err *err)
 {
-    return opc_fail(err, OPC_ENOMEM, "no room for the table of the sweep");
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for the table of the sweep");
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */

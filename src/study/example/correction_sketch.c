@@ -47,11 +47,11 @@ static void fill(const struct opc_integrator *in, const double K[2], struct plan
 }
 
 /* ---- the picture ----------------------------------------------------------------------------- */
-enum { MOST = 40, ARROWS = OPC_COLOUR_FIRST + 3 };
+enum { MAX = 40, ARROWS = OPC_COLOUR_FIRST + 3 };
 
 struct ink {
-    struct opc_figure_layer layer[MOST];
-    double x[MOST][STEPS + 1], y[MOST][STEPS + 1];
+    struct opc_figure_layer layer[MAX];
+    double x[MAX][STEPS + 1], y[MAX][STEPS + 1];
     int n;
 };
 
@@ -107,18 +107,18 @@ static int draw(const struct plane plane[2], struct opc_exhibit *exhibit, struct
 {
     struct ink ink[2] = {{.n = 0}, {.n = 0}};
     struct opc_panel panel[2];
-    double least[2] = {HUGE_VAL, HUGE_VAL}, most[2] = {-HUGE_VAL, -HUGE_VAL};
+    double min[2] = {HUGE_VAL, HUGE_VAL}, max[2] = {-HUGE_VAL, -HUGE_VAL};
     for (int k = 0; k < 2; k++) {
         draw_plane(&plane[k], k == 1, &ink[k]);
         for (int i = 0; i < ink[k].n; i++)
             for (int j = 0; j < ink[k].layer[i].n; j++) {
-                least[0] = fmin(least[0], ink[k].x[i][j]);
-                least[1] = fmin(least[1], ink[k].y[i][j]);
-                most[0] = fmax(most[0], ink[k].x[i][j]);
-                most[1] = fmax(most[1], ink[k].y[i][j]);
+                min[0] = fmin(min[0], ink[k].x[i][j]);
+                min[1] = fmin(min[1], ink[k].y[i][j]);
+                max[0] = fmax(max[0], ink[k].x[i][j]);
+                max[1] = fmax(max[1], ink[k].y[i][j]);
             }
     }
-    const double width = most[0] - least[0], height = most[1] - least[1];
+    const double width = max[0] - min[0], height = max[1] - min[1];
     static const char *const REF[] = {"s₀", "ŝ₁", "ŝ₂"}, *const OPC[] = {"", "s₁", "s₂"};
     for (int k = 0; k < 2; k++) {
         for (int t = 0; t <= STEPS; t++)
@@ -130,8 +130,8 @@ static int draw(const struct plane plane[2], struct opc_exhibit *exhibit, struct
             .title = k ? "other actions" : "the recorded actions",
             .x_label = "position",
             .y_label = "velocity",
-            .x = {least[0] - 0.1 * width, most[0] + 0.1 * width},
-            .y = {least[1] - 0.1 * height, most[1] + 0.1 * height},
+            .x = {min[0] - 0.1 * width, max[0] + 0.1 * width},
+            .y = {min[1] - 0.1 * height, max[1] + 0.1 * height},
             .layers = ink[k].n,
             .layer = ink[k].layer,
         };

@@ -103,8 +103,8 @@ static int make(const struct opc_request *request, const void *settings,
     if (n < 1 || n != s->g2.n)
         return opc_fail(err, OPC_EUSER, "g1 has %d slopes and g2 has %d; a pair has one of each", n,
                         s->g2.n);
-    struct sketch sketch[OPC_LIST_MOST];
-    struct opc_panel panel[OPC_LIST_MOST];
+    struct sketch sketch[OPC_LIST_MAX];
+    struct opc_panel panel[OPC_LIST_MAX];
     struct opc_table *t;
     int code = opc_table_create("g1,g2,angle1,angle2,distance", &t, err);
     if (code)

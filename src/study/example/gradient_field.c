@@ -12,8 +12,8 @@
     X(CHOICE, error,       "b",   "a|b", ,    "which number of the model is wrong")                 \
     X(REAL,   reach,       "0.5", 0.001, 10,  "the error goes from -reach to reach")                \
     X(INT,    cells,       "81",  3,     999, "of the field, each way")                             \
-    X(REAL,   theta_least, "-2",  -10,   10,  "where the policies begin")                           \
-    X(REAL,   theta_most,  "0",   -10,   10,  "where the policies end")                             \
+    X(REAL,   theta_min, "-2",  -10,   10,  "where the policies begin", "theta_least")                           \
+    X(REAL,   theta_max,  "0",   -10,   10,  "where the policies end", "theta_most")                             \
     X(REAL,   scale,       "0.3", 0.01,  1,   "distance that gets the full colour")
 /* clang-format on */
 
@@ -27,11 +27,11 @@ static const struct opc_section section =
 
 struct field {
     int n;
-    const char *word;             /* "ΔA" or "ΔB" */
-    double *theta, *error;        /* [n] centres of the cells */
-    double *best;                 /* [n] the model's own optimum */
-    double *d[2];                 /* [n][n] of model and OPC, [error][theta] */
-    double edge_least, edge_most; /* of the errors' cells */
+    const char *word;          /* "ΔA" or "ΔB" */
+    double *theta, *error;     /* [n] centres of the cells */
+    double *best;              /* [n] the model's own optimum */
+    double *d[2];              /* [n][n] of model and OPC, [error][theta] */
+    double edge_min, edge_max; /* of the errors' cells */
     struct opc_field_sum sum[2];
 };
 
@@ -56,15 +56,15 @@ static int create(const struct settings *s, struct field *f, struct opc_err *err
     f->d[1] = opc_alloc(cells, sizeof *f->d[1]);
     if (!f->theta || !f->error || !f->best || !f->d[0] || !f->d[1]) {
         destroy(f);
-        return opc_fail(err, OPC_ENOMEM, "no room for a field of %d by %d cells", n, n);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for a field of %d by %d cells", n, n);
     }
     for (int i = 0; i < n; i++) {
-        f->theta[i] = s->theta_least + (s->theta_most - s->theta_least) * (i + 0.5) / n;
+        f->theta[i] = s->theta_min + (s->theta_max - s->theta_min) * (i + 0.5) / n;
         f->error[i] = s->reach * (2.0 * i / (n - 1) - 1);
         f->best[i] = s->error == OPC_ERROR_A ? -(1 + f->error[i]) : -1 / (1 + f->error[i]);
     }
-    f->edge_most = s->reach * n / (n - 1.0);
-    f->edge_least = -f->edge_most;
+    f->edge_max = s->reach * n / (n - 1.0);
+    f->edge_min = -f->edge_max;
     for (int k = 0; k < 2; k++) {
         opc_toy_field((enum opc_toy_error)s->error, k ? OPC_BY_OPC : OPC_BY_MODEL, n, f->error, n,
                       f->theta, f->d[k]);
@@ -111,7 +111,7 @@ static int tables(const struct field *f, const struct settings *s, struct opc_ex
 static int draw(const struct field *f, const struct settings *s, struct opc_exhibit *exhibit,
                 struct opc_err *err)
 {
-    const double optimum[2] = {-1, -1}, ends[2] = {f->edge_least, f->edge_most};
+    const double optimum[2] = {-1, -1}, ends[2] = {f->edge_min, f->edge_max};
     struct opc_figure_layer layer[2][3];
     struct opc_panel panel[2];
     for (int k = 0; k < 2; k++) {
@@ -119,10 +119,10 @@ static int draw(const struct field *f, const struct settings *s, struct opc_exhi
                                                 .rows = f->n,
                                                 .columns = f->n,
                                                 .value = f->d[k],
-                                                .x0 = s->theta_least,
-                                                .x1 = s->theta_most,
-                                                .y0 = f->edge_least,
-                                                .y1 = f->edge_most,
+                                                .x0 = s->theta_min,
+                                                .x1 = s->theta_max,
+                                                .y0 = f->edge_min,
+                                                .y1 = f->edge_max,
                                                 .heat_low = -s->scale,
                                                 .heat_high = s->scale,
                                                 .diverging = true,
@@ -146,8 +146,8 @@ static int draw(const struct field *f, const struct settings *s, struct opc_exhi
                                       .x_label = "policy θ",
                                       .y_label = s->error == OPC_ERROR_A ? "model error ΔA"
                                                                          : "model error ΔB",
-                                      .x = {s->theta_least, s->theta_most},
-                                      .y = {f->edge_least, f->edge_most},
+                                      .x = {s->theta_min, s->theta_max},
+                                      .y = {f->edge_min, f->edge_max},
                                       .y_down = true,
                                       .layers = 3,
                                       .layer = layer[k]};
@@ -175,9 +175,9 @@ static void wedge(const struct field *f, int *inside, int *outside)
     for (int i = 0; i < f->n; i++)
         for (int j = 0; j < f->n; j++)
             if (f->d[0][i * f->n + j] < 0) {
-                const double least = fmin(-1, f->best[i]) - half;
-                const double most = fmax(-1, f->best[i]) + half;
-                const bool in = f->theta[j] >= least && f->theta[j] <= most;
+                const double min = fmin(-1, f->best[i]) - half;
+                const double max = fmax(-1, f->best[i]) + half;
+                const bool in = f->theta[j] >= min && f->theta[j] <= max;
                 *(in ? inside : outside) += 1;
             }
 }
@@ -186,15 +186,15 @@ static void wedge(const struct field *f, int *inside, int *outside)
  * theta = -1 rounding decides it. */
 static double asymmetry(const struct field *f)
 {
-    double most = 0;
+    double max = 0;
     const int cells = f->n * f->n;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < cells; i++) {
             const double gap = fabs(fabs(f->d[k][i]) - fabs(f->d[k][cells - 1 - i]));
-            if (gap > most) /* NaN is not */
-                most = gap;
+            if (gap > max) /* NaN is not */
+                max = gap;
         }
-    return most;
+    return max;
 }
 
 static void claims(const struct field *f, const struct settings *s, struct opc_exhibit *exhibit)
@@ -215,7 +215,7 @@ static void claims(const struct field *f, const struct settings *s, struct opc_e
         "Wrong sign in %.2f %% of the stable cells with corrections, %.2f %% without; mean "
         "distance %.4f against %.4f.",
         opc->wrong, model->wrong, opc->mean, model->mean);
-    if (s->error == OPC_ERROR_A && s->theta_least + s->theta_most == -2) { /* a grid around -1 */
+    if (s->error == OPC_ERROR_A && s->theta_min + s->theta_max == -2) { /* a grid around -1 */
         const double gap = asymmetry(f);
         opc_exhibit_claim(exhibit, gap < 1e-9 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                           "The field of ΔA is symmetric about (θ, ΔA) = (−1, 0).",
@@ -233,9 +233,9 @@ static int make(const struct opc_request *request, const void *settings,
     (void)request;
     const struct settings *s = settings;
     struct field f;
-    if (s->theta_least >= s->theta_most)
-        return opc_fail(err, OPC_EUSER, "theta_least = %g is not below theta_most = %g",
-                        s->theta_least, s->theta_most);
+    if (s->theta_min >= s->theta_max)
+        return opc_fail(err, OPC_EUSER, "theta_min = %g is not below theta_max = %g", s->theta_min,
+                        s->theta_max);
     if (s->error == OPC_ERROR_B && s->reach >= 1)
         return opc_fail(err, OPC_EUSER,
                         "reach = %g makes the model deaf to its action (1 + ΔB = 0); choose it "

@@ -13,8 +13,8 @@
     X(CHOICE, error,       "a",    "a|b", ,    "which number of the model is wrong")                \
     X(REALS,  values,      "[-0.5, -0.2, 0, 0.2, 0.5]", -0.99, 10, "its errors, a panel each")      \
     X(INT,    cells,       "61",   3,    999,  "of a field, each way")                              \
-    X(REAL,   theta_least, "-1.9", -10,  10,   "where the recorded policies begin")                 \
-    X(REAL,   theta_most,  "-0.1", -10,  10,   "where the recorded policies end")                   \
+    X(REAL,   theta_min, "-1.9", -10,  10,   "where the recorded policies begin", "theta_least")                 \
+    X(REAL,   theta_max,  "-0.1", -10,  10,   "where the recorded policies end", "theta_most")                   \
     X(REAL,   shift,       "0.5",  0.001, 10,  "theta - theta_n goes from -shift to shift")         \
     X(REAL,   edge,        "0.1",  0,    1,    "closed loops this near to 1 are near instability")  \
     X(REAL,   scale,       "0.3",  0.01, 1,    "distance that gets the full colour")
@@ -32,7 +32,7 @@ struct field {
     int n, panels;
     double *theta_n, *shift; /* [n] */
     double *d;               /* [panels][n][n], [shift][theta_n] */
-    struct opc_field_sum sum[OPC_LIST_MOST];
+    struct opc_field_sum sum[OPC_LIST_MAX];
     /* stable cells with model errors, near instability [1] and not [0] */
     long cells[2], wrong[2];
     double mean[2]; /* of |d| */
@@ -69,11 +69,11 @@ static int create(const struct settings *s, struct field *f, struct opc_err *err
     f->d = opc_alloc(cells * (size_t)f->panels, sizeof *f->d);
     if (!f->theta_n || !f->shift || !f->d) {
         destroy(f);
-        return opc_fail(err, OPC_ENOMEM, "no room for %d fields of %d by %d cells", f->panels, n,
-                        n);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %d fields of %d by %d cells",
+                        f->panels, n, n);
     }
     for (int i = 0; i < n; i++) {
-        f->theta_n[i] = s->theta_least + (s->theta_most - s->theta_least) * i / (n - 1);
+        f->theta_n[i] = s->theta_min + (s->theta_max - s->theta_min) * i / (n - 1);
         f->shift[i] = s->shift * (2.0 * i / (n - 1) - 1);
     }
     for (int p = 0; p < f->panels; p++) {
@@ -131,7 +131,7 @@ static int tables(const struct field *f, const struct settings *s, struct opc_ex
         opc_table_int(t, f->sum[p].cells);
         opc_table_fixed(t, f->sum[p].wrong, 2);
         opc_table_fixed(t, f->sum[p].mean, 4);
-        opc_table_real(t, f->sum[p].most);
+        opc_table_real(t, f->sum[p].max);
     }
     code = opc_exhibit_table(exhibit, "shares", "cells whose gradient has the wrong sign", t, err);
     opc_table_free(t);
@@ -146,9 +146,9 @@ static int draw(const struct field *f, const struct settings *s, struct opc_exhi
     const double x0 = f->theta_n[0] - half_x, x1 = f->theta_n[f->n - 1] + half_x;
     const double y0 = f->shift[0] - half_y, y1 = f->shift[f->n - 1] + half_y;
     static const double zero = 0;
-    struct opc_figure_layer layer[OPC_LIST_MOST][2];
-    struct opc_panel panel[OPC_LIST_MOST];
-    char title[OPC_LIST_MOST][40];
+    struct opc_figure_layer layer[OPC_LIST_MAX][2];
+    struct opc_panel panel[OPC_LIST_MAX];
+    char title[OPC_LIST_MAX][40];
     for (int p = 0; p < f->panels; p++) {
         const double value = s->values.at[p];
         snprintf(title[p], sizeof title[p], "%s = %s%g", s->error == OPC_ERROR_A ? "ΔA" : "ΔB",
@@ -193,21 +193,21 @@ static int draw(const struct field *f, const struct settings *s, struct opc_exhi
 
 static void claims(const struct field *f, const struct settings *s, struct opc_exhibit *exhibit)
 {
-    double worst = 0, most = 0;
+    double worst = 0, max = 0;
     bool zero = false, wrong = false;
     for (int p = 0; p < f->panels; p++)
         if (s->values.at[p] == 0) {
             zero = true;
-            most = fmax(most, f->sum[p].most);
+            max = fmax(max, f->sum[p].max);
         } else {
             wrong = true;
             worst = fmax(worst, f->sum[p].wrong);
         }
     if (zero)
-        opc_exhibit_claim(exhibit, most < 1e-12 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+        opc_exhibit_claim(exhibit, max < 1e-12 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                           "Without a model error the corrected gradient is exact, whichever policy "
                           "made the recording.",
-                          "The greatest distance is %.1e.", most);
+                          "The greatest distance is %.1e.", max);
     if (wrong) {
         opc_exhibit_claim(exhibit, worst < 50 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                           "With a model error the corrected gradient mostly keeps the right side "
@@ -248,9 +248,9 @@ static int make(const struct opc_request *request, const void *settings,
     (void)request;
     const struct settings *s = settings;
     struct field f;
-    if (s->theta_least >= s->theta_most)
-        return opc_fail(err, OPC_EUSER, "theta_least = %g is not below theta_most = %g",
-                        s->theta_least, s->theta_most);
+    if (s->theta_min >= s->theta_max)
+        return opc_fail(err, OPC_EUSER, "theta_min = %g is not below theta_max = %g", s->theta_min,
+                        s->theta_max);
     if (s->values.n < 1)
         return opc_fail(err, OPC_EUSER, "values is empty; name at least one model error");
     int code = create(s, &f, err);

@@ -13,12 +13,12 @@
     X(REALS, theta_n,     "[-1.3, -1.2]", -10, 10, "policies that made the recordings, a panel each") \
     X(REAL,  delta_a,     "0.5",  -10,  10,   "error of the model's A")                             \
     X(REAL,  delta_b,     "0",    -10,  10,   "error of the model's B")                             \
-    X(REAL,  theta_least, "-2",   -10,  10,   "where the policies begin")                           \
-    X(REAL,  theta_most,  "-0.4", -10,  10,   "where the policies end")                             \
+    X(REAL,  theta_min, "-2",   -10,  10,   "where the policies begin", "theta_least")                           \
+    X(REAL,  theta_max,  "-0.4", -10,  10,   "where the policies end", "theta_most")                             \
     X(INT,   points,      "1601", 3,    1e5,  "of a curve")                                         \
     X(REAL,  tangent,     "0.12", 0,    10,   "half the length of the tangents, in theta")          \
-    X(REAL,  J_least,     "0.85", -1,   1,    "where the axis of the return begins")                \
-    X(REAL,  J_most,      "1",    -1,   2,    "where the axis of the return ends")
+    X(REAL,  J_min,     "0.85", -1,   1,    "where the axis of the return begins", "J_least")                \
+    X(REAL,  J_max,      "1",    -1,   2,    "where the axis of the return ends", "J_most")
 /* clang-format on */
 
 struct settings {
@@ -46,14 +46,14 @@ struct recording {
 struct curves {
     int n, panels;
     double *theta; /* [n] */
-    double *room;  /* what the J point into */
-    struct recording at[OPC_LIST_MOST];
+    double *block; /* what the J point into */
+    struct recording at[OPC_LIST_MAX];
 };
 
 static void destroy(struct curves *c)
 {
     opc_free(c->theta);
-    opc_free(c->room);
+    opc_free(c->block);
 }
 
 static void fill(const struct settings *s, const struct opc_toy *toy, const struct curves *c,
@@ -84,17 +84,17 @@ static int create(const struct settings *s, struct curves *c, struct opc_err *er
     const size_t n = (size_t)s->points;
     *c = (struct curves){.n = s->points, .panels = s->theta_n.n};
     c->theta = opc_alloc(n, sizeof *c->theta);
-    c->room = opc_alloc(n * BY * (size_t)c->panels, sizeof *c->room);
-    if (!c->theta || !c->room) {
+    c->block = opc_alloc(n * BY * (size_t)c->panels, sizeof *c->block);
+    if (!c->theta || !c->block) {
         destroy(c);
-        return opc_fail(err, OPC_ENOMEM, "no room for curves of %d points", s->points);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for curves of %d points", s->points);
     }
     for (int i = 0; i < c->n; i++)
-        c->theta[i] = s->theta_least + (s->theta_most - s->theta_least) * i / (c->n - 1);
+        c->theta[i] = s->theta_min + (s->theta_max - s->theta_min) * i / (c->n - 1);
     for (int p = 0; p < c->panels; p++) {
         c->at[p].theta_n = s->theta_n.at[p];
         for (int by = 0; by < BY; by++)
-            c->at[p].J[by] = c->room + n * (size_t)(p * BY + by);
+            c->at[p].J[by] = c->block + n * (size_t)(p * BY + by);
         fill(s, &toy, c, &c->at[p]);
     }
     return OPC_OK;
@@ -140,8 +140,8 @@ static int tables(const struct curves *c, struct opc_exhibit *exhibit, struct op
 static int draw(const struct curves *c, const struct settings *s, struct opc_exhibit *exhibit,
                 struct opc_err *err)
 {
-    struct opc_figure_layer layer[OPC_LIST_MOST][LAYERS];
-    struct opc_panel panel[OPC_LIST_MOST];
+    struct opc_figure_layer layer[OPC_LIST_MAX][LAYERS];
+    struct opc_panel panel[OPC_LIST_MAX];
     for (int p = 0; p < c->panels; p++) {
         const struct recording *r = &c->at[p];
         struct opc_figure_layer *l = layer[p];
@@ -171,8 +171,8 @@ static int draw(const struct curves *c, const struct settings *s, struct opc_exh
         panel[p] = (struct opc_panel){.title = r->title,
                                       .x_label = "policy θ",
                                       .y_label = "return J(θ)",
-                                      .x = {s->theta_least, s->theta_most},
-                                      .y = {s->J_least, s->J_most},
+                                      .x = {s->theta_min, s->theta_max},
+                                      .y = {s->J_min, s->J_max},
                                       .layers = LAYERS,
                                       .layer = layer[p]};
     }
@@ -237,11 +237,11 @@ static int make(const struct opc_request *request, const void *settings,
     (void)request;
     const struct settings *s = settings;
     struct curves c;
-    if (s->theta_least >= s->theta_most || s->J_least >= s->J_most)
+    if (s->theta_min >= s->theta_max || s->J_min >= s->J_max)
         return opc_fail(err, OPC_EUSER,
                         "theta or J begins where it does not end: [%g, %g], "
                         "[%g, %g]",
-                        s->theta_least, s->theta_most, s->J_least, s->J_most);
+                        s->theta_min, s->theta_max, s->J_min, s->J_max);
     if (s->theta_n.n < 1)
         return opc_fail(err, OPC_EUSER, "theta_n is empty; name at least one policy");
     int code = create(s, &c, err);

@@ -50,8 +50,8 @@ struct side {
 
 struct study {
     int T, n;
-    double *t;    /* [T + 1] */
-    double *room; /* what sides point into */
+    double *t;     /* [T + 1] */
+    double *block; /* what sides point into */
     struct side side[2];
     struct opc_integrator_set set;
 };
@@ -59,7 +59,7 @@ struct study {
 static void destroy(struct study *st)
 {
     opc_free(st->t);
-    opc_free(st->room);
+    opc_free(st->block);
 }
 
 static int create(const struct settings *s, struct study *st, struct opc_err *err)
@@ -71,13 +71,14 @@ static int create(const struct settings *s, struct study *st, struct opc_err *er
     st->T = s->steps;
     st->n = s->trajectories;
     st->t = opc_alloc(times, sizeof *st->t);
-    st->room = opc_alloc(2 * BY * (cells + 4 * times), sizeof *st->room);
-    if (!st->t || !st->room) {
+    st->block = opc_alloc(2 * BY * (cells + 4 * times), sizeof *st->block);
+    if (!st->t || !st->block) {
         destroy(st);
-        return opc_fail(err, OPC_ENOMEM, "no room for %d trajectories of %d steps; ask for fewer",
+        return opc_fail(err, OPC_ENOMEM,
+                        "not enough memory for %d trajectories of %d steps; ask for fewer",
                         6 * s->trajectories, s->steps);
     }
-    double *at = st->room;
+    double *at = st->block;
     for (int p = 0; p < 2; p++)
         for (int by = 0; by < BY; by++) {
             struct side *side = &st->side[p];
@@ -158,7 +159,7 @@ static int distances(const struct study *st, int batches, struct side *side, str
     if (!value || !work) {
         opc_free(value);
         opc_free(work);
-        return opc_fail(err, OPC_ENOMEM, "no room for %d batches", batches);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %d batches", batches);
     }
     for (int b = 0; b < batches; b++) {
         const int first = opc_cut(st->n, batches, b), m = opc_cut(st->n, batches, b + 1) - first;
@@ -185,7 +186,7 @@ static int bands(const struct settings *s, const struct study *st, struct side *
 {
     double *work = opc_alloc((size_t)st->n, sizeof *work);
     if (!work)
-        return opc_fail(err, OPC_ENOMEM, "no room to sort %d numbers", st->n);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to sort %d numbers", st->n);
     for (int by = 0; by < BY; by++)
         for (int t = 0; t <= st->T; t++) {
             const double *x = side->x[by] + (size_t)t * (size_t)st->n;
@@ -333,7 +334,7 @@ static int make(const struct opc_request *request, const void *settings,
         return code;
     double(*walks)[2] = opc_alloc(2 * ((size_t)st.T + 1), sizeof *walks);
     if (!walks)
-        code = opc_fail(err, OPC_ENOMEM, "no room for a trajectory of %d steps", st.T);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for a trajectory of %d steps", st.T);
     for (int p = 0; p < 2 && !code; p++) {
         walk(&st, p, request->seed, walks, walks + st.T + 1, &st.side[p]);
         code = bands(s, &st, &st.side[p], err);

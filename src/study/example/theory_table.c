@@ -108,11 +108,11 @@ static struct tally drift(struct opc_table *t)
 struct lemma1 {
     int n;
     double eta, one; /* the return, and the variance of a single recording's */
-    double at[OPC_LIST_MOST], variance[OPC_LIST_MOST], expected[OPC_LIST_MOST];
+    double at[OPC_LIST_MAX], variance[OPC_LIST_MAX], expected[OPC_LIST_MAX];
     double slope; /* of log variance over log B, by least squares */
     double slope_error;
     double apart;
-    char word[OPC_LIST_MOST][16]; /* B */
+    char word[OPC_LIST_MAX][16]; /* B */
 };
 
 static struct tally lemma1(const struct settings *s, uint64_t seed, struct opc_table *t,
@@ -238,7 +238,7 @@ static int draw(const struct marginals m[2], int steps, const struct lemma1 *l,
                 struct opc_exhibit *exhibit, struct opc_err *err)
 {
     struct opc_figure_layer layer[3][3];
-    const char *words[OPC_LIST_MOST];
+    const char *words[OPC_LIST_MAX];
     for (int i = 0; i < l->n; i++)
         words[i] = l->word[i];
     for (int k = 0; k < 2; k++) {
@@ -344,7 +344,7 @@ static int make(const struct opc_request *request, const void *settings,
     struct opc_table *t = NULL, *own = NULL;
     struct marginals *m = opc_alloc(2, sizeof *m);
     if (!m)
-        return opc_fail(err, OPC_ENOMEM, "no room for the curves of the theory");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the curves of the theory");
     int code = opc_table_create("statement,case,measured,published bound,safe bound,"
                                 "holds_published,holds_safe",
                                 &t, err);

@@ -81,12 +81,12 @@ double opc_toy_slope_on_policy(const struct opc_toy *toy, double theta)
     return slope;
 }
 
-double opc_toy_best(const struct opc_toy *toy, enum opc_toy_by by, double theta_n, double least,
-                    double most, int steps)
+double opc_toy_best(const struct opc_toy *toy, enum opc_toy_by by, double theta_n, double min,
+                    double max, int steps)
 {
-    double best = least, J = -1;
+    double best = min, J = -1;
     for (int i = 0; i <= steps; i++) {
-        const double theta = least + (most - least) * i / steps;
+        const double theta = min + (max - min) * i / steps;
         const double here = opc_toy_value(toy, by, theta, theta_n).J;
         if (here > J) {
             J = here;
@@ -151,7 +151,7 @@ struct opc_field_sum opc_field_sum(int n, const double *d)
         sum.cells++;
         wrong += d[i] < 0;
         sum.mean += fabs(d[i]);
-        sum.most = fmax(sum.most, fabs(d[i]));
+        sum.max = fmax(sum.max, fabs(d[i]));
     }
     if (sum.cells) {
         sum.wrong = 100.0 * wrong / sum.cells;

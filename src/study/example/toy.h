@@ -42,9 +42,9 @@ struct opc_toy_value opc_toy_value(const struct opc_toy *, enum opc_toy_by, doub
                                    double theta_n);
 /* The slope of OPC at theta = theta_n in closed form. */
 double opc_toy_slope_on_policy(const struct opc_toy *, double theta);
-/* argmax of J over theta_i = least + i (most - least) / steps, i = 0 .. steps. */
-double opc_toy_best(const struct opc_toy *, enum opc_toy_by, double theta_n, double least,
-                    double most, int steps);
+/* argmax of J over theta_i = min + i (max - min) / steps, i = 0 .. steps. */
+double opc_toy_best(const struct opc_toy *, enum opc_toy_by, double theta_n, double min, double max,
+                    int steps);
 /* |A + B theta| <= 1 and |A~ + B~ theta| <= 1: outside, a gradient means nothing. */
 bool opc_toy_stable(const struct opc_toy *, double theta);
 
@@ -65,9 +65,9 @@ void opc_toy_field_off(const struct opc_toy *, int rows, const double *shift, in
 
 /* What a field of signed distances comes to; NaN is masked and left out. */
 struct opc_field_sum {
-    int cells;         /* that are not masked */
-    double wrong;      /* share with d < 0, per cent */
-    double mean, most; /* of |d| */
+    int cells;        /* that are not masked */
+    double wrong;     /* share with d < 0, per cent */
+    double mean, max; /* of |d| */
 };
 struct opc_field_sum opc_field_sum(int n, const double *d);
 

@@ -90,7 +90,8 @@ static int run(const struct opc_analysis *analysis, const struct opc_yaml *ask,
     const struct opc_section *section = analysis->settings ? analysis->settings : &none;
     void *settings = opc_alloc(1, section->size);
     if (!settings)
-        return opc_fail(err, OPC_ENOMEM, "no room for the settings of %s", analysis->name);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the settings of %s",
+                        analysis->name);
     int code = opc_analysis_fill(section, ask, settings, err);
     if (!code && request)
         code = analysis->make(request, settings, exhibit, err);

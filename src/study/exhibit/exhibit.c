@@ -23,9 +23,9 @@ struct opc_exhibit {
     bool undrawn; /* and a note says so */
 };
 
-static int no_room(struct opc_err *err)
+static int out_of_memory(struct opc_err *err)
 {
-    return opc_fail(err, OPC_ENOMEM, "no room for the exhibit");
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for the exhibit");
 }
 
 static void add_text(struct opc_text *out, const char *key, const char *value)
@@ -57,7 +57,7 @@ int opc_exhibit_begin(const struct opc_exhibit_plan *plan, struct opc_exhibit **
         return opc_fail_errno(err, errno, "cannot remove %s", path);
     struct opc_exhibit *x = opc_alloc(1, sizeof *x);
     if (!x)
-        return no_room(err);
+        return out_of_memory(err);
     x->dir = opc_strdup(plan->dir);
     x->name = opc_strdup(plan->name);
     x->caption = opc_strdup(plan->caption ? plan->caption : "");
@@ -69,7 +69,7 @@ int opc_exhibit_begin(const struct opc_exhibit_plan *plan, struct opc_exhibit **
     add_text(&x->head, "command", plan->command);
     add_text(&x->head, "config", plan->config);
     opc_text_addf(&x->head, "  \"missing\": %d,\n", plan->missing);
-    code = x->dir && x->name && x->caption ? opc_text_check(&x->head, err) : no_room(err);
+    code = x->dir && x->name && x->caption ? opc_text_check(&x->head, err) : out_of_memory(err);
     if (!code)
         code = opc_table_create("claim,measured,verdict", &x->claims, err);
     if (code)
@@ -171,7 +171,7 @@ int opc_exhibit_table(struct opc_exhibit *x, const char *part, const char *title
     return code;
 }
 
-/* For opc_free; NULL when there is no room. */
+/* For opc_free; NULL when memory is short. */
 static char *print(const char *fmt, va_list args)
 {
     va_list again;

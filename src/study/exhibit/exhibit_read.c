@@ -35,7 +35,7 @@ static char *copy(struct reader *r, const struct opc_json_value *value, const ch
         return NULL;
     char *mine = opc_strdup(text);
     if (!mine)
-        r->code = opc_fail(r->err, OPC_ENOMEM, "no room for %s", r->path);
+        r->code = opc_fail(r->err, OPC_ENOMEM, "not enough memory for %s", r->path);
     return mine;
 }
 
@@ -56,7 +56,7 @@ static void *take_list(struct reader *r, const struct opc_json_value *root, cons
         return NULL;
     void *list = opc_alloc((size_t)length, each);
     if (!list)
-        r->code = opc_fail(r->err, OPC_ENOMEM, "no room for %s", r->path);
+        r->code = opc_fail(r->err, OPC_ENOMEM, "not enough memory for %s", r->path);
     else
         *n = length;
     return list;
@@ -130,7 +130,7 @@ int opc_exhibit_load(const char *path, struct opc_exhibit_read **out, struct opc
     if (x)
         x->dir = opc_strdup(dir);
     if (!x || !x->dir)
-        r.code = opc_fail(err, OPC_ENOMEM, "no room for %s", path);
+        r.code = opc_fail(err, OPC_ENOMEM, "not enough memory for %s", path);
     else
         read_all(&r, root, x);
     opc_json_free(root);

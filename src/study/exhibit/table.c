@@ -8,28 +8,28 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_BYTES = 200000000 };
+enum { MAX_BYTES = 200000000 };
 
 /* All cells lie behind each other in one text, NUL-terminated; the first `columns` are the names.
  */
 struct opc_table {
     struct opc_text text;
     size_t *start; /* [cells] of each in the text */
-    size_t cells, room;
+    size_t cells, capacity;
     int columns;
     bool failed;
 };
 
-static int no_room(struct opc_err *err)
+static int out_of_memory(struct opc_err *err)
 {
-    return opc_fail(err, OPC_ENOMEM, "no room for the table");
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for the table");
 }
 
 static void add_cell(struct opc_table *t, const char *bytes, size_t n)
 {
-    if (t->cells == t->room) {
-        const size_t room = t->room ? 2 * t->room : 64;
-        size_t *start = opc_alloc(room, sizeof *start);
+    if (t->cells == t->capacity) {
+        const size_t capacity = t->capacity ? 2 * t->capacity : 64;
+        size_t *start = opc_alloc(capacity, sizeof *start);
         if (!start) {
             t->failed = true;
             return;
@@ -38,7 +38,7 @@ static void add_cell(struct opc_table *t, const char *bytes, size_t n)
             memcpy(start, t->start, t->cells * sizeof *start);
         opc_free(t->start);
         t->start = start;
-        t->room = room;
+        t->capacity = capacity;
     }
     t->start[t->cells++] = t->text.used;
     opc_text_add_bytes(&t->text, bytes, n);
@@ -54,7 +54,7 @@ int opc_table_create(const char *columns, struct opc_table **out, struct opc_err
 {
     struct opc_table *t = opc_alloc(1, sizeof *t);
     if (!t)
-        return no_room(err);
+        return out_of_memory(err);
     for (const char *at = columns;; at++) {
         const size_t n = strcspn(at, ",");
         add_cell(t, at, n);
@@ -65,7 +65,7 @@ int opc_table_create(const char *columns, struct opc_table **out, struct opc_err
     }
     if (is_short(t)) {
         opc_table_free(t);
-        return no_room(err);
+        return out_of_memory(err);
     }
     *out = t;
     return OPC_OK;
@@ -205,7 +205,7 @@ static void print_cell(struct opc_text *out, const char *cell)
 int opc_table_write(const struct opc_table *t, const char *path, struct opc_err *err)
 {
     if (is_short(t))
-        return no_room(err);
+        return out_of_memory(err);
     if (t->cells % (size_t)t->columns)
         return opc_fail(err, OPC_EBUG, "the last row of %s has %d of %d cells", path,
                         (int)(t->cells % (size_t)t->columns), t->columns);
@@ -272,19 +272,19 @@ static int read_rows(struct opc_table *t, const char *path, const char *at, stru
                             path, first, cells, cells == 1 ? "" : "s", t->columns);
     }
     opc_text_free(&cell);
-    return code || !is_short(t) ? code : no_room(err);
+    return code || !is_short(t) ? code : out_of_memory(err);
 }
 
 int opc_table_read(const char *path, struct opc_table **out, struct opc_err *err)
 {
     char *text;
     size_t n;
-    int code = opc_file_read(path, MOST_BYTES, &text, &n, err);
+    int code = opc_file_read(path, MAX_BYTES, &text, &n, err);
     if (code)
         return code;
     struct opc_table *t = opc_alloc(1, sizeof *t);
     if (!t)
-        code = no_room(err);
+        code = out_of_memory(err);
     else if (n == 0 || strlen(text) != n)
         code = opc_fail(err, OPC_EDAMAGED, "%s is no table: it is empty or not text", path);
     else

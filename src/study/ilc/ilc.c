@@ -36,19 +36,19 @@ int opc_linearise(int n, int m, int T, opc_next_fn *f, void *ctx, const double *
     const double relative = 6.1e-6; /* cube root of the rounding: where both errors are least */
     double *x = opc_alloc((size_t)(3 * n + m), sizeof *x);
     if (!x)
-        return opc_fail(err, OPC_ENOMEM, "no room to linearise %d states", n);
-    double *ahead = x + n + m, *behind = ahead + n;
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to linearise %d states", n);
+    double *plus = x + n + m, *minus = plus + n;
     for (int t = 0; t < T; t++)
         for (int j = 0; j < n + m; j++) {
             memcpy(x, s + t * n, (size_t)n * sizeof *x);
             memcpy(x + n, u + t * m, (size_t)m * sizeof *x);
             const double at = x[j], h = relative * (1.0 + fabs(at));
             x[j] = at + h;
-            f(ctx, x, x + n, ahead);
+            f(ctx, x, x + n, plus);
             x[j] = at - h;
-            f(ctx, x, x + n, behind);
+            f(ctx, x, x + n, minus);
             for (int i = 0; i < n; i++) {
-                const double slope = (ahead[i] - behind[i]) / (2.0 * h);
+                const double slope = (plus[i] - minus[i]) / (2.0 * h);
                 if (j < n)
                     A[(t * n + i) * n + j] = slope;
                 else
@@ -70,7 +70,8 @@ int opc_linearise_learned(const struct opc_predictor *p, int T, const double *lo
     float *J = opc_alloc(rows * each, sizeof *J);
     int *elite = opc_alloc(rows, sizeof *elite), code = OPC_OK;
     if (!state || !action || !J || !elite)
-        code = opc_fail(err, OPC_ENOMEM, "no room to linearise the model along %d steps", T);
+        code =
+            opc_fail(err, OPC_ENOMEM, "not enough memory to linearise the model along %d steps", T);
     for (int i = 0; !code && i < T * n; i++)
         state[i] = (float)s[i];
     for (int i = 0; !code && i < T * m; i++)
@@ -133,7 +134,8 @@ int opc_ilc_create(int n, int m, int T, const double *M, const double *W, struct
     return OPC_OK;
 full:
     opc_ilc_destroy(c);
-    return opc_fail(err, OPC_ENOMEM, "no room to lift %d states over %d steps; lower steps", n, T);
+    return opc_fail(err, OPC_ENOMEM,
+                    "not enough memory to lift %d states over %d steps; lower steps", n, T);
 }
 
 void opc_ilc_destroy(struct opc_ilc *c)
@@ -285,17 +287,17 @@ int opc_ilc_update_within(struct opc_ilc *c, const double *s_ref, const double *
                           const struct opc_ilc_limits *l, double *next, struct opc_ilc_kept *kept,
                           struct opc_err *err)
 {
-    const size_t U = (size_t)c->inputs, most = U + (size_t)c->states + (size_t)l->faces;
-    struct program p = {.A = opc_alloc(most * U, sizeof(double)),
-                        .low = opc_alloc(most, sizeof(double)),
-                        .high = opc_alloc(most, sizeof(double)),
-                        .y = opc_alloc(most, sizeof(double)),
+    const size_t U = (size_t)c->inputs, max = U + (size_t)c->states + (size_t)l->faces;
+    struct program p = {.A = opc_alloc(max * U, sizeof(double)),
+                        .low = opc_alloc(max, sizeof(double)),
+                        .high = opc_alloc(max, sizeof(double)),
+                        .y = opc_alloc(max, sizeof(double)),
                         .q = opc_alloc(U, sizeof(double)),
-                        .what = opc_alloc(most, sizeof(int))};
+                        .what = opc_alloc(max, sizeof(int))};
     double *e = opc_alloc((size_t)c->states, sizeof *e);
     int code = OPC_OK;
     if (!p.A || !p.low || !p.high || !p.y || !p.q || !p.what || !e) {
-        code = opc_fail(err, OPC_ENOMEM, "no room for the limits of %d steps", c->T);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for the limits of %d steps", c->T);
     } else {
         p.qp = (struct opc_qp){
             .n = c->inputs, .P = c->H, .q = p.q, .A = p.A, .low = p.low, .high = p.high};
@@ -341,7 +343,7 @@ int opc_ilc_filter_create(int size, struct opc_ilc_filter **out, struct opc_err 
     return OPC_OK;
 full:
     opc_ilc_filter_destroy(f);
-    return opc_fail(err, OPC_ENOMEM, "no room to filter %d numbers; lower steps", size);
+    return opc_fail(err, OPC_ENOMEM, "not enough memory to filter %d numbers; lower steps", size);
 }
 
 void opc_ilc_filter_destroy(struct opc_ilc_filter *f)

@@ -254,7 +254,7 @@ static int draw_all(int runs, struct opc_ilc_trials *const run[], struct opc_exh
 {
     struct sheet *s = opc_alloc(1, sizeof *s);
     if (!s)
-        return opc_fail(err, OPC_ENOMEM, "no room for the figure");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the figure");
     int code = opc_arena_create(need(runs, run), &s->numbers, err);
     if (!code)
         code =

@@ -94,7 +94,8 @@ static int choose_actions(const float *s, int states, int inputs, const double *
     double *step = opc_alloc(U, sizeof *step);
     int code = OPC_OK;
     if (!H || !effect || !step) {
-        code = opc_fail(err, OPC_ENOMEM, "no room for the returns of %d rollouts", 1 + inputs);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for the returns of %d rollouts",
+                        1 + inputs);
     } else {
         for (size_t k = 0; k < U; k++)
             for (size_t i = 0; i < N; i++)

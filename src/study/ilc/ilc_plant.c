@@ -45,7 +45,7 @@ int opc_plant_open(const struct opc_plant_plan *plan, struct opc_plant **out, st
 {
     struct opc_plant *p = opc_alloc(1, sizeof *p);
     if (!p)
-        return opc_fail(err, OPC_ENOMEM, "no room for a plant");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for a plant");
     *p = (struct opc_plant){.plan = *plan, .n = 2, .m = 1};
     if (plan->kind == OPC_PLANT_PENDULUM) {
         const int code = opc_env_open("pendulum", &p->env, err);

@@ -198,7 +198,7 @@ static int make_covariances(struct run *r, struct opc_err *err)
     double *L = opc_alloc(N * columns, sizeof *L);
     int code = OPC_OK;
     if (!I || !L) {
-        code = opc_fail(err, OPC_ENOMEM, "no room for the noise of %d steps", r->T);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for the noise of %d steps", r->T);
     } else {
         for (size_t i = 0; i < columns; i++)
             I[i * (size_t)r->n + i % (size_t)r->n] = process;
@@ -250,9 +250,9 @@ static int begin_learning(struct run *r, int repeat, struct opc_err *err)
     int code = opc_section_defaults(&opc_ensemble_section, &e, err);
     e.members = e.elites = c->members;
     e.hidden = c->hidden;
-    e.decay = (struct opc_reals){1, {1e-5}};
-    e.batch = 64;
-    e.most_passes = c->passes;
+    e.weight_decay = (struct opc_reals){1, {1e-5}};
+    e.batch_size = 64;
+    e.max_epochs = c->passes;
     opc_episodes_destroy(r->past);
     opc_predictor_destroy(r->model);
     r->past = NULL;
@@ -497,11 +497,11 @@ static int make_trials(const struct opc_ilc_config *c, const struct opc_plant *p
     return OPC_OK;
 full:
     opc_ilc_trials_free(t);
-    return opc_fail(err, OPC_ENOMEM, "no room for %d trials of %d steps", c->iterations + 1,
-                    c->steps);
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for %d trials of %d steps",
+                    c->iterations + 1, c->steps);
 }
 
-static int make_room(struct run *r, struct opc_err *err)
+static int allocate(struct run *r, struct opc_err *err)
 {
     const size_t n = (size_t)r->n, m = (size_t)r->m, T = (size_t)r->T;
     const size_t N = (size_t)r->N, U = (size_t)r->U;
@@ -515,22 +515,23 @@ static int make_room(struct run *r, struct opc_err *err)
         {&r->d, N},         {&r->u, U},         {&r->next, U},  {&r->other, U},  {&r->A, T * n * n},
         {&r->B, T * n * m}, {&r->G, faces * N},
     };
-    bool room = true;
+    bool allocated = true;
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        room = (*part[i].at = opc_alloc(part[i].count, sizeof(double))) && room;
-    if (room && r->c->form == OPC_ILC_STOCHASTIC) {
+        allocated = (*part[i].at = opc_alloc(part[i].count, sizeof(double))) && allocated;
+    if (allocated && r->c->form == OPC_ILC_STOCHASTIC) {
         r->Omega = opc_alloc(N * N, sizeof(double));
         r->Xi = opc_alloc(N * N, sizeof(double));
-        room = r->Omega && r->Xi;
+        allocated = r->Omega && r->Xi;
     }
-    if (room && r->c->form == OPC_ILC_LEARNED) {
+    if (allocated && r->c->form == OPC_ILC_LEARNED) {
         const size_t rows = (size_t)(r->c->random_trials + r->c->iterations) * T;
         r->sa = opc_alloc(rows * (n + m), sizeof(float));
         r->y = opc_alloc(rows * (n + 1), sizeof(float));
-        room = r->sa && r->y;
+        allocated = r->sa && r->y;
     }
-    if (!room)
-        return opc_fail(err, OPC_ENOMEM, "no room for trials of %d steps; lower steps", r->T);
+    if (!allocated)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for trials of %d steps; lower steps",
+                        r->T);
     return OPC_OK;
 }
 
@@ -568,7 +569,7 @@ static int prepare(struct run *r, struct opc_err *err)
     r->U = r->T * r->m;
     code = make_trials(c, r->plant, &r->out, err);
     if (!code)
-        code = make_room(r, err);
+        code = allocate(r, err);
     if (!code)
         code = read_weights(r, err);
     if (!code)

@@ -188,7 +188,7 @@ static int recording_make(const struct opc_probe *p, struct opc_actor actor, int
     if (r->state && r->reward && r->action)
         return OPC_OK;
     recording_free(r);
-    return opc_fail(err, OPC_ENOMEM, "no room to play %d episodes of %d steps at once", n,
+    return opc_fail(err, OPC_ENOMEM, "not enough memory to play %d episodes of %d steps at once", n,
                     p->limit);
 }
 

@@ -58,20 +58,21 @@ static int history_make(const struct opc_probe *p, int samples, struct history *
 {
     const size_t n = (size_t)p->snapshots;
     *h = (struct history){.n = p->snapshots, .samples = samples, .limit = p->limit};
-    bool room = (h->epoch = opc_alloc(n + 1, sizeof *h->epoch)) != NULL;
-    room &= (h->number = opc_alloc(n + 1, sizeof(double))) != NULL;
-    room &= (h->returns = opc_alloc((n + 1) * (size_t)samples, sizeof(double))) != NULL;
-    room &= (h->eta = opc_alloc(n + 1, sizeof(double))) != NULL;
-    room &= (h->gain = opc_alloc(n, sizeof(double))) != NULL;
+    bool allocated = (h->epoch = opc_alloc(n + 1, sizeof *h->epoch)) != NULL;
+    allocated &= (h->number = opc_alloc(n + 1, sizeof(double))) != NULL;
+    allocated &= (h->returns = opc_alloc((n + 1) * (size_t)samples, sizeof(double))) != NULL;
+    allocated &= (h->eta = opc_alloc(n + 1, sizeof(double))) != NULL;
+    allocated &= (h->gain = opc_alloc(n, sizeof(double))) != NULL;
     for (int m = 0; m < MODELS; m++) {
-        room &= (h->now[m] = opc_alloc(n, sizeof(double))) != NULL;
-        room &= (h->after[m] = opc_alloc(n, sizeof(double))) != NULL;
-        room &= (h->error[m] = opc_alloc(n, sizeof(double))) != NULL;
-        room &= (h->error_after[m] = opc_alloc(n, sizeof(double))) != NULL;
-        room &= (h->promise[m] = opc_alloc(n, sizeof(double))) != NULL;
+        allocated &= (h->now[m] = opc_alloc(n, sizeof(double))) != NULL;
+        allocated &= (h->after[m] = opc_alloc(n, sizeof(double))) != NULL;
+        allocated &= (h->error[m] = opc_alloc(n, sizeof(double))) != NULL;
+        allocated &= (h->error_after[m] = opc_alloc(n, sizeof(double))) != NULL;
+        allocated &= (h->promise[m] = opc_alloc(n, sizeof(double))) != NULL;
     }
-    if (!room)
-        return opc_fail(err, OPC_ENOMEM, "no room for %d iterations of %d episodes", h->n, samples);
+    if (!allocated)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %d iterations of %d episodes", h->n,
+                        samples);
     for (int j = 0; j <= h->n; j++) {
         h->epoch[j] = j ? p->snapshot[j - 1] : 0;
         h->number[j] = h->epoch[j] + 1;
@@ -113,7 +114,7 @@ static int iteration(const struct opc_probe *p, struct history *h, int j,
     struct opc_branches b = {0};
     double *returns = opc_alloc((size_t)h->samples, sizeof *returns);
     int code = returns ? opc_models_make(p, next->model, past, &models, err)
-                       : opc_fail(err, OPC_ENOMEM, "no room for %d returns", h->samples);
+                       : opc_fail(err, OPC_ENOMEM, "not enough memory for %d returns", h->samples);
     if (!code)
         code = opc_branches_make(h->samples, p->limit, p->obs, p->act, &b, err);
     for (int m = 0; m < MODELS && !code; m++) {
@@ -253,13 +254,14 @@ static void draw_pair(const struct history *h, double *const of[MODELS], const d
 
 static int draw(int runs, const struct history *h, struct opc_exhibit *e, struct opc_err *err)
 {
-    size_t most = 0;
+    size_t max = 0;
     for (int r = 0; r < runs; r++)
-        most += (size_t)h[r].n + 1 + ETA_LAYERS + 2 * OTHER_LAYERS;
-    struct opc_figure_layer *layer = opc_alloc(most, sizeof *layer), *at = layer;
+        max += (size_t)h[r].n + 1 + ETA_LAYERS + 2 * OTHER_LAYERS;
+    struct opc_figure_layer *layer = opc_alloc(max, sizeof *layer), *at = layer;
     struct opc_panel *panel = opc_alloc((size_t)runs * PANELS, sizeof *panel);
     char(*title)[96] = opc_alloc((size_t)runs * PANELS, sizeof *title);
-    int code = layer && panel && title ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room to draw");
+    int code =
+        layer && panel && title ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory to draw");
     for (int r = 0; r < runs && !code; r++) {
         static const char *const WHAT[PANELS] = {"real and predicted return",
                                                  "on-policy error of the return",
@@ -335,7 +337,7 @@ static int write_tables(int runs, const struct history *h, struct opc_exhibit *e
 }
 
 /* The probability that n tosses of a fair coin show k heads or more. */
-static double at_least(int k, int n)
+static double chance_of_heads(int k, int n)
 {
     double p = 0;
     for (int i = k; i <= n; i++)
@@ -346,10 +348,10 @@ static double at_least(int k, int n)
 enum opc_verdict opc_bound_smaller(int smaller, int larger, int equal)
 {
     const int n = smaller + larger;
-    if (at_least(larger, n) < CHANCE)
+    if (chance_of_heads(larger, n) < CHANCE)
         return OPC_NOT_SUPPORTED;
-    return at_least(smaller, n) < CHANCE && 10 * larger <= n + equal ? OPC_SUPPORTED
-                                                                     : OPC_UNDECIDED;
+    return chance_of_heads(smaller, n) < CHANCE && 10 * larger <= n + equal ? OPC_SUPPORTED
+                                                                            : OPC_UNDECIDED;
 }
 
 static void claim_smaller(int runs, const struct history *h, struct opc_exhibit *e)
@@ -371,7 +373,8 @@ static void claim_smaller(int runs, const struct history *h, struct opc_exhibit 
         "The on-policy error of the return is almost always smaller with OPC.",
         "smaller in %d, larger in %d and equal in %d of %d iterations (almost always: larger in at "
         "most a tenth; sign test, one side: p = %.2g); mean error %.4g with OPC, %.4g with MBPO(*)",
-        fewer, more, equal, all, at_least(fewer, n), sum[CORRECTED] / all, sum[LEARNED] / all);
+        fewer, more, equal, all, chance_of_heads(fewer, n), sum[CORRECTED] / all,
+        sum[LEARNED] / all);
 }
 
 /* True for any numbers up to rounding, so it checks our code and not the paper. */
@@ -459,7 +462,8 @@ static int make(const struct opc_request *request, const void *settings, struct 
 {
     const struct opc_probe_bound_config *set = settings;
     struct history *h = opc_alloc((size_t)request->runs, sizeof *h);
-    int code = h ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for %d runs", request->runs);
+    int code =
+        h ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory for %d runs", request->runs);
     if (!code && request->runs == 0)
         code = opc_fail(err, OPC_EUSER, "there is no run to probe");
     for (int r = 0; r < request->runs && !code; r++)

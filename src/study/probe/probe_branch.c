@@ -128,7 +128,7 @@ int opc_probe_truth(const struct opc_probe *p, const struct opc_episodes *past, 
 {
     struct opc_rng *reset = opc_alloc((size_t)b->n, sizeof *reset);
     if (!reset)
-        return opc_fail(err, OPC_ENOMEM, "no room to play %d rollouts again", b->n);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to play %d rollouts again", b->n);
     for (int i = 0; i < b->n; i++)
         reset[i] = opc_probe_stream(p->seed, OPC_DRAW_PLAY, number, b->episode[i]);
     struct opc_retrace again = {

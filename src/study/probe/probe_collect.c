@@ -37,17 +37,18 @@ void opc_states_free(struct opc_states *s)
 static int make(struct opc_states *s, struct opc_err *err)
 {
     const size_t all = place(s, s->rows, 0, 0);
-    bool room = true;
+    bool allocated = true;
     for (int by = 0; by < OPC_BY; by++) {
-        room &= (s->predicted[by] = opc_alloc(all, sizeof(double))) != NULL;
-        room &= (s->ended[by] = opc_alloc((size_t)s->rows, sizeof(int))) != NULL;
-        room &= (s->played_ended[by] = opc_alloc((size_t)s->rows, sizeof(int))) != NULL;
+        allocated &= (s->predicted[by] = opc_alloc(all, sizeof(double))) != NULL;
+        allocated &= (s->ended[by] = opc_alloc((size_t)s->rows, sizeof(int))) != NULL;
+        allocated &= (s->played_ended[by] = opc_alloc((size_t)s->rows, sizeof(int))) != NULL;
         for (int truth = 0; truth < OPC_TRUTHS; truth++)
-            room &= (s->truth[truth][by] = opc_alloc(all, sizeof(double))) != NULL;
+            allocated &= (s->truth[truth][by] = opc_alloc(all, sizeof(double))) != NULL;
     }
-    return room ? OPC_OK
-                : opc_fail(err, OPC_ENOMEM, "no room for %d rollouts of %d steps; ask for fewer",
-                           s->rows, s->horizon);
+    return allocated ? OPC_OK
+                     : opc_fail(err, OPC_ENOMEM,
+                                "not enough memory for %d rollouts of %d steps; ask for fewer",
+                                s->rows, s->horizon);
 }
 
 /* The state h steps behind (episode, time); NULL: the recording had ended. */

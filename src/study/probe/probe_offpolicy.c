@@ -158,12 +158,12 @@ static double error_of_gap(const struct sweep *s, int beta, int a, int b)
 
 static int draw(const struct sweep *s, struct opc_exhibit *e, struct opc_err *err)
 {
-    enum { MOST = OPC_LIST_MOST };
+    enum { MAX = OPC_LIST_MAX };
     const int n = s->beta->n;
-    struct opc_figure_layer violin[WAYS * MOST], line[WAYS];
-    double x[WAYS * MOST], place_of[MOST], shares[WAYS][MOST];
-    char tick[MOST][16];
-    const char *word[MOST];
+    struct opc_figure_layer violin[WAYS * MAX], line[WAYS];
+    double x[WAYS * MAX], place_of[MAX], shares[WAYS][MAX];
+    char tick[MAX][16];
+    const char *word[MAX];
     for (int k = 0; k < n; k++) {
         place_of[k] = k;
         snprintf(tick[k], sizeof tick[k], "%g", s->beta->at[k]);
@@ -281,22 +281,22 @@ static void claim_on_policy(const struct sweep *s, bool able, struct opc_exhibit
 
 static void claim_far(const struct sweep *s, bool able, struct opc_exhibit *e)
 {
-    double most[WAYS] = {0};
+    double max[WAYS] = {0};
     int asked = 0;
     for (int k = 0; k < s->beta->n; k++)
         if (s->beta->at[k] >= 2.3) {
             asked++;
             for (int way = 0; way < WAYS; way++)
-                most[way] = fmax(most[way], share(s, k, way));
+                max[way] = fmax(max[way], share(s, k, way));
         }
     opc_exhibit_claim(e,
-                      !able || !asked                              ? OPC_UNDECIDED
-                      : most[LEARNED] == 0 && most[CORRECTED] == 0 ? OPC_SUPPORTED
-                                                                   : OPC_NOT_SUPPORTED,
+                      !able || !asked                            ? OPC_UNDECIDED
+                      : max[LEARNED] == 0 && max[CORRECTED] == 0 ? OPC_SUPPORTED
+                                                                 : OPC_NOT_SUPPORTED,
                       "For beta >= 2.3 all predicted rollouts fail.",
                       "lasting to the time limit at one of %d such beta, at most: %.3g %% by OPC, "
                       "%.3g %% by MBPO(*), %.3g %% on the environment",
-                      asked, 100 * most[CORRECTED], 100 * most[LEARNED], 100 * most[WORLD]);
+                      asked, 100 * max[CORRECTED], 100 * max[LEARNED], 100 * max[WORLD]);
 }
 
 static void claim_alike(const struct sweep *s, bool able, struct opc_exhibit *e)
@@ -313,14 +313,14 @@ static void claim_alike(const struct sweep *s, bool able, struct opc_exhibit *e)
             worst = k;
         }
     }
-    const double range = fabs(mean(s, nearest(s, 1), WORLD)), most = ALIKE * range / 100;
+    const double range = fabs(mean(s, nearest(s, 1), WORLD)), max = ALIKE * range / 100;
     const double twice = 2 * error_of_gap(s, worst, LEARNED, CORRECTED);
     opc_exhibit_claim(
         e,
-        !able                 ? OPC_UNDECIDED
-        : gap + twice <= most ? OPC_SUPPORTED
-        : gap - twice > most  ? OPC_NOT_SUPPORTED
-                              : OPC_UNDECIDED,
+        !able                ? OPC_UNDECIDED
+        : gap + twice <= max ? OPC_SUPPORTED
+        : gap - twice > max  ? OPC_NOT_SUPPORTED
+                             : OPC_UNDECIDED,
         "Off-policy, OPC and MBPO(*) degrade alike.",
         "their mean returns differ most at beta = %g, by %.3g %% of the return at "
         "beta = 1, give or take %.2g %% (alike: up to %d %%); mean distance from the environment: "
@@ -365,8 +365,9 @@ static int make(const struct opc_request *request, const void *settings, struct 
     const size_t all = place(&s, set->beta.n, 0, 0);
     s.returns = opc_alloc(all, sizeof *s.returns);
     s.length = opc_alloc(all, sizeof *s.length);
-    int code =
-        s.returns && s.length ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room for %zu returns", all);
+    int code = s.returns && s.length
+                   ? OPC_OK
+                   : opc_fail(err, OPC_ENOMEM, "not enough memory for %zu returns", all);
     for (int run = 0; run < request->runs && !code; run++)
         code = measure(request, run, set, &s, err);
     if (!code)

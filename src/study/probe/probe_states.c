@@ -26,7 +26,7 @@ struct summary {
     double *ratio, *ratio_low, *ratio_high; /* [truths][obs] of median |error|, OPC / MBPO(*) */
     double *scratch;                        /* [threads][2][rows or BOOTSTRAPS] */
     int *rows;                              /* [threads][rows or BOOTSTRAPS] */
-    size_t room;                            /* of one of them */
+    size_t capacity;                        /* of one of them */
 };
 
 static double *series(const struct summary *m, int truth, int by, int quantity, int k)
@@ -58,19 +58,19 @@ static int summary_make(struct summary *m, struct opc_err *err)
 {
     const struct opc_states *s = m->s;
     const size_t obs = (size_t)s->obs, n = (size_t)m->length;
-    m->room = (size_t)(s->rows > BOOTSTRAPS ? s->rows : BOOTSTRAPS);
+    m->capacity = (size_t)(s->rows > BOOTSTRAPS ? s->rows : BOOTSTRAPS);
     m->x = opc_alloc(n, sizeof *m->x);
     m->value = opc_alloc(OPC_TRUTHS * OPC_BY * QUANTITIES * obs, n * sizeof *m->value);
     m->count = opc_alloc(OPC_TRUTHS * OPC_BY, n * sizeof *m->count);
     m->ratio = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio);
     m->ratio_low = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio_low);
     m->ratio_high = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio_high);
-    m->scratch = opc_alloc((size_t)opc_pool_threads(m->pool) * 2, m->room * sizeof *m->scratch);
-    m->rows = opc_alloc((size_t)opc_pool_threads(m->pool), m->room * sizeof *m->rows);
+    m->scratch = opc_alloc((size_t)opc_pool_threads(m->pool) * 2, m->capacity * sizeof *m->scratch);
+    m->rows = opc_alloc((size_t)opc_pool_threads(m->pool), m->capacity * sizeof *m->rows);
     if (!m->x || !m->value || !m->count || !m->ratio || !m->ratio_low || !m->ratio_high ||
         !m->scratch || !m->rows) {
         summary_free(m);
-        return opc_fail(err, OPC_ENOMEM, "no room to sum up %d rollouts", s->rows);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to sum up %d rollouts", s->rows);
     }
     for (int h = 0; h < m->length; h++)
         m->x[h] = h;
@@ -79,7 +79,7 @@ static int summary_make(struct summary *m, struct opc_err *err)
 
 static double *scratch_of(const struct summary *m, int worker, int which)
 {
-    return m->scratch + ((size_t)worker * 2 + (size_t)which) * m->room;
+    return m->scratch + ((size_t)worker * 2 + (size_t)which) * m->capacity;
 }
 
 /* ---- quantiles ------------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ static void compare_entries(void *ctx, int first, int end, int worker)
     struct summary *m = ctx;
     const struct opc_states *s = m->s;
     double *v = scratch_of(m, worker, 0), *ratios = scratch_of(m, worker, 1);
-    int *row = m->rows + (size_t)worker * m->room;
+    int *row = m->rows + (size_t)worker * m->capacity;
     for (int item = first; item < end; item++) {
         const int k = item % s->obs, truth = item / s->obs, h = m->last[truth];
         int n = 0;
@@ -234,16 +234,17 @@ static int arrange(int shown, int *columns)
 enum { LAYERS = 4 };
 
 /* A panel for each truth and entry, in the order of the rows. */
-static int draw(const struct summary *m, const struct opc_probe *p, int most, bool size,
+static int draw(const struct summary *m, const struct opc_probe *p, int max, bool size,
                 struct opc_exhibit *e, struct opc_err *err)
 {
     int columns;
-    const int shown = arrange(most < m->s->obs ? most : m->s->obs, &columns);
+    const int shown = arrange(max < m->s->obs ? max : m->s->obs, &columns);
     const int panels = OPC_TRUTHS * shown;
     struct opc_panel *panel = opc_alloc((size_t)panels, sizeof *panel);
     struct opc_figure_layer *layer = opc_alloc((size_t)panels * LAYERS, sizeof *layer);
     char(*title)[64] = opc_alloc((size_t)panels, sizeof *title);
-    int code = panel && layer && title ? OPC_OK : opc_fail(err, OPC_ENOMEM, "no room to draw");
+    int code =
+        panel && layer && title ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory to draw");
     for (int i = 0; i < panels && !code; i++) {
         const int truth = i / shown, k = i % shown;
         struct opc_figure_layer *at = layer + (size_t)i * LAYERS;
@@ -328,13 +329,13 @@ static void claim_smaller(const struct summary *m, const struct opc_probe *p, in
 
 static double largest_at_start(const struct opc_states *s)
 {
-    double most = 0;
+    double max = 0;
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
         for (int by = 0; by < OPC_BY; by++)
             for (int row = 0; row < s->rows; row++)
                 for (int k = 0; k < s->obs; k++)
-                    most = fmax(most, fabs(opc_states_error(s, truth, by, row, 0, k)));
-    return most;
+                    max = fmax(max, fabs(opc_states_error(s, truth, by, row, 0, k)));
+    return max;
 }
 
 static void claim(const struct summary *m, const struct opc_probe *p, struct opc_exhibit *e)

@@ -14,21 +14,21 @@ static double value(const struct opc_states *s, const double *of, int row, int h
 
 /* What there is to say about the values of an entry. */
 struct extent {
-    double least, most;
+    double min, max;
     int above_one; /* rollouts with a value above 1 */
 };
 
 static struct extent extent_of(const struct opc_states *s, const double *of, int k)
 {
-    struct extent x = {.least = HUGE_VAL, .most = -HUGE_VAL};
+    struct extent x = {.min = HUGE_VAL, .max = -HUGE_VAL};
     for (int row = 0; row < s->rows; row++) {
         bool above = false;
         for (int h = 0; h <= s->horizon; h++) {
             const double v = value(s, of, row, h, k);
             if (isnan(v))
                 continue;
-            x.least = fmin(x.least, v);
-            x.most = fmax(x.most, v);
+            x.min = fmin(x.min, v);
+            x.max = fmax(x.max, v);
             above |= v > 1;
         }
         x.above_one += above;
@@ -63,16 +63,16 @@ static int lines_make(const struct opc_states *s, int k, struct lines *l, struct
     const int each = s->horizon + 2;
     const size_t rows = (size_t)s->each;
     *l = (struct lines){.n = s->each * each};
-    bool room = (l->x = opc_alloc((size_t)l->n, sizeof *l->x)) != NULL;
+    bool allocated = (l->x = opc_alloc((size_t)l->n, sizeof *l->x)) != NULL;
     for (int by = 0; by < OPC_BY; by++) {
-        room &= (l->predicted[by] = opc_alloc((size_t)l->n, sizeof(double))) != NULL;
-        room &= (l->played[by] = opc_alloc((size_t)l->n, sizeof(double))) != NULL;
-        room &= (l->end_x[by] = opc_alloc(rows, sizeof(double))) != NULL;
-        room &= (l->end_y[by] = opc_alloc(rows, sizeof(double))) != NULL;
+        allocated &= (l->predicted[by] = opc_alloc((size_t)l->n, sizeof(double))) != NULL;
+        allocated &= (l->played[by] = opc_alloc((size_t)l->n, sizeof(double))) != NULL;
+        allocated &= (l->end_x[by] = opc_alloc(rows, sizeof(double))) != NULL;
+        allocated &= (l->end_y[by] = opc_alloc(rows, sizeof(double))) != NULL;
     }
-    if (!room) {
+    if (!allocated) {
         lines_free(l);
-        return opc_fail(err, OPC_ENOMEM, "no room to draw %d rollouts", s->each);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to draw %d rollouts", s->each);
     }
     for (int i = 0; i < l->n; i++) {
         const int row = i / each, h = i % each;
@@ -101,15 +101,15 @@ enum { SCALES = 2, WAYS = OPC_BY + 1, LAYERS = 2 }; /* the models, and the envir
 static void set_scales(const struct opc_states *s, int k, struct opc_span span[SCALES])
 {
     for (int near = 0; near < SCALES; near++) {
-        double least = HUGE_VAL, most = -HUGE_VAL;
+        double min = HUGE_VAL, max = -HUGE_VAL;
         for (int by = 0; by < OPC_BY; by++) {
             const struct extent x =
                 extent_of(s, near ? s->truth[OPC_TRUE_PLAYED][by] : s->predicted[by], k);
-            least = fmin(least, x.least);
-            most = fmax(most, x.most);
+            min = fmin(min, x.min);
+            max = fmax(max, x.max);
         }
-        const double margin = most > least ? (near ? 0.25 : 0.03) * (most - least) : 0.01;
-        span[near] = (struct opc_span){least - margin, most + margin};
+        const double margin = max > min ? (near ? 0.25 : 0.03) * (max - min) : 0.01;
+        span[near] = (struct opc_span){min - margin, max + margin};
     }
 }
 
@@ -199,7 +199,7 @@ int opc_states_too_early(const struct opc_states *s, int by)
 /* How far it goes beyond the range of another. */
 static double outside(const struct extent *x, const struct extent *range)
 {
-    return fmax(0, fmax(range->least - x->least, x->most - range->most));
+    return fmax(0, fmax(range->min - x->min, x->max - range->max));
 }
 
 static void claim(const struct opc_states *s, int k, bool cosine, struct opc_exhibit *e)
@@ -216,14 +216,14 @@ static void claim(const struct opc_states *s, int k, bool cosine, struct opc_exh
                       "%.5g], MBPO(*) in [%.5g, %.5g] and the environment with those in [%.5g, "
                       "%.5g]: OPC leaves the range of the environment by %.3g, MBPO(*) by %.3g "
                       "(stays: by a tenth of that or less)",
-                      opc.least, opc.most, real.least, real.most, model.least, model.most,
-                      other.least, other.most, ours, theirs);
+                      opc.min, opc.max, real.min, real.max, model.min, model.max, other.min,
+                      other.max, ours, theirs);
     if (cosine)
-        opc_exhibit_claim(e, model.most > 1.01 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+        opc_exhibit_claim(e, model.max > 1.01 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                           "MBPO(*) takes values no cosine has.",
                           "of %d rollouts, above 1 at some step: %d by MBPO(*), up to %.5g; %d by "
                           "OPC, up to %.5g (takes: above 1.01)",
-                          s->rows, model.above_one, model.most, opc.above_one, opc.most);
+                          s->rows, model.above_one, model.max, opc.above_one, opc.max);
     const int early = opc_states_too_early(s, OPC_BY_CORRECTED);
     const int earlier = opc_states_too_early(s, OPC_BY_LEARNED);
     /* two deviations of a fair coin that says whose rollout it is that ends too early */

@@ -277,7 +277,7 @@ int opc_report_write(const struct opc_report_plan *plan, struct opc_report_made 
         set_cards(&p, &all);
         code = add_page(&t, &p, err);
     } else {
-        code = opc_fail(err, OPC_ENOMEM, "no room for %d exhibits", all.n);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for %d exhibits", all.n);
     }
     if (!code)
         code = opc_file_write(plan->out, t.at, t.used, err);

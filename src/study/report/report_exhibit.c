@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGEST_PICTURE = 1 << 26, MOST_ROWS = 200, LONG_NUMBER = 10 };
+enum { LARGEST_PICTURE = 1 << 26, MAX_ROWS = 200, LONG_NUMBER = 10 };
 
 void opc_report_verdict(struct opc_text *t, enum opc_verdict verdict, int n)
 {
@@ -162,7 +162,7 @@ static void show_table(struct opc_text *t, const struct opc_exhibit_item *item,
                        const struct opc_table *table, const bool *numeric)
 {
     const char *title = *item->title ? item->title : item->file;
-    const int rows = opc_table_rows(table), shown = rows < MOST_ROWS ? rows : MOST_ROWS;
+    const int rows = opc_table_rows(table), shown = rows < MAX_ROWS ? rows : MAX_ROWS;
     element(t, "<details>\n<summary>", title, " <span class=\"aside\">");
     element(t, "<code>", item->file, "</code>, ");
     opc_text_addf(t, "%d row%s</span></summary>\n", rows, rows == 1 ? "" : "s");
@@ -201,7 +201,7 @@ static int add_table(struct opc_text *t, struct opc_report_card *card,
     if (numeric)
         show_table(t, item, table, numeric);
     else
-        code = opc_fail(err, OPC_ENOMEM, "no room for %d columns", columns);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for %d columns", columns);
     opc_free(numeric);
     opc_table_free(table);
     return code;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST = 1000, LARGEST_JSON = 1 << 26 };
+enum { MAX = 1000, LARGEST_JSON = 1 << 26 };
 
 /* ---- their order ----------------------------------------------------------------------------- */
 
@@ -84,7 +84,7 @@ static int compare(const void *p, const void *q)
 /* ---- where they are -------------------------------------------------------------------------- */
 
 struct search {
-    struct found *found; /* [MOST] */
+    struct found *found; /* [MAX] */
     int n, left_out;
 };
 
@@ -130,8 +130,8 @@ static int look_at(struct search *s, const char *path, struct opc_err *err)
         s->left_out++;
         return OPC_OK;
     }
-    if (s->n == MOST)
-        return opc_fail(err, OPC_EUSER, "more than %d exhibits; name fewer directories", MOST);
+    if (s->n == MAX)
+        return opc_fail(err, OPC_EUSER, "more than %d exhibits; name fewer directories", MAX);
     struct found *f = &s->found[s->n];
     *f = (struct found){.device = st.st_dev, .inode = st.st_ino, .order = s->n};
     code = opc_exhibit_load(path, &f->exhibit, err);
@@ -157,8 +157,9 @@ static int search(struct search *s, const char *dir, bool below, struct opc_err 
     errno = 0;
     const int n = scandir(dir, &entry, NULL, by_name);
     if (n < 0)
-        return errno == ENOMEM ? opc_fail(err, OPC_ENOMEM, "no room for the names in %s", dir)
-                               : opc_fail_errno(err, errno, "cannot look into %s", dir);
+        return errno == ENOMEM
+                   ? opc_fail(err, OPC_ENOMEM, "not enough memory for the names in %s", dir)
+                   : opc_fail_errno(err, errno, "cannot look into %s", dir);
     for (int i = 0; i < n; i++) {
         const char *name = entry[i]->d_name;
         if (!code && *name != '.' && !(code = opc_path_join(path, dir, name, err))) {
@@ -176,10 +177,10 @@ static int search(struct search *s, const char *dir, bool below, struct opc_err 
 int opc_exhibits_find(int dirs, char *const *dir, struct opc_exhibits *out, struct opc_err *err)
 {
     int code = OPC_OK;
-    struct search s = {.found = opc_alloc(MOST, sizeof *s.found)};
+    struct search s = {.found = opc_alloc(MAX, sizeof *s.found)};
     struct opc_exhibit_read **at = NULL;
     if (!s.found)
-        return opc_fail(err, OPC_ENOMEM, "no room for the exhibits");
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the exhibits");
     for (int i = 0; i < dirs && !code; i++) {
         if (opc_is_directory(dir[i]))
             code = search(&s, dir[i], true, err);
@@ -194,7 +195,7 @@ int opc_exhibits_find(int dirs, char *const *dir, struct opc_exhibits *out, stru
                      "(fig2.json with its pictures and tables)",
                      dirs > 0 ? dir[0] : "no directory", dirs > 1 ? " and the others" : "");
     if (!code && !(at = opc_alloc((size_t)s.n, sizeof(*at))))
-        code = opc_fail(err, OPC_ENOMEM, "no room for the exhibits");
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for the exhibits");
     qsort(s.found, (size_t)s.n, sizeof *s.found, compare);
     for (int i = 0; i < s.n; i++) {
         if (at)
