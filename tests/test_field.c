@@ -314,6 +314,36 @@ static void pages_survive_lack_of_memory(void **state)
     assert_survives_lack_of_memory(describe, "markdown");
 }
 
+/* An option that may be given several times; what was given before a refused one stays. */
+static void texts_are_collected_in_order(void **state)
+{
+    struct collected {
+        struct opc_texts add;
+    };
+    static const struct opc_field FIELD = {"add", OPC_TEXTS,     0,   "", 1, 255, NULL,
+                                           NULL,  "a directory", NULL};
+    static const struct opc_section SECTION = {"", "", &FIELD, 1, sizeof(struct collected)};
+    struct collected v;
+    struct opc_err err = {0};
+    struct opc_text printed = {0};
+    (void)state;
+    memset(&v, 0xff, sizeof v);
+    assert_ok(opc_section_defaults(&SECTION, &v, &err), &err);
+    assert_int_equal(v.add.n, 0);
+    assert_ok(opc_section_set(&SECTION, &v, "add", "b", &err), &err);
+    assert_ok(opc_section_set(&SECTION, &v, "add", "a, c", &err), &err);
+    assert_fails(opc_section_set(&SECTION, &v, "add", "", &err), OPC_EUSER, &err, "add");
+    assert_int_equal(v.add.n, 2);
+    assert_string_equal(v.add.at[0], "b");
+    assert_string_equal(v.add.at[1], "a, c");
+    opc_field_print(&FIELD, &v, &printed);
+    assert_string_equal(opc_text_get(&printed), "b, a, c");
+    opc_text_free(&printed);
+    while (v.add.n < OPC_LIST_MAX)
+        assert_ok(opc_section_set(&SECTION, &v, "add", "d", &err), &err);
+    assert_fails(opc_section_set(&SECTION, &v, "add", "e", &err), OPC_EUSER, &err, "16");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +358,7 @@ int main(void)
         cmocka_unit_test(the_page_explains_every_setting_in_100_columns),
         cmocka_unit_test(the_same_page_is_a_markdown_table),
         cmocka_unit_test(pages_survive_lack_of_memory),
+        cmocka_unit_test(texts_are_collected_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

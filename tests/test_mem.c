@@ -127,6 +127,27 @@ static void the_kth_allocation_fails_and_no_other(void **state)
     assert_null(opc_strdup("x"));
 }
 
+/* Either all of them or none, and what failed leaves nothing behind (the sanitizers look). */
+static void several_blocks_are_all_there_or_none(void **state)
+{
+    (void)state;
+    float *x;
+    double *y;
+    char *z;
+    const struct opc_block all[] = {{&x, 3, sizeof *x}, {&y, 5, sizeof *y}, {&z, 7, 1}};
+    for (int k = 1; k <= 3; k++) {
+        opc_fault_alloc(k);
+        x = (float *)1, y = (double *)1, z = (char *)1;
+        assert_false(opc_alloc_all(all, 3));
+        assert_true(!x && !y && !z);
+    }
+    assert_true(opc_alloc_all(all, 3));
+    assert_true(x[2] == 0 && y[4] == 0 && z[6] == 0);
+    opc_free(x);
+    opc_free(y);
+    opc_free(z);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +158,7 @@ int main(void)
         cmocka_unit_test(arena_aborts_when_full),
         cmocka_unit_test(arena_survives_lack_of_memory),
         cmocka_unit_test(the_kth_allocation_fails_and_no_other),
+        cmocka_unit_test(several_blocks_are_all_there_or_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

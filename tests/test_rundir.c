@@ -170,9 +170,11 @@ static void what_meta_does_not_say_is_empty(void **state)
     assert_string_equal(m.version, "");
     assert_int_equal(m.obs, 0);
     put_file(*state, "meta.json",
-             "{\"opc\": \"0.1.0\", \"engine\": null, \"observations\": 4, \"actions\": 1e9}");
+             "{\"opc\": \"0.1.0\", \"revision\": \"508bb785afe3-dirty\", \"engine\": null, "
+             "\"observations\": 4, \"actions\": 1e9}");
     assert_ok(opc_rundir_meta(*state, &m, &err), &err);
     assert_string_equal(m.version, "0.1.0");
+    assert_string_equal(m.revision, "508bb785afe3-dirty");
     assert_string_equal(m.engine, "");
     assert_string_equal(m.config_crc32c, "");
     assert_int_equal(m.obs, 4);

@@ -457,36 +457,6 @@ static void the_second_stop_ends_what_ignores_the_first(void **state)
     opc_sweep_close(s);
 }
 
-/* ---- merging --------------------------------------------------------------------------------- */
-
-static void tables_with_other_columns_are_merged(void **state)
-{
-    struct opc_sweep *s = open_tier(state, "vary: {env.name: [a, 'b, c', d]}\n", NULL);
-    struct opc_err err;
-    struct opc_merged merged;
-    char dir[3][OPC_PATH], out[OPC_PATH], *text;
-    const bool complete[3] = {true, false, false};
-    for (int i = 0; i < 3; i++) {
-        snprintf(dir[i], sizeof dir[i], "%s/%d", (const char *)*state, i);
-        assert_ok(opc_make_directories(dir[i], &err), &err);
-    }
-    file(state, "0/metrics.csv", "epoch,return\n1,0.5\n2,\n");
-    file(state, "1/metrics.csv", "epoch,loss,return,end\n1,7,8,9\n2,7,8,9\n3,7"); /* half a line */
-    file(state, "2/metrics.csv", "epoch,return\n");                               /* no rows */
-    snprintf(out, sizeof out, "%s/merged.csv", (const char *)*state);
-    assert_ok(opc_sweep_merge(s, (char *[]){dir[0], dir[1], dir[2]}, complete, out, &merged, &err),
-              &err);
-    assert_int_equal(merged.runs, 2);
-    assert_int_equal(merged.complete, 1);
-    assert_int_equal(merged.rows, 4);
-    assert_ok(opc_file_read(out, 1000, &text, NULL, &err), &err);
-    assert_string_equal(text, "env.name,complete,epoch,loss,return,end\n"
-                              "a,1,1,,0.5,\na,1,2,,,\n"
-                              "\"b, c\",0,1,7,8,9\n\"b, c\",0,2,7,8,9\n");
-    opc_free(text);
-    opc_sweep_close(s);
-}
-
 int main(void)
 {
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
@@ -507,7 +477,6 @@ int main(void)
         IN_DIR(a_job_that_crashes_is_tried_again_three_times),
         IN_DIR(divergence_is_not_tried_again),
         IN_DIR(the_second_stop_ends_what_ignores_the_first),
-        IN_DIR(tables_with_other_columns_are_merged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,6 +55,14 @@ OPC_API int opc_fail_errno(struct opc_err *err, int number, const char *fmt, ...
 /* Puts "where: " in front of the message on the way up, and returns err's code (OPC_EBUG when err
  * is NULL: the code is known only to who asked for it). */
 OPC_API int opc_within(struct opc_err *err, const char *fmt, ...) OPC_PRINTF(2, 3);
+/* Leaves the calling function with the code of a call that failed; for functions with nothing to
+ * free. */
+#define OPC_TRY(call)                                                                              \
+    do {                                                                                           \
+        const int opc_try_code = (call);                                                           \
+        if (opc_try_code)                                                                          \
+            return opc_try_code;                                                                   \
+    } while (0)
 /* The program's exit status: 0 done, 1 failure, 2 usage, 3 damaged file, 4 diverged,
  * 5 environment failed, 75 stopped by request. */
 OPC_API int opc_exit_status(int code);

@@ -29,6 +29,13 @@ extern "C" {
  * Never NULL for lack of size: zero bytes are a block too. */
 OPC_API void *opc_alloc(size_t count, size_t each);
 OPC_API void opc_free(void *); /* NULL is fine */
+/* Several blocks at once, each from opc_alloc: at is the address of the pointer that gets it. All
+ * or none: on false every pointer is NULL. */
+struct opc_block {
+    void *at;
+    size_t count, each;
+};
+OPC_API int opc_alloc_all(const struct opc_block *, size_t blocks); /* true or false */
 /* A copy of a string, from opc_alloc. */
 OPC_API char *opc_strdup(const char *);
 

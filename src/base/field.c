@@ -28,7 +28,7 @@ static double min_of(const struct opc_field *f)
 static double max_of(const struct opc_field *f)
 {
     const bool whole = f->kind == OPC_INT || f->kind == OPC_INTS;
-    if (f->kind == OPC_TEXT && f->max > OPC_TEXT_SIZE - 1)
+    if ((f->kind == OPC_TEXT || f->kind == OPC_TEXTS) && f->max > OPC_TEXT_SIZE - 1)
         return OPC_TEXT_SIZE - 1;
     return whole && f->max > INT_MAX ? INT_MAX : f->max;
 }
@@ -128,6 +128,21 @@ static bool parse_text(const struct opc_field *f, const char *text, char why[WHY
     return no(why, "has %.0f characters, not %.0f to %.0f", n, min_of(f), max_of(f));
 }
 
+/* Adds the text to those that are there already. */
+static bool parse_texts(const struct opc_field *f, const char *text, unsigned char *at,
+                        char why[WHY])
+{
+    struct opc_texts texts;
+    memcpy(&texts, at, sizeof texts);
+    if (!parse_text(f, text, why))
+        return false;
+    if (texts.n == OPC_LIST_MAX)
+        return no(why, "is one too many: it may be given %d times", OPC_LIST_MAX);
+    snprintf(texts.at[texts.n++], OPC_TEXT_SIZE, "%s", text);
+    memcpy(at, &texts, sizeof texts);
+    return true;
+}
+
 /* Writes the value only when it is good. */
 static bool parse(const struct opc_field *f, void *values, const char *text, char why[WHY])
 {
@@ -179,6 +194,7 @@ static bool parse(const struct opc_field *f, void *values, const char *text, cha
             return false;
         memcpy(at, &reals, sizeof reals);
         return true;
+    case OPC_TEXTS: return parse_texts(f, text, at, why);
     }
     return false;
 }
@@ -248,6 +264,8 @@ int opc_section_defaults(const struct opc_section *s, void *values, struct opc_e
     for (int i = 0; i < s->n; i++) {
         const struct opc_field *f = &s->fields[i];
         char why[WHY];
+        if (f->kind == OPC_TEXTS && !*f->fallback)
+            continue; /* none, as the struct has it now */
         if (!parse(f, values, f->fallback, why))
             return opc_fail(err, OPC_EBUG, "the default of %s.%s, %s, %s", s->name, f->name,
                             f->fallback, why);
@@ -308,6 +326,7 @@ void opc_field_print(const struct opc_field *f, const void *values, struct opc_t
     bool yes;
     struct opc_reals reals;
     struct opc_ints ints;
+    struct opc_texts texts;
     char word[OPC_TEXT_SIZE];
     switch (f->kind) {
     case OPC_INT:
@@ -345,6 +364,11 @@ void opc_field_print(const struct opc_field *f, const void *values, struct opc_t
         }
         opc_text_add(t, "]");
         break;
+    case OPC_TEXTS:
+        memcpy(&texts, at, sizeof texts);
+        for (int i = 0; i < texts.n; i++)
+            opc_text_addf(t, "%s%s", i ? ", " : "", texts.at[i]);
+        break;
     }
 }
 
@@ -359,6 +383,7 @@ size_t opc_field_size(const struct opc_field *f)
     case OPC_TEXT: return OPC_TEXT_SIZE;
     case OPC_INTS: return sizeof(struct opc_ints);
     case OPC_REALS: return sizeof(struct opc_reals);
+    case OPC_TEXTS: return sizeof(struct opc_texts);
     }
     return 0;
 }
@@ -368,6 +393,7 @@ bool opc_field_equals(const struct opc_field *f, const void *values, const char 
     union {
         struct opc_reals reals;
         struct opc_ints ints;
+        struct opc_texts texts;
         char text[OPC_TEXT_SIZE];
     } other = {0};
     struct opc_field alone = *f;
@@ -414,8 +440,8 @@ static void add_meaning(const struct opc_field *f, struct opc_text *t)
 static void add_cell(const struct opc_field *f, int column, struct opc_text *t)
 {
     static const char *const HEAD[] = {"setting", "type", "default", "allowed", "meaning"};
-    static const char *const NAME[] = {"int",    "real", "bool",  "text",
-                                       "choice", "ints", "reals", "choice"};
+    static const char *const NAME[] = {"int",  "real",  "bool",   "text", "choice",
+                                       "ints", "reals", "choice", "texts"};
     if (!f) {
         opc_text_add(t, HEAD[column]);
         return;
@@ -425,7 +451,7 @@ static void add_cell(const struct opc_field *f, int column, struct opc_text *t)
     case TYPE: opc_text_add(t, NAME[f->kind]); break;
     case DEFAULT: opc_text_add(t, f->fallback); break;
     case ALLOWED:
-        if (f->kind == OPC_TEXT)
+        if (f->kind == OPC_TEXT || f->kind == OPC_TEXTS)
             opc_text_add(t, f->min >= 1 ? "not empty" : "");
         else if (f->kind != OPC_BOOL && f->kind != OPC_CHOICE && f->kind != OPC_NAME)
             add_range(f, t);

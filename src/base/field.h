@@ -22,10 +22,10 @@
  *     #undef SELF
  *
  * least and most bound the value of an INT or REAL, each element of INTS and REALS, the length in
- * bytes of a TEXT (at most 255), and nothing for a BOOL. A CHOICE has its words there instead, in
- * the order of the enum its int stands for. A NAME is a choice among the entries of a table that
- * lies elsewhere: a function gives the name of entry 0, 1, ... and NULL after the last, and the int
- * is the entry's number. */
+ * bytes of a TEXT (at most 255) or of each of TEXTS, and nothing for a BOOL. A CHOICE has its words
+ * there instead, in the order of the enum its int stands for. A NAME is a choice among the entries
+ * of a table that lies elsewhere: a function gives the name of entry 0, 1, ... and NULL after the
+ * last, and the int is the entry's number. */
 #ifndef OPC_BASE_FIELD_H
 #define OPC_BASE_FIELD_H
 
@@ -44,8 +44,22 @@ struct opc_reals {
     int n;
     double at[OPC_LIST_MAX];
 };
+struct opc_texts {
+    int n;
+    char at[OPC_LIST_MAX][OPC_TEXT_SIZE];
+};
 
-enum opc_kind { OPC_INT, OPC_REAL, OPC_BOOL, OPC_TEXT, OPC_CHOICE, OPC_INTS, OPC_REALS, OPC_NAME };
+enum opc_kind {
+    OPC_INT,
+    OPC_REAL,
+    OPC_BOOL,
+    OPC_TEXT,
+    OPC_CHOICE,
+    OPC_INTS,
+    OPC_REALS,
+    OPC_NAME,
+    OPC_TEXTS, /* of an option that may be given several times */
+};
 
 typedef const char *opc_name_fn(int i);
 
@@ -79,6 +93,7 @@ struct opc_section {
 #define OPC_MEMBER_NAME(name) int name;
 #define OPC_MEMBER_INTS(name) struct opc_ints name;
 #define OPC_MEMBER_REALS(name) struct opc_reals name;
+#define OPC_MEMBER_TEXTS(name) struct opc_texts name;
 
 #define OPC_ROW(kind, name, fallback, min, max, ...)                                               \
     {#name,                                                                                        \
@@ -96,6 +111,7 @@ struct opc_section {
 #define OPC_LIMITS_NAME(names, none) 0, 0, NULL, names
 #define OPC_LIMITS_INTS(min, max) min, max, NULL, NULL
 #define OPC_LIMITS_REALS(min, max) min, max, NULL, NULL
+#define OPC_LIMITS_TEXTS(min, max) min, max, NULL, NULL
 
 #define OPC_ONE(...) +1
 #define OPC_SECTION(name, help, FIELDS)                                                            \
@@ -112,10 +128,12 @@ const struct opc_field *opc_section_find(const struct opc_section *, const char 
 
 /* Sets one field from text; on failure (OPC_EUSER) values are as before. Numbers are written as in
  * text.h, and an INT also as 1e6; a BOOL is true, false, yes, no, on or off; a list is [1, 2, 3]
- * or 1,2,3, and [] or nothing when empty. */
+ * or 1,2,3, and [] or nothing when empty. TEXTS get one more text with each call; the fallback ""
+ * stands for none. */
 int opc_section_set(const struct opc_section *, void *values, const char *name, const char *text,
                     struct opc_err *err);
-/* Appends the value in the one way it is printed; setting a field from it changes nothing. */
+/* Appends the value in the one way it is printed; setting a field from it changes nothing (but for
+ * TEXTS, which are printed with ", " between them). */
 void opc_field_print(const struct opc_field *, const void *values, struct opc_text *);
 /* Does the field have the value that `text` stands for? */
 bool opc_field_equals(const struct opc_field *, const void *values, const char *text);

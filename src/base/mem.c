@@ -53,6 +53,27 @@ void opc_free(void *p)
     free(raw);
 }
 
+int opc_alloc_all(const struct opc_block *block, size_t blocks)
+{
+    /* The pointers have different types, so they are written and read as bytes. */
+    size_t done = 0;
+    for (void *at; done < blocks; done++) {
+        at = opc_alloc(block[done].count, block[done].each);
+        memcpy(block[done].at, &at, sizeof at);
+        if (!at)
+            break;
+    }
+    const int complete = done == blocks;
+    for (size_t i = 0; i < blocks && !complete; i++) {
+        void *at = NULL, *none = NULL;
+        if (i < done)
+            memcpy(&at, block[i].at, sizeof at);
+        opc_free(at);
+        memcpy(block[i].at, &none, sizeof none);
+    }
+    return complete;
+}
+
 char *opc_strdup(const char *text)
 {
     const size_t bytes = strlen(text) + 1;

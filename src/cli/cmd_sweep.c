@@ -18,7 +18,8 @@
     X(TEXT, only,     "",      0, 255,  "the runs whose names match, with * and ? as in a shell; quote it") \
     X(INT,  jobs,     "0",     0, 4096, "how many at a time; 0: one per processor")                    \
     X(INT,  threads,  "0",     0, 1024, "threads of each; 0: the processors divided by the runs at a time") \
-    X(TEXT, launcher, "local", 1, 64,   "how they are started; local: processes on this machine")
+    X(TEXT, launcher, "local", 1, 64,   "how they are started; local: processes on this machine")      \
+    X(TEXTS, add,     "",      1, 255,  "directory of an earlier merge, to take over runs that OUT lacks; may be repeated")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -27,7 +28,8 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 static const struct opc_option_use uses[] = {
-    {"only", "run status"}, {"jobs", "run"}, {"threads", "run"}, {"launcher", "run"}, {NULL, NULL},
+    {"only", "run status"}, {"jobs", "run"},  {"threads", "run"},
+    {"launcher", "run"},    {"add", "merge"}, {NULL, NULL},
 };
 
 /* ---- run ------------------------------------------------------------------------------------- */
@@ -96,16 +98,93 @@ static int show_status(const struct opc_sweep *sweep, const char *out)
 
 /* ---- merge ----------------------------------------------------------------------------------- */
 
+/* The runs of OUT. */
+static int read_own(const struct opc_sweep *sweep, const char *out, struct opc_sweep_runs **runs,
+                    struct opc_err *err)
+{
+    char **dir = opc_alloc((size_t)sweep->tasks, sizeof *dir), path[OPC_PATH];
+    bool *complete = opc_alloc((size_t)sweep->tasks, sizeof *complete);
+    int foreign = 0;
+    int code = dir && complete ? OPC_OK : opc_fail(err, OPC_ENOMEM, "out of memory for the runs");
+    for (int i = 0; i < sweep->tasks && !code; i++) {
+        struct opc_look look;
+        opc_schedule_look(out, &sweep->task[i], &look);
+        complete[i] = look.state == OPC_STATE_DONE;
+        foreign += look.state == OPC_STATE_FOREIGN;
+        if (!look.begun)
+            continue;
+        code = opc_schedule_path(out, &sweep->task[i], "", path, err);
+        if (!code && !(dir[i] = opc_strdup(path)))
+            code = opc_fail(err, OPC_ENOMEM, "out of memory for the runs");
+    }
+    if (!code && foreign)
+        opc_log(OPC_WARN, "%d foreign runs are left out; 'status' names them", foreign);
+    if (!code)
+        code = opc_sweep_runs_read(sweep, dir, complete, runs, err);
+    for (int i = 0; dir && i < sweep->tasks; i++)
+        opc_free(dir[i]);
+    opc_free(dir);
+    opc_free(complete);
+    return code;
+}
+
+/* How many runs each added directory gave. */
+static void tell_sources(const struct opc_sweep_runs *runs)
+{
+    for (int k = 0; k < runs->added; k++) {
+        int n = 0;
+        for (int i = 0; i < runs->sweep->tasks; i++)
+            n += runs->run[i].added == k;
+        printf("%d run%s taken over from %s\n", n, n == 1 ? " is" : "s are", runs->from[k].dir);
+    }
+}
+
 /* A table is not replaced by an empty one. */
-static int tabulate(const struct opc_sweep *sweep, char *const *dir, const bool *complete,
-                    const char *out, struct opc_err *err)
+static int write_merged(const struct opc_sweep_runs *runs, const char *out, struct opc_err *err)
+{
+    const struct opc_sweep *sweep = runs->sweep;
+    char path[OPC_PATH], list_path[OPC_PATH];
+    struct opc_table *merged = NULL, *list = NULL;
+    int with_rows = 0, complete = 0;
+    for (int i = 0; i < sweep->tasks; i++) {
+        with_rows += runs->run[i].rows > 0;
+        complete += runs->run[i].rows > 0 && runs->run[i].complete;
+    }
+    int code = opc_path_join(path, out, "merged.csv", err);
+    if (!code)
+        code = opc_path_join(list_path, out, "runs.csv", err);
+    if (!code && !with_rows)
+        code = opc_fail(err, OPC_EUSER, "no run has a row yet; %s is left as it is", path);
+    if (!code)
+        code = opc_sweep_runs_merged(runs, &merged, err);
+    if (!code)
+        code = opc_sweep_runs_list(runs, &list, err);
+    if (!code)
+        code = opc_make_directories(out, err);
+    if (!code)
+        code = opc_table_write(merged, path, err);
+    if (!code)
+        code = opc_table_write(list, list_path, err);
+    if (!code) {
+        tell_sources(runs);
+        printf("%d of %d runs have rows, %d are complete: %d rows -> %s\n", with_rows, sweep->tasks,
+               complete, opc_table_rows(merged), path);
+        printf("what each of them ends with -> %s\n", list_path);
+    }
+    opc_table_free(merged);
+    opc_table_free(list);
+    return code;
+}
+
+/* Neither is this one. */
+static int write_table(const struct opc_sweep_runs *runs, const char *out, struct opc_err *err)
 {
     char path[OPC_PATH];
     struct opc_table *t = NULL;
     struct opc_text text = {0};
     int code = opc_path_join(path, out, "table.csv", err);
     if (!code)
-        code = opc_sweep_table(sweep, dir, complete, &t, err);
+        code = opc_sweep_table(runs, &t, err);
     if (!code && opc_table_rows(t) > 0) {
         code = opc_table_write(t, path, err);
         opc_table_print(t, &text);
@@ -122,43 +201,24 @@ static int tabulate(const struct opc_sweep *sweep, char *const *dir, const bool 
     return code;
 }
 
-static int merge(const struct opc_sweep *sweep, const char *out, struct opc_err *err)
+/* Everything is read before anything is written: an added directory may be OUT itself. */
+static int merge(const struct opc_sweep *sweep, const struct given *given, const char *out,
+                 struct opc_err *err)
 {
-    char **dir = opc_alloc((size_t)sweep->tasks, sizeof *dir), path[OPC_PATH];
-    bool *complete = opc_alloc((size_t)sweep->tasks, sizeof *complete);
-    int foreign = 0;
-    struct opc_merged merged;
-    int code =
-        dir && complete ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory to merge tables");
-    if (!code && !opc_is_directory(out))
+    struct opc_sweep_runs *runs = NULL;
+    int code = OPC_OK;
+    if (!opc_is_directory(out) && given->add.n == 0)
         code = opc_fail(err, OPC_EUSER, "there is no directory %s; 'opc sweep %s run' makes it",
                         out, sweep->path);
-    for (int i = 0; i < sweep->tasks && !code; i++) {
-        struct opc_look look;
-        opc_schedule_look(out, &sweep->task[i], &look);
-        complete[i] = look.state == OPC_STATE_DONE;
-        foreign += look.state == OPC_STATE_FOREIGN;
-        if (!look.begun)
-            continue;
-        code = opc_schedule_path(out, &sweep->task[i], "", path, err);
-        if (!code && !(dir[i] = opc_strdup(path)))
-            code = opc_fail(err, OPC_ENOMEM, "not enough memory to merge tables");
-    }
-    if (!code && foreign)
-        opc_log(OPC_WARN, "%d foreign runs are left out; 'status' names them", foreign);
     if (!code)
-        code = opc_path_join(path, out, "merged.csv", err);
+        code = read_own(sweep, out, &runs, err);
+    for (int i = 0; i < given->add.n && !code; i++)
+        code = opc_sweep_runs_add(runs, given->add.at[i], err);
     if (!code)
-        code = opc_sweep_merge(sweep, dir, complete, path, &merged, err);
+        code = write_merged(runs, out, err);
     if (!code)
-        printf("%d of %d runs have rows, %d are complete: %ld rows -> %s\n", merged.runs,
-               sweep->tasks, merged.complete, merged.rows, path);
-    if (!code)
-        code = tabulate(sweep, dir, complete, out, err);
-    for (int i = 0; dir && i < sweep->tasks; i++)
-        opc_free(dir[i]);
-    opc_free(dir);
-    opc_free(complete);
+        code = write_table(runs, out, err);
+    opc_sweep_runs_free(runs);
     return code;
 }
 
@@ -216,7 +276,7 @@ static int run(int argc, char **argv, struct opc_err *err)
     else if (!code && strcmp(what, "status") == 0)
         code = show_status(sweep, out);
     else if (!code)
-        code = merge(sweep, out, err);
+        code = merge(sweep, &given, out, err);
     opc_sweep_close(sweep);
     return code;
 }
@@ -230,8 +290,11 @@ const struct opc_command opc_cmd_sweep = {
         "run as a process of its own, goes on with what was interrupted, and leaves alone what is "
         "done; Ctrl-C stops all of them, and the same command goes on. A run that was killed is "
         "tried again, three times at most. status: a line for each run, without starting "
-        "anything. merge: all results in one table, OUT/merged.csv, and what the complete runs end "
-        "with, over seeds, in OUT/table.csv and on the terminal.\n"
+        "anything. merge: every epoch of every run in OUT/merged.csv, what each run ends with in "
+        "OUT/runs.csv, and what the complete ones end with, over seeds, in OUT/table.csv and on "
+        "the terminal. With --add DIR it takes over the runs that DIR, which an earlier merge "
+        "wrote to, has complete and OUT has not, and those without a row in OUT; OUT "
+        "need not have any run, or exist.\n"
         "A run is OUT/NAME, its output OUT/NAME.log. A directory that holds a run of other "
         "settings is called foreign; then nothing is started.",
     .words = "run status merge",

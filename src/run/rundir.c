@@ -163,6 +163,7 @@ int opc_rundir_meta(const char *dir, struct opc_rundir_meta *out, struct opc_err
     if (code)
         return code;
     copy_text(j, "opc", out->version, sizeof out->version);
+    copy_text(j, "revision", out->revision, sizeof out->revision);
     copy_text(j, "engine", out->engine, sizeof out->engine);
     copy_text(j, "model_crc32c", out->model_crc32c, sizeof out->model_crc32c);
     copy_text(j, "config_crc32c", out->config_crc32c, sizeof out->config_crc32c);

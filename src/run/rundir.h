@@ -52,12 +52,14 @@ void opc_rundir_status(const char *dir, struct opc_rundir_status *out);
 
 /* ---- meta.json ------------------------------------------------------------------------------- */
 
+enum { OPC_RUNDIR_VERSION = 32, OPC_RUNDIR_REVISION = 48 };
 struct opc_rundir_meta {
-    char version[32];       /* of the program that began the run */
-    char engine[256];       /* MuJoCo 2.3.1, say */
-    char model_crc32c[16];  /* of the engine's model */
-    char config_crc32c[16]; /* of the settings the run began with */
-    int obs, act;           /* dimensions of states and actions */
+    char version[OPC_RUNDIR_VERSION];   /* of the program that began the run */
+    char revision[OPC_RUNDIR_REVISION]; /* its commit, 508bb785afe3, say */
+    char engine[256];                   /* MuJoCo 2.3.1, say */
+    char model_crc32c[16];              /* of the engine's model */
+    char config_crc32c[16];             /* of the settings the run began with */
+    int obs, act;                       /* dimensions of states and actions */
 };
 
 /* What cannot be read is "" or 0, which is no error; lack of memory is one. */

@@ -61,13 +61,4 @@ static inline const char *opc_task_value(const struct opc_sweep *s, const struct
     return s->vary[key].value[t->choice[key]];
 }
 
-/* All tasks that have rows in one table: the varied keys, whether the run is complete, and the
- * columns of its metrics.csv. dirs are those of the tasks, in order; NULL ones are left out. */
-struct opc_merged {
-    int runs, complete; /* with rows; of these */
-    long rows;
-};
-int opc_sweep_merge(const struct opc_sweep *, char *const *dir, const bool *complete,
-                    const char *path, struct opc_merged *out, struct opc_err *err);
-
 #endif

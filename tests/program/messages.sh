@@ -191,6 +191,38 @@ cp -r run many/corrected_s1
 remark 'many/corrected_s1: a run with opc.horizon = 5'
 try 'opc sweep sweep.yaml run opc.horizon=4 --out many'
 try 'opc sweep sweep.yaml status opc.horizon=4 --out many'
+mkdir earlier
+file earlier/merged.csv <<'END'
+opc.transition,train.seed,complete,epoch,env_steps,eval_return
+corrected,1,1,1,100,20
+corrected,1,1,2,200,30
+replay,2,1,1,100,21
+END
+try 'opc sweep sweep.yaml merge train.epochs=2 --out again --add earlier'
+try 'opc sweep sweep.yaml merge train.epochs=2 --out many --add earlier >/dev/null'
+try 'opc sweep sweep.yaml merge --tier tiny --out again --add earlier'
+try 'opc sweep sweep.yaml merge --out again --add nowhere'
+try 'opc sweep several.yaml merge --out again --add earlier'
+file shorter.yaml <<'END'
+include: smoke.yaml
+vary:
+  opc.transition: [corrected, replay]
+  train.seed: [1]
+END
+try 'opc sweep shorter.yaml merge --out again --add earlier'
+file twofold.yaml <<'END'
+include: smoke.yaml
+vary:
+  opc.horizon: [[5], [10]]
+  opc.transition: [corrected, replay]
+  train.seed: 1..2
+END
+try 'opc sweep twofold.yaml merge --out again --add earlier'
+file earlier/runs.csv <<'END'
+opc.transition,train.seed,complete,method,task
+corrected,1,1,OPC,pendulum
+END
+try 'opc sweep sweep.yaml merge train.epochs=2 --out again --add earlier'
 file computed.yaml <<'END'
 probe: {analysis: theory}
 END

@@ -90,6 +90,59 @@ expect 0 '^task  *method  *reference_epochs  *seeds  *env_steps  *median  *low  
 ^cartpole  *SAC  *1  *[0-9]*
 -> ref/table.csv$' "$OPC" sweep a.yaml merge -o ref
 expect 2 "^opc: sweep: .*nowhere.*'opc sweep a.yaml run'" "$OPC" sweep a.yaml merge -o nowhere
+# A row for each run, which the table is computed from; minutes and commit are those of its directory.
+head -n 1 ref/runs.csv | grep -qx 'opc.transition,train.seed,complete,method,task,epochs,env_steps,total_steps,score,minutes,version,revision'
+awk -F, -v a="$(ends corrected_s1)" -v b="$(ends corrected_s2)" -v c="$(ends replay_s1)" '
+    function near(x, y) { return x - y < 1e-9 && y - x < 1e-9 }
+    NR == 2 { one = $1 $2 $3 $4 $5 $6 == "corrected11OPCcartpole8" && near($9, a) && $10 > 0 }
+    NR == 3 { two = $1 $2 $3 $4 $5 $6 == "corrected21OPCcartpole8" && near($9, b) && $10 > 0 }
+    NR == 4 { three = $1 $2 $3 $4 $5 $6 == "replay11SACcartpole8" && near($9, c) && $10 > 0 }
+    END { exit !(NR == 4 && one && two && three) }' ref/runs.csv || wrong "another table" cat ref/runs.csv
+revision=$(sed -n 's/.*"revision": "\([^"]*\)".*/\1/p' ref/replay_s1/meta.json)
+[ "$(tail -n 1 ref/runs.csv | cut -d, -f12)" = "$revision" ]
+
+# Runs of an earlier merge: into an empty place, beside some runs, and into the same place.
+same_tables() { # DIR: it has the tables of ref
+    for file in merged.csv runs.csv table.csv; do
+        cmp "ref/$file" "$1/$file" || wrong "$file differs" same_tables "$1"
+    done
+}
+expect 0 '^3 .* ref$
+^3 of 3 .* 3 .*: 24 .* -> again/merged.csv$
+-> again/runs.csv$
+-> again/table.csv$' "$OPC" sweep a.yaml merge -o again --add ref
+same_tables again
+cp -r part beside # has replay_s1
+expect 0 '^2 .* ref$' "$OPC" sweep a.yaml merge -o beside --add ref
+cmp ref/merged.csv beside/merged.csv
+cp -r ref lost
+rm -r lost/corrected_s1 lost/replay_s1/result.json
+expect 0 '^2 .* lost$' "$OPC" sweep a.yaml merge -o lost --add lost
+same_tables lost
+# Without runs.csv all but what the rows do not tell; from two places.
+mkdir old1 old2
+grep -v '^corrected,1' ref/merged.csv >old1/merged.csv
+grep -v '^replay' ref/merged.csv >old2/merged.csv
+expect 0 '^2 .* old1$
+^1 .* old2$' "$OPC" sweep a.yaml merge -o joined --add old1 --add old2
+cmp ref/merged.csv joined/merged.csv
+cut -d, -f1-9 ref/runs.csv >want && cut -d, -f1-9 joined/runs.csv | cmp want -
+cut -d, -f10-12 joined/runs.csv | tail -n +2 | sort -u | grep -qx ,,
+# Other numbers of a run that is complete here are said, and not used.
+mkdir other
+sed 's/^\(replay,1,1,8,[^,]*,[^,]*\),[^,]*/\1,-7/' ref/merged.csv >other/merged.csv
+expect 0 '^opc: warning: replay_s1: .*other' "$OPC" sweep a.yaml merge -o ref --add other
+same_tables again
+[ "$(grep -c warning "$work/said")" = 1 ] || wrong "names others, too" "$OPC" sweep
+# What is of another experiment changes nothing.
+sed 's/^replay,1/replay,2/' ref/merged.csv >other/merged.csv
+expect 2 '^opc: sweep: other/merged.csv:18: .*replay.* 2 .*a.yaml' "$OPC" sweep a.yaml merge -o new --add other
+cut -d, -f2- ref/merged.csv >other/merged.csv
+expect 2 "^opc: sweep: other/merged.csv .*a.yaml.*'opc.transition'" "$OPC" sweep a.yaml merge -o new --add other
+expect 2 '^opc: sweep: .*nowhere/merged.csv.*--add' "$OPC" sweep a.yaml merge -o new --add nowhere
+expect 2 '^opc: sweep: .*--add.*run.*merge' "$OPC" sweep a.yaml run -o new --add ref
+[ ! -e new ] || wrong "a refused merge leaves a directory" ls new
+
 # A table is not replaced by nothing, nor by a part of it.
 cp ref/merged.csv merged
 expect 2 '^opc: sweep: .*ref/merged.csv' "$OPC" sweep a.yaml merge -o ref opc.horizon=7

@@ -86,13 +86,13 @@ static void describe(const struct opc_command *c, const struct opc_field *f, cha
     static const char *const VALUE[] = {
         [OPC_INT] = " N",         [OPC_REAL] = " X",      [OPC_BOOL] = "",
         [OPC_TEXT] = " TEXT",     [OPC_CHOICE] = " WORD", [OPC_INTS] = " N,N,...",
-        [OPC_REALS] = " X,X,...", [OPC_NAME] = " WORD"};
+        [OPC_REALS] = " X,X,...", [OPC_NAME] = " WORD",   [OPC_TEXTS] = " TEXT"};
     char name[OPC_OPTION_NAME], range[256] = "", standard[96] = "";
     snprintf(left, left_size, "%s--%s%s", strcmp(f->name, "out") == 0 ? "-o, " : "",
              opc_option_name(f, name), VALUE[f->kind]);
     if (f->kind == OPC_CHOICE)
         snprintf(range, sizeof range, "%s", f->words);
-    else if (f->kind != OPC_BOOL && f->kind != OPC_TEXT)
+    else if (f->kind != OPC_BOOL && f->kind != OPC_TEXT && f->kind != OPC_TEXTS)
         snprintf(range, sizeof range, "%.10g to %.10g", f->min, f->max);
     if (*f->fallback && strcmp(f->fallback, "false") != 0)
         snprintf(standard, sizeof standard, "%sdefault %s", *range ? ", " : "", f->fallback);

@@ -13,7 +13,9 @@
  *     static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
  *
  * A member max_steps is written --max-steps N or --max-steps=N; a BOOL --json or --json=no; an
- * option out also -o FILE. */
+ * option out also -o FILE. TEXTS may be given several times; of any other option the last one
+ * counts.
+ */
 #ifndef OPC_CLI_OPTIONS_H
 #define OPC_CLI_OPTIONS_H
 

@@ -29,13 +29,18 @@ static int out_of_memory(struct opc_err *err)
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
+double opc_curve_end(int n, const double *value)
+{
+    const int from = n > LAST ? n - LAST : 0;
+    return n ? opc_mean(n - from, value + from) : (double)NAN;
+}
+
 static void measure_end(struct opc_curve_run *r)
 {
-    const int from = r->n > LAST ? r->n - LAST : 0;
     r->best = r->n ? r->raw[0] : (double)NAN;
     for (int i = 0; i < r->n; i++)
         r->best = fmax(r->best, r->raw[i]);
-    r->end = r->n ? opc_mean(r->n - from, r->raw + from) : (double)NAN;
+    r->end = opc_curve_end(r->n, r->raw);
 }
 
 static int read_table(struct opc_curve_run *r, const struct opc_curves_plan *plan,

@@ -62,6 +62,10 @@ struct opc_curves {
     int columns;  /* of panels that differ in their last setting only; 0: there is no such order */
 };
 
+/* What a run ends with, its score: the mean of its last five values, of all if they are fewer; NaN:
+ * there is none. */
+double opc_curve_end(int n, const double *value);
+
 /* A directory that is no run stands for the runs in it. */
 int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *,
                     struct opc_curves **out, struct opc_err *err);

@@ -3,15 +3,12 @@
 #ifndef OPC_STUDY_SWEEP_TABLE_H
 #define OPC_STUDY_SWEEP_TABLE_H
 
-#include "study/exhibit/table.h"
-#include "sweep/sweep.h"
+#include "study/curves/sweep_runs.h"
 
 /* A row for each group of complete runs that differ in their seed only: task, method (OPC, MBPO(*),
  * ...), reference_epochs, the number of seeds, env_steps of the shortest run, median, low and high,
- * which are of the seeds' scores, a score being the mean of the last five evaluations, and the
- * median of the minutes a run took; then the values of the other settings that vary. dir and
- * complete are as for opc_sweep_merge; without a complete run there is no row. */
-int opc_sweep_table(const struct opc_sweep *, char *const *dir, const bool *complete,
-                    struct opc_table **out, struct opc_err *err);
+ * which are of the seeds' scores, and the median of the minutes of those runs that tell them; then
+ * the values of the other settings that vary. Without a complete run there is no row. */
+int opc_sweep_table(const struct opc_sweep_runs *, struct opc_table **out, struct opc_err *err);
 
 #endif

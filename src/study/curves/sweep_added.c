@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs out of the tables of an earlier merge. merged.csv has their rows; runs.csv, which older
+ * results lack, has what the rows do not tell: minutes, version and commit. Settings that do not
+ * vary are in neither: that task, method and number of epochs fit is all that can be checked. */
+#include "base/file.h"
+#include "base/log.h"
+#include "opc/mem.h"
+#include "study/curves/sweep_runs_private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A table whose rows are, or belong to, runs of the sweep. */
+struct source {
+    const struct opc_sweep *sweep;
+    char path[OPC_PATH];
+    struct opc_table *table;
+    int *key;     /* [sweep->keys] the column of each varied key */
+    int complete; /* the column that ends the varied keys */
+    int *task;    /* [rows] which run the row is of */
+};
+
+/* Frees what open_source allocated, also after it failed. */
+static void close_source(struct source *s)
+{
+    opc_table_free(s->table);
+    opc_free(s->key);
+    opc_free(s->task);
+}
+
+/* ---- which run a row is of ------------------------------------------------------------------- */
+
+/* The varied keys are the columns before `complete`: the same ones as in the sweep's file. */
+static int find_keys(struct source *s, struct opc_err *err)
+{
+    const struct opc_sweep *w = s->sweep;
+    s->complete = opc_table_find(s->table, "complete");
+    if (s->complete < 0)
+        return opc_fail(err, OPC_EUSER,
+                        "%s has no column 'complete', so no sweep was merged into it; --add needs "
+                        "a directory that 'opc sweep %s merge' wrote to",
+                        s->path, w->path);
+    for (int k = 0; k < w->keys; k++) {
+        s->key[k] = opc_table_find(s->table, w->vary[k].key);
+        if (s->key[k] < 0 || s->key[k] > s->complete)
+            return opc_fail(err, OPC_EUSER,
+                            "%s does not tell the runs of %s apart: it has no varied column '%s'; "
+                            "merge it with the file it was made with",
+                            s->path, w->path, w->vary[k].key);
+    }
+    for (int column = 0; column < s->complete; column++) {
+        bool known = false;
+        for (int k = 0; k < w->keys; k++)
+            known = known || s->key[k] == column;
+        if (!known)
+            return opc_fail(err, OPC_EUSER,
+                            "%s varies %s, which %s does not; merge it with the file it was made "
+                            "with, or vary %s in %s, too",
+                            s->path, opc_table_name(s->table, column), w->path,
+                            opc_table_name(s->table, column), w->path);
+    }
+    return OPC_OK;
+}
+
+/* Has the row the varied values of this task? */
+static bool is_of_task(const struct source *s, int row, const struct opc_task *t)
+{
+    for (int k = 0; k < s->sweep->keys; k++)
+        if (strcmp(opc_table_cell(s->table, row, s->key[k]), opc_task_value(s->sweep, t, k)) != 0)
+            return false;
+    return true;
+}
+
+/* The error of a row that is no run of the sweep; it names the values. */
+static int refuse_row(const struct source *s, int row, struct opc_err *err)
+{
+    struct opc_text values = {0};
+    for (int k = 0; k < s->sweep->keys; k++)
+        opc_text_addf(&values, "%s%s = %s", k ? ", " : "", s->sweep->vary[k].key,
+                      opc_table_cell(s->table, row, s->key[k]));
+    const int code =
+        opc_fail(err, OPC_EUSER,
+                 "%s:%d: %.150s is no run of %s; use the file and tier it was made with, or add "
+                 "the values to 'vary'",
+                 s->path, row + 2, opc_text_get(&values), s->sweep->path);
+    opc_text_free(&values);
+    return code;
+}
+
+/* Which run each row is of; a row of none is an error, or it would be lost silently. */
+static int find_tasks(struct source *s, struct opc_err *err)
+{
+    for (int row = 0; row < opc_table_rows(s->table); row++) {
+        int task = row ? s->task[row - 1] : 0; /* rows of a run are neighbours, usually */
+        if (!is_of_task(s, row, &s->sweep->task[task]))
+            for (task = 0; task < s->sweep->tasks; task++)
+                if (is_of_task(s, row, &s->sweep->task[task]))
+                    break;
+        if (task == s->sweep->tasks)
+            return refuse_row(s, row, err);
+        s->task[row] = task;
+    }
+    return OPC_OK;
+}
+
+/* Reads s->path; close_source frees what a failure leaves, too. */
+static int open_source(struct source *s, struct opc_err *err)
+{
+    const int code = opc_table_read(s->path, &s->table, err);
+    if (code)
+        return code;
+    s->key = opc_alloc((size_t)s->sweep->keys + 1, sizeof *s->key);
+    s->task = opc_alloc((size_t)opc_table_rows(s->table) + 1, sizeof *s->task);
+    if (!s->key || !s->task)
+        return opc_sweep_runs_no_memory(err);
+    const int keys = find_keys(s, err);
+    return keys ? keys : find_tasks(s, err);
+}
+
+/* ---- runs.csv -------------------------------------------------------------------------------- */
+
+/* "" if the table has no such column. */
+static const char *cell_or_empty(const struct source *s, int row, const char *column)
+{
+    const int at = opc_table_find(s->table, column);
+    return at < 0 ? "" : opc_table_cell(s->table, row, at);
+}
+
+/* The table must not speak of another task or method than the sweep's file. */
+static int check_word(const struct source *s, int row, const char *column, const char *want,
+                      struct opc_err *err)
+{
+    const char *is = cell_or_empty(s, row, column);
+    if (!*is || strcmp(is, want) == 0)
+        return OPC_OK;
+    return opc_fail(err, OPC_EUSER,
+                    "%s:%d: its %s is %.60s, but in %s the run %s has %.60s; use the file and tier "
+                    "it was made with",
+                    s->path, row + 2, column, is, s->sweep->path, s->sweep->task[s->task[row]].name,
+                    want);
+}
+
+/* Minutes, version and commit of the runs in `found`, as far as runs.csv has them. */
+static int read_list(const struct opc_sweep *w, const char *dir, struct opc_sweep_run *found,
+                     struct opc_err *err)
+{
+    struct source s = {.sweep = w};
+    int code = opc_path_join(s.path, dir, "runs.csv", err);
+    if (code || !opc_file_exists(s.path))
+        return code;
+    code = open_source(&s, err);
+    for (int row = 0; !code && row < opc_table_rows(s.table); row++) {
+        const struct opc_task *t = &w->task[s.task[row]];
+        struct opc_sweep_run *r = &found[s.task[row]];
+        code = check_word(&s, row, "task", t->set.env.name, err);
+        if (!code)
+            code = check_word(&s, row, "method", opc_method_label(&t->set), err);
+        r->minutes = (double)NAN;
+        (void)opc_parse_real(cell_or_empty(&s, row, "minutes"), &r->minutes);
+        snprintf(r->version, sizeof r->version, "%s", cell_or_empty(&s, row, "version"));
+        snprintf(r->revision, sizeof r->revision, "%s", cell_or_empty(&s, row, "revision"));
+    }
+    close_source(&s);
+    return code;
+}
+
+/* ---- merged.csv ------------------------------------------------------------------------------ */
+
+/* Gives each run in `found` its rows. */
+static int take_rows(const struct source *s, const struct opc_sweep_added *from,
+                     struct opc_sweep_run *found, struct opc_err *err)
+{
+    const int rows = opc_table_rows(s->table);
+    for (int row = 0; row < rows; row++)
+        found[s->task[row]].rows++;
+    for (int i = 0; i < s->sweep->tasks; i++) {
+        struct opc_sweep_run *r = &found[i];
+        r->minutes = (double)NAN;
+        r->name = from->name;
+        r->columns = from->columns;
+        r->complete = true;
+        r->cell = opc_alloc((size_t)r->rows + 1, ((size_t)r->columns + 1) * sizeof *r->cell);
+        if (!r->cell)
+            return opc_sweep_runs_no_memory(err);
+        r->rows = 0;
+    }
+    for (int row = 0; row < rows; row++) {
+        struct opc_sweep_run *r = &found[s->task[row]];
+        const char **cell = r->cell + (size_t)r->rows++ * (size_t)r->columns;
+        r->complete = r->complete && strcmp(opc_table_cell(s->table, row, s->complete), "1") == 0;
+        for (int i = 0; i < r->columns; i++)
+            cell[i] = opc_table_cell(s->table, row, s->complete + 1 + i);
+    }
+    return OPC_OK;
+}
+
+/* Measures a run, and compares its epochs with those that the sweep's file asks for: fewer, and it
+ * is as incomplete as a run directory with fewer would be. */
+static int check_run(const struct source *s, int i, struct opc_sweep_run *r, struct opc_err *err)
+{
+    const struct opc_task *t = &s->sweep->task[i];
+    const int want = t->set.train.epochs, code = opc_sweep_run_measure(r, err);
+    if (code)
+        return code;
+    if (!opc_sweep_run_epochs_ascend(r))
+        return opc_fail(err, OPC_EDAMAGED,
+                        "%s: the epochs of %s do not ascend; each may be there once only", s->path,
+                        t->name);
+    if (r->epochs > want)
+        return opc_fail(err, OPC_EUSER,
+                        "%s: %s has %d epochs, but train.epochs is %d in %s; use the file and tier "
+                        "it was made with, or train.epochs=%d",
+                        s->path, t->name, r->epochs, want, s->sweep->path, r->epochs);
+    if (r->complete && r->epochs && r->epochs < want) {
+        opc_log(OPC_WARN, "%s: %s has %d of %d epochs and counts as incomplete", s->path, t->name,
+                r->epochs, want);
+        r->complete = false;
+    }
+    return OPC_OK;
+}
+
+/* ---- which of two runs is used --------------------------------------------------------------- */
+
+/* Have both runs the same evaluations? */
+static int compare_evaluations(const struct opc_sweep_run *a, const struct opc_sweep_run *b,
+                               bool *same, struct opc_err *err)
+{
+    const size_t capacity = (size_t)(a->rows > b->rows ? a->rows : b->rows) + 1;
+    double *number = opc_alloc(4 * capacity, sizeof *number);
+    int *row = opc_alloc(capacity, sizeof *row);
+    const int code = number && row ? OPC_OK : opc_sweep_runs_no_memory(err);
+    if (!code) {
+        double *x = number, *y = x + capacity, *u = y + capacity, *v = u + capacity;
+        const int n = opc_sweep_run_evaluations(a, row, x, y);
+        *same = opc_sweep_run_evaluations(b, row, u, v) == n;
+        for (int i = 0; i < n && *same; i++)
+            *same = x[i] == u[i] && y[i] == v[i];
+    }
+    opc_free(number);
+    opc_free(row);
+    return code;
+}
+
+/* Run i is complete here and in `dir`: a difference means other settings, or another program. */
+static int warn_if_different(const struct opc_sweep_runs *runs, int i, const char *dir,
+                             const struct opc_sweep_run *found, struct opc_err *err)
+{
+    const struct opc_sweep_run *used = &runs->run[i];
+    char here[OPC_PRINTED], there[OPC_PRINTED];
+    bool same = true;
+    const int code = compare_evaluations(used, found, &same, err);
+    if (!code && !same)
+        opc_log(OPC_WARN,
+                "%s: its evaluations in %s are others (score %s); those of %s are used "
+                "(score %s)",
+                runs->sweep->task[i].name, dir, opc_print_fixed(found->score, 2, there),
+                used->added < 0 ? "its own directory" : runs->from[used->added].dir,
+                opc_print_fixed(used->score, 2, here));
+    return code;
+}
+
+/* What is found of run i replaces what is known of it, if it is more. */
+static int choose(struct opc_sweep_runs *runs, int i, struct opc_sweep_run *found,
+                  struct opc_err *err)
+{
+    struct opc_sweep_run *used = &runs->run[i];
+    if (!found->rows)
+        return OPC_OK;
+    if (used->rows && used->complete && found->complete)
+        return warn_if_different(runs, i, runs->from[runs->added].dir, found, err);
+    if (used->rows && (used->complete || !found->complete))
+        return OPC_OK;
+    opc_free(used->cell);
+    found->table = used->table; /* stays with the run, which frees it */
+    found->added = runs->added;
+    *used = *found;
+    found->cell = NULL;
+    return OPC_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+/* merged.csv becomes the property of `from`: the cells of its runs live as long as it does. */
+static int keep(struct source *s, const char *dir, struct opc_sweep_added *from,
+                struct opc_err *err)
+{
+    from->columns = opc_table_columns(s->table) - s->complete - 1;
+    from->dir = opc_strdup(dir);
+    from->name = opc_alloc((size_t)from->columns + 1, sizeof *from->name);
+    if (!from->dir || !from->name)
+        return opc_sweep_runs_no_memory(err);
+    for (int i = 0; i < from->columns; i++)
+        from->name[i] = opc_table_name(s->table, s->complete + 1 + i);
+    return OPC_OK;
+}
+
+int opc_sweep_runs_add(struct opc_sweep_runs *runs, const char *dir, struct opc_err *err)
+{
+    const int tasks = runs->sweep->tasks;
+    struct source s = {.sweep = runs->sweep};
+    struct opc_sweep_run *found = NULL;
+    if (runs->added == OPC_SWEEP_ADDED_MAX)
+        return opc_fail(err, OPC_EUSER, "%s is one directory too many: at most %d can be added",
+                        dir, OPC_SWEEP_ADDED_MAX);
+    struct opc_sweep_added *from = &runs->from[runs->added];
+    int code = opc_path_join(s.path, dir, "merged.csv", err);
+    if (!code && !opc_file_exists(s.path))
+        code =
+            opc_fail(err, OPC_EUSER,
+                     "there is no %s; --add needs a directory that 'opc sweep %s merge' wrote to",
+                     s.path, runs->sweep->path);
+    if (!code)
+        code = open_source(&s, err);
+    if (!code)
+        code = keep(&s, dir, from, err);
+    if (!code && !(found = opc_alloc((size_t)tasks, sizeof *found)))
+        code = opc_sweep_runs_no_memory(err);
+    if (!code)
+        code = take_rows(&s, from, found, err);
+    for (int i = 0; i < tasks && !code; i++)
+        code = check_run(&s, i, &found[i], err);
+    if (!code)
+        code = read_list(runs->sweep, dir, found, err);
+    for (int i = 0; i < tasks && !code; i++)
+        code = choose(runs, i, &found[i], err);
+    /* Also after a failure: runs that are taken over by then point into the table. */
+    from->merged = s.table;
+    s.table = NULL;
+    runs->added += !code;
+    for (int i = 0; found && i < tasks; i++)
+        opc_free(found[i].cell);
+    opc_free(found);
+    close_source(&s);
+    return code;
+}

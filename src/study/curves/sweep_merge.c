@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* The runs of a sweep as tables: merged.csv with every epoch, runs.csv with a row for each run.
+ * Numbers of rows are copied as they are written, so that a merge of a merge changes nothing. */
+#include "opc/mem.h"
+#include "study/curves/sweep_runs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+enum { MAX_COLUMNS = 256 };
+
+struct columns {
+    const char *name[MAX_COLUMNS];
+    int n;
+};
+
+/* -1: there is no such column. */
+static int find_name(const struct columns *c, const char *name)
+{
+    for (int i = 0; i < c->n; i++)
+        if (strcmp(c->name[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* The columns of one source, each new one after the one it stands after there. */
+static int add_columns(struct columns *all, const char *const *name, int n, struct opc_err *err)
+{
+    int place = 0;
+    for (int i = 0; i < n; i++) {
+        const int known = find_name(all, name[i]);
+        if (known >= 0) {
+            place = known + 1;
+            continue;
+        }
+        if (all->n == MAX_COLUMNS)
+            return opc_fail(err, OPC_EDAMAGED,
+                            "the runs have more than %d columns, '%.60s' for one; a metrics.csv "
+                            "has fewer",
+                            MAX_COLUMNS, name[i]);
+        memmove(all->name + place + 1, all->name + place,
+                (size_t)(all->n - place) * sizeof *all->name);
+        all->name[place++] = name[i];
+        all->n++;
+    }
+    return OPC_OK;
+}
+
+/* Earlier merges that gave a run come first: they have settled an order of the columns, which
+ * stays. */
+static int collect_columns(const struct opc_sweep_runs *runs, struct columns *all,
+                           struct opc_err *err)
+{
+    const int tasks = runs->sweep->tasks;
+    int code = OPC_OK;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < tasks && !code; i++) {
+            const struct opc_sweep_run *r = &runs->run[i];
+            if ((r->added < 0) == (pass == 1))
+                code = add_columns(all, r->name, r->columns, err);
+        }
+    return code;
+}
+
+/* "env.name,train.seed,complete" and what follows. */
+static int create(const struct opc_sweep *s, const struct columns *all, struct opc_table **out,
+                  struct opc_err *err)
+{
+    struct opc_text head = {0};
+    for (int k = 0; k < s->keys; k++)
+        opc_text_addf(&head, "%s,", s->vary[k].key);
+    opc_text_add(&head, "complete");
+    for (int i = 0; i < all->n; i++)
+        opc_text_addf(&head, ",%s", all->name[i]);
+    int code = opc_text_check(&head, err);
+    if (!code)
+        code = opc_table_create(opc_text_get(&head), out, err);
+    opc_text_free(&head);
+    return code;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* The cells that all rows of run i begin with. */
+static void begin_row(const struct opc_sweep_runs *runs, int i, struct opc_table *t)
+{
+    for (int k = 0; k < runs->sweep->keys; k++)
+        opc_table_word(t, opc_task_value(runs->sweep, &runs->sweep->task[i], k));
+    opc_table_int(t, runs->run[i].complete);
+}
+
+/* All rows of run i, its cells under the columns of the table. */
+static void add_rows(const struct opc_sweep_runs *runs, int i, const struct columns *all,
+                     struct opc_table *t)
+{
+    const struct opc_sweep_run *r = &runs->run[i];
+    int at[MAX_COLUMNS]; /* where the run has the table's column; -1: nowhere */
+    for (int k = 0; k < all->n; k++)
+        at[k] = -1;
+    for (int k = 0; k < r->columns; k++)
+        at[find_name(all, r->name[k])] = k;
+    for (int row = 0; row < r->rows; row++) {
+        const char *const *cell = r->cell + (size_t)row * (size_t)r->columns;
+        begin_row(runs, i, t);
+        for (int k = 0; k < all->n; k++)
+            opc_table_word(t, at[k] < 0 ? "" : cell[at[k]]);
+    }
+}
+
+int opc_sweep_runs_merged(const struct opc_sweep_runs *runs, struct opc_table **out,
+                          struct opc_err *err)
+{
+    struct columns all = {.n = 0};
+    int code = collect_columns(runs, &all, err);
+    if (!code)
+        code = create(runs->sweep, &all, out, err);
+    for (int i = 0; i < runs->sweep->tasks && !code; i++)
+        add_rows(runs, i, &all, *out);
+    return code;
+}
+
+int opc_sweep_runs_list(const struct opc_sweep_runs *runs, struct opc_table **out,
+                        struct opc_err *err)
+{
+    static const struct columns COLUMNS = {{"method", "task", "epochs", "env_steps", "total_steps",
+                                            "score", "minutes", "version", "revision"},
+                                           9};
+    const int code = create(runs->sweep, &COLUMNS, out, err);
+    for (int i = 0; i < runs->sweep->tasks && !code; i++) {
+        const struct opc_sweep_run *r = &runs->run[i];
+        const struct opc_values *set = &runs->sweep->task[i].set;
+        if (!r->rows)
+            continue;
+        begin_row(runs, i, *out);
+        opc_table_word(*out, opc_method_label(set));
+        opc_table_word(*out, set->env.name);
+        if (r->epochs)
+            opc_table_int(*out, r->epochs);
+        else
+            opc_table_word(*out, "");
+        opc_table_real(*out, r->env_steps);
+        opc_table_real(*out, r->total_steps);
+        opc_table_real(*out, r->score);
+        opc_table_real(*out, r->minutes);
+        opc_table_word(*out, r->version);
+        opc_table_word(*out, r->revision);
+    }
+    return code;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The runs of a sweep from their own directories, and what they come to. sweep_added.c takes over
+ * those of earlier merges, and sweep_merge.c writes the tables. */
+#include "study/curves/sweep_runs.h"
+
+#include "opc/mem.h"
+#include "study/curves/curves.h"
+#include "study/curves/sweep_runs_private.h"
+#include "sweep/look.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+int opc_sweep_runs_no_memory(struct opc_err *err)
+{
+    return opc_fail(err, OPC_ENOMEM, "out of memory for the runs of the sweep");
+}
+
+/* ---- what the rows come to ------------------------------------------------------------------- */
+
+/* The column of that name; -1: the run has none. */
+static int find_column(const struct opc_sweep_run *r, const char *name)
+{
+    for (int i = 0; i < r->columns; i++)
+        if (strcmp(r->name[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* NaN: there is no such column, the cell is empty, or it is no finite number. */
+static double number(const struct opc_sweep_run *r, int row, int column)
+{
+    double v;
+    if (column < 0)
+        return (double)NAN;
+    const char *cell = r->cell[(size_t)row * (size_t)r->columns + (size_t)column];
+    return opc_parse_real(cell, &v) && isfinite(v) ? v : (double)NAN;
+}
+
+int opc_sweep_run_evaluations(const struct opc_sweep_run *r, int *row, double *steps, double *value)
+{
+    const int x = find_column(r, "env_steps"), y = find_column(r, "eval_return");
+    int n = 0;
+    for (int i = 0; i < r->rows; i++) {
+        steps[n] = number(r, i, x);
+        value[n] = number(r, i, y);
+        row[n] = i;
+        n += !isnan(steps[n]) && !isnan(value[n]);
+    }
+    return n;
+}
+
+int opc_sweep_run_measure(struct opc_sweep_run *r, struct opc_err *err)
+{
+    const size_t rows = (size_t)r->rows + 1;
+    double *steps = opc_alloc(rows, sizeof *steps), *value = opc_alloc(rows, sizeof *value);
+    int *row = opc_alloc(rows, sizeof *row);
+    const int code = steps && value && row ? OPC_OK : opc_sweep_runs_no_memory(err);
+    if (!code) {
+        const int n = opc_sweep_run_evaluations(r, row, steps, value);
+        const int epoch = find_column(r, "epoch"), total = find_column(r, "total_steps");
+        const double last = r->rows ? number(r, r->rows - 1, epoch) : (double)NAN;
+        r->epochs = last >= 1 && last < 1e9 ? (int)last : 0;
+        r->env_steps = n ? steps[n - 1] : (double)NAN;
+        r->total_steps = n ? number(r, row[n - 1], total) : (double)NAN;
+        r->score = opc_curve_end(n, value);
+    }
+    opc_free(steps);
+    opc_free(value);
+    opc_free(row);
+    return code;
+}
+
+bool opc_sweep_run_epochs_ascend(const struct opc_sweep_run *r)
+{
+    const int epoch = find_column(r, "epoch");
+    for (int i = 1; i < r->rows; i++)
+        if (number(r, i, epoch) <= number(r, i - 1, epoch))
+            return false;
+    return true;
+}
+
+/* ---- a run's own directory ------------------------------------------------------------------- */
+
+/* The rows that are whole; a damaged line is left out. */
+static int take_rows(struct opc_sweep_run *r, struct opc_err *err)
+{
+    const struct opc_rundir_table *t = &r->table;
+    const size_t columns = (size_t)t->columns;
+    r->name = t->name;
+    r->columns = t->columns;
+    r->cell = opc_alloc((size_t)t->rows, columns * sizeof *r->cell);
+    if (!r->cell)
+        return opc_sweep_runs_no_memory(err);
+    for (int row = 0; row < t->rows; row++)
+        if (t->cells[row] == t->columns)
+            memcpy(r->cell + (size_t)r->rows++ * columns, t->cell + (size_t)row * columns,
+                   columns * sizeof *r->cell);
+    return OPC_OK;
+}
+
+/* Fills in a run from its directory: metrics.csv, meta.json and timing.csv. */
+static int read_directory(const char *dir, struct opc_sweep_run *r, struct opc_err *err)
+{
+    struct opc_rundir_meta meta;
+    int epochs;
+    int code = opc_rundir_table_read(dir, "metrics.csv", &r->table, err);
+    if (!code)
+        code = take_rows(r, err);
+    if (!code)
+        code = opc_sweep_run_measure(r, err);
+    if (!code)
+        code = opc_rundir_meta(dir, &meta, err);
+    if (code)
+        return code;
+    memcpy(r->version, meta.version, sizeof r->version);
+    memcpy(r->revision, meta.revision, sizeof r->revision);
+    const double seconds = opc_look_seconds(dir, &epochs);
+    r->minutes = epochs > 0 ? seconds / 60 : (double)NAN;
+    return OPC_OK;
+}
+
+int opc_sweep_runs_read(const struct opc_sweep *s, char *const *dir, const bool *complete,
+                        struct opc_sweep_runs **out, struct opc_err *err)
+{
+    struct opc_sweep_runs *runs = opc_alloc(1, sizeof *runs);
+    if (!runs)
+        return opc_sweep_runs_no_memory(err);
+    runs->sweep = s;
+    runs->run = opc_alloc((size_t)s->tasks, sizeof *runs->run);
+    int code = runs->run ? OPC_OK : opc_sweep_runs_no_memory(err);
+    for (int i = 0; i < s->tasks && !code; i++) {
+        struct opc_sweep_run *r = &runs->run[i];
+        r->added = -1;
+        r->complete = complete[i];
+        if (dir[i] && opc_rundir_has(dir[i], "metrics.csv"))
+            code = read_directory(dir[i], r, err);
+    }
+    if (code)
+        opc_sweep_runs_free(runs);
+    else
+        *out = runs;
+    return code;
+}
+
+void opc_sweep_runs_free(struct opc_sweep_runs *runs)
+{
+    if (!runs)
+        return;
+    for (int i = 0; runs->run && i < runs->sweep->tasks; i++) {
+        opc_free(runs->run[i].cell);
+        opc_rundir_table_free(&runs->run[i].table);
+    }
+    for (int i = 0; i < OPC_SWEEP_ADDED_MAX; i++) {
+        opc_free(runs->from[i].dir);
+        opc_free(runs->from[i].name);
+        opc_table_free(runs->from[i].merged);
+    }
+    opc_free(runs->run);
+    opc_free(runs);
+}
