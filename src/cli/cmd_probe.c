@@ -25,7 +25,11 @@
     X(INT,   policy,     "0",    0, 1e6,  "the policy as it was after this epoch, likewise; 0: the last") \
     X(TEXT,  entry,      "auto", 1, 32,   "trajectories: the state entry, o2, cos, sin or angle; auto: the first of them there is") \
     X(INT,   panels,     "8",    1, 64,   "states: entries that are drawn; the table has all")     \
-    X(REALS, beta,       "[0, 0.5, 1, 1.5, 2, 2.3, 3, 4]", 0, 100, "offpolicy: factors on the policy's standard deviation")
+    X(REALS, beta,       "[0, 0.5, 1, 1.5, 2, 2.3, 3, 4]", 0, 100, "offpolicy: factors on the policy's standard deviation") \
+    X(TEXTS, rule,       "",     0, 255,  "fit: settings of the model to fit with, 'max_epochs=3 patience=1'; may be repeated, '' is the run's own") \
+    X(INT,   epochs,     "10",   1, 1000, "fit: how many of the last epochs are fitted again")     \
+    X(INT,   steps,      "10",   1, 1e4,  "fit: steps of a rollout")                               \
+    X(REAL,  noise,      "0.3",  0, 2,    "fit: standard deviation of what is added to recorded actions")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -42,6 +46,7 @@ static const struct {
     {"trajectories", "a state entry along imagined rollouts", &opc_probe_trajectories},
     {"bound", "real and predicted returns, and the bound on improvement", &opc_probe_bound},
     {"offpolicy", "real and predicted returns off-policy", &opc_probe_offpolicy},
+    {"fit", "what a fit of the model costs and what it is worth", &opc_probe_fit},
 };
 enum { KINDS = sizeof KIND / sizeof *KIND };
 
@@ -52,8 +57,8 @@ static int find_kind(const char *word, int *out, struct opc_err *err)
             *out = i;
             return OPC_OK;
         }
-    return opc_fail(err, OPC_EUSER, "'%s' is not one of states, trajectories, bound and offpolicy",
-                    word);
+    return opc_fail(err, OPC_EUSER,
+                    "'%s' is not one of states, trajectories, bound, offpolicy and fit", word);
 }
 
 static bool is_one_of(const char *name, const char *const *list)
@@ -84,7 +89,13 @@ static int hand_over(const struct given *given, const char *word,
             opc_text_addf(command, " --%s '%s'", f->name, opc_text_get(&value));
         if (is_one_of(f->name, OWN))
             continue;
-        if (opc_section_find(analysis->settings, f->name))
+        const bool wanted = opc_section_find(analysis->settings, f->name) != NULL;
+        if (wanted && f->kind == OPC_TEXTS) {
+            const struct opc_texts *texts =
+                (const void *)((const char *)given + f->offset); /* one after the other */
+            for (int k = 0; k < texts->n && !code; k++)
+                code = opc_section_set(analysis->settings, settings, f->name, texts->at[k], err);
+        } else if (wanted)
             code =
                 opc_section_set(analysis->settings, settings, f->name, opc_text_get(&value), err);
         else if (!usual)
@@ -199,7 +210,7 @@ static int run(int argc, char **argv, struct opc_err *err)
     if (!code && argc - first != 2)
         code = opc_fail(err, OPC_EUSER,
                         "name a run directory and what to look at: opc probe RUN "
-                        "states|trajectories|bound|offpolicy");
+                        "states|trajectories|bound|offpolicy|fit");
     if (!code)
         code = find_kind(argv[first + 1], &kind, err);
     if (!code)
@@ -212,7 +223,7 @@ static int run(int argc, char **argv, struct opc_err *err)
 
 const struct opc_command opc_cmd_probe = {
     .name = "probe",
-    .usage = "RUN states|trajectories|bound|offpolicy [--out DIR] [OPTION...]",
+    .usage = "RUN states|trajectories|bound|offpolicy|fit [--out DIR] [OPTION...]",
     .summary = "measure how well the models of a run predict, and draw it",
     .detail =
         "RUN is a run directory, finished or not. Episodes are played with its policies on the "
@@ -220,9 +231,11 @@ const struct opc_command opc_cmd_probe = {
         "states: errors of every state entry, step by step (Figure 13). trajectories: one entry, "
         "rollout by rollout (Figure 14). bound: real and predicted returns of every policy, and "
         "the bound on policy improvement (Figure 15); needs a run trained with record.snapshots=1. "
-        "offpolicy: returns when the policy's deviation is scaled (Figure 16).\n"
+        "offpolicy: returns when the policy's deviation is scaled (Figure 16). fit: the recording "
+        "is "
+        "fitted again under several rules, and each fit is tested on the next epoch.\n"
         "Pictures, tables and claims go to DIR, RUN/probe if none is named.",
-    .words = "states trajectories bound offpolicy",
+    .words = "states trajectories bound offpolicy fit",
     .options = &options,
     .run = run,
 };

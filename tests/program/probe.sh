@@ -18,6 +18,11 @@ expect 0 '^    [a-z ]*: .* 10 .* 20 .*: [0-9]* .*MBPO(\*), [0-9]* .*OPC' \
     "$OPC" probe run trajectories --samples 10 --entry o2
 expect 0 '^    supported: .* 4 of 4 ' "$OPC" probe run bound --samples 5
 expect 0 'at beta = 1:' "$OPC" probe run offpolicy --samples 5 --beta 0,1,2.5
+expect 0 '^    undecided: .* 1 rules.*by eq. 5.*by eq. 2' \
+    "$OPC" probe run fit --rule '' --rule 'max_epochs=1 patience=0' --samples 5 --steps 3
+test "$(head -1 run/probe/fit.csv)" = \
+    rule,fits,seconds,learned_1,learned_H,corrected_1,corrected_H
+expect 2 '^opc: probe: --rule .*states' "$OPC" probe run states --rule 'patience=1'
 test -s run/probe/bound.json
 grep -q "\"command\": \"opc probe RUN offpolicy --samples '5' --beta '\[0, 1, 2.5\]'\"" \
     run/probe/offpolicy.json || wrong "the command" cat run/probe/offpolicy.json

@@ -45,7 +45,7 @@ extern const struct opc_analysis opc_correction_sketch, opc_state_distribution, 
     opc_return_curves, opc_reference_field, opc_gradient_angle, opc_theory;
 /* of Figures 13 to 16: */
 extern const struct opc_analysis opc_probe_states, opc_probe_trajectories, opc_probe_bound,
-    opc_probe_offpolicy;
+    opc_probe_offpolicy, opc_probe_fit;
 extern const struct opc_analysis opc_learning_control; /* of ilc */
 extern const struct opc_analysis opc_settings_table;   /* of Table 1 */
 

@@ -130,7 +130,17 @@ int opc_bound_settled(int n, const double *eta);
     X(INT,   epoch,      "0",    0, 1e6,  "the model as it was after this epoch, or the newest snapshot before; 0: the last") \
     X(INT,   policy,     "0",    0, 1e6,  "the policy as it was after this epoch, likewise; 0: the last") \
     X(REALS, beta,       "[0, 0.5, 1, 1.5, 2, 2.3, 3, 4]", 0, 100, "factors on the policy's standard deviation before squashing")
+
+#define OPC_PROBE_FIT_FIELDS(X)                                                                    \
+    X(TEXTS, rule,       "",     0, 255,  "settings of the model under which to fit, \"max_epochs=3 patience=1\"; may be repeated, and \"\" is the run's own") \
+    X(INT,   epochs,     "10",   1, 1000, "fits after this many of the last epochs")               \
+    X(INT,   samples,    "100",  1, 1e5,  "starts in the recordings of the next epoch")            \
+    X(INT,   steps,      "10",   1, 1e4,  "H, steps of a rollout")                                 \
+    X(REAL,  noise,      "0.3",  0, 2,    "standard deviation of what is added to recorded actions")
 /* clang-format on */
+struct opc_probe_fit_config {
+    OPC_PROBE_FIT_FIELDS(OPC_MEMBER)
+};
 struct opc_probe_states_config {
     OPC_PROBE_STATES_FIELDS(OPC_MEMBER)
 };

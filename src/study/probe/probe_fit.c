@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT */
+/* What is a fit worth? The recording of a run is fitted again, epoch by epoch as in training, under
+ * several rules (settings of `model`), and each model predicts what the next epoch recorded: the
+ * states that imagined rollouts will meet. Called by `opc probe RUN fit`.
+ *
+ * Starts are recorded steps of the next epoch. From each, H actions are the recorded ones plus
+ * noise; without noise eq. 5 would be exact whatever the model. The environment is brought to the
+ * start by playing the episode again (run/retrace.h) and takes the same actions: that is the truth,
+ * the same for all rules. So rules differ in nothing but the fit. */
+#include "study/probe/probe.h"
+
+#include "base/clock.h"
+#include "num/normal.h"
+#include "num/scaler.h"
+#include "num/stats.h"
+#include "opc/mem.h"
+#include "run/recorded.h"
+#include "run/retrace.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LEARNED, CORRECTED, WAYS };
+enum { ONE_STEP, H_STEPS, ERRORS };
+enum { MAX_RULES = OPC_LIST_MAX };
+
+/* The rules that are compared if none are given: cheaper ways to fit. */
+static const char *const USUAL_RULE[] = {
+    "",
+    "max_epochs=1",
+    "max_epochs=3",
+    "patience=1",
+    "batch_size=1024 learning_rate=2e-3",
+    "members=3 elites=3",
+};
+
+/* What came out of one fit. */
+struct outcome {
+    double seconds;
+    int rows, passes;
+    double error[WAYS][ERRORS];
+};
+
+struct testbed {
+    const struct opc_probe *probe;
+    const struct opc_probe_fit_config *set;
+    struct opc_recorded recorded;
+    float *sa, *y; /* [steps][obs + act], [steps][obs + 1]: the recording in its order */
+    struct opc_scaler *scaler; /* of recorded states: errors are in their standard deviations */
+    int first, fits;           /* fits after epochs first .. first + fits - 1 */
+    int rules;
+    const char *rule[MAX_RULES];
+    struct outcome *outcome; /* [rules][fits] */
+    /* the test of one epoch */
+    int starts, horizon;
+    int *episode, *time, *length, *ended; /* [starts] */
+    struct opc_rng *reset;                /* [starts] what its episode was reset from */
+    float *action;                        /* [starts][horizon][act] */
+    double *truth;                        /* [starts][horizon + 1][obs] */
+    /* rows that advance together */
+    int *now, *elite;                          /* [starts] recorded step, member */
+    float *state, *act, *next, *reward, *work; /* [starts][obs], [act], [obs], [1], [obs + 1] */
+};
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static int allocate_testbed(struct testbed *t, struct opc_err *err)
+{
+    const size_t obs = (size_t)t->probe->obs, act = (size_t)t->probe->act;
+    const size_t steps = (size_t)opc_episodes_steps(t->recorded.past), n = (size_t)t->starts;
+    const size_t H = (size_t)t->horizon, f = sizeof(float);
+    const struct opc_block blocks[] = {
+        {&t->sa, steps, (obs + act) * f},
+        {&t->y, steps, (obs + 1) * f},
+        {&t->outcome, (size_t)t->rules * (size_t)t->fits, sizeof *t->outcome},
+        {&t->episode, n, sizeof(int)},
+        {&t->time, n, sizeof(int)},
+        {&t->length, n, sizeof(int)},
+        {&t->ended, n, sizeof(int)},
+        {&t->now, n, sizeof(int)},
+        {&t->elite, n, sizeof(int)},
+        {&t->reset, n, sizeof *t->reset},
+        {&t->action, n * H, act * f},
+        {&t->truth, n * (H + 1), obs * sizeof(double)},
+        {&t->state, n, obs * f},
+        {&t->act, n, act * f},
+        {&t->next, n, obs * f},
+        {&t->reward, n, f},
+        {&t->work, n, (obs + 1) * f},
+    };
+    return opc_alloc_all(blocks, sizeof blocks / sizeof *blocks)
+               ? OPC_OK
+               : opc_fail(err, OPC_ENOMEM, "not enough memory to fit %zu recorded steps", steps);
+}
+
+static void free_testbed(struct testbed *t)
+{
+    void *const blocks[] = {t->sa,    t->y,   t->outcome, t->episode, t->time,   t->length,
+                            t->ended, t->now, t->elite,   t->reset,   t->action, t->truth,
+                            t->state, t->act, t->next,    t->reward,  t->work};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        opc_free(blocks[i]);
+    opc_scaler_destroy(t->scaler);
+    opc_recorded_free(&t->recorded);
+}
+
+/* ---- the test of an epoch -------------------------------------------------------------------- */
+
+/* Draws starts with H recorded steps to go from the episodes of an epoch, all such steps alike.
+ * false: there are none. */
+static bool draw_starts(struct testbed *t, int epoch)
+{
+    const struct opc_episodes *past = t->recorded.past;
+    const int from = t->recorded.episodes[epoch - 1], to = t->recorded.episodes[epoch];
+    int all = 0;
+    for (int b = from; b < to; b++) {
+        const int starts = opc_episodes_length(past, b) - t->horizon + 1;
+        all += starts > 0 ? starts : 0;
+    }
+    for (int i = 0; i < t->starts && all > 0; i++) {
+        struct opc_rng rng = opc_probe_stream(t->probe->seed, OPC_DRAW_START, epoch, i);
+        int at = (int)opc_rng_below(&rng, (uint32_t)all), b = from;
+        for (;; b++) {
+            const int starts = opc_episodes_length(past, b) - t->horizon + 1;
+            if (at < starts)
+                break;
+            at -= starts > 0 ? starts : 0;
+        }
+        t->episode[i] = b;
+        t->time[i] = at;
+        t->length[i] = t->horizon;
+        t->reset[i] = opc_rng_stream((uint64_t)t->probe->config->set.train.seed, OPC_USE_RESET, 0,
+                                     (uint32_t)b);
+    }
+    return all > 0;
+}
+
+/* The recorded actions plus noise, cut to [-1, 1]. */
+static void draw_test_actions(struct testbed *t, int epoch)
+{
+    const int act = t->probe->act;
+    for (int i = 0; i < t->starts; i++) {
+        struct opc_rng rng = opc_probe_stream(t->probe->seed, OPC_DRAW_ROLLOUT, epoch, i);
+        float *a = t->action + (size_t)i * (size_t)t->horizon * (size_t)act;
+        opc_rng_normals(&rng, t->horizon * act, a);
+        for (int h = 0; h < t->horizon; h++)
+            for (int k = 0; k < act; k++) {
+                const struct opc_step step =
+                    opc_episodes_at(t->recorded.past, t->episode[i], t->time[i] + h);
+                float *one = a + h * act + k;
+                *one = fminf(fmaxf(step.action[k] + (float)t->set->noise * *one, -1.0f), 1.0f);
+            }
+    }
+}
+
+/* Starts, actions and truth for the recordings of an epoch. false in *usable: there is nothing. */
+static int prepare_test(struct testbed *t, int epoch, bool *usable, struct opc_err *err)
+{
+    *usable = draw_starts(t, epoch);
+    if (!*usable)
+        return OPC_OK;
+    draw_test_actions(t, epoch);
+    struct opc_retrace truth = {
+        .worlds = t->probe->worlds,
+        .past = t->recorded.past,
+        .n = t->starts,
+        .horizon = t->horizon,
+        .episode = t->episode,
+        .time = t->time,
+        .reset = t->reset,
+        .action = t->action,
+        .length = t->length,
+        .truth = t->truth,
+        .ended = t->ended,
+    };
+    return opc_retrace(&truth, err);
+}
+
+/* Root mean square over starts and state entries, in standard deviations; starts whose task has
+ * ended by then on the environment do not count. */
+static double error_after(const struct testbed *t, int h, const float *state)
+{
+    const int obs = t->probe->obs;
+    double sum = 0;
+    long n = 0;
+    for (int i = 0; i < t->starts; i++) {
+        const double *truth =
+            t->truth + ((size_t)i * ((size_t)t->horizon + 1) + (size_t)h) * (size_t)obs;
+        for (int k = 0; k < obs && !isnan(truth[0]); k++, n++) {
+            const double d = ((double)state[(size_t)i * (size_t)obs + (size_t)k] - truth[k]) *
+                             (double)t->scaler->inverse[k];
+            sum += d * d;
+        }
+    }
+    return n > 0 ? sqrt(sum / (double)n) : (double)NAN;
+}
+
+/* Follows a transition model with the test's actions and compares its states with the truth. Every
+ * row stays with one elite, the same for eq. 2 and eq. 5. */
+static void measure_errors(struct testbed *t, const struct opc_transition *tr, double out[ERRORS])
+{
+    const int obs = t->probe->obs, act = t->probe->act, H = t->horizon;
+    for (int i = 0; i < t->starts; i++) {
+        const struct opc_step start = opc_episodes_at(t->recorded.past, t->episode[i], t->time[i]);
+        memcpy(t->state + (size_t)i * (size_t)obs, start.state, (size_t)obs * sizeof(float));
+        t->elite[i] = i % tr->model->elites;
+    }
+    for (int h = 0; h < H; h++) {
+        for (int i = 0; i < t->starts; i++) {
+            t->now[i] = t->time[i] + h;
+            memcpy(t->act + (size_t)i * (size_t)act,
+                   t->action + ((size_t)i * (size_t)H + (size_t)h) * (size_t)act,
+                   (size_t)act * sizeof(float));
+        }
+        struct opc_walk walk = {
+            .n = t->starts,
+            .episode = t->episode,
+            .time = t->now,
+            .elite = t->elite,
+            .state = t->state,
+            .action = t->act,
+            .next = t->next,
+            .reward = t->reward,
+            .work = t->work,
+        };
+        opc_transition_step(tr, &walk, t->probe->pool);
+        float *swap = t->state;
+        t->state = t->next;
+        t->next = swap;
+        if (h == 0)
+            out[ONE_STEP] = error_after(t, 1, t->state);
+    }
+    out[H_STEPS] = error_after(t, H, t->state);
+}
+
+/* ---- fitting --------------------------------------------------------------------------------- */
+
+/* The run's settings with those of a rule: "max_epochs=3 patience=1", names of the section model.
+ */
+static int read_rule(const struct testbed *t, const char *rule, struct opc_values *out,
+                     struct opc_err *err)
+{
+    *out = t->probe->config->set;
+    while (*rule) {
+        struct opc_part part[OPC_PARTS_MAX];
+        char word[OPC_TEXT_SIZE], key[OPC_TEXT_SIZE + 8];
+        const size_t n = strcspn(rule, " ");
+        snprintf(word, sizeof word, "%.*s", (int)n, rule);
+        rule += n + strspn(rule + n, " ");
+        char *value = strchr(word, '=');
+        if (!value)
+            return opc_fail(err, OPC_EUSER,
+                            "the rule '%s' is not a list of settings of the model; write "
+                            "'max_epochs=3 patience=1'",
+                            word);
+        *value++ = '\0';
+        snprintf(key, sizeof key, "%s%s", strncmp(word, "model.", 6) == 0 ? "" : "model.", word);
+        if (strncmp(key, "model.", 6) != 0)
+            return opc_fail(err, OPC_EUSER, "a rule sets the model, not %s", key);
+        OPC_TRY(opc_parts_set(part, opc_config_parts(out, part), key, value, err));
+    }
+    return opc_values_check(out, err);
+}
+
+/* Recorded steps up to the end of an epoch. */
+static int steps_until(const struct testbed *t, int epoch)
+{
+    const int episodes = t->recorded.episodes[epoch];
+    return episodes < opc_episodes_count(t->recorded.past)
+               ? opc_episodes_first(t->recorded.past, episodes)
+               : opc_episodes_steps(t->recorded.past);
+}
+
+/* Both transition models of a fitted predictor, on the test of the next epoch. */
+static int test_model(struct testbed *t, struct opc_predictor *model, struct outcome *out,
+                      struct opc_err *err)
+{
+    struct opc_models models;
+    OPC_TRY(opc_models_make(t->probe, model, t->recorded.past, &models, err));
+    models.learned.sample = false; /* the mean: the noise is the same for all rules */
+    measure_errors(t, &models.learned, out->error[LEARNED]);
+    measure_errors(t, &models.corrected, out->error[CORRECTED]);
+    opc_models_free(&models);
+    return OPC_OK;
+}
+
+/* One rule: a fit after each epoch, the first from new weights, the others as the rule has it. */
+static int try_rule(struct testbed *t, const struct opc_request *request, int rule,
+                    struct opc_err *err)
+{
+    struct opc_config config = {0};
+    struct opc_trained fresh;
+    const struct opc_probe *p = t->probe;
+    OPC_TRY(read_rule(t, t->rule[rule], &config.set, err));
+    OPC_TRY(opc_trained_load(p->dir, &config, p->obs, p->act, 0, p->pool, &fresh, err));
+    int code = OPC_OK;
+    for (int i = 0; i < t->fits && !code; i++) {
+        struct outcome *out = &t->outcome[rule * t->fits + i];
+        const int epoch = t->first + i;
+        bool usable = false;
+        struct opc_fit_report report;
+        const struct opc_fit_plan plan = {
+            .seed = p->seed, .epoch = (uint32_t)epoch, .pool = p->pool};
+        if (request->progress)
+            request->progress(request->ctx, (rule + (double)i / t->fits) / t->rules,
+                              *t->rule[rule] ? t->rule[rule] : "as in the run");
+        out->rows = steps_until(t, epoch);
+        const double began = opc_now();
+        code = opc_predictor_fit(fresh.model, out->rows, t->sa, t->y, &plan, &report, err);
+        out->seconds = opc_now() - began;
+        out->passes = code ? 0 : report.passes;
+        for (int way = 0; way < WAYS; way++)
+            out->error[way][ONE_STEP] = out->error[way][H_STEPS] = (double)NAN;
+        if (!code)
+            code = prepare_test(t, epoch + 1, &usable, err);
+        if (!code && usable)
+            code = test_model(t, fresh.model, out, err);
+    }
+    opc_trained_free(&fresh);
+    return code;
+}
+
+/* ---- the exhibit ----------------------------------------------------------------------------- */
+
+static const char *rule_name(const struct testbed *t, int rule)
+{
+    return *t->rule[rule] ? t->rule[rule] : "as in the run";
+}
+
+/* Medians over the fits of a rule, but for the first, which starts from new weights. way -1: of the
+ * seconds. */
+static double median_of(const struct testbed *t, int rule, int way, int error)
+{
+    double value[1024];
+    int n = 0;
+    for (int i = t->fits > 1; i < t->fits && n < 1024; i++) {
+        const struct outcome *o = &t->outcome[rule * t->fits + i];
+        const double v = way < 0 ? o->seconds : o->error[way][error];
+        if (!isnan(v))
+            value[n++] = v;
+    }
+    return n > 0 ? opc_quantile(n, value, 0.5) : (double)NAN;
+}
+
+static int write_tables(const struct testbed *t, struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    struct opc_table *all = NULL, *medians = NULL;
+    int code = opc_table_create("rule,epoch,rows,passes,seconds,learned_1,learned_H,corrected_1,"
+                                "corrected_H",
+                                &all, err);
+    if (!code)
+        code = opc_table_create("rule,fits,seconds,learned_1,learned_H,corrected_1,corrected_H",
+                                &medians, err);
+    for (int rule = 0; rule < t->rules && !code; rule++) {
+        opc_table_word(medians, rule_name(t, rule));
+        opc_table_int(medians, t->fits > 1 ? t->fits - 1 : 1);
+        opc_table_fixed(medians, median_of(t, rule, -1, 0), 3);
+        for (int k = 0; k < WAYS * ERRORS; k++)
+            opc_table_real(medians, median_of(t, rule, k / ERRORS, k % ERRORS));
+        for (int i = 0; i < t->fits; i++) {
+            const struct outcome *o = &t->outcome[rule * t->fits + i];
+            opc_table_word(all, rule_name(t, rule));
+            opc_table_int(all, t->first + i);
+            opc_table_int(all, o->rows);
+            opc_table_int(all, o->passes);
+            opc_table_fixed(all, o->seconds, 3);
+            for (int k = 0; k < WAYS * ERRORS; k++)
+                opc_table_real(all, o->error[k / ERRORS][k % ERRORS]);
+        }
+    }
+    if (!code)
+        code = opc_exhibit_table(exhibit, NULL, "medians over the fits of a rule", medians, err);
+    if (!code)
+        code = opc_exhibit_table(exhibit, "fits", "every fit", all, err);
+    opc_table_free(all);
+    opc_table_free(medians);
+    return code;
+}
+
+/* Four panels: the error over the seconds of a fit, a dot for each rule. */
+static int draw_fit_figure(const struct testbed *t, struct opc_exhibit *exhibit,
+                           struct opc_err *err)
+{
+    static const char *const TITLE[WAYS * ERRORS] = {"eq. 2, one step", "eq. 2, H steps",
+                                                     "eq. 5, one step", "eq. 5, H steps"};
+    struct opc_figure_layer layer[WAYS * ERRORS][MAX_RULES];
+    struct opc_panel panel[WAYS * ERRORS];
+    double seconds[MAX_RULES], error[WAYS * ERRORS][MAX_RULES];
+    char note[256];
+    for (int k = 0; k < WAYS * ERRORS; k++) {
+        for (int rule = 0; rule < t->rules; rule++) {
+            seconds[rule] = median_of(t, rule, -1, 0);
+            error[k][rule] = median_of(t, rule, k / ERRORS, k % ERRORS);
+            layer[k][rule] = (struct opc_figure_layer){.mark = OPC_MARK_DOTS,
+                                                       .label = rule_name(t, rule),
+                                                       .n = 1,
+                                                       .x = &seconds[rule],
+                                                       .y = &error[k][rule]};
+        }
+        panel[k] = (struct opc_panel){.title = TITLE[k],
+                                      .x_label = "seconds a fit takes",
+                                      .y_label = "error (standard deviations)",
+                                      .layers = t->rules,
+                                      .layer = layer[k]};
+    }
+    snprintf(
+        note, sizeof note,
+        "Medians over %d fits. Errors on what the next epoch recorded, %d starts, actions with "
+        "noise of %g, H = %d.",
+        t->fits > 1 ? t->fits - 1 : 1, t->starts, t->set->noise, t->horizon);
+    const struct opc_figure figure = {
+        .note = note, .panels = WAYS * ERRORS, .columns = 2, .panel = panel, .panel_width = 300};
+    return opc_exhibit_figure(exhibit, NULL, "what a fit costs and what it is worth", &figure, err);
+}
+
+/* The question for OPC: it needs only differences of the model, so does a worse fit hurt it less?
+ * Over the rules, the relative rise of the error after H steps above that of the run's own rule. */
+static void claim_differences(const struct testbed *t, struct opc_exhibit *exhibit)
+{
+    double rise[WAYS] = {0};
+    int rules = 0;
+    for (int rule = 1; rule < t->rules; rule++) {
+        double ratio[WAYS];
+        for (int way = 0; way < WAYS; way++)
+            ratio[way] = median_of(t, rule, way, H_STEPS) / median_of(t, 0, way, H_STEPS);
+        if (isnan(ratio[LEARNED]) || isnan(ratio[CORRECTED]))
+            continue;
+        rules++;
+        for (int way = 0; way < WAYS; way++)
+            rise[way] += ratio[way] - 1;
+    }
+    if (rules == 0)
+        return;
+    opc_exhibit_claim(
+        exhibit, OPC_UNDECIDED,
+        "Eq. 5 needs less of a fit than eq. 2, because it uses differences only.",
+        "mean change of the error after H steps over %d rules, relative to the first: "
+        "%+.1f %% by eq. 5, %+.1f %% by eq. 2 (one run does not decide it)",
+        rules, 100 * rise[CORRECTED] / rules, 100 * rise[LEARNED] / rules);
+}
+
+/* ---- the analysis ---------------------------------------------------------------------------- */
+
+/* Which rules and epochs, and the recording as fits want it. */
+static int set_up_testbed(struct testbed *t, struct opc_err *err)
+{
+    const struct opc_probe *p = t->probe;
+    OPC_TRY(opc_recorded_load(p->dir, p->config, p->obs, p->act, &t->recorded, err));
+    if (t->recorded.epochs < 2)
+        return opc_fail(err, OPC_EUSER,
+                        "%s has %d complete epochs; a fit is tested on the epoch after it, so two "
+                        "are needed",
+                        p->dir, t->recorded.epochs);
+    t->fits = t->set->epochs < t->recorded.epochs - 1 ? t->set->epochs : t->recorded.epochs - 1;
+    t->first = t->recorded.epochs - t->fits;
+    t->starts = t->set->samples;
+    t->horizon = t->set->steps;
+    t->rules = t->set->rule.n ? t->set->rule.n : (int)(sizeof USUAL_RULE / sizeof *USUAL_RULE);
+    for (int i = 0; i < t->rules; i++) {
+        struct opc_values values;
+        t->rule[i] = t->set->rule.n ? t->set->rule.at[i] : USUAL_RULE[i];
+        OPC_TRY(read_rule(t, t->rule[i], &values, err)); /* before anything is computed */
+    }
+    OPC_TRY(allocate_testbed(t, err));
+    opc_episodes_flatten(t->recorded.past, t->sa, t->y);
+
+    /* The unit of the errors: the states are the first columns of the inputs. */
+    OPC_TRY(opc_scaler_create(p->obs, &t->scaler, err));
+    opc_scaler_fit(t->scaler, opc_episodes_steps(t->recorded.past), t->sa,
+                   (size_t)(p->obs + p->act), NULL, false);
+    return OPC_OK;
+}
+
+static int make_fit_exhibit(const struct opc_request *request, const void *settings,
+                            struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    struct opc_probe probe;
+    struct testbed t = {.probe = &probe, .set = settings};
+    if (request->runs != 1)
+        return opc_fail(err, OPC_EUSER, "probe_fit looks at one run, and there are %d",
+                        request->runs);
+    OPC_TRY(opc_probe_open(request->run[0], request->pool, request->seed, &probe, err));
+    int code = opc_probe_needs_model(&probe, err);
+    if (!code)
+        code = set_up_testbed(&t, err);
+    for (int rule = 0; rule < t.rules && !code; rule++)
+        code = try_rule(&t, request, rule, err);
+    if (!code)
+        code = draw_fit_figure(&t, exhibit, err);
+    if (!code)
+        code = write_tables(&t, exhibit, err);
+    if (!code) {
+        claim_differences(&t, exhibit);
+        opc_exhibit_note(exhibit,
+                         "Fits after epochs %d to %d, each tested on the recordings of the epoch "
+                         "after it; the first fit of a rule starts from new weights and does not "
+                         "count. Seconds depend on the machine.",
+                         t.first, t.first + t.fits - 1);
+    }
+    free_testbed(&t);
+    opc_probe_close(&probe);
+    return code;
+}
+
+#define SELF struct opc_probe_fit_config
+static const struct opc_section section = OPC_SECTION("probe", "", OPC_PROBE_FIT_FIELDS);
+#undef SELF
+
+const struct opc_analysis opc_probe_fit = {
+    .name = "probe_fit",
+    .help = "what a fit of the model costs and what it is worth, under several rules",
+    .settings = &section,
+    .make = make_fit_exhibit,
+};
