@@ -6,7 +6,8 @@
 # shellcheck source=tests/program/lib
 . "$SRC/tests/program/lib"
 need_tool "$CC" cmp timeout
-! without CAIRO || exit 77 # the tutorial draws
+! without CAIRO || exit 77  # the tutorial draws,
+! without BULLET || exit 77 # and makes Figure 4
 
 tree=$work/tree
 mkdir -p "$tree/build" "$tree/runs" "$work/blocks"
