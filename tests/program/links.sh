@@ -94,6 +94,7 @@ done
 [ ! -s "$work/said" ] || wrong "broken links" links
 
 # Paths in `code`, without patterns, that start with a folder of the tree.
+# shellcheck disable=SC2016 # backticks of Markdown
 for file in *.md docs/*.md results/README.md; do
     [ "$file" != CHANGELOG.md ] || continue # it names what was
     grep -no '`\(src\|include\|tests\|tools\|examples\|experiments\|cmake\|models\)/[A-Za-z0-9_./-]*`' "$file" |
@@ -107,6 +108,7 @@ done
 [ ! -s "$work/said" ] || wrong "no such paths" links
 
 # Settings in `code`, as `section.name`, with or without a value.
+# shellcheck disable=SC2016
 "$OPC" config --markdown | sed -n 's/^| `\([a-z.0-9_]*\)` .*/\1/p' >"$work/settings"
 sections=$(sed 's/\..*//' "$work/settings" | sort -u | tr '\n' '|' | sed 's/|$//; s/|/\\|/g')
 for file in README.md docs/*.md results/README.md; do
