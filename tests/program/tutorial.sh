@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every command block of docs/tutorial.md works: each ```sh block runs, in order, in a copy of the tree
+# where build/opc is the program under test. Other blocks are output and are not compared, because
+# times and processors differ. KEEP=DIR in the environment keeps what each block printed.
+# shellcheck source=tests/program/lib
+. "$SRC/tests/program/lib"
+need_tool "$CC" cmp timeout
+! without CAIRO || exit 77  # the tutorial draws,
+! without BULLET || exit 77 # and makes Figure 4
+
+tree=$work/tree
+mkdir -p "$tree/build" "$tree/runs" "$work/blocks"
+cp -R "$SRC/src" "$SRC/include" "$SRC/examples" "$SRC/experiments" "$tree"
+ln -s "$OPC" "$tree/build/opc"
+
+# A whole build takes minutes. This one compiles the files of src/opc that are new or changed and links
+# them before the objects of the build under test, which is what the tutorial's own method needs.
+cat >"$tree/dev" <<'END'
+#!/bin/sh
+set -eu
+[ "$*" = build ] || exit 2
+objects=
+for file in src/opc/*.c; do
+    cmp -s "$file" "$SRC/$file" && continue
+    object=build/$(basename "$file" .c).o
+    "$CC" -std=c17 -O2 -ffp-contract=off -D_POSIX_C_SOURCE=200809L -Iinclude -Isrc \
+        -I"$BUILD/include" -c "$file" -o "$object"
+    objects="$objects $object"
+done
+[ -n "$objects" ] || exit 0
+rm build/opc
+# shellcheck disable=SC2046,SC2086 # these are lists
+"$CC" -rdynamic -o build/opc $objects $(find "$BUILD/CMakeFiles/opc_program.dir" -name '*.o') \
+    "$BUILD/libopc.a" $(sed -n 's/^Libs.private: //p' "$BUILD/opc.pc")
+END
+chmod +x "$tree/dev"
+
+awk -v to="$work/blocks" '
+    /^```sh$/ { inside = 1; file = sprintf("%s/%02d.sh", to, ++n); print "# line " FNR >file; next }
+    /^```/ { inside = 0; next }
+    inside { print >file }' "$SRC/docs/tutorial.md"
+
+cd "$tree"
+blocks=0
+for block in "$work"/blocks/*.sh; do
+    status=0
+    sh -eu "$block" >"$work/said" 2>&1 </dev/null || status=$?
+    [ "$status" = 0 ] ||
+        wrong "exit status $status" "docs/tutorial.md, $(sed -n '1s/^# //p' "$block"):" \
+            "$(sed 1d "$block")"
+    ! grep -q 'Sanitizer\|runtime error\|core dumped' "$work/said" || wrong "crashed" "$block"
+    [ -z "${KEEP:-}" ] || cp "$work/said" "$KEEP/$(basename "$block" .sh).txt"
+    blocks=$((blocks + 1))
+done
+[ "$blocks" -ge 15 ] || wrong "only $blocks command blocks were found" docs/tutorial.md
