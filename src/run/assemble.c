@@ -299,6 +299,6 @@ int opc_run_remake(struct opc_run *run, struct opc_err *err)
 {
     const struct opc_run old = *run;
     opc_run_free(run);
-    *run = (struct opc_run){.record = old.record, .began = old.began, .entered = old.entered};
+    *run = (struct opc_run){.log = old.log, .began = old.began, .entered = old.entered};
     return opc_run_make(run, old.set, old.plan, err);
 }

@@ -69,11 +69,11 @@ static int write_meta(const struct opc_run *run, const char *path, struct opc_er
 int opc_run_open_directory(struct opc_run *run, struct opc_err *err)
 {
     char path[OPC_PATH];
-    int code = opc_record_path(run->record, "checkpoints", path, err);
+    int code = opc_runlog_path(run->log, "checkpoints", path, err);
     if (!code)
         code = opc_make_directories(path, err);
     if (!code)
-        code = opc_record_path(run->record, "meta.json", path, err);
+        code = opc_runlog_path(run->log, "meta.json", path, err);
     return code || opc_file_exists(path) ? code : write_meta(run, path, err);
 }
 
@@ -81,7 +81,7 @@ bool opc_run_has_its_settings(const struct opc_run *run)
 {
     char hash[16];
     struct opc_rundir_meta began;
-    if (opc_rundir_meta(opc_record_dir(run->record), &began, NULL))
+    if (opc_rundir_meta(opc_runlog_dir(run->log), &began, NULL))
         return false;
     snprintf(hash, sizeof hash, "%08x", (unsigned)run->hash);
     return strcmp(began.config_crc32c, hash) == 0;
@@ -92,17 +92,18 @@ int opc_run_compare_worlds(const struct opc_run *run, struct opc_err *err)
     const struct opc_env *env = run->play->env;
     char model[16];
     struct opc_rundir_meta began;
-    const int code = opc_rundir_meta(opc_record_dir(run->record), &began, err);
+    const int code = opc_rundir_meta(opc_runlog_dir(run->log), &began, err);
     if (code)
         return code;
     snprintf(model, sizeof model, "%08x", (unsigned)env->model_hash);
     if (*began.engine && env->engine && strcmp(began.engine, env->engine) != 0)
-        opc_record_log(run->record, OPC_WARN, "this run was begun with %s and goes on with %s",
-                       began.engine, env->engine);
+        opc_runlog_message(run->log, OPC_WARN, "this run was begun with %s and goes on with %s",
+                           began.engine, env->engine);
     if (*began.model_crc32c && env->model && strcmp(began.model_crc32c, model) != 0)
-        opc_record_log(run->record, OPC_WARN,
-                       "this run was begun with another model of %s than this one; set OPC_MODELS "
-                       "as it was then, or take the plugin of then",
-                       run->set->env.name);
+        opc_runlog_message(
+            run->log, OPC_WARN,
+            "this run was begun with another model of %s than this one; set OPC_MODELS "
+            "as it was then, or take the plugin of then",
+            run->set->env.name);
     return OPC_OK;
 }

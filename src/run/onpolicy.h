@@ -8,7 +8,7 @@
 #include "opc/agent.h"
 #include "opc/episodes.h"
 #include "opc/predictor.h"
-#include "run/record.h"
+#include "run/runlog.h"
 
 struct opc_onpolicy_plan {
     const struct opc_episodes *past; /* episode b was reset from (seed, OPC_USE_RESET, 0, b) */

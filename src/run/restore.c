@@ -156,21 +156,21 @@ static int restore_play(struct opc_run *run, const struct opc_pack *slot, struct
 
 static int apply(struct opc_run *run, struct opc_pack *slot, struct opc_err *err)
 {
-    struct opc_record_ends ends = {0};
+    struct opc_runlog_ends ends = {0};
     if (slot->hash != run->hash && opc_run_has_its_settings(run))
         return opc_fail(err, OPC_EDAMAGED, "it belongs to a run of other settings");
     if (slot->hash != run->hash)
         return opc_fail(err, OPC_EUSER,
                         "%s/config.yaml was changed since the run began (only train.epochs may "
                         "be%s); undo that, or start another run",
-                        opc_record_dir(run->record),
+                        opc_runlog_dir(run->log),
                         opc_config_may_go_on(run->set) ? "" : ", and not with ppo.anneal_lr");
     if (slot->epoch > (uint64_t)run->set->train.epochs)
         return opc_fail(err, OPC_EUSER,
                         "the run has %llu epochs already; train.epochs = %d in %s/config.yaml can "
                         "be raised, but not lowered below that",
                         (unsigned long long)slot->epoch, run->set->train.epochs,
-                        opc_record_dir(run->record));
+                        opc_runlog_dir(run->log));
     int code = opc_pack_get(slot, "run", &run->now, sizeof run->now, err);
     if (!code && (uint64_t)run->now.epoch != slot->epoch)
         code = opc_fail(err, OPC_EDAMAGED, "it says it is of epoch %lld and of %llu",
@@ -192,8 +192,8 @@ static int apply(struct opc_run *run, struct opc_pack *slot, struct opc_err *err
     if (!code)
         code = restore_play(run, slot, err);
     if (!code)
-        code = opc_record_begin(run->record, ends, run->model ? run->model->members : 0,
-                                run->agent->type->columns, err);
+        code = opc_runlog_begin_tables(run->log, ends, run->model ? run->model->members : 0,
+                                       run->agent->type->columns, err);
     run->stale = true;
     return code;
 }
@@ -204,10 +204,11 @@ static void compare_kernels(const struct opc_run *run, const struct opc_pack *sl
     opc_kernels_name(now);
     if (!opc_pack_get(slot, "kernels", then, sizeof then, NULL) &&
         (then[sizeof then - 1] || !opc_kernels_agree(then, now)))
-        opc_record_log(run->record, OPC_WARN,
-                       "this run was made with the kernels %.15s and goes on with %s; it will not "
-                       "be the same to the bit (OPC_BACKEND=%.15s chooses the former)",
-                       then, now, then);
+        opc_runlog_message(
+            run->log, OPC_WARN,
+            "this run was made with the kernels %.15s and goes on with %s; it will not "
+            "be the same to the bit (OPC_BACKEND=%.15s chooses the former)",
+            then, now, then);
 }
 
 /* What a killed process left half-written. The directory is locked, so nobody is writing. */
@@ -216,7 +217,7 @@ static void remove_leftovers(const struct opc_run *run)
     static const char *const FOLDER[] = {"", "checkpoints", "snapshots"};
     for (int i = 0; i < 3; i++) {
         char folder[OPC_PATH], path[OPC_PATH];
-        DIR *dir = opc_record_path(run->record, FOLDER[i], folder, NULL) ? NULL : opendir(folder);
+        DIR *dir = opc_runlog_path(run->log, FOLDER[i], folder, NULL) ? NULL : opendir(folder);
         for (struct dirent *e; dir && (e = readdir(dir));) {
             const size_t n = strlen(e->d_name);
             if (n > 4 && strcmp(e->d_name + n - 4, ".tmp") == 0 &&
@@ -232,7 +233,7 @@ static void remove_leftovers(const struct opc_run *run)
  * is worth keeping. */
 static int begin_anew(struct opc_run *run, struct opc_err *err)
 {
-    const char *dir = opc_record_dir(run->record);
+    const char *dir = opc_runlog_dir(run->log);
     struct opc_rundir_table metrics = {0};
     int code = OPC_OK;
     if (opc_rundir_has(dir, "metrics.csv"))
@@ -245,9 +246,9 @@ static int begin_anew(struct opc_run *run, struct opc_err *err)
                         "train again from the start, choose another directory",
                         dir);
     return code ? code
-                : opc_record_begin(run->record, (struct opc_record_ends){0},
-                                   run->model ? run->model->members : 0, run->agent->type->columns,
-                                   err);
+                : opc_runlog_begin_tables(run->log, (struct opc_runlog_ends){0},
+                                          run->model ? run->model->members : 0,
+                                          run->agent->type->columns, err);
 }
 
 /* The two slots, as far as they can be read: NULL where there is none, or a damaged one, which is
@@ -259,7 +260,7 @@ static int load_slots(struct opc_run *run, struct opc_pack *slot[2], int *presen
     *present = 0;
     for (int i = 0; i < 2; i++) {
         struct stat st;
-        int code = opc_record_path(run->record, opc_slot_name[i], path, err);
+        int code = opc_runlog_path(run->log, opc_slot_name[i], path, err);
         if (code || (stat(path, &st) && errno == ENOENT)) /* other troubles are those of reading */
             continue;
         ++*present;
@@ -267,7 +268,7 @@ static int load_slots(struct opc_run *run, struct opc_pack *slot[2], int *presen
         if (code == OPC_EUSER || code == OPC_ENOMEM)
             return code;
         if (code)
-            opc_record_log(run->record, OPC_WARN, "%s", err->text);
+            opc_runlog_message(run->log, OPC_WARN, "%s", err->text);
     }
     return OPC_OK;
 }
@@ -290,10 +291,10 @@ static int try_slot(struct opc_run *run, struct opc_pack *slot, int which, struc
         compare_kernels(run, slot);
         code = opc_run_compare_worlds(run, err);
     }
-    run->slot_b = !which; /* the next checkpoint replaces the other one */
+    run->next_slot = !which; /* the next checkpoint replaces the other one */
     if (code != OPC_EDAMAGED)
         return code;
-    opc_record_log(run->record, OPC_WARN, "%s: %s", opc_slot_name[which], err->text);
+    opc_runlog_message(run->log, OPC_WARN, "%s: %s", opc_slot_name[which], err->text);
     if (opc_run_remake(run, &fault)) {
         *err = fault;
         code = (int)fault.code;
@@ -323,7 +324,7 @@ int opc_run_restore(struct opc_run *run, struct opc_err *err)
     return opc_fail(err, OPC_EDAMAGED,
                     "no checkpoint of %s can be used (log.txt says why); its metrics.csv is as it "
                     "was; to train again from the start, choose another directory",
-                    opc_record_dir(run->record));
+                    opc_runlog_dir(run->log));
 }
 
 /* ---- its policy and model -------------------------------------------------------------------- */

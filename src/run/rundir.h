@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* run/rundir.h - the one reader of run directories (docs/run-directory.md).
  *
- * run/record.c, run/meta.c and run/session.c write them. This reads them for a run that is resumed,
+ * run/runlog.c, run/meta.c and run/session.c write them. This reads them for a run that is resumed,
  * and for sweeps, plots, probes and tests, which did not start the run. Settings are read by
  * opc_config_of_run (opc/train.h), checkpoints by run/restore.c.
  *

@@ -28,7 +28,7 @@ int opc_segment_path(const struct opc_run *run, const char *kind, uint64_t epoch
 {
     char name[64];
     snprintf(name, sizeof name, "checkpoints/%s-%06llu.opc", kind, (unsigned long long)epoch);
-    return opc_record_path(run->record, name, path, err);
+    return opc_runlog_path(run->log, name, path, err);
 }
 
 static uint64_t saved_to(const struct opc_segments *s)
@@ -139,7 +139,7 @@ static int gather_networks(struct opc_run *run, struct opc_gather *g, struct opc
     return code;
 }
 
-static int save_slot(struct opc_run *run, struct opc_record_ends ends, struct opc_err *err)
+static int save_slot(struct opc_run *run, struct opc_runlog_ends ends, struct opc_err *err)
 {
     char path[OPC_PATH];
     struct opc_gather *g = opc_alloc(1, sizeof *g);
@@ -178,7 +178,7 @@ static int save_slot(struct opc_run *run, struct opc_record_ends ends, struct op
     if (!code)
         code = gather_networks(run, g, err);
     if (!code)
-        code = opc_record_path(run->record, opc_slot_name[run->slot_b], path, err);
+        code = opc_runlog_path(run->log, opc_slot_name[run->next_slot], path, err);
     if (!code)
         code = opc_checkpoint_save(path, OPC_PACK_RUN, run->hash, (uint64_t)run->now.epoch, g->part,
                                    g->parts, err);
@@ -189,19 +189,19 @@ static int save_slot(struct opc_run *run, struct opc_record_ends ends, struct op
 
 int opc_run_save(struct opc_run *run, struct opc_err *err)
 {
-    if (!run->record)
+    if (!run->log)
         return OPC_OK;
-    struct opc_record_ends ends = {0};
+    struct opc_runlog_ends ends = {0};
     int code = save_past(run, err);
     if (!code && run->imagined)
         code = save_imagined(run, err);
     if (!code)
-        code = opc_record_sync(run->record, &ends, err);
+        code = opc_runlog_sync(run->log, &ends, err);
     if (!code)
         code = save_slot(run, ends, err);
     if (code)
         return opc_within(err, "checkpoint");
-    run->slot_b = !run->slot_b;
+    run->next_slot = !run->next_slot;
     if (run->imagined) {
         const uint64_t front = opc_imagined_state(run->imagined)->front;
         remove_forgotten(run, front);
@@ -213,7 +213,7 @@ int opc_run_save(struct opc_run *run, struct opc_err *err)
 int opc_run_save_policy(struct opc_run *run, struct opc_err *err)
 {
     char path[OPC_PATH];
-    if (!run->record)
+    if (!run->log)
         return OPC_OK;
     struct opc_gather g = {.parts = 0};
     /* A policy that asks the model is nothing without it. */
@@ -221,7 +221,7 @@ int opc_run_save_policy(struct opc_run *run, struct opc_err *err)
                    ? gather_networks(run, &g, err)
                    : run->agent->type->state(run->agent, opc_gather_visit, &g, err);
     if (!code)
-        code = opc_record_path(run->record, "policy.opc", path, err);
+        code = opc_runlog_path(run->log, "policy.opc", path, err);
     if (!code)
         code = opc_checkpoint_save(path, OPC_PACK_POLICY, run->hash, (uint64_t)run->now.epoch,
                                    g.part, g.parts, err);
@@ -236,15 +236,15 @@ void opc_snapshot_name(long long epoch, char out[64])
 int opc_run_save_snapshot(struct opc_run *run, struct opc_err *err)
 {
     char path[OPC_PATH], name[64];
-    if (!run->record)
+    if (!run->log)
         return OPC_OK;
     struct opc_gather g = {.parts = 0};
-    int code = opc_record_path(run->record, "snapshots", path, err);
+    int code = opc_runlog_path(run->log, "snapshots", path, err);
     if (!code)
         code = opc_make_directories(path, err);
     opc_snapshot_name(run->now.epoch, name);
     if (!code)
-        code = opc_record_path(run->record, name, path, err);
+        code = opc_runlog_path(run->log, name, path, err);
     if (!code)
         code = gather_networks(run, &g, err);
     if (!code)
