@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The policy plays one batch of episodes after the other, on environments that training does not
- * use. Called by train.c after each epoch, and by trained.c for `opc eval`.
+ * use. Called by train.c after each epoch, and by trained.c for `opc evaluate`.
  *
  * Invariant: the number of environments does not change a result. An episode's random numbers come
  * from the stream of its number, and its rewards are added in the order of its steps, whichever

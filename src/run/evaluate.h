@@ -7,7 +7,7 @@
 #include "env/many.h"
 #include "opc/train.h"
 
-enum { OPC_EVAL_AT_ONCE = 64 }; /* more environments than this do not make it faster */
+enum { OPC_EVAL_AT_ONCE = 64 }; /* episodes played at once, at most */
 
 struct opc_eval_plan {
     const struct opc_agent *agent;
