@@ -163,7 +163,8 @@ int opc_config_set(struct opc_config *config, const char *assignment, struct opc
     char key[128];
     const char *is = strchr(assignment, '=');
     if (!is || is == assignment)
-        return opc_fail(err, OPC_EUSER, "'%s' is no setting; write section.name=value", assignment);
+        return opc_fail(err, OPC_EUSER, "'%s' is not a setting; write section.name=value",
+                        assignment);
     snprintf(key, sizeof key, "%.*s", (int)(is - assignment), assignment);
     /* The assignment is kept only if all settings still resolve with it. */
     int code = opc_sources_add(config->from, key, is + 1, err);

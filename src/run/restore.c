@@ -28,7 +28,7 @@ static int read_segment_list(const struct opc_pack *pack, const char *name,
 {
     const struct opc_named *part = opc_pack_find(pack, name);
     if (!part || part->bytes % sizeof(struct opc_segment) != 0)
-        return opc_fail(err, OPC_EDAMAGED, "the list of segments '%s' is no list", name);
+        return opc_fail(err, OPC_EDAMAGED, "the list of segments '%s' is not a list", name);
     int code = OPC_OK;
     for (size_t i = 0; i < part->bytes / sizeof(struct opc_segment) && !code; i++) {
         struct opc_segment segment;
@@ -382,12 +382,20 @@ static int newest_slot(const char *dir, struct opc_pack **out, struct opc_err *e
     return OPC_OK;
 }
 
-static int check_settings_hash(const char *dir, const struct opc_pack *pack, uint32_t hash,
-                               struct opc_err *err)
+/* The weights of a file into agent and model (NULL: not wanted), which were built with the settings
+ * of this hash. */
+static int load_weights(const char *dir, struct opc_pack *pack, uint32_t hash,
+                        struct opc_agent *agent, struct opc_predictor *model, int *epoch,
+                        struct opc_err *err)
 {
-    if (pack->hash == hash)
-        return OPC_OK;
-    return opc_fail(err, OPC_EUSER, "%s/config.yaml was changed since the policy was trained", dir);
+    if (pack->hash != hash)
+        return opc_fail(err, OPC_EUSER, "%s/config.yaml was changed since the policy was trained",
+                        dir);
+    OPC_TRY(agent->type->state(agent, opc_pack_visit, pack, err));
+    if (model)
+        OPC_TRY(model->type->state(model, opc_pack_visit, pack, err));
+    *epoch = (int)pack->epoch;
+    return OPC_OK;
 }
 
 int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *agent, int *epoch,
@@ -395,6 +403,7 @@ int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *agent,
 {
     char path[OPC_PATH];
     struct opc_pack *pack = NULL;
+    /* A finished run has policy.opc, an unfinished one only checkpoints. */
     int code = opc_path_join(path, dir, "policy.opc", err);
     if (!code && opc_file_exists(path)) {
         code = opc_checkpoint_load(path, OPC_PACK_POLICY, &pack, err);
@@ -405,47 +414,34 @@ int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *agent,
                             "%s has no policy yet; the first is there after its first epoch", dir);
     }
     if (!code)
-        code = check_settings_hash(dir, pack, hash, err);
-    if (!code)
-        code = agent->type->state(agent, opc_pack_visit, pack, err);
-    if (!code && agent->model)
-        code = agent->model->type->state(agent->model, opc_pack_visit, pack, err);
-    if (!code)
-        *epoch = (int)pack->epoch;
+        code = load_weights(dir, pack, hash, agent, agent->model, epoch, err);
     opc_pack_free(pack);
     return code;
+}
+
+static int load_snapshot(const char *dir, int epoch, struct opc_pack **out, struct opc_err *err)
+{
+    char path[OPC_PATH], name[64];
+    opc_snapshot_name(epoch, name);
+    OPC_TRY(opc_path_join(path, dir, name, err));
+    if (!opc_file_exists(path))
+        return opc_fail(err, OPC_EUSER,
+                        "%s has no snapshot of epoch %d; train with record.snapshots=1 to have one "
+                        "of every epoch",
+                        dir, epoch);
+    return opc_checkpoint_load(path, OPC_PACK_SNAPSHOT, out, err);
 }
 
 int opc_run_load_networks(const char *dir, int epoch, uint32_t hash, struct opc_agent *agent,
                           struct opc_predictor *model, int *got, struct opc_err *err)
 {
-    char path[OPC_PATH], name[64];
     struct opc_pack *pack = NULL;
-    int code;
-    if (epoch < 0) {
-        code = newest_slot(dir, &pack, err);
-        if (!code && !pack)
-            code = opc_fail(err, OPC_EUSER,
-                            "%s has no checkpoint; the first is there after its first epoch", dir);
-    } else {
-        opc_snapshot_name(epoch, name);
-        code = opc_path_join(path, dir, name, err);
-        if (!code && !opc_file_exists(path))
-            code = opc_fail(err, OPC_EUSER,
-                            "%s has no snapshot of epoch %d; train with record.snapshots=1 to have "
-                            "one of every epoch",
-                            dir, epoch);
-        if (!code)
-            code = opc_checkpoint_load(path, OPC_PACK_SNAPSHOT, &pack, err);
-    }
+    int code = epoch < 0 ? newest_slot(dir, &pack, err) : load_snapshot(dir, epoch, &pack, err);
+    if (!code && !pack)
+        code = opc_fail(err, OPC_EUSER,
+                        "%s has no checkpoint; the first is there after its first epoch", dir);
     if (!code)
-        code = check_settings_hash(dir, pack, hash, err);
-    if (!code)
-        code = agent->type->state(agent, opc_pack_visit, pack, err);
-    if (!code && model)
-        code = model->type->state(model, opc_pack_visit, pack, err);
-    if (!code)
-        *got = (int)pack->epoch;
+        code = load_weights(dir, pack, hash, agent, model, got, err);
     opc_pack_free(pack);
     return code;
 }

@@ -284,7 +284,7 @@ const struct opc_yaml *opc_yaml_find(const struct opc_yaml *map, const char *key
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* Takes one character off UTF-8 text; -1 when it is none. */
+/* Takes one character off UTF-8 text; -1: the text is not UTF-8. */
 static long next_character(const unsigned char **text)
 {
     const unsigned char *c = *text;
