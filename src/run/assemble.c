@@ -15,8 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names the random stream of the model's initial weights; policies and critics are 1, 2, 5 and 6.
- */
+/* Names the random stream of the model's initial weights; policies, critics: 1, 2, 5, 6. */
 enum { WHICH_MODEL = 3 };
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
@@ -99,7 +98,7 @@ static struct need estimate_need(const struct opc_run *run)
     struct need need = {.rest = 64e6}; /* networks, environments, the program itself */
     /* records, and where each episode begins */
     need.recorded = capacity * ((double)opc_record_stride(run->obs, run->act) * f + 16);
-    /* an on-policy agent keeps the steps of an epoch */
+    /* agents that keep the steps of an epoch, as PPO, say how much that is */
     if (opc_agent_of(v)->bytes)
         need.rest += (double)opc_agent_of(v)->bytes(v->train.steps_per_epoch, run->obs, run->act);
     if (!opc_transition_of(v)->needs_model)

@@ -187,8 +187,7 @@ static int check_section(const char *name, const char *at, size_t left, int i,
         return opc_fail(err, OPC_EDAMAGED, "%s is damaged: the head of section %d fails the check",
                         name, i + 1);
     memcpy(out->name, at, OPC_PACK_NAME);
-    /* padded() of a huge length could wrap around to a small one: compare the length itself first
-     */
+    /* padded() of a huge length could wrap around to a small one: compare the length itself, too */
     const uint64_t bytes = get_number(at + 48, 8);
     if (bytes > left - SECTION || padded((size_t)bytes) > left - SECTION)
         return opc_fail(err, OPC_EDAMAGED, "%s is damaged: it ends within section %s", name,

@@ -585,8 +585,7 @@ int opc_sources_resolve(const struct opc_sources *sources, struct opc_values *ou
     return code;
 }
 
-/* ---- where the settings at fault come from ----------------------------------------------------
- */
+/* ---- where the settings at fault come from --------------------------------------------------- */
 
 /* Is the key one of the names, which have a space between them? */
 static bool is_among(const char *names, const char *key)

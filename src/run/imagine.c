@@ -4,8 +4,7 @@
  * by improve.c between the rounds of an improvement.
  *
  * Invariant: before a rollout, the transition's table of f(s_ref, a_ref) is of the current model
- * and covers the whole reference window; `stale` and the bounds of the window say when it does not.
- */
+ * and covers the whole reference window; `stale` and the window's bounds say when it does not. */
 #include "run/train.h"
 
 #include "data/episodes_in.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* run/progress.h - which phase a run is in, how long each took, and whether it is asked to stop.
  *
- * The loop (train.c) reports where it is; the caller of opc_train gets that a few times a second.
- */
+ * The loop (train.c) reports where it is; the caller of opc_train gets it a few times a second. */
 #ifndef OPC_RUN_PROGRESS_H
 #define OPC_RUN_PROGRESS_H
 

@@ -245,8 +245,8 @@ static void remove_leftovers(const struct opc_run *run)
 }
 
 /* Begins a run without a checkpoint. One that was killed before its first checkpoint has no result,
- * and at most one row; a directory with more than that is not touched, because its checkpoints were
- * removed by hand and the rows could not be computed again. */
+ * and at most one row; a directory with more than that is left as it is: its checkpoints are
+ * missing for another reason, and its rows are worth keeping. */
 static int begin_run(struct opc_run *run, struct opc_err *err)
 {
     const char *dir = opc_runlog_dir(run->log);

@@ -17,8 +17,7 @@ static struct opc_rng retrace_stream(void *ctx, int row)
     return ((const struct opc_retrace *)ctx)->reset[row];
 }
 
-/* The action at step t of a row's episode: the recorded one before the row's start, then its own.
- */
+/* The action at step t of a row's episode: the recorded one up to its start, then its own. */
 static const float *action_at(const struct opc_retrace *retrace, int row, int t, int act)
 {
     const int h = t - retrace->time[row];
@@ -57,8 +56,7 @@ static int check_start(const struct opc_retrace *retrace, int row, const double 
     return OPC_OK;
 }
 
-/* Notes the state of a row, from its start on. A row ends after its own actions, or with the task.
- */
+/* Notes a row's state, from its start on. A row ends after its own actions, or with the task. */
 static int retrace_observe(void *ctx, const struct opc_env_batch *batch, int i, bool *more,
                            struct opc_err *err)
 {

@@ -2,8 +2,7 @@
 /* run/run.h - everything one training run consists of.
  *
  * assemble.c builds it, train.c with imagine.c and improve.c advances it, save.c writes it to
- * checkpoints and restore.c reads it back. One thread owns a run; the pool works only inside calls.
- */
+ * checkpoints and restore.c reads it back. One thread owns a run; the pool works inside calls. */
 #ifndef OPC_RUN_RUN_H
 #define OPC_RUN_RUN_H
 
@@ -27,8 +26,7 @@ struct opc_segments {
 };
 
 /* How far the run is. Section "run" of a checkpoint is this struct as it is in memory: it holds
- * integers and doubles of 8 bytes only, and a new member would make older checkpoints unreadable.
- */
+ * integers and doubles of 8 bytes only, and a new member makes older checkpoints unreadable. */
 struct opc_run_state {
     int64_t epoch;                  /* complete epochs */
     int64_t env_steps, total_steps; /* real steps in epochs; with those of the random phase */

@@ -175,8 +175,7 @@ void opc_runlog_close(struct opc_runlog *log)
  *
  * A run that an older program began keeps the columns of its head. Columns may have come or gone
  * since, so the values of a row are first collected by name, in `value`, and printed in the order
- * of the head afterwards; a value without a column is dropped, a column without a value is empty.
- */
+ * of the head afterwards; values without a column are dropped, columns without a value empty. */
 struct line {
     struct opc_text text;
     bool head;           /* add_cell writes names, not values */
@@ -469,7 +468,7 @@ static void print_time(char out[32])
 }
 
 int opc_runlog_status(struct opc_runlog *log, const char *state, const char *why,
-                      const struct opc_progress *p, struct opc_err *err)
+                      const struct opc_progress *progress, struct opc_err *err)
 {
     char path[OPC_PATH], now[32];
     if (!log)
@@ -478,23 +477,24 @@ int opc_runlog_status(struct opc_runlog *log, const char *state, const char *why
     if (code)
         return code;
     print_time(now);
-    struct opc_json *j = opc_json_begin();
-    opc_json_text(j, "state", state);
-    opc_json_text(j, "why", why);
-    opc_json_text(j, "updated", now);
-    opc_json_whole(j, "pid", (int64_t)getpid());
-    opc_json_whole(j, "epoch", p->epoch);
-    opc_json_whole(j, "epochs", p->epochs);
-    opc_json_whole(j, "env_steps", p->env_steps);
-    opc_json_whole(j, "total_steps", p->total_steps);
-    opc_json_real(j, "eval_return", p->eval_return);
-    opc_json_real(j, "model_error", p->model_error);
+    struct opc_json *json = opc_json_begin();
+    opc_json_text(json, "state", state);
+    opc_json_text(json, "why", why);
+    opc_json_text(json, "updated", now);
+    opc_json_whole(json, "pid", (int64_t)getpid());
+    opc_json_whole(json, "epoch", progress->epoch);
+    opc_json_whole(json, "epochs", progress->epochs);
+    opc_json_whole(json, "env_steps", progress->env_steps);
+    opc_json_whole(json, "total_steps", progress->total_steps);
+    opc_json_real(json, "eval_return", progress->eval_return);
+    opc_json_real(json, "model_error", progress->model_error);
     /* an estimate from the epochs of this process; unknown before the first of them */
-    const int done = p->epoch - p->first_epoch + 1;
-    opc_json_real(j, "remaining_s",
-                  done > 0 && p->first_epoch > 0 ? p->elapsed / done * (p->epochs - p->epoch)
-                                                 : (double)NAN);
-    return opc_json_write(j, path, err);
+    const int done = progress->epoch - progress->first_epoch + 1;
+    opc_json_real(json, "remaining_s",
+                  done > 0 && progress->first_epoch > 0
+                      ? progress->elapsed / done * (progress->epochs - progress->epoch)
+                      : (double)NAN);
+    return opc_json_write(json, path, err);
 }
 
 void opc_runlog_message(struct opc_runlog *log, enum opc_level level, const char *fmt, ...)

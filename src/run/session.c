@@ -29,16 +29,16 @@ static int write_result(struct opc_run *run, struct opc_err *err)
     OPC_TRY(opc_run_save_policy(run, err));
     OPC_TRY(opc_runlog_status(run->log, "done", NULL, &run->progress, err));
     OPC_TRY(opc_runlog_path(run->log, "result.json", path, err));
-    struct opc_json *j = opc_json_begin();
-    opc_json_text(j, "env", run->set->env.name);
-    opc_json_whole(j, "seed", run->set->train.seed);
-    opc_json_whole(j, "epochs", run->now.epoch);
-    opc_json_whole(j, "env_steps", run->now.env_steps);
-    opc_json_whole(j, "total_steps", run->now.total_steps);
-    opc_json_whole(j, "updates", run->now.updates);
-    opc_json_real(j, "eval_return", run->now.eval_return);
-    opc_json_real(j, "best_return", run->now.best_return);
-    return opc_json_write(j, path, err);
+    struct opc_json *json = opc_json_begin();
+    opc_json_text(json, "env", run->set->env.name);
+    opc_json_whole(json, "seed", run->set->train.seed);
+    opc_json_whole(json, "epochs", run->now.epoch);
+    opc_json_whole(json, "env_steps", run->now.env_steps);
+    opc_json_whole(json, "total_steps", run->now.total_steps);
+    opc_json_whole(json, "updates", run->now.updates);
+    opc_json_real(json, "eval_return", run->now.eval_return);
+    opc_json_real(json, "best_return", run->now.best_return);
+    return opc_json_write(json, path, err);
 }
 
 /* What a user wants to know before the first epoch, or where a resumed run goes on. */

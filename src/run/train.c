@@ -120,8 +120,8 @@ static void begin_epoch(struct opc_run *run)
     run->row = (struct opc_epoch_row){0};
     for (int k = 0; k < OPC_ERRORS; k++)
         run->row.learned[k] = run->row.corrected[k] = (double)NAN;
-    /* Episodes from here on belong to this epoch. */
     run->rollouts = 0;
+    /* Episodes from here on belong to this epoch. */
     run->recorded[run->now.epoch] = opc_episodes_count(run->past);
     opc_play_count_anew(run->play);
     opc_progress_begin_epoch(run);
@@ -179,8 +179,7 @@ static int fit_model(struct opc_run *run, struct opc_err *err)
 
 /* ---- measure: how far eq. 2 and eq. 5 are off on the newest episodes ------------------------- */
 
-/* Only measures: its random numbers are from streams of their own, so training is the same without.
- */
+/* Training does not depend on it: its random numbers come from streams of their own. */
 static int measure_errors(struct opc_run *run, struct opc_err *err)
 {
     const struct opc_onpolicy_plan plan = {

@@ -3,8 +3,7 @@
  * Called by `opc sweep` and `opc repro`; nothing is started here.
  *
  * Invariant: a task's settings are what its file, tier, command line and choice of values resolve
- * to, in this order, and every task was checked as `opc train` would. A sweep that opens has no
- * task that is refused later. */
+ * to, in this order, and opc_config_check has passed for every task before any is started. */
 #include "sweep/sweep.h"
 
 #include "base/file.h"
