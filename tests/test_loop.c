@@ -52,75 +52,76 @@ struct loop {
     double reward_min, reward_max, max_std;
     double ends[OPC_ENDS];
     float path[201 * (MAX_OBS + MAX_ACT + 2)];
-    double eval[4]; /* mean, least, most, length */
+    double eval[4]; /* mean, min, max, length */
     double best;    /* mean of all epochs */
     int recorded;   /* episodes, before it */
     struct opc_onpolicy errors;
     double model_error;
 };
 
-static uint64_t seed_of(const struct loop *l)
+static uint64_t seed_of(const struct loop *loop)
 {
-    return (uint64_t)l->v->train.seed;
+    return (uint64_t)loop->v->train.seed;
 }
 
-static const char *transition_of(const struct loop *l)
+static const char *transition_of(const struct loop *loop)
 {
-    return opc_transition_name(l->v->opc.transition);
+    return opc_transition_name(loop->v->opc.transition);
 }
 
-static int or_epoch(const struct loop *l, int every)
+static int or_epoch(const struct loop *loop, int every)
 {
-    return every ? every : l->v->train.steps_per_epoch;
+    return every ? every : loop->v->train.steps_per_epoch;
 }
 
 /* ---- the real environment -------------------------------------------------------------------- */
 
-static void begin(struct loop *l)
+static void begin_episode(struct loop *loop)
 {
     struct opc_err err;
-    struct opc_rng rng = opc_rng_stream(seed_of(l), OPC_USE_RESET, 0, (uint32_t)l->episode++);
-    assert_ok(opc_env_reset(l->env, &rng, l->state, &err), &err);
-    assert_ok(opc_episodes_begin(l->past, l->state, &err), &err);
-    l->t = 0;
-    l->total = 0;
+    struct opc_rng rng = opc_rng_stream(seed_of(loop), OPC_USE_RESET, 0, (uint32_t)loop->episode++);
+    assert_ok(opc_env_reset(loop->env, &rng, loop->state, &err), &err);
+    assert_ok(opc_episodes_begin(loop->past, loop->state, &err), &err);
+    loop->t = 0;
+    loop->total = 0;
 }
 
-static void end(struct loop *l)
+static void end_episode(struct loop *loop)
 {
-    opc_episodes_close(l->past);
-    assert_true(opc_episodes_count(l->past) <= MAX_RECORDED);
-    l->epoch_of[opc_episodes_count(l->past) - 1] = l->epoch;
-    l->episodes++;
-    l->returns += l->total;
-    l->lengths += l->t;
+    opc_episodes_close(loop->past);
+    assert_true(opc_episodes_count(loop->past) <= MAX_RECORDED);
+    loop->epoch_of[opc_episodes_count(loop->past) - 1] = loop->epoch;
+    loop->episodes++;
+    loop->returns += loop->total;
+    loop->lengths += loop->t;
 }
 
-static void step(struct loop *l, const float *a)
+static void real_step(struct loop *loop, const float *a)
 {
     struct opc_err err;
-    struct opc_outcome out = {.obs = l->state};
+    struct opc_outcome out = {.obs = loop->state};
     double action[MAX_ACT];
-    opc_env_scale(l->env, a, action);
-    assert_ok(opc_env_step(l->env, action, &out, &err), &err);
+    opc_env_scale(loop->env, a, action);
+    assert_ok(opc_env_step(loop->env, action, &out, &err), &err);
     /* Out of time is not terminal. */
-    assert_ok(opc_episodes_append(l->past, a, out.reward, out.obs, out.terminated, &err), &err);
-    l->total += out.reward;
-    l->t++;
-    l->steps++;
+    assert_ok(opc_episodes_append(loop->past, a, out.reward, out.obs, out.terminated, &err), &err);
+    loop->total += out.reward;
+    loop->t++;
+    loop->steps++;
     if (out.terminated || out.truncated)
-        end(l);
+        end_episode(loop);
 }
 
-static void play_at_random(struct loop *l)
+static void play_at_random(struct loop *loop)
 {
-    while (opc_episodes_steps(l->past) < l->v->train.random_steps) {
-        struct opc_rng rng = opc_rng_stream(seed_of(l), OPC_USE_RANDOM, 0, (uint32_t)l->episode);
-        for (begin(l); opc_episodes_open(l->past);) {
+    while (opc_episodes_steps(loop->past) < loop->v->train.random_steps) {
+        struct opc_rng rng =
+            opc_rng_stream(seed_of(loop), OPC_USE_RANDOM, 0, (uint32_t)loop->episode);
+        for (begin_episode(loop); opc_episodes_open(loop->past);) {
             float a[MAX_ACT];
-            for (int k = 0; k < l->env->act; k++)
+            for (int k = 0; k < loop->env->act; k++)
                 a[k] = 2 * opc_rng_unit(&rng) - 1;
-            step(l, a);
+            real_step(loop, a);
         }
     }
 }
@@ -131,32 +132,32 @@ static void to_float(int n, const double *from, float *to)
         to[k] = (float)from[k];
 }
 
-static void act(struct loop *l)
+static void act_on_environment(struct loop *loop)
 {
     float s[MAX_OBS], a[MAX_ACT];
-    if (!opc_episodes_open(l->past))
-        begin(l);
-    struct opc_rng rng = opc_rng_stream(seed_of(l), OPC_USE_EXPLORE, 0, (uint32_t)l->steps);
-    to_float(l->env->obs, l->state, s);
-    opc_agent_act(l->learner, 1, s, true, &rng, a);
-    step(l, a);
+    if (!opc_episodes_open(loop->past))
+        begin_episode(loop);
+    struct opc_rng rng = opc_rng_stream(seed_of(loop), OPC_USE_EXPLORE, 0, (uint32_t)loop->steps);
+    to_float(loop->env->obs, loop->state, s);
+    opc_agent_act(loop->learner, 1, s, true, &rng, a);
+    real_step(loop, a);
 }
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
-static void fit(struct loop *l)
+static void fit_model(struct loop *loop)
 {
     struct opc_err err;
     struct opc_fit_report report;
-    const int n = opc_episodes_steps(l->past);
+    const int n = opc_episodes_steps(loop->past);
     const struct opc_fit_plan plan = {
-        .seed = seed_of(l), .epoch = (uint32_t)l->epoch, .index = (uint32_t)l->fits};
+        .seed = seed_of(loop), .epoch = (uint32_t)loop->epoch, .index = (uint32_t)loop->fits};
     if (n < MIN_TO_FIT)
         return;
-    opc_episodes_flatten(l->past, l->sa, l->y);
-    assert_ok(opc_predictor_fit(l->model, n, l->sa, l->y, &plan, &report, &err), &err);
-    l->fits++;
-    l->fits_ever++;
+    opc_episodes_flatten(loop->past, loop->sa, loop->y);
+    assert_ok(opc_predictor_fit(loop->model, n, loop->sa, loop->y, &plan, &report, &err), &err);
+    loop->fits++;
+    loop->fits_ever++;
 }
 
 static void draw_action(void *ctx, int n, const float *s, struct opc_rng *rng, float *a)
@@ -171,28 +172,28 @@ static void is_over(void *ctx, int n, const float *s, const float *a, const floa
 
 /* Of the episodes that ended in the last K epochs, this one among them; if there are none, of those
  * of the newest epoch that has any. */
-static int first_of_window(const struct loop *l)
+static int first_of_window(const struct loop *loop)
 {
-    const int episodes = opc_episodes_count(l->past), K = l->v->opc.reference_epochs;
-    int oldest = l->epoch - K + 1;
+    const int episodes = opc_episodes_count(loop->past), K = loop->v->opc.reference_epochs;
+    int oldest = loop->epoch - K + 1;
     if (K == 0)
         return 0;
-    if (oldest > l->epoch_of[episodes - 1])
-        oldest = l->epoch_of[episodes - 1];
+    if (oldest > loop->epoch_of[episodes - 1])
+        oldest = loop->epoch_of[episodes - 1];
     for (int b = 0;; b++)
-        if (l->epoch_of[b] >= oldest)
+        if (loop->epoch_of[b] >= oldest)
             return b;
 }
 
 /* Mean and 1 / std of all recorded states, the last ones of episodes included. */
-static void look_at_states(const struct loop *l, float *mean, float *inverse)
+static void look_at_states(const struct loop *loop, float *mean, float *inverse)
 {
-    const int obs = l->env->obs;
+    const int obs = loop->env->obs;
     double n = 0, sum[MAX_OBS] = {0}, squares[MAX_OBS] = {0};
-    for (int b = 0; b < opc_episodes_count(l->past); b++)
-        for (int t = 0; t <= opc_episodes_length(l->past, b); t++, n++) {
-            const bool last = t == opc_episodes_length(l->past, b);
-            const struct opc_step s = opc_episodes_at(l->past, b, last ? t - 1 : t);
+    for (int b = 0; b < opc_episodes_count(loop->past); b++)
+        for (int t = 0; t <= opc_episodes_length(loop->past, b); t++, n++) {
+            const bool last = t == opc_episodes_length(loop->past, b);
+            const struct opc_step s = opc_episodes_at(loop->past, b, last ? t - 1 : t);
             for (int k = 0; k < obs; k++) {
                 const double x = (double)(last ? s.next[k] : s.state[k]);
                 sum[k] += x;
@@ -205,31 +206,32 @@ static void look_at_states(const struct loop *l, float *mean, float *inverse)
     }
 }
 
-static void simulate(struct loop *l, int round)
+static void simulate_rollouts(struct loop *loop, int round)
 {
-    const struct opc_values *v = l->v;
-    const int h = opc_horizon(v, l->epoch - 1); /* which has a test of its own */
-    const int per_epoch = v->train.steps_per_epoch / or_epoch(l, v->train.simulate_every);
+    const struct opc_values *v = loop->v;
+    const int h = opc_horizon(v, loop->epoch - 1); /* which has a test of its own */
+    const int per_epoch = v->train.steps_per_epoch / or_epoch(loop, v->train.simulate_every);
     struct opc_err err;
     struct opc_rollout_report report;
     float mean[MAX_OBS], inverse[MAX_OBS];
-    const struct opc_scaler states = {.dim = l->env->obs, .mean = mean, .inverse = inverse};
-    if (l->fits_ever == 0)
+    const struct opc_scaler states = {.dim = loop->env->obs, .mean = mean, .inverse = inverse};
+    if (loop->fits_ever == 0)
         return;
-    look_at_states(l, mean, inverse);
-    l->transition.first_episode = first_of_window(l);
-    assert_ok(opc_transition_refresh(&l->transition, NULL, &err), &err);
+    look_at_states(loop, mean, inverse);
+    loop->transition.first_episode = first_of_window(loop);
+    assert_ok(opc_transition_refresh(&loop->transition, NULL, &err), &err);
     if (v->data.reset)
-        opc_imagined_clear(l->imagined);
+        opc_imagined_clear(loop->imagined);
     if (v->data.forget == OPC_FORGET_STEPS)
-        opc_imagined_limit(l->imagined, (size_t)(v->opc.rollouts * h * per_epoch * v->data.retain));
-    opc_imagined_open_epoch(l->imagined, l->epoch);
+        opc_imagined_limit(loop->imagined,
+                           (size_t)(v->opc.rollouts * h * per_epoch * v->data.retain));
+    opc_imagined_open_epoch(loop->imagined, loop->epoch);
     const struct opc_rollout_plan plan = {
-        .transition = &l->transition,
+        .transition = &loop->transition,
         .act = draw_action,
-        .act_ctx = l->learner,
+        .act_ctx = loop->learner,
         .terminal = is_over,
-        .terminal_ctx = l->env,
+        .terminal_ctx = loop->env,
         .states = &states,
         .horizon = h,
         .transitions = (size_t)opc_share(v->opc.transitions, v->train.rounds, round),
@@ -237,53 +239,54 @@ static void simulate(struct loop *l, int round)
         .start = v->opc.start == 0 ? OPC_START_UNIFORM : OPC_START_PAPER,
         .reference_terminal = v->opc.reference_terminal == 1,
         .elite_per_rollout = v->opc.elite == 1,
-        .seed = seed_of(l),
-        .epoch = (uint32_t)l->epoch,
-        .index = l->next_rollout,
+        .seed = seed_of(loop),
+        .epoch = (uint32_t)loop->epoch,
+        .index = loop->next_rollout,
     };
-    assert_ok(opc_rollout_run(l->rollout, &plan, l->imagined, &report, &err), &err);
-    l->next_rollout = report.index;
-    l->rollouts += (int)report.rollouts;
-    l->reward_min = fmin(l->reward_min, (double)report.reward_min);
-    l->reward_max = fmax(l->reward_max, (double)report.reward_max);
-    l->max_std = fmax(l->max_std, (double)report.state_max_std);
+    assert_ok(opc_rollout_run(loop->rollout, &plan, loop->imagined, &report, &err), &err);
+    loop->next_rollout = report.index;
+    loop->rollouts += (int)report.rollouts;
+    loop->reward_min = fmin(loop->reward_min, (double)report.reward_min);
+    loop->reward_max = fmax(loop->reward_max, (double)report.reward_max);
+    loop->max_std = fmax(loop->max_std, (double)report.state_max_std);
     for (int k = 0; k < OPC_ENDS; k++)
-        l->ends[k] += (double)report.end[k];
+        loop->ends[k] += (double)report.end[k];
 }
 
-static void measure(struct loop *l)
+static void measure_errors(struct loop *loop)
 {
     struct opc_err err;
     struct opc_many *worlds;
-    assert_ok(opc_many_open(l->v->env.name, 1, NULL, &worlds, &err), &err);
-    const struct opc_onpolicy_plan plan = {.past = l->past,
-                                           .newest = l->recorded,
-                                           .model = l->model,
-                                           .agent = l->learner,
+    assert_ok(opc_many_open(loop->v->env.name, 1, NULL, &worlds, &err), &err);
+    const struct opc_onpolicy_plan plan = {.past = loop->past,
+                                           .newest = loop->recorded,
+                                           .model = loop->model,
+                                           .agent = loop->learner,
                                            .worlds = worlds,
-                                           .sample = l->v->opc.sample,
-                                           .elite_per_rollout = l->v->opc.elite == 1,
-                                           .seed = seed_of(l),
-                                           .epoch = (uint32_t)l->epoch};
-    assert_ok(opc_onpolicy_errors(&plan, &l->errors, &err), &err);
-    l->model_error =
-        strcmp(transition_of(l), "learned") == 0 ? l->errors.learned[0] : l->errors.corrected[0];
+                                           .sample = loop->v->opc.sample,
+                                           .elite_per_rollout = loop->v->opc.elite == 1,
+                                           .seed = seed_of(loop),
+                                           .epoch = (uint32_t)loop->epoch};
+    assert_ok(opc_onpolicy_errors(&plan, &loop->errors, &err), &err);
+    loop->model_error = strcmp(transition_of(loop), "learned") == 0 ? loop->errors.learned[0]
+                                                                    : loop->errors.corrected[0];
     opc_many_close(worlds);
 }
 
 /* What is due at step t. */
-static void imagine(struct loop *l, int t)
+static void fit_and_simulate(struct loop *loop, int t)
 {
-    const int every = or_epoch(l, l->v->train.fit_every), n = l->v->train.steps_per_epoch;
-    if (!l->model)
+    const int every = or_epoch(loop, loop->v->train.fit_every), n = loop->v->train.steps_per_epoch;
+    if (!loop->model)
         return;
     if (t % every == 0) {
-        fit(l);
-        if (t + every >= n + !l->v->train.fit_first && l->fits > 0) /* the last of the epoch */
-            measure(l);
+        fit_model(loop);
+        if (t + every >= n + !loop->v->train.fit_first &&
+            loop->fits > 0) /* the last of the epoch */
+            measure_errors(loop);
     }
-    if (t % or_epoch(l, l->v->train.simulate_every) == 0)
-        simulate(l, 0);
+    if (t % or_epoch(loop, loop->v->train.simulate_every) == 0)
+        simulate_rollouts(loop, 0);
 }
 
 /* ---- the policy ------------------------------------------------------------------------------ */
@@ -291,14 +294,14 @@ static void imagine(struct loop *l, int t)
 /* The epoch's own episodes, copied together. */
 static bool next_episode(void *ctx, uint64_t *at, struct opc_path *out)
 {
-    struct loop *l = ctx;
-    const int b = l->recorded + (int)*at, obs = l->env->obs, actions = l->env->act;
-    if (b >= opc_episodes_count(l->past))
+    struct loop *loop = ctx;
+    const int b = loop->recorded + (int)*at, obs = loop->env->obs, actions = loop->env->act;
+    if (b >= opc_episodes_count(loop->past))
         return false;
-    float *to = l->path;
-    const int steps = opc_episodes_length(l->past, b);
+    float *to = loop->path;
+    const int steps = opc_episodes_length(loop->past, b);
     for (int t = 0; t < steps; t++) {
-        const struct opc_step s = opc_episodes_at(l->past, b, t);
+        const struct opc_step s = opc_episodes_at(loop->past, b, t);
         memcpy(to, s.state, (size_t)obs * sizeof *to);
         memcpy(to + obs, s.action, (size_t)actions * sizeof *to);
         to[obs + actions] = s.reward;
@@ -306,72 +309,72 @@ static bool next_episode(void *ctx, uint64_t *at, struct opc_path *out)
         to += obs + actions + 2;
         memcpy(to, s.next, (size_t)obs * sizeof *to);
     }
-    *out = (struct opc_path){steps, l->path};
+    *out = (struct opc_path){steps, loop->path};
     ++*at;
     return true;
 }
 
-static void note(struct loop *l, const struct opc_agent_report *r)
+static void note_updates(struct loop *loop, const struct opc_agent_report *r)
 {
-    const struct opc_agent_column *column = l->learner->type->columns;
+    const struct opc_agent_column *column = loop->learner->type->columns;
     const double n = (double)r->updates;
     for (int k = 0; column[k].name; k++) {
-        double *all = &l->agent[k];
+        double *all = &loop->agent[k];
         if (column[k].over == OPC_OVER_MEAN)
-            *all = l->updates ? (*all * (double)l->updates + r->value[k] * n) /
-                                    (double)(l->updates + r->updates)
-                              : r->value[k];
-        else if (l->updates == 0 || (r->value[k] < *all) == (column[k].over == OPC_OVER_MIN))
+            *all = loop->updates ? (*all * (double)loop->updates + r->value[k] * n) /
+                                       (double)(loop->updates + r->updates)
+                                 : r->value[k];
+        else if (loop->updates == 0 || (r->value[k] < *all) == (column[k].over == OPC_OVER_MIN))
             *all = r->value[k];
     }
-    l->updates += r->updates;
+    loop->updates += r->updates;
 }
 
-static void learn_from_episodes(struct loop *l)
+static void learn_from_episodes(struct loop *loop)
 {
     struct opc_agent_report r;
     struct opc_err err;
     const struct opc_feed feed = {.path = next_episode,
-                                  .ctx = l,
-                                  .seed = seed_of(l),
-                                  .epoch = (uint32_t)l->epoch,
-                                  .done = (l->epoch - 1.0) / l->v->train.epochs};
-    assert_ok(opc_agent_improve(l->learner, &feed, 0, &r, &err), &err);
-    note(l, &r);
+                                  .ctx = loop,
+                                  .seed = seed_of(loop),
+                                  .epoch = (uint32_t)loop->epoch,
+                                  .done = (loop->epoch - 1.0) / loop->v->train.epochs};
+    assert_ok(opc_agent_improve(loop->learner, &feed, 0, &r, &err), &err);
+    note_updates(loop, &r);
 }
 
-static void improve(struct loop *l)
+static void improve_policy(struct loop *loop)
 {
-    const struct opc_train_config *train = &l->v->train;
-    const int steps = opc_episodes_steps(l->past), rounds = l->model ? train->rounds : 1;
-    const int all = (int)round(train->updates_per_step * or_epoch(l, train->improve_every));
+    const struct opc_train_config *train = &loop->v->train;
+    const int steps = opc_episodes_steps(loop->past), rounds = loop->model ? train->rounds : 1;
+    const int all = (int)round(train->updates_per_step * or_epoch(loop, train->improve_every));
     struct opc_err err;
-    if ((l->model && opc_imagined_transitions(l->imagined) == 0) || steps == 0 ||
+    if ((loop->model && opc_imagined_transitions(loop->imagined) == 0) || steps == 0 ||
         steps < train->learning_starts)
         return;
-    if (l->learner->type->needs & OPC_NEEDS_TRAJECTORIES) {
-        learn_from_episodes(l);
+    if (loop->learner->type->needs & OPC_NEEDS_TRAJECTORIES) {
+        learn_from_episodes(loop);
         return;
     }
     for (int k = 0; k < rounds; k++) {
         const int n = opc_share(all, rounds, k);
         struct opc_agent_report r = {0};
         if (k > 0)
-            simulate(l, k);
+            simulate_rollouts(loop, k);
         const struct opc_feed feed = {.draw = opc_batch_draw,
-                                      .ctx = &l->mix,
-                                      .seed = seed_of(l),
-                                      .epoch = (uint32_t)l->epoch,
-                                      .first = (uint32_t)l->updates};
-        assert_ok(opc_agent_improve(l->learner, &feed, n, &r, &err), &err);
-        note(l, &r);
+                                      .ctx = &loop->mix,
+                                      .seed = seed_of(loop),
+                                      .epoch = (uint32_t)loop->epoch,
+                                      .first = (uint32_t)loop->updates};
+        assert_ok(opc_agent_improve(loop->learner, &feed, n, &r, &err), &err);
+        note_updates(loop, &r);
     }
 }
 
 /* One episode behind the other, without exploration. */
-static void evaluate(struct loop *l)
+static void evaluate_policy(struct loop *loop)
 {
-    const int n = l->v->eval.episodes;
+    const int n = loop->v->eval.episodes;
     struct opc_err err;
     double obs[MAX_OBS], action[MAX_ACT], sum[MAX_EPISODES] = {0}, length = 0;
     struct opc_outcome out = {.obs = obs};
@@ -379,76 +382,76 @@ static void evaluate(struct loop *l)
     assert_true(n <= MAX_EPISODES);
     for (int i = 0; i < n; i++) {
         struct opc_rng rng =
-            opc_rng_stream(seed_of(l), OPC_USE_EVAL, (uint32_t)l->epoch, (uint32_t)i);
-        assert_ok(opc_env_reset(l->other, &rng, obs, &err), &err);
+            opc_rng_stream(seed_of(loop), OPC_USE_EVAL, (uint32_t)loop->epoch, (uint32_t)i);
+        assert_ok(opc_env_reset(loop->other, &rng, obs, &err), &err);
         do {
-            to_float(l->other->obs, obs, s);
-            opc_agent_act(l->learner, 1, s, false, NULL, a);
-            opc_env_scale(l->other, a, action);
-            assert_ok(opc_env_step(l->other, action, &out, &err), &err);
+            to_float(loop->other->obs, obs, s);
+            opc_agent_act(loop->learner, 1, s, false, NULL, a);
+            opc_env_scale(loop->other, a, action);
+            assert_ok(opc_env_step(loop->other, action, &out, &err), &err);
             sum[i] += out.reward;
             length++;
         } while (!out.terminated && !out.truncated);
     }
-    l->eval[0] = 0;
-    l->eval[1] = l->eval[2] = sum[0];
+    loop->eval[0] = 0;
+    loop->eval[1] = loop->eval[2] = sum[0];
     for (int i = 0; i < n; i++) {
-        l->eval[0] += sum[i];
-        l->eval[1] = fmin(l->eval[1], sum[i]);
-        l->eval[2] = fmax(l->eval[2], sum[i]);
+        loop->eval[0] += sum[i];
+        loop->eval[1] = fmin(loop->eval[1], sum[i]);
+        loop->eval[2] = fmax(loop->eval[2], sum[i]);
     }
-    l->eval[0] /= n;
-    l->eval[3] = length / n;
-    l->best = l->epoch == 1 ? l->eval[0] : fmax(l->best, l->eval[0]);
+    loop->eval[0] /= n;
+    loop->eval[3] = length / n;
+    loop->best = loop->epoch == 1 ? loop->eval[0] : fmax(loop->best, loop->eval[0]);
 }
 
-static void play_epoch(struct loop *l)
+static void play_epoch(struct loop *loop)
 {
-    const struct opc_train_config *train = &l->v->train;
+    const struct opc_train_config *train = &loop->v->train;
     const int n = train->steps_per_epoch;
-    l->epoch++;
-    l->recorded = opc_episodes_count(l->past);
+    loop->epoch++;
+    loop->recorded = opc_episodes_count(loop->past);
     for (int k = 0; k < OPC_ERRORS; k++)
-        l->errors.learned[k] = l->errors.corrected[k] = (double)NAN;
-    l->episodes = l->fits = l->rollouts = 0;
-    l->next_rollout = 0;
-    l->updates = 0;
-    l->reward_min = HUGE_VAL;
-    l->reward_max = -HUGE_VAL;
-    l->max_std = 0;
-    memset(l->ends, 0, sizeof l->ends);
-    l->returns = l->lengths = 0;
-    memset(l->agent, 0, sizeof l->agent);
+        loop->errors.learned[k] = loop->errors.corrected[k] = (double)NAN;
+    loop->episodes = loop->fits = loop->rollouts = 0;
+    loop->next_rollout = 0;
+    loop->updates = 0;
+    loop->reward_min = HUGE_VAL;
+    loop->reward_max = -HUGE_VAL;
+    loop->max_std = 0;
+    memset(loop->ends, 0, sizeof loop->ends);
+    loop->returns = loop->lengths = 0;
+    memset(loop->agent, 0, sizeof loop->agent);
     for (int t = 0; t < n; t++) {
         if (train->fit_first)
-            imagine(l, t);
-        act(l);
-        if (t + 1 == n && train->reset_each_epoch && opc_episodes_open(l->past))
-            end(l);
+            fit_and_simulate(loop, t);
+        act_on_environment(loop);
+        if (t + 1 == n && train->reset_each_epoch && opc_episodes_open(loop->past))
+            end_episode(loop);
         if (!train->fit_first)
-            imagine(l, t + 1);
-        if ((t + 1) % or_epoch(l, train->improve_every) == 0)
-            improve(l);
+            fit_and_simulate(loop, t + 1);
+        if ((t + 1) % or_epoch(loop, train->improve_every) == 0)
+            improve_policy(loop);
     }
-    evaluate(l);
+    evaluate_policy(loop);
 }
 
 /* ---- its parts ------------------------------------------------------------------------------- */
 
-static void make_model(struct loop *l, int capacity)
+static void make_model(struct loop *loop, int capacity)
 {
-    const struct opc_values *v = l->v;
-    const int obs = l->env->obs, actions = l->env->act, h = opc_horizon_max(v);
+    const struct opc_values *v = loop->v;
+    const int obs = loop->env->obs, actions = loop->env->act, h = opc_horizon_max(v);
     struct opc_err err;
-    assert_ok(
-        opc_ensemble_create(&v->model, obs, actions, 1, seed_of(l), WHICH_MODEL, &l->model, &err),
-        &err);
-    assert_ok(
-        opc_transition_make(transition_of(l), l->past, l->model, capacity, &l->transition, &err),
-        &err);
-    l->transition.correct_reward = v->opc.correct_reward;
-    l->transition.sample = v->opc.sample;
-    assert_ok(opc_rollout_create(obs, actions, h, 64, &l->rollout, &err), &err);
+    assert_ok(opc_ensemble_create(&v->model, obs, actions, 1, seed_of(loop), WHICH_MODEL,
+                                  &loop->model, &err),
+              &err);
+    assert_ok(opc_transition_make(transition_of(loop), loop->past, loop->model, capacity,
+                                  &loop->transition, &err),
+              &err);
+    loop->transition.correct_reward = v->opc.correct_reward;
+    loop->transition.sample = v->opc.sample;
+    assert_ok(opc_rollout_create(obs, actions, h, 64, &loop->rollout, &err), &err);
     const struct opc_imagined_shape shape = {
         .obs = obs,
         .act = actions,
@@ -457,103 +460,106 @@ static void make_model(struct loop *l, int capacity)
         .retain = v->data.retain,
         .transitions = 100000,
     };
-    assert_ok(opc_imagined_create(&shape, &l->imagined, &err), &err);
-    l->sa = opc_alloc((size_t)(capacity * (obs + actions)), sizeof *l->sa);
-    l->y = opc_alloc((size_t)(capacity * (obs + 1)), sizeof *l->y);
-    assert_true(l->sa && l->y);
+    assert_ok(opc_imagined_create(&shape, &loop->imagined, &err), &err);
+    loop->sa = opc_alloc((size_t)(capacity * (obs + actions)), sizeof *loop->sa);
+    loop->y = opc_alloc((size_t)(capacity * (obs + 1)), sizeof *loop->y);
+    assert_true(loop->sa && loop->y);
 }
 
-static void make(struct loop *l, const struct opc_values *v, double entropy)
+static void make_loop(struct loop *loop, const struct opc_values *v, double entropy)
 {
     struct opc_err err;
     const int capacity = 10000;
-    *l = (struct loop){.v = v};
-    assert_ok(opc_env_open(v->env.name, &l->env, &err), &err);
-    assert_ok(opc_env_open(v->env.name, &l->other, &err), &err);
-    assert_true(l->env->obs <= MAX_OBS && l->env->act <= MAX_ACT);
-    assert_ok(opc_episodes_create(l->env->obs, l->env->act, capacity, capacity, &l->past, &err),
-              &err);
-    const struct opc_agent_args args = {.obs = l->env->obs,
-                                        .act = l->env->act,
-                                        .seed = seed_of(l),
+    *loop = (struct loop){.v = v};
+    assert_ok(opc_env_open(v->env.name, &loop->env, &err), &err);
+    assert_ok(opc_env_open(v->env.name, &loop->other, &err), &err);
+    assert_true(loop->env->obs <= MAX_OBS && loop->env->act <= MAX_ACT);
+    assert_ok(
+        opc_episodes_create(loop->env->obs, loop->env->act, capacity, capacity, &loop->past, &err),
+        &err);
+    const struct opc_agent_args args = {.obs = loop->env->obs,
+                                        .act = loop->env->act,
+                                        .seed = seed_of(loop),
                                         .config = opc_values_agent(v, v->train.agent),
                                         .target_entropy = entropy,
                                         .steps = capacity};
-    assert_ok(opc_agent_create(opc_agent_name(v->train.agent), &args, &l->learner, &err), &err);
-    if (strcmp(transition_of(l), "replay") != 0)
-        make_model(l, capacity);
-    l->mix = (struct opc_mix){.imagined = l->imagined,
-                              .episodes = l->model && v->data.real_ratio == 0 ? NULL : l->past,
-                              .real_ratio = l->model ? v->data.real_ratio : 1};
+    assert_ok(opc_agent_create(opc_agent_name(v->train.agent), &args, &loop->learner, &err), &err);
+    if (strcmp(transition_of(loop), "replay") != 0)
+        make_model(loop, capacity);
+    loop->mix =
+        (struct opc_mix){.imagined = loop->imagined,
+                         .episodes = loop->model && v->data.real_ratio == 0 ? NULL : loop->past,
+                         .real_ratio = loop->model ? v->data.real_ratio : 1};
 }
 
-static void destroy(struct loop *l)
+static void destroy_loop(struct loop *loop)
 {
-    opc_agent_destroy(l->learner);
-    opc_imagined_destroy(l->imagined);
-    opc_rollout_destroy(l->rollout);
-    if (l->model)
-        opc_transition_free(&l->transition);
-    opc_predictor_destroy(l->model);
-    opc_episodes_destroy(l->past);
-    opc_env_close(l->env);
-    opc_env_close(l->other);
-    opc_free(l->sa);
-    opc_free(l->y);
+    opc_agent_destroy(loop->learner);
+    opc_imagined_destroy(loop->imagined);
+    opc_rollout_destroy(loop->rollout);
+    if (loop->model)
+        opc_transition_free(&loop->transition);
+    opc_predictor_destroy(loop->model);
+    opc_episodes_destroy(loop->past);
+    opc_env_close(loop->env);
+    opc_env_close(loop->other);
+    opc_free(loop->sa);
+    opc_free(loop->y);
 }
 
-/* ---- beside opc_train ------------------------------------------------------------------------ */
+/* ---- against opc_train ------------------------------------------------------------------------
+ */
 
-/* room: relative */
-static void compare_cell(const struct loop *l, const char *dir, const char *what, const char *name,
-                         double want, double capacity)
+/* tolerance: relative */
+static void compare_cell(const struct loop *loop, const char *dir, const char *what,
+                         const char *name, double want, double tolerance)
 {
-    const double got = test_metric(dir, l->epoch, name);
-    if (!(isnan(want) && isnan(got)) && !(fabs(got - want) <= capacity * fabs(want)))
-        fail_msg("%s: epoch %d: %s is %.17g, should be %.17g", what, l->epoch, name, got, want);
+    const double got = test_metric(dir, loop->epoch, name);
+    if (!(isnan(want) && isnan(got)) && !(fabs(got - want) <= tolerance * fabs(want)))
+        fail_msg("%s: epoch %d: %s is %.17g, should be %.17g", what, loop->epoch, name, got, want);
 }
 
-static void compare_row(const struct loop *l, const char *dir, const char *what)
+static void compare_row(const struct loop *loop, const char *dir, const char *what)
 {
-    const double n = (double)l->updates, ended = l->episodes;
+    const double n = (double)loop->updates, ended = loop->episodes;
     const struct {
         const char *name;
-        double want, capacity; /* room: relative, where sums are taken in another order */
+        double want, tolerance; /* tolerance: relative, where sums are taken in another order */
     } cells[] = {
-        {"eval_return", l->eval[0], 0},
-        {"eval_min", l->eval[1], 0},
-        {"eval_max", l->eval[2], 0},
-        {"eval_length", l->eval[3], 0},
-        {"env_steps", (double)l->epoch * l->v->train.steps_per_epoch, 0},
-        {"total_steps", (double)l->steps, 0},
-        {"recorded", opc_episodes_steps(l->past), 0},
-        {"imagined", l->model ? (double)opc_imagined_transitions(l->imagined) : 0, 0},
-        {"fits", l->fits, 0},
-        {"rollouts", l->rollouts, 0},
+        {"eval_return", loop->eval[0], 0},
+        {"eval_min", loop->eval[1], 0},
+        {"eval_max", loop->eval[2], 0},
+        {"eval_length", loop->eval[3], 0},
+        {"env_steps", (double)loop->epoch * loop->v->train.steps_per_epoch, 0},
+        {"total_steps", (double)loop->steps, 0},
+        {"recorded", opc_episodes_steps(loop->past), 0},
+        {"imagined", loop->model ? (double)opc_imagined_transitions(loop->imagined) : 0, 0},
+        {"fits", loop->fits, 0},
+        {"rollouts", loop->rollouts, 0},
         {"updates", n, 0},
         {"episodes", ended, 0},
-        {"train_return", ended > 0 ? l->returns / ended : (double)NAN, 1e-12},
-        {"train_length", ended > 0 ? l->lengths / ended : (double)NAN, 1e-12},
-        {"learned_1", l->errors.learned[0], 0},
-        {"learned_10", l->errors.learned[2], 0},
-        {"corrected_1", l->errors.corrected[0], 0},
-        {"corrected_10", l->errors.corrected[2], 0},
-        {"reward_min", l->rollouts ? l->reward_min : (double)NAN, 0},
-        {"reward_max", l->rollouts ? l->reward_max : (double)NAN, 0},
-        {"state_max_std", l->rollouts ? l->max_std : (double)NAN, 1e-5},
-        {"end_horizon", l->ends[OPC_END_HORIZON] / l->rollouts, 0},
-        {"end_terminal", l->ends[OPC_END_TERMINAL] / l->rollouts, 0},
-        {"end_reference", l->ends[OPC_END_REFERENCE] / l->rollouts, 0},
+        {"train_return", ended > 0 ? loop->returns / ended : (double)NAN, 1e-12},
+        {"train_length", ended > 0 ? loop->lengths / ended : (double)NAN, 1e-12},
+        {"learned_1", loop->errors.learned[0], 0},
+        {"learned_10", loop->errors.learned[2], 0},
+        {"corrected_1", loop->errors.corrected[0], 0},
+        {"corrected_10", loop->errors.corrected[2], 0},
+        {"reward_min", loop->rollouts ? loop->reward_min : (double)NAN, 0},
+        {"reward_max", loop->rollouts ? loop->reward_max : (double)NAN, 0},
+        {"state_max_std", loop->rollouts ? loop->max_std : (double)NAN, 1e-5},
+        {"end_horizon", loop->ends[OPC_END_HORIZON] / loop->rollouts, 0},
+        {"end_terminal", loop->ends[OPC_END_TERMINAL] / loop->rollouts, 0},
+        {"end_reference", loop->ends[OPC_END_REFERENCE] / loop->rollouts, 0},
     };
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-        compare_cell(l, dir, what, cells[i].name, cells[i].want, cells[i].capacity);
-    const struct opc_agent_column *column = l->learner->type->columns;
+        compare_cell(loop, dir, what, cells[i].name, cells[i].want, cells[i].tolerance);
+    const struct opc_agent_column *column = loop->learner->type->columns;
     for (int k = 0; column[k].name; k++)
-        compare_cell(l, dir, what, column[k].name, n > 0 ? l->agent[k] : (double)NAN,
+        compare_cell(loop, dir, what, column[k].name, n > 0 ? loop->agent[k] : (double)NAN,
                      column[k].over == OPC_OVER_MEAN ? 1e-9 : 0);
 }
 
-static void compare_policies(const struct loop *l, const char *dir, const char *what)
+static void compare_policies(const struct loop *loop, const char *dir, const char *what)
 {
     struct opc_agent *agent;
     struct opc_err err;
@@ -561,18 +567,18 @@ static void compare_policies(const struct loop *l, const char *dir, const char *
     assert_ok(opc_policy_load(dir, &agent, &err), &err);
     for (uint32_t i = 0; i < 20; i++) {
         struct opc_rng rng = opc_rng_stream(1, OPC_USE_TEST, 0, i);
-        for (int k = 0; k < l->env->obs; k++)
+        for (int k = 0; k < loop->env->obs; k++)
             s[k] = 2 * opc_rng_unit(&rng) - 1;
-        opc_agent_act(l->learner, 1, s, false, NULL, mine);
+        opc_agent_act(loop->learner, 1, s, false, NULL, mine);
         opc_agent_act(agent, 1, s, false, NULL, its);
-        if (memcmp(mine, its, (size_t)l->env->act * sizeof *mine) != 0)
+        if (memcmp(mine, its, (size_t)loop->env->act * sizeof *mine) != 0)
             fail_msg("%s: in state %u the policy does %a, should do %a", what, i, (double)its[0],
                      (double)mine[0]);
     }
     opc_agent_destroy(agent);
 }
 
-static void compare_result(const struct loop *l, const char *dir)
+static void compare_result(const struct loop *loop, const char *dir)
 {
     struct opc_json_value *j;
     struct opc_err err;
@@ -582,15 +588,15 @@ static void compare_result(const struct loop *l, const char *dir)
     assert_ok(opc_json_read(path, &j, &err), &err);
     assert_true(opc_json_number(opc_json_find(j, "eval_return"), &last));
     assert_true(opc_json_number(opc_json_find(j, "best_return"), &best));
-    assert_true(fabs(last - l->eval[0]) <= 1e-14 * fabs(last)); /* 15 digits */
-    assert_true(fabs(best - l->best) <= 1e-14 * fabs(best));
+    assert_true(fabs(last - loop->eval[0]) <= 1e-14 * fabs(last)); /* 15 digits */
+    assert_true(fabs(best - loop->best) <= 1e-14 * fabs(best));
     opc_json_free(j);
-    if (!l->model)
+    if (!loop->model)
         return;
     assert_ok(opc_path_join(path, dir, "status.json", &err), &err);
     assert_ok(opc_json_read(path, &j, &err), &err);
     assert_true(opc_json_number(opc_json_find(j, "model_error"), &last));
-    assert_true(fabs(last - l->model_error) <= 1e-14 * fabs(last));
+    assert_true(fabs(last - loop->model_error) <= 1e-14 * fabs(last));
     opc_json_free(j);
 }
 
@@ -620,7 +626,7 @@ static void both_agree(const char *dir, const char *const *more, double entropy)
 {
     struct opc_config *config;
     struct opc_err err;
-    struct loop l;
+    struct loop loop;
     struct opc_text what = {0};
     assert_ok(opc_config_create(&config, &err), &err);
     for (size_t i = 0; i < sizeof SMALL / sizeof *SMALL; i++)
@@ -633,110 +639,143 @@ static void both_agree(const char *dir, const char *const *more, double entropy)
     const struct opc_train_plan plan = {.dir = dir, .threads = 2};
     assert_ok(opc_train(config, &plan, &err), &err);
 
-    make(&l, &config->set, entropy);
-    play_at_random(&l);
-    while (l.epoch < config->set.train.epochs) {
-        play_epoch(&l);
-        compare_row(&l, dir, opc_text_get(&what));
+    make_loop(&loop, &config->set, entropy);
+    play_at_random(&loop);
+    while (loop.epoch < config->set.train.epochs) {
+        play_epoch(&loop);
+        compare_row(&loop, dir, opc_text_get(&what));
     }
-    compare_policies(&l, dir, opc_text_get(&what));
-    compare_result(&l, dir);
-    destroy(&l);
+    compare_policies(&loop, dir, opc_text_get(&what));
+    compare_result(&loop, dir);
+    destroy_loop(&loop);
     opc_text_free(&what);
     opc_config_destroy(config);
 }
 
 enum { CARTPOLE, PENDULUM };
+static const double ENTROPY[] = {-0.05, (double)NAN};
+
+#define SET(...) ((const char *const[]){__VA_ARGS__, NULL})
+struct loop_case {
+    const char *name; /* of its test */
+    const char *const *set;
+    int task;
+};
+static const struct loop_case CASES[] = {
+    {"corrected_by_default", SET(NULL), CARTPOLE},
+    {"learned_model", SET("opc.transition=learned"), CARTPOLE},
+    {"learned_model_without_noise", SET("opc.transition=learned", "opc.sample=false"), CARTPOLE},
+    {"reward_as_the_model_predicts_it", SET("opc.correct_reward=false"), CARTPOLE},
+    {"starts_and_ends_of_the_printed_algorithm",
+     SET("opc.start=paper", "opc.reference_terminal=terminal"), CARTPOLE},
+    {"one_member_per_rollout_and_recorded_steps_in_batches",
+     SET("opc.elite=rollout", "data.real_ratio=0.3"), CARTPOLE},
+    {"three_rounds", SET("train.rounds=3", "data.retain=1"), CARTPOLE},
+    {"two_rounds_of_rollouts_in_emptied_data",
+     SET("train.rounds=2", "data.reset=true", "opc.rollouts=31"), CARTPOLE},
+    {"window_of_one_epoch", SET("opc.reference_epochs=1"), CARTPOLE},
+    {"window_of_two_epochs_with_the_learned_model_in_rounds",
+     SET("opc.reference_epochs=2", "opc.transition=learned", "train.rounds=3", "train.epochs=5"),
+     CARTPOLE},
+    {"window_of_one_epoch_with_the_printed_starts",
+     SET("opc.reference_epochs=1", "opc.start=paper"), CARTPOLE},
+    {"window_of_three_epochs_without_a_random_phase",
+     SET("opc.reference_epochs=3", "train.random_steps=0", "train.epochs=6"), CARTPOLE},
+    /* more epochs than there will be */
+    {"window_longer_than_the_run", SET("opc.reference_epochs=9"), CARTPOLE},
+    /* more episodes than are played at once */
+    {"more_evaluation_episodes_than_are_played_at_once", SET("eval.episodes=67", "train.epochs=2"),
+     CARTPOLE},
+    /* fits of one and the same past, because its episode has not ended */
+    {"fits_of_the_same_past_while_an_episode_goes_on",
+     SET("env.name=pendulum", "train.fit_first=true", "train.fit_every=5", "train.simulate_every=5",
+         "train.improve_every=1", "train.reset_each_epoch=false", "opc.rollouts=10"),
+     PENDULUM},
+    /* windows in which no episode has ended yet */
+    {"windows_in_which_no_episode_has_ended",
+     SET("env.name=pendulum", "train.fit_first=true", "train.fit_every=5", "train.simulate_every=5",
+         "train.improve_every=1", "train.reset_each_epoch=false", "opc.rollouts=10",
+         "opc.reference_epochs=2", "train.steps_per_epoch=50", "train.epochs=8"),
+     PENDULUM},
+    {"windows_shorter_than_an_episode_of_cartpole",
+     SET("train.fit_first=true", "train.fit_every=5", "train.simulate_every=5",
+         "train.improve_every=1", "train.reset_each_epoch=false", "opc.rollouts=10",
+         "opc.reference_epochs=1", "train.steps_per_epoch=15", "train.epochs=6"),
+     CARTPOLE},
+    /* an epoch of too few steps for a model: nothing is imagined, and nothing learned */
+    {"epochs_too_short_to_fit_a_model", SET("train.random_steps=0", "train.steps_per_epoch=10"),
+     CARTPOLE},
+    /* a past that grows while the model stays */
+    {"past_grows_while_the_model_stays",
+     SET("train.fit_every=20", "train.simulate_every=5", "train.improve_every=5",
+         "train.reset_each_epoch=false", "train.steps_per_epoch=60", "opc.rollouts=10"),
+     CARTPOLE},
+    /* two episodes end by time in the random phase */
+    {"random_phase_that_ends_by_time", SET("env.name=pendulum", "train.random_steps=300"),
+     PENDULUM},
+    {"sac_without_a_model",
+     SET("env.name=pendulum", "opc.transition=replay", "train.improve_every=1",
+         "train.reset_each_epoch=false", "train.steps_per_epoch=150", "train.learning_starts=100"),
+     PENDULUM},
+    /* a random phase it does not learn from */
+    {"ppo_learns_nothing_from_the_random_phase",
+     SET("train.agent=ppo", "opc.transition=replay", "ppo.batch_size=16", "ppo.update_epochs=3",
+         "ppo.policy_hidden=[6]", "ppo.learning_rate=0.01"),
+     CARTPOLE},
+    /* one episode ends by time, the next one is cut */
+    {"ppo_with_an_episode_cut_by_the_epoch",
+     SET("env.name=pendulum", "train.agent=ppo", "opc.transition=replay",
+         "train.steps_per_epoch=250", "train.random_steps=0", "ppo.anneal_lr=false"),
+     PENDULUM},
+    {"original_mbpo",
+     SET("train.fit_every=10", "train.simulate_every=5", "train.improve_every=1",
+         "train.fit_first=true", "train.reset_each_epoch=false", "opc.transition=learned",
+         "opc.rollouts=10", "opc.horizon=[0, 2, 1, 3]", "data.forget=steps",
+         "data.real_ratio=0.05"),
+     CARTPOLE},
+};
+enum { N_CASES = sizeof CASES / sizeof *CASES };
+
+struct fixture {
+    const struct loop_case *one;
+    void *dir; /* removed with all that is in it */
+};
+
+static int set_up(void **state) /* the case of a test; then its fixture */
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    if (!fixture)
+        return -1;
+    fixture->one = *state;
+    *state = fixture;
+    return test_make_dir(&fixture->dir);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    const int failed = fixture->dir ? test_remove_dir(&fixture->dir) : 0;
+    free(fixture);
+    return failed;
+}
 
 static void the_loop_is_the_one_that_is_written_here(void **state)
 {
-    static const double ENTROPY[] = {-0.05, (double)NAN};
-    const struct {
-        const char *const *set;
-        int task;
-    } cases[] = {
-        {(const char *const[]){NULL}, CARTPOLE},
-        {(const char *const[]){"opc.transition=learned", NULL}, CARTPOLE},
-        {(const char *const[]){"opc.transition=learned", "opc.sample=false", NULL}, CARTPOLE},
-        {(const char *const[]){"opc.correct_reward=false", NULL}, CARTPOLE},
-        {(const char *const[]){"opc.start=paper", "opc.reference_terminal=terminal", NULL},
-         CARTPOLE},
-        {(const char *const[]){"opc.elite=rollout", "data.real_ratio=0.3", NULL}, CARTPOLE},
-        {(const char *const[]){"train.rounds=3", "data.retain=1", NULL}, CARTPOLE},
-        {(const char *const[]){"train.rounds=2", "data.reset=true", "opc.rollouts=31", NULL},
-         CARTPOLE},
-        {(const char *const[]){"opc.reference_epochs=1", NULL}, CARTPOLE},
-        {(const char *const[]){"opc.reference_epochs=2", "opc.transition=learned", "train.rounds=3",
-                               "train.epochs=5", NULL},
-         CARTPOLE},
-        {(const char *const[]){"opc.reference_epochs=1", "opc.start=paper", NULL}, CARTPOLE},
-        {(const char *const[]){"opc.reference_epochs=3", "train.random_steps=0", "train.epochs=6",
-                               NULL},
-         CARTPOLE},
-        /* more epochs than there will be */
-        {(const char *const[]){"opc.reference_epochs=9", NULL}, CARTPOLE},
-        /* more episodes than are played at once */
-        {(const char *const[]){"eval.episodes=67", "train.epochs=2", NULL}, CARTPOLE},
-        /* fits of one and the same past, because its episode has not ended */
-        {(const char *const[]){"env.name=pendulum", "train.fit_first=true", "train.fit_every=5",
-                               "train.simulate_every=5", "train.improve_every=1",
-                               "train.reset_each_epoch=false", "opc.rollouts=10", NULL},
-         PENDULUM},
-        /* windows in which no episode has ended yet */
-        {(const char *const[]){"env.name=pendulum", "train.fit_first=true", "train.fit_every=5",
-                               "train.simulate_every=5", "train.improve_every=1",
-                               "train.reset_each_epoch=false", "opc.rollouts=10",
-                               "opc.reference_epochs=2", "train.steps_per_epoch=50",
-                               "train.epochs=8", NULL},
-         PENDULUM},
-        {(const char *const[]){
-             "train.fit_first=true", "train.fit_every=5", "train.simulate_every=5",
-             "train.improve_every=1", "train.reset_each_epoch=false", "opc.rollouts=10",
-             "opc.reference_epochs=1", "train.steps_per_epoch=15", "train.epochs=6", NULL},
-         CARTPOLE},
-        /* an epoch of too few steps for a model: nothing is imagined, and nothing learned */
-        {(const char *const[]){"train.random_steps=0", "train.steps_per_epoch=10", NULL}, CARTPOLE},
-        /* a past that grows while the model stays */
-        {(const char *const[]){"train.fit_every=20", "train.simulate_every=5",
-                               "train.improve_every=5", "train.reset_each_epoch=false",
-                               "train.steps_per_epoch=60", "opc.rollouts=10", NULL},
-         CARTPOLE},
-        /* two episodes end by time in the random phase */
-        {(const char *const[]){"env.name=pendulum", "train.random_steps=300", NULL}, PENDULUM},
-        {(const char *const[]){"env.name=pendulum", "opc.transition=replay",
-                               "train.improve_every=1", "train.reset_each_epoch=false",
-                               "train.steps_per_epoch=150", "train.learning_starts=100", NULL},
-         PENDULUM},
-        /* a random phase it does not learn from */
-        {(const char *const[]){"train.agent=ppo", "opc.transition=replay", "ppo.batch_size=16",
-                               "ppo.update_epochs=3", "ppo.policy_hidden=[6]",
-                               "ppo.learning_rate=0.01", NULL},
-         CARTPOLE},
-        /* one episode ends by time, the next one is cut */
-        {(const char *const[]){"env.name=pendulum", "train.agent=ppo", "opc.transition=replay",
-                               "train.steps_per_epoch=250", "train.random_steps=0",
-                               "ppo.anneal_lr=false", NULL},
-         PENDULUM},
-        {(const char *const[]){"train.fit_every=10", "train.simulate_every=5",
-                               "train.improve_every=1", "train.fit_first=true",
-                               "train.reset_each_epoch=false", "opc.transition=learned",
-                               "opc.rollouts=10", "opc.horizon=[0, 2, 1, 3]", "data.forget=steps",
-                               "data.real_ratio=0.05", NULL},
-         CARTPOLE},
-    };
+    const struct fixture *fixture = *state;
     char dir[OPC_PATH];
-    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        both_agree(dir, cases[i].set, ENTROPY[cases[i].task]);
+    snprintf(dir, sizeof dir, "%s/run", (const char *)fixture->dir);
+    both_agree(dir, fixture->one->set, ENTROPY[fixture->one->task]);
 }
 
 int main(void)
 {
+    struct CMUnitTest tests[N_CASES];
     if (!getenv("TMPDIR") && access("/dev/shm", W_OK) == 0)
         setenv("TMPDIR", "/dev/shm", 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_loop_is_the_one_that_is_written_here, test_make_dir,
-                                        test_remove_dir),
-    };
+    for (int i = 0; i < N_CASES; i++) {
+        void *one = (void *)(uintptr_t)&CASES[i]; /* cmocka's state is not const */
+        tests[i] = (struct CMUnitTest){CASES[i].name, the_loop_is_the_one_that_is_written_here,
+                                       set_up, tear_down, one};
+    }
     return cmocka_run_group_tests_name("loop", tests, NULL, NULL);
 }

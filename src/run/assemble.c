@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the parts of a run and says what they need. */
+/* Builds the parts of a run from its settings, and estimates the memory they need before they are
+ * allocated. Called by session.c, by restore.c when a slot turns out to be damaged, and by
+ * trained.c for the networks alone.
+ *
+ * Invariant: every store is allocated here, at its largest size, so a run that begins does not run
+ * out of memory after days. */
 #include "run/run.h"
 
 #include "num/scaler.h"
@@ -10,7 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WHICH_MODEL = 3 }; /* names its first weights; policies and critics are 1, 2, 5 and 6 */
+/* Names the random stream of the model's initial weights; policies, critics: 1, 2, 5, 6. */
+enum { WHICH_MODEL = 3 };
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
@@ -19,25 +25,27 @@ static int simulations_per_epoch(const struct opc_values *v)
     return v->train.steps_per_epoch / opc_every(v, v->train.simulate_every);
 }
 
-/* Most transitions of one simulation, in all its rounds, at horizon h: the last rollout of a round
- * may run over its share. */
-static double transitions_at(const struct opc_values *v, int h)
+/* The largest number of transitions of one simulation, in all its rounds: the last rollout of a
+ * round may exceed its share by up to horizon - 1 steps. */
+static double transitions_at(const struct opc_values *v, int horizon)
 {
-    return v->opc.rollouts ? (double)v->opc.rollouts * h
-                           : (double)v->opc.transitions + (double)v->train.rounds * (h - 1);
+    return v->opc.rollouts ? (double)v->opc.rollouts * horizon
+                           : (double)v->opc.transitions + (double)v->train.rounds * (horizon - 1);
 }
 
+/* Capacity of the imagined data: of each epoch with data.forget = epochs, of all that is kept with
+ * data.forget = steps. */
 static struct opc_imagined_shape imagined_shape(const struct opc_run *run)
 {
     const struct opc_values *v = run->set;
-    const int h = opc_horizon_max(v);
-    double n = transitions_at(v, h) * simulations_per_epoch(v);
+    const int horizon = opc_horizon_max(v);
+    double n = transitions_at(v, horizon) * simulations_per_epoch(v);
     if (v->data.forget == OPC_FORGET_STEPS)
         n *= v->data.retain;
     return (struct opc_imagined_shape){
         .obs = run->obs,
         .act = run->act,
-        .longest = h,
+        .longest = horizon,
         .forget = (enum opc_forget)v->data.forget,
         .retain = v->data.retain,
         .transitions = n < 4e9 ? (size_t)n : (size_t)4e9, /* create refuses what is too much */
@@ -49,9 +57,10 @@ size_t opc_run_limit(const struct opc_values *v, int horizon)
     return (size_t)(transitions_at(v, horizon) * simulations_per_epoch(v) * v->data.retain);
 }
 
-/* As many as opc/rollout.c will ever start at once. */
+/* The number of rollouts that opc/rollout.c starts at once, at most. */
 static int rows_at_once(const struct opc_values *v)
 {
+    /* N / H rollouts make N steps, so the shortest horizon has the most of them. */
     const int first = opc_horizon(v, 1), last = opc_horizon(v, v->train.epochs);
     const double starts = v->opc.rollouts
                               ? v->opc.rollouts
@@ -59,7 +68,8 @@ static int rows_at_once(const struct opc_values *v)
     return starts < OPC_ROLLOUT_ROWS ? (int)starts : OPC_ROLLOUT_ROWS;
 }
 
-/* Most recorded steps of the reference window. An episode may have begun an epoch earlier. */
+/* The largest number of recorded steps in the reference window. Its first episode may have begun an
+ * epoch earlier, and the random phase may be longer than an epoch. */
 static int window_capacity(const struct opc_run *run)
 {
     const struct opc_train_config *t = &run->set->train;
@@ -71,38 +81,42 @@ static int window_capacity(const struct opc_run *run)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-struct need {
+struct need { /* bytes; doubles, because products of settings overflow integers */
     double recorded, reference, imagined, rollouts, fit, rest;
 };
 
-static double all_of(const struct need *n)
+static double total_need(const struct need *need)
 {
-    return n->recorded + n->reference + n->imagined + n->rollouts + n->fit + n->rest;
+    return need->recorded + need->reference + need->imagined + need->rollouts + need->fit +
+           need->rest;
 }
 
-static struct need need_of(const struct opc_run *run)
+static struct need estimate_need(const struct opc_run *run)
 {
     const struct opc_values *v = run->set;
     const double capacity = run->capacity, f = sizeof(float);
-    struct need n = {.rest = 64e6}; /* networks, environments, the program itself */
-    n.recorded = capacity * ((double)opc_record_stride(run->obs, run->act) * f + 16);
+    struct need need = {.rest = 64e6}; /* networks, environments, the program itself */
+    /* records, and where each episode begins */
+    need.recorded = capacity * ((double)opc_record_stride(run->obs, run->act) * f + 16);
+    /* agents that keep the steps of an epoch, as PPO, say how much that is */
     if (opc_agent_of(v)->bytes)
-        n.rest += (double)opc_agent_of(v)->bytes(v->train.steps_per_epoch, run->obs, run->act);
+        need.rest += (double)opc_agent_of(v)->bytes(v->train.steps_per_epoch, run->obs, run->act);
     if (!opc_transition_of(v)->needs_model)
-        return n;
+        return need;
     const struct opc_imagined_shape shape = imagined_shape(run);
-    n.imagined = (double)opc_imagined_need(&shape);
-    n.rollouts = (double)opc_rollout_need(run->obs, run->act, shape.longest, rows_at_once(v));
-    /* The table of inputs and targets twice (ours and the trainer's), and each member's rows. */
-    n.fit = capacity * (2 * (2 * run->obs + run->act + 1) * f + 4 * (v->model.members + 1));
+    need.imagined = (double)opc_imagined_need(&shape);
+    need.rollouts = (double)opc_rollout_need(run->obs, run->act, shape.longest, rows_at_once(v));
+    /* The table of inputs and targets exists twice (run->sa and run->y, and the trainer's copy),
+     * and each member has a list of its rows. */
+    need.fit = capacity * (2 * (2 * run->obs + run->act + 1) * f + 4 * (v->model.members + 1));
     if (opc_transition_of(v)->bytes)
-        n.reference = (double)opc_transition_of(v)->bytes(window_capacity(run), run->obs, run->act,
-                                                          v->model.elites);
-    return n;
+        need.reference = (double)opc_transition_of(v)->bytes(window_capacity(run), run->obs,
+                                                             run->act, v->model.elites);
+    return need;
 }
 
-/* A number that follows `key` in a file of the kernel; a negative one if there is none. */
-static double look_up(const char *path, const char *key)
+/* The number that follows `key` in a file of the kernel; negative: there is none. */
+static double read_number(const char *path, const char *key)
 {
     char line[256];
     double v = -1;
@@ -116,14 +130,15 @@ static double look_up(const char *path, const char *key)
     return v;
 }
 
-/* Bytes this process may still take: what the machine has, or the group it is confined to. */
-static double available(void)
+/* Bytes this process may still allocate: of the machine, or of the control group that confines it.
+ * Negative: not known. */
+static double available_bytes(void)
 {
-    double free = look_up("/proc/meminfo", "MemAvailable:") * 1024;
-    const double max = look_up("/sys/fs/cgroup/memory.max", "");
-    double used = look_up("/sys/fs/cgroup/memory.current", "");
-    /* Of that, files in memory are given up when something needs the room. */
-    const double files = look_up("/sys/fs/cgroup/memory.stat", "inactive_file ");
+    double free = read_number("/proc/meminfo", "MemAvailable:") * 1024;
+    const double max = read_number("/sys/fs/cgroup/memory.max", "");
+    double used = read_number("/sys/fs/cgroup/memory.current", "");
+    /* Cached files count as used, but the kernel drops them when memory is needed. */
+    const double files = read_number("/sys/fs/cgroup/memory.stat", "inactive_file ");
     used -= used > 0 && files > 0 ? fmin(files, used) : 0;
     if (max > 0 && used >= 0 && (free < 0 || max - used < free))
         free = max - used;
@@ -133,24 +148,25 @@ static double available(void)
 static int check_memory(struct opc_run *run, struct opc_err *err)
 {
     char all[OPC_PRINTED], im[OPC_PRINTED], rec[OPC_PRINTED], here[OPC_PRINTED];
-    const struct need n = need_of(run);
-    const double free = available(), past = n.recorded + n.reference + n.fit;
-    opc_print_bytes(all_of(&n), all);
-    opc_print_bytes(n.imagined, im);
+    const struct need need = estimate_need(run);
+    const double free = available_bytes(), past = need.recorded + need.reference + need.fit;
+    opc_print_bytes(total_need(&need), all);
+    opc_print_bytes(need.imagined, im);
     opc_print_bytes(past, rec);
     opc_print_bytes(free, here);
+    /* The sentence is logged at the start, also when all is well. */
     snprintf(run->memory, sizeof run->memory,
              "memory: up to %s (imagined steps %s, recorded steps and fits %s), %s available", all,
              im, rec, free > 0 ? here : "unknown");
-    if (free < 0 || all_of(&n) <= free)
+    if (free < 0 || total_need(&need) <= free)
         return OPC_OK;
     return opc_fail(err, OPC_ENOMEM,
                     "this run needs up to %s of memory (imagined steps %s, recorded steps and fits "
                     "%s) and %s are available; lower %s",
                     all, im, rec, here,
-                    n.rollouts > n.imagined && n.rollouts > past ? "opc.horizon"
-                    : n.imagined > past                          ? "opc.transitions or data.retain"
-                                                                 : "train.epochs");
+                    need.rollouts > need.imagined && need.rollouts > past ? "opc.horizon"
+                    : need.imagined > past ? "opc.transitions or data.retain"
+                                           : "train.epochs");
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -180,34 +196,34 @@ int opc_run_model(const struct opc_values *v, int obs, int act, struct opc_pool 
                                WHICH_MODEL, out, err);
 }
 
-static int make_model(struct opc_run *run, struct opc_err *err)
+/* The model, the transition by eq. 2 or eq. 5, and what rollouts need. */
+static int make_model_parts(struct opc_run *run, struct opc_err *err)
 {
     const struct opc_values *v = run->set;
     const struct opc_imagined_shape shape = imagined_shape(run);
-    int code = opc_run_model(v, run->obs, run->act, run->pool, &run->model, err);
-    if (!code)
-        code = opc_transition_make(opc_transition_of(v)->name, run->past, run->model,
-                                   window_capacity(run), &run->transition, err);
-    if (code)
-        return code;
+    OPC_TRY(opc_run_model(v, run->obs, run->act, run->pool, &run->model, err));
+    OPC_TRY(opc_transition_make(opc_transition_of(v)->name, run->past, run->model,
+                                window_capacity(run), &run->transition, err));
     run->transition.correct_reward = v->opc.correct_reward;
     run->transition.sample = v->opc.sample;
-    code = opc_scaler_create(run->obs, &run->states, err);
-    if (!code)
-        code = opc_rollout_create(run->obs, run->act, shape.longest, rows_at_once(v), &run->rollout,
-                                  err);
-    if (!code)
-        code = opc_imagined_create(&shape, &run->imagined, err);
+    OPC_TRY(opc_scaler_create(run->obs, &run->states, err));
+    OPC_TRY(
+        opc_rollout_create(run->obs, run->act, shape.longest, rows_at_once(v), &run->rollout, err));
+    OPC_TRY(opc_imagined_create(&shape, &run->imagined, err));
     const size_t capacity = (size_t)run->capacity, obs = (size_t)run->obs, act = (size_t)run->act;
-    if (!code && (!(run->sa = opc_alloc(capacity, (obs + act) * sizeof(float))) ||
-                  !(run->y = opc_alloc(capacity, (obs + 1) * sizeof(float)))))
-        code = opc_fail(err, OPC_ENOMEM,
+    const struct opc_block tables[] = {
+        {&run->sa, capacity, (obs + act) * sizeof(float)}, /* inputs of a fit: (s, a) */
+        {&run->y, capacity, (obs + 1) * sizeof(float)},    /* targets: s' - s, r */
+    };
+    if (!opc_alloc_all(tables, 2))
+        return opc_fail(err, OPC_ENOMEM,
                         "not enough memory to fit a model to %d steps; lower train.epochs",
                         run->capacity);
-    return code;
+    return OPC_OK;
 }
 
-/* It must not wait, motors on, for what is computed. */
+/* Hardware must not wait, motors on, while something is computed: all computing has to happen
+ * between epochs, when no episode runs. */
 static int check_machine(const struct opc_values *v, struct opc_err *err)
 {
     const struct opc_train_config *t = &v->train;
@@ -234,38 +250,37 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
     run->plan = plan;
     run->hash = opc_config_hash(v);
     run->seed = (uint64_t)v->train.seed;
-    int code = opc_pool_create(plan->threads, &run->pool, err);
-    if (!code)
-        code = opc_play_create(v->env.name, run->seed, v->train.steps_per_epoch, &run->play, err);
-    if (code)
-        return code;
+    OPC_TRY(opc_pool_create(plan->threads, &run->pool, err));
+    OPC_TRY(opc_play_create(v->env.name, run->seed, v->train.steps_per_epoch, &run->play, err));
     run->obs = run->play->env->obs;
     run->act = run->play->env->act;
     run->capacity =
         v->train.random_steps + run->play->limit + v->train.epochs * v->train.steps_per_epoch;
-    code = check_memory(run, err);
+    /* Now that the sizes are known, and before anything large is allocated. */
+    OPC_TRY(check_memory(run, err));
+    /* There is one piece of hardware, which is also evaluated on; simulators are opened again. */
     const int worlds = v->eval.episodes < OPC_EVAL_AT_ONCE ? v->eval.episodes : OPC_EVAL_AT_ONCE;
-    if (!code && run->play->env->type->machine) {
-        code = check_machine(v, err);
-        if (!code)
-            code = opc_many_of(run->play->env, &run->worlds, err);
-    } else if (!code)
-        code = opc_many_open(v->env.name, worlds, run->pool, &run->worlds, err);
-    if (!code)
-        code =
-            opc_episodes_create(run->obs, run->act, run->capacity, run->capacity, &run->past, err);
-    if (!code && opc_transition_of(v)->needs_model)
-        code = make_model(run, err);
-    if (!code)
-        code = opc_run_agent(v, run->obs, run->act, run->model,
-                             run->model ? &run->transition : NULL, run->pool, &run->agent, err);
-    if (!code && (!(run->a = opc_alloc((size_t)run->act, sizeof *run->a)) ||
-                  !(run->recorded = opc_alloc((size_t)v->train.epochs + 1, sizeof *run->recorded))))
-        code =
-            opc_fail(err, OPC_ENOMEM, "not enough memory for an action and the ends of %d epochs",
-                     v->train.epochs);
-    if (code)
-        return code;
+    if (run->play->env->type->machine) {
+        OPC_TRY(check_machine(v, err));
+        OPC_TRY(opc_many_of(run->play->env, &run->worlds, err));
+    } else
+        OPC_TRY(opc_many_open(v->env.name, worlds, run->pool, &run->worlds, err));
+    /* data, model, agent */
+    OPC_TRY(opc_episodes_create(run->obs, run->act, run->capacity, run->capacity, &run->past, err));
+    if (opc_transition_of(v)->needs_model)
+        OPC_TRY(make_model_parts(run, err));
+    OPC_TRY(opc_run_agent(v, run->obs, run->act, run->model, run->model ? &run->transition : NULL,
+                          run->pool, &run->agent, err));
+    const struct opc_block blocks[] = {
+        {&run->a, (size_t)run->act, sizeof *run->a},
+        {&run->recorded, (size_t)v->train.epochs + 1, sizeof *run->recorded},
+    };
+    if (!opc_alloc_all(blocks, 2))
+        return opc_fail(err, OPC_ENOMEM,
+                        "not enough memory for an action and the ends of %d epochs",
+                        v->train.epochs);
+    /* Batches are drawn from imagined steps, with a share of recorded ones; without a model, from
+     * recorded ones only. */
     run->play->past = run->past;
     run->mix = (struct opc_mix){
         .imagined = run->imagined,
@@ -277,6 +292,8 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
 
 void opc_run_free(struct opc_run *run)
 {
+    /* Users before what they use: the agent may hold the model, and the transition points into the
+     * past. */
     opc_agent_destroy(run->agent);
     opc_imagined_destroy(run->imagined);
     opc_rollout_destroy(run->rollout);
@@ -297,8 +314,9 @@ void opc_run_free(struct opc_run *run)
 
 int opc_run_remake(struct opc_run *run, struct opc_err *err)
 {
+    /* The log stays open and locked; the clocks go on. */
     const struct opc_run old = *run;
     opc_run_free(run);
-    *run = (struct opc_run){.record = old.record, .began = old.began, .entered = old.entered};
+    *run = (struct opc_run){.log = old.log, .began = old.began, .entered = old.entered};
     return opc_run_make(run, old.set, old.plan, err);
 }

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Layout, all numbers little-endian:
+/* Reads and writes files of named sections; save.c and restore.c say what is in them, and
+ * docs/checkpoint-format.md describes them for other programs.
+ *
+ * Invariant: a file is accepted whole or not at all. Every byte is covered by a checksum, and every
+ * length is checked before it is used, because the file may be damaged or made up.
+ *
+ * Layout, all numbers little-endian:
  *
  *     header    0  magic "OPCPACK\n"         section   0  name, padded with zeros to 48 bytes
  *               8  version       u32                  48  bytes of its data      u64
@@ -12,7 +18,7 @@
  *              44  CRC-32C of 0 .. 43
  *
  * The sections follow the header and each other without gaps, and the file ends with the last.
- * The data themselves are as they were in memory. */
+ * Data are stored as they were in memory. */
 #include "run/checkpoint.h"
 
 #include "base/crc.h"
@@ -27,6 +33,7 @@ enum { VERSION = 1, HEADER = 48, SECTION = 64, EVEN = 8 };
 static const size_t MAX_BYTES = (size_t)1 << 36;
 static const char ZEROS[EVEN];
 
+/* by enum opc_pack_kind, for messages */
 static const char *const KIND[] = {"", "checkpoint", "policy", "snapshot", "segment"};
 enum { KINDS = sizeof KIND / sizeof *KIND };
 
@@ -35,13 +42,14 @@ static size_t padded(size_t n)
     return (n + EVEN - 1) / EVEN * EVEN;
 }
 
-static void put(char *at, uint64_t v, int bytes)
+/* Numbers of the layout, byte by byte, so that they are the same on every machine. */
+static void put_number(char *at, uint64_t v, int bytes)
 {
     for (int i = 0; i < bytes; i++)
         at[i] = (char)(v >> 8 * i & 0xff);
 }
 
-static uint64_t get(const char *at, int bytes)
+static uint64_t get_number(const char *at, int bytes)
 {
     uint64_t v = 0;
     for (int i = 0; i < bytes; i++)
@@ -56,17 +64,18 @@ static void put_header(char at[HEADER], enum opc_pack_kind kind, uint32_t hash, 
 {
     memset(at, 0, HEADER);
     memcpy(at, MAGIC, sizeof MAGIC);
-    put(at + 8, VERSION, 4);
-    put(at + 12, (uint64_t)kind, 4);
-    put(at + 16, hash, 4);
-    put(at + 20, (uint64_t)sections, 4);
-    put(at + 24, length, 8);
-    put(at + 32, epoch, 8);
-    put(at + 44, opc_crc32c(0, at, 44), 4);
+    put_number(at + 8, VERSION, 4);
+    put_number(at + 12, (uint64_t)kind, 4);
+    put_number(at + 16, hash, 4);
+    put_number(at + 20, (uint64_t)sections, 4);
+    put_number(at + 24, length, 8);
+    put_number(at + 32, epoch, 8);
+    put_number(at + 44, opc_crc32c(0, at, 44), 4);
 }
 
-/* How many entries make the section that starts at `part`, and its bytes. */
-static int pieces(const struct opc_named *part, int left, size_t *bytes)
+/* A section may be gathered from several pieces of memory: those after the first have no name.
+ * Returns how many pieces the section that starts at `part` has, and its bytes. */
+static int section_pieces(const struct opc_named *part, int left, size_t *bytes)
 {
     int n = 1;
     *bytes = part->bytes;
@@ -75,6 +84,7 @@ static int pieces(const struct opc_named *part, int left, size_t *bytes)
     return n;
 }
 
+/* The head of a section; its checksum covers the zeros after the data, too. */
 static void put_section(char at[SECTION], const struct opc_named *part, int n, size_t bytes)
 {
     uint32_t crc = 0;
@@ -82,59 +92,62 @@ static void put_section(char at[SECTION], const struct opc_named *part, int n, s
         crc = opc_crc32c(crc, part[i].data, part[i].bytes);
     memset(at, 0, SECTION);
     memcpy(at, part->name, strlen(part->name));
-    put(at + 48, bytes, 8);
-    put(at + 56, opc_crc32c(crc, ZEROS, padded(bytes) - bytes), 4);
-    put(at + 60, opc_crc32c(0, at, 60), 4);
+    put_number(at + 48, bytes, 8);
+    put_number(at + 56, opc_crc32c(crc, ZEROS, padded(bytes) - bytes), 4);
+    put_number(at + 60, opc_crc32c(0, at, 60), 4);
 }
 
 int opc_checkpoint_save(const char *path, enum opc_pack_kind kind, uint32_t hash, uint64_t epoch,
                         const struct opc_named *part, int parts, struct opc_err *err)
 {
+    /* The header holds the length of the file, so all sections are measured first. */
     char header[HEADER], section[SECTION];
     uint64_t length = HEADER;
     int sections = 0;
     size_t bytes;
-    for (int i = 0; i < parts; i += pieces(part + i, parts - i, &bytes), sections++) {
-        pieces(part + i, parts - i, &bytes);
+    for (int i = 0; i < parts; i += section_pieces(part + i, parts - i, &bytes), sections++) {
+        section_pieces(part + i, parts - i, &bytes);
         length += SECTION + padded(bytes);
     }
 
-    struct opc_save *s;
-    const int code = opc_save_begin(path, &s, err);
+    /* Written under a temporary name, which opc_save_end renames when all is on disk. */
+    struct opc_save *file;
+    const int code = opc_save_begin(path, &file, err);
     if (code)
         return code;
     put_header(header, kind, hash, epoch, sections, length);
-    opc_save_bytes(s, header, HEADER);
+    opc_save_bytes(file, header, HEADER);
     for (int i = 0; i < parts;) {
-        const int n = pieces(part + i, parts - i, &bytes);
+        const int n = section_pieces(part + i, parts - i, &bytes);
         put_section(section, part + i, n, bytes);
-        opc_save_bytes(s, section, SECTION);
+        opc_save_bytes(file, section, SECTION);
         for (const int end = i + n; i < end; i++)
-            opc_save_bytes(s, part[i].data, part[i].bytes);
-        opc_save_bytes(s, ZEROS, padded(bytes) - bytes);
+            opc_save_bytes(file, part[i].data, part[i].bytes);
+        opc_save_bytes(file, ZEROS, padded(bytes) - bytes);
     }
-    return opc_save_end(s, err);
+    return opc_save_end(file, err);
 }
 
 int opc_gather_visit(void *ctx, const char *name, void *data, size_t bytes, struct opc_err *err)
 {
-    struct opc_gather *g = ctx;
-    if (g->parts == OPC_PACK_MAX)
+    struct opc_gather *gather = ctx;
+    if (gather->parts == OPC_PACK_MAX)
         return opc_fail(err, OPC_EBUG, "more than %d sections", OPC_PACK_MAX);
-    struct opc_named *part = &g->part[g->parts];
+    struct opc_named *part = &gather->part[gather->parts];
     if (snprintf(part->name, sizeof part->name, "%s", name) >= (int)sizeof part->name)
         return opc_fail(err, OPC_EBUG, "the section name %s is too long", name);
     part->data = data;
     part->bytes = bytes;
-    g->parts++;
+    gather->parts++;
     return OPC_OK;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int check_header(const char *name, const char *at, size_t n, struct opc_pack *p,
+static int check_header(const char *name, const char *at, size_t n, struct opc_pack *pack,
                         struct opc_err *err)
 {
+    /* First what tells a foreign file from a damaged one, then the checksum, then the version. */
     if (n < sizeof MAGIC || memcmp(at, MAGIC, sizeof MAGIC) != 0)
         return opc_fail(err, OPC_EDAMAGED,
                         "%s is damaged, or not a file of opc: it does not start "
@@ -142,56 +155,61 @@ static int check_header(const char *name, const char *at, size_t n, struct opc_p
                         name);
     if (n < HEADER)
         return opc_fail(err, OPC_EDAMAGED, "%s is damaged: it ends after %zu bytes", name, n);
-    if (get(at + 44, 4) != opc_crc32c(0, at, 44))
+    if (get_number(at + 44, 4) != opc_crc32c(0, at, 44))
         return opc_fail(err, OPC_EDAMAGED, "%s is damaged: its header fails the check", name);
-    if (get(at + 8, 4) != VERSION)
+    if (get_number(at + 8, 4) != VERSION)
         return opc_fail(err, OPC_EUSER,
                         "%s has format %u, this program reads format %d; use the version of opc "
                         "that wrote it",
-                        name, (unsigned)get(at + 8, 4), VERSION);
-    const uint64_t kind = get(at + 12, 4), sections = get(at + 20, 4), length = get(at + 24, 8);
+                        name, (unsigned)get_number(at + 8, 4), VERSION);
+    /* The checksum is right, so wrong values were written so, or made up. */
+    const uint64_t kind = get_number(at + 12, 4), sections = get_number(at + 20, 4),
+                   length = get_number(at + 24, 8);
     if (kind == 0 || kind >= KINDS || sections > OPC_PACK_MAX)
         return opc_fail(err, OPC_EDAMAGED, "%s is damaged: its header makes no sense", name);
     if (length != n)
         return opc_fail(err, OPC_EDAMAGED, "%s is damaged: %zu bytes instead of %llu", name, n,
                         (unsigned long long)length);
-    p->kind = (enum opc_pack_kind)kind;
-    p->hash = (uint32_t)get(at + 16, 4);
-    p->epoch = get(at + 32, 8);
-    p->parts = (int)sections;
+    pack->kind = (enum opc_pack_kind)kind;
+    pack->hash = (uint32_t)get_number(at + 16, 4);
+    pack->epoch = get_number(at + 32, 8);
+    pack->parts = (int)sections;
     return OPC_OK;
 }
 
 static int check_section(const char *name, const char *at, size_t left, int i,
                          struct opc_named *out, struct opc_err *err)
 {
+    /* The head must be whole before its length is believed. */
     if (left < SECTION)
         return opc_fail(err, OPC_EDAMAGED, "%s is damaged: it ends before section %d", name, i + 1);
-    if (get(at + 60, 4) != opc_crc32c(0, at, 60) || memchr(at, '\0', OPC_PACK_NAME) == NULL)
+    if (get_number(at + 60, 4) != opc_crc32c(0, at, 60) || memchr(at, '\0', OPC_PACK_NAME) == NULL)
         return opc_fail(err, OPC_EDAMAGED, "%s is damaged: the head of section %d fails the check",
                         name, i + 1);
     memcpy(out->name, at, OPC_PACK_NAME);
-    const uint64_t bytes = get(at + 48, 8);
+    /* padded() of a huge length could wrap around to a small one: compare the length itself, too */
+    const uint64_t bytes = get_number(at + 48, 8);
     if (bytes > left - SECTION || padded((size_t)bytes) > left - SECTION)
         return opc_fail(err, OPC_EDAMAGED, "%s is damaged: it ends within section %s", name,
                         out->name);
     out->bytes = (size_t)bytes;
     out->data = at + SECTION;
-    if (get(at + 56, 4) != opc_crc32c(0, out->data, padded(out->bytes)))
+    if (get_number(at + 56, 4) != opc_crc32c(0, out->data, padded(out->bytes)))
         return opc_fail(err, OPC_EDAMAGED, "%s is damaged: section %s fails the check", name,
                         out->name);
     return OPC_OK;
 }
 
-static int check(const char *name, const char *bytes, size_t n, struct opc_pack *p,
-                 struct opc_err *err)
+static int check_pack(const char *name, const char *bytes, size_t n, struct opc_pack *pack,
+                      struct opc_err *err)
 {
-    int code = check_header(name, bytes, n, p, err);
+    int code = check_header(name, bytes, n, pack, err);
+    /* Sections follow each other without gaps, up to the last byte of the file. */
     size_t used = HEADER;
-    for (int i = 0; i < p->parts && !code; i++) {
-        code = check_section(name, bytes + used, n - used, i, &p->part[i], err);
+    for (int i = 0; i < pack->parts && !code; i++) {
+        code = check_section(name, bytes + used, n - used, i, &pack->part[i], err);
         if (!code)
-            used += SECTION + padded(p->part[i].bytes);
+            used += SECTION + padded(pack->part[i].bytes);
     }
     if (!code && used != n)
         code = opc_fail(err, OPC_EDAMAGED, "%s is damaged: %zu bytes follow its last section", name,
@@ -202,15 +220,15 @@ static int check(const char *name, const char *bytes, size_t n, struct opc_pack 
 int opc_pack_parse(const char *name, const char *bytes, size_t n, struct opc_pack **out,
                    struct opc_err *err)
 {
-    struct opc_pack *p = opc_alloc(1, sizeof *p);
-    if (!p)
+    struct opc_pack *pack = opc_alloc(1, sizeof *pack);
+    if (!pack)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to read %s", name);
-    const int code = check(name, bytes, n, p, err);
+    const int code = check_pack(name, bytes, n, pack, err);
     if (code) {
-        opc_pack_free(p);
+        opc_pack_free(pack);
         return code;
     }
-    *out = p;
+    *out = pack;
     return OPC_OK;
 }
 
@@ -219,48 +237,49 @@ int opc_checkpoint_load(const char *path, enum opc_pack_kind kind, struct opc_pa
 {
     char *bytes;
     size_t n;
-    struct opc_pack *p;
+    struct opc_pack *pack;
     int code = opc_file_read(path, MAX_BYTES, &bytes, &n, err);
     if (code)
         return code;
-    code = opc_pack_parse(path, bytes, n, &p, err);
+    code = opc_pack_parse(path, bytes, n, &pack, err);
     if (code) {
         opc_free(bytes);
         return code;
     }
-    p->bytes = bytes;
-    if (p->kind != kind) {
-        code = opc_fail(err, OPC_EDAMAGED, "%s is a %s, not a %s", path, KIND[p->kind], KIND[kind]);
-        opc_pack_free(p);
+    pack->bytes = bytes;
+    if (pack->kind != kind) {
+        code =
+            opc_fail(err, OPC_EDAMAGED, "%s is a %s, not a %s", path, KIND[pack->kind], KIND[kind]);
+        opc_pack_free(pack);
         return code;
     }
-    *out = p;
+    *out = pack;
     return OPC_OK;
 }
 
-void opc_pack_free(struct opc_pack *p)
+void opc_pack_free(struct opc_pack *pack)
 {
-    if (!p)
+    if (!pack)
         return;
-    opc_free(p->bytes);
-    opc_free(p);
+    opc_free(pack->bytes);
+    opc_free(pack);
 }
 
-const struct opc_named *opc_pack_find(const struct opc_pack *p, const char *name)
+const struct opc_named *opc_pack_find(const struct opc_pack *pack, const char *name)
 {
-    for (int i = 0; i < p->parts; i++)
-        if (strcmp(p->part[i].name, name) == 0)
-            return &p->part[i];
+    for (int i = 0; i < pack->parts; i++)
+        if (strcmp(pack->part[i].name, name) == 0)
+            return &pack->part[i];
     return NULL;
 }
 
-int opc_pack_get(const struct opc_pack *p, const char *name, void *data, size_t bytes,
+int opc_pack_get(const struct opc_pack *pack, const char *name, void *data, size_t bytes,
                  struct opc_err *err)
 {
-    const struct opc_named *part = opc_pack_find(p, name);
+    const struct opc_named *part = opc_pack_find(pack, name);
     if (!part)
         return opc_fail(err, OPC_EDAMAGED, "there is no section %s in this %s", name,
-                        KIND[p->kind]);
+                        KIND[pack->kind]);
     if (part->bytes != bytes)
         return opc_fail(err, OPC_EDAMAGED,
                         "section %s has %zu bytes instead of %zu: it was made with other settings",

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* The settings of a run as one struct, opc_values: its sections, how they are named, printed and
+ * set, and what follows from them. Where settings come from is in config_file.c, whether they fit
+ * each other in config_check.c, and their checksum in config_hash.c.
+ *
+ * Invariant: a setting is one row of a table (OPC_TRAIN_FIELDS and its like). Its default, range,
+ * help, member, parsing and printing all come from that row. */
 #include "run/config.h"
 
 #include "env/types.h"
@@ -9,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The tables of config.h as data. SELF is the struct whose offsets OPC_SECTION takes. */
 #define SELF struct opc_train_config
 static const struct opc_section train_section =
     OPC_SECTION("train", "Algorithm 1: how much of what, and when", OPC_TRAIN_FIELDS);
@@ -34,7 +41,7 @@ static const struct opc_section record_section =
     OPC_SECTION("record", "what is kept besides the results", OPC_RECORD_FIELDS);
 #undef SELF
 
-/* Where the settings of agent i begin in `agents`; those of the one after the last: their end. */
+/* Where the settings of agent i begin in `agents`; for the number after the last one, their end. */
 static size_t agent_offset(int i)
 {
     size_t at = 0;
@@ -52,6 +59,7 @@ const void *opc_values_agent(const struct opc_values *v, int i)
 
 int opc_config_parts(struct opc_values *v, struct opc_part out[OPC_PARTS_MAX])
 {
+    /* The order here is the order of sections in printed files. */
     const struct opc_part first[] = {
         {&train_section, &v->train},
         {&env_section, &v->env},
@@ -86,7 +94,8 @@ const struct opc_field *opc_config_field(struct opc_values *v, const char *key, 
         if (f)
             return f;
     }
-    /* Setting it says what is wrong with the name. */
+    /* Setting a name that does not exist fails with the right message, names that are similar
+     * included. A copy is set, in case it should not fail. */
     struct opc_values scratch = *v;
     opc_config_parts(&scratch, part);
     opc_parts_set(part, parts, key, "", err);
@@ -112,84 +121,87 @@ bool opc_config_key(const char *key, char out[OPC_KEY])
 
 /* ---- the object ------------------------------------------------------------------------------ */
 
-/* path NULL: defaults only. */
-static int create(const char *path, struct opc_config **out, struct opc_err *err)
+/* path = NULL: defaults only. */
+static int config_create(const char *path, struct opc_config **out, struct opc_err *err)
 {
-    struct opc_config *c = opc_alloc(1, sizeof *c);
-    if (!c)
+    struct opc_config *config = opc_alloc(1, sizeof *config);
+    if (!config)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the settings");
-    int code = opc_sources_create(&c->from, err);
+    int code = opc_sources_create(&config->from, err);
     if (!code && path)
-        code = opc_sources_read(c->from, path, err);
+        code = opc_sources_read(config->from, path, err);
     if (!code)
-        code = opc_sources_resolve(c->from, &c->set, err);
+        code = opc_sources_resolve(config->from, &config->set, err);
     if (code) {
-        opc_config_destroy(c);
+        opc_config_destroy(config);
         return code;
     }
-    *out = c;
+    *out = config;
     return OPC_OK;
 }
 
 int opc_config_create(struct opc_config **out, struct opc_err *err)
 {
-    return create(NULL, out, err);
+    return config_create(NULL, out, err);
 }
 
 int opc_config_load(const char *path, struct opc_config **out, struct opc_err *err)
 {
-    return create(path, out, err);
+    return config_create(path, out, err);
 }
 
-void opc_config_destroy(struct opc_config *c)
+void opc_config_destroy(struct opc_config *config)
 {
-    if (!c)
+    if (!config)
         return;
-    opc_sources_destroy(c->from);
-    opc_free(c);
+    opc_sources_destroy(config->from);
+    opc_free(config);
 }
 
-int opc_config_set(struct opc_config *c, const char *assignment, struct opc_err *err)
+int opc_config_set(struct opc_config *config, const char *assignment, struct opc_err *err)
 {
     char key[128];
     const char *is = strchr(assignment, '=');
     if (!is || is == assignment)
-        return opc_fail(err, OPC_EUSER, "'%s' is no setting; write section.name=value", assignment);
+        return opc_fail(err, OPC_EUSER, "'%s' is not a setting; write section.name=value",
+                        assignment);
     snprintf(key, sizeof key, "%.*s", (int)(is - assignment), assignment);
-    int code = opc_sources_add(c->from, key, is + 1, err);
+    /* The assignment is kept only if all settings still resolve with it. */
+    int code = opc_sources_add(config->from, key, is + 1, err);
     if (code)
         return code;
     struct opc_values values;
-    code = opc_sources_resolve(c->from, &values, err);
+    code = opc_sources_resolve(config->from, &values, err);
     if (code)
-        opc_sources_drop_last(c->from);
+        opc_sources_drop_last(config->from);
     else
-        c->set = values;
+        config->set = values;
     return code;
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static void print_value(const struct opc_field *f, const void *values, struct opc_text *t)
+/* Texts are quoted where YAML needs it. */
+static void print_value(const struct opc_field *f, const void *values, struct opc_text *text)
 {
     if (f->kind == OPC_TEXT)
-        opc_yaml_add_word(t, (const char *)values + f->offset);
+        opc_yaml_add_word(text, (const char *)values + f->offset);
     else
-        opc_field_print(f, values, t);
+        opc_field_print(f, values, text);
 }
 
-void opc_values_print(const struct opc_values *v, struct opc_text *t)
+void opc_values_print(const struct opc_values *v, struct opc_text *text)
 {
     struct opc_values copy = *v; /* parts are not const */
     struct opc_part part[OPC_PARTS_MAX];
     const int parts = opc_config_parts(&copy, part);
     for (int i = 0; i < parts; i++) {
-        opc_text_addf(t, "%s:\n", part[i].section->name);
+        opc_text_addf(text, "%s:\n", part[i].section->name);
         for (int k = 0; k < part[i].section->n; k++) {
             const struct opc_field *f = &part[i].section->fields[k];
-            opc_text_addf(t, "  %s: ", f->name);
-            print_value(f, part[i].values, t);
-            opc_text_add(t, "\n");
+            opc_text_addf(text, "  %s: ", f->name);
+            print_value(f, part[i].values, text);
+            opc_text_add(text, "\n");
         }
     }
 }
@@ -200,39 +212,41 @@ bool opc_config_may_go_on(const struct opc_values *v)
     return !agent->knows_its_end || !agent->knows_its_end(opc_values_agent(v, v->train.agent));
 }
 
-/* Hands a text to the caller, or frees it. */
-static int give(struct opc_text *t, char **out, struct opc_err *err)
+/* Hands a text over to the caller, who frees it with opc_free; frees it on failure. */
+static int hand_over(struct opc_text *text, char **out, struct opc_err *err)
 {
-    opc_text_add(t, ""); /* there is a block even if nothing was printed */
-    const int code = opc_text_check(t, err);
+    opc_text_add(text, ""); /* there is a block even if nothing was printed */
+    const int code = opc_text_check(text, err);
     if (code)
-        opc_text_free(t);
+        opc_text_free(text);
     else
-        *out = t->at;
+        *out = text->at;
     return code;
 }
 
-int opc_config_print(const struct opc_config *c, char **out, struct opc_err *err)
+int opc_config_print(const struct opc_config *config, char **out, struct opc_err *err)
 {
-    struct opc_text t = {0};
-    opc_values_print(&c->set, &t);
-    return give(&t, out, err);
+    struct opc_text text = {0};
+    opc_values_print(&config->set, &text);
+    return hand_over(&text, out, err);
 }
 
-int opc_config_get(const struct opc_config *c, const char *name, char **out, struct opc_err *err)
+int opc_config_get(const struct opc_config *config, const char *name, char **out,
+                   struct opc_err *err)
 {
-    struct opc_values copy = c->set;
-    struct opc_text t = {0};
+    struct opc_values copy = config->set;
+    struct opc_text text = {0};
     void *section;
     const struct opc_field *f = opc_config_field(&copy, name, &section, err);
     if (!f)
         return OPC_EUSER;
-    opc_field_print(f, section, &t);
-    return give(&t, out, err);
+    opc_field_print(f, section, &text);
+    return hand_over(&text, out, err);
 }
 
 unsigned opc_method_colour(const struct opc_values *v)
 {
+    /* With the default agent it is the transition that makes the method: SAC, MBPO or OPC. */
     const unsigned colour = opc_transition_of(v)->colour;
     return v->train.agent == 0 && colour ? colour : opc_agent_of(v)->colour;
 }
@@ -240,6 +254,7 @@ unsigned opc_method_colour(const struct opc_values *v)
 const char *opc_method_label(const struct opc_values *v)
 {
     const struct opc_transition_type *tr = opc_transition_of(v);
+    /* MBPO(*) of the paper fits once an epoch; the original MBPO fits more often. */
     const bool original = opc_every(v, v->train.fit_every) < v->train.steps_per_epoch;
     const char *label = original ? tr->original_label : tr->label;
     return v->train.agent == 0 && label ? label : opc_agent_of(v)->label;
@@ -282,8 +297,8 @@ int opc_horizon_max(const struct opc_values *v)
 
 double opc_target_entropy(const char *env_name)
 {
-    /* Janner et al. set it by task, in nats, and not to minus the number of actions. The same task
-     * of another engine gets the same. */
+    /* Janner et al. set the target entropy by task, in nats, and not to minus the number of
+     * actions. The same task of another engine gets the same. */
     static const struct {
         const char *task;
         double entropy;
@@ -298,6 +313,7 @@ double opc_target_entropy(const char *env_name)
         {"*humanoid_truncated_obs", -2},
     };
     char task[OPC_TEXT_SIZE];
+    /* without the arguments */
     snprintf(task, sizeof task, "%.*s", (int)strcspn(env_name, "?"), env_name);
     if (opc_env_is_plugin(task)) /* whatever it and its folder are called */
         return (double)NAN;
@@ -307,10 +323,11 @@ double opc_target_entropy(const char *env_name)
     return (double)NAN;
 }
 
-int opc_config_check(const struct opc_config *c, struct opc_err *err)
+int opc_config_check(const struct opc_config *config, struct opc_err *err)
 {
-    const int code = opc_sources_settled(c->from, err);
+    /* A file that varies a setting describes several runs; one of them must have been chosen. */
+    const int code = opc_sources_settled(config->from, err);
     if (code)
         return code;
-    return opc_values_check(&c->set, err) ? opc_sources_locate(c->from, err) : OPC_OK;
+    return opc_values_check(&config->set, err) ? opc_sources_locate(config->from, err) : OPC_OK;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* run/config.h - all settings of a run, and where they came from.
  *
- * Each section is one table (base/field.h). Those of `model` and of the agents are in their
- * modules; the ones here belong to the loop itself. */
+ * Each section is one table (base/field.h); a row has kind, name, default, range, help, and other
+ * names under which it is read. The tables of `model` and of the agents are in their modules; the
+ * ones here belong to the loop itself. */
 #ifndef OPC_RUN_CONFIG_H
 #define OPC_RUN_CONFIG_H
 
@@ -87,21 +88,22 @@ struct opc_values {
     struct opc_ensemble_config model;
     struct opc_eval_config eval;
     struct opc_record_config record;
-    /* The settings of all agents, one behind the other: opc_values_agent finds them. */
+    /* The settings of all agents, one after the other: opc_values_agent finds them. */
     _Alignas(OPC_AGENT_ALIGN) unsigned char agents[OPC_AGENT_BYTES];
 };
 
 struct opc_sources; /* config_file.c */
 
 struct opc_config {
-    struct opc_values set; /* as they are in the end */
-    struct opc_sources *from;
+    struct opc_values set;    /* the resolved settings */
+    struct opc_sources *from; /* every assignment that led to them */
 };
 
 enum { OPC_PARTS_MAX = 40 };
-/* The sections with their place in `values`, in the order of files and pages; returns how many. */
+/* The sections with their place in `values`, in the order in which they are printed; returns how
+ * many there are. */
 int opc_config_parts(struct opc_values *values, struct opc_part out[OPC_PARTS_MAX]);
-/* The settings of agent i of the table; NULL: it has none. */
+/* The settings of agent number i (opc_agent_type); NULL: it has none. */
 const void *opc_values_agent(const struct opc_values *, int i);
 /* The field called "section.name" and the struct it is in; NULL, with the reason in err, if there
  * is none. section may be NULL. */
@@ -109,44 +111,45 @@ const struct opc_field *opc_config_field(struct opc_values *, const char *key, v
                                          struct opc_err *err);
 
 enum { OPC_KEY = 128 };
-/* The name under which a setting is printed, "section.name", for any name it is read under; false:
- * there is no such setting. */
+/* The name under which a setting is printed, "section.name", for any name under which it is read;
+ * false: there is no such setting. */
 bool opc_config_key(const char *key, char out[OPC_KEY]);
 
 /* ---- sources: config_file.c ------------------------------------------------------------------ */
 
 int opc_sources_create(struct opc_sources **out, struct opc_err *err);
 void opc_sources_destroy(struct opc_sources *);
-/* A file with what it includes; a failure leaves the sources unusable. */
+/* Reads a file and what it includes; a failure leaves the sources unusable. */
 int opc_sources_read(struct opc_sources *, const char *path, struct opc_err *err);
-/* The same from memory; name is for messages, and what it includes is looked for beside it. */
+/* The same from memory; `name` is for messages, and included files are looked for next to it. */
 int opc_sources_parse(struct opc_sources *, const char *name, const char *text, size_t n,
                       struct opc_err *err);
-/* One more setting, after all others. */
+/* Adds a setting after all others, so that it wins over them. */
 int opc_sources_add(struct opc_sources *, const char *key, const char *text, struct opc_err *err);
 void opc_sources_drop_last(struct opc_sources *);
-/* The settings of a map in the file `path`, after all others; `skip` says which keys are none. */
+/* Adds the settings of a map in the file `path`, after all others; `skip` says which keys are not
+ * settings. */
 int opc_sources_add_map(struct opc_sources *, const char *path, const struct opc_yaml *map,
                         bool (*skip)(const char *key), struct opc_err *err);
 int opc_sources_count(const struct opc_sources *); /* settings so far, those of cells included */
-/* Where the settings from number `from` on, those of cells not counted, set `key`: "file:line", ""
- * for opc_sources_add; NULL: they do not. */
+/* Where the settings from number `from` on, those of cells not counted, set `key`: "file:line", or
+ * "" for opc_sources_add; NULL: they do not. */
 const char *opc_sources_sets(const struct opc_sources *, int from, const char *key);
 /* Defaults, then everything in order, with the `when` cells that apply. */
 int opc_sources_resolve(const struct opc_sources *, struct opc_values *, struct opc_err *err);
-/* Puts "file:line" before a message about settings that do not fit each other: of err->settings,
- * the one that was set last. Nothing, if that was opc_sources_add. Returns OPC_EUSER. */
+/* Puts "file:line" before a message about settings that do not fit each other: where the last of
+ * err->settings was set. If opc_sources_add set it, there is no line to name. Returns OPC_EUSER. */
 int opc_sources_locate(const struct opc_sources *, struct opc_err *err);
 /* OPC_EUSER if the file leaves a choice: `vary` names a setting that no opc_sources_add settled. */
 int opc_sources_settled(const struct opc_sources *, struct opc_err *err);
-/* What the last file that has it says under vary, skip, runs, title, figure, probe or tiers, for
- * who knows them; NULL: nothing. */
+/* The node under vary, skip, runs, title, figure, probe or tiers, of the last file that has it. The
+ * sweep and the study interpret them; NULL: no file has it. */
 const struct opc_yaml *opc_sources_extra(const struct opc_sources *, const char *key);
 const struct opc_yaml *opc_sources_extra_in(const struct opc_sources *, const char *key,
                                             const char **path); /* and which file that is */
 
-/* A condition as cells have it, `key: pattern` or `key: [patterns]` in the file `path`: can it be
- * meant, and does it hold? */
+/* Conditions, as cells have them: `key: pattern` or `key: [patterns]`. The first function checks
+ * one of the file `path`, the second tells whether it holds for these values. */
 int opc_sources_check_pattern(struct opc_sources *, const char *path, const struct opc_yaml *,
                               struct opc_err *err);
 int opc_config_matches(struct opc_values *, const char *key, const struct opc_yaml *patterns,
@@ -166,25 +169,24 @@ static inline const struct opc_agent_type *opc_agent_of(const struct opc_values 
 const char *opc_method_label(const struct opc_values *);
 /* The colour of its curves, 0xRRGGBB; 0: it has none. */
 unsigned opc_method_colour(const struct opc_values *);
-/* fit_every and its like, with 0 resolved. */
+/* train.fit_every and its like, where 0 stands for once an epoch. */
 static inline int opc_every(const struct opc_values *v, int every)
 {
     return every ? every : v->train.steps_per_epoch;
 }
-/* Gradient steps of one improvement; exactly: also where they are too many for an int. */
+/* Gradient steps of one improvement; as a double also where they are too many for an int. */
 int opc_updates(const struct opc_values *);
 double opc_updates_exactly(const struct opc_values *);
 /* OPC_EUSER: they do not fit each other; err->settings names those at fault. */
 int opc_values_check(const struct opc_values *, struct opc_err *err);
-/* What part k of `parts` gets of `all`: the parts differ by no more than one and add up to `all`.
- */
+/* The share of part k in `all`: shares differ by at most one and add up to `all`. */
 int opc_share(int all, int parts, int k);
-/* H in an epoch, counted from 0. */
+/* H in an epoch, where epochs count from 0. */
 int opc_horizon(const struct opc_values *, int epoch);
 int opc_horizon_max(const struct opc_values *);
-/* What sac.target_entropy = auto stands for on this task; NaN where the agent decides. */
+/* The value of sac.target_entropy = auto on this task; NaN: the agent decides. */
 double opc_target_entropy(const char *env_name);
-/* May train.epochs be raised later? Not if the agent's step falls to 0 at their end. */
+/* May train.epochs be raised later? Not if the agent's learning rate falls to 0 at the end. */
 bool opc_config_may_go_on(const struct opc_values *);
 /* The identity of the settings: a checksum of all but train.epochs, where they may be raised
  * (config_hash.c). */

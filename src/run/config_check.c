@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Do the settings of a run fit each other? Each is in its own range when it is set (base/field.c);
- * here is what only two or more of them together can get wrong. Called by opc_config_check, before
- * anything is made. A message names the settings at fault apart from its words, so that the file
- * and line can be told. */
+/* Do the settings of a run fit each other? Each is checked against its own range when it is set
+ * (base/field.c); here are the rules between two or more of them. Called by opc_config_check,
+ * before anything is built.
+ *
+ * Invariant: a message names the settings at fault apart from its words, in err->settings, so that
+ * file and line can be reported without parsing it. */
 #include "run/config.h"
 
 #include <stdio.h>
 
+/* Fits, simulations and improvements come at the same steps of every epoch. */
 static int check_every(const struct opc_values *v, const char *name, int every, struct opc_err *err)
 {
     const int steps = v->train.steps_per_epoch;
@@ -21,6 +24,7 @@ static int check_every(const struct opc_values *v, const char *name, int every, 
         name, every, steps);
 }
 
+/* H is constant, or grows from h0 to h1 between epochs e0 and e1. */
 static int check_horizon(const struct opc_values *v, struct opc_err *err)
 {
     const struct opc_ints *h = &v->opc.horizon;
@@ -34,6 +38,8 @@ static int check_horizon(const struct opc_values *v, struct opc_err *err)
         "epochs e0 < e1 and horizons of at least 1");
 }
 
+/* Rounds divide one simulation and one improvement, so each simulation must have its
+ * improvement. */
 static int check_rounds(const struct opc_values *v, struct opc_err *err)
 {
     const struct opc_train_config *t = &v->train;
@@ -60,20 +66,24 @@ static int check_rounds(const struct opc_values *v, struct opc_err *err)
 static int check_model(const struct opc_values *v, struct opc_err *err)
 {
     const struct opc_train_config *t = &v->train;
+    /* elites are chosen among the members */
     if (v->model.elites > v->model.members)
         return opc_fail_settings(err, "model.elites model.members",
                                  "model.elites = %d is more than model.members = %d",
                                  v->model.elites, v->model.members);
+    /* real_ratio = 1 would draw nothing from the imagined data */
     if (v->data.real_ratio == 1)
         return opc_fail_settings(
             err, "data.real_ratio",
-            "data.real_ratio = 1 leaves not enough memory for imagined steps; for training "
+            "data.real_ratio = 1 leaves no share of a batch to imagined steps; for training "
             "without a model set opc.transition=replay");
+    /* the first fit comes before the first step of the policy */
     if (t->fit_first && t->random_steps == 0)
         return opc_fail_settings(
             err, "train.fit_first train.random_steps",
             "train.fit_first = true needs recorded steps before the first epoch; raise "
             "train.random_steps");
+    /* so that a simulation comes right after a fit, or uses the same fit several times */
     if (opc_every(v, t->simulate_every) % opc_every(v, t->fit_every) != 0 &&
         opc_every(v, t->fit_every) % opc_every(v, t->simulate_every) != 0)
         return opc_fail_settings(
@@ -81,11 +91,11 @@ static int check_model(const struct opc_values *v, struct opc_err *err)
             "train.fit_every = %d and train.simulate_every = %d: one must be a "
             "multiple of the other",
             t->fit_every, t->simulate_every);
-    const int code = check_rounds(v, err);
-    return code ? code : check_horizon(v, err);
+    OPC_TRY(check_rounds(v, err));
+    return check_horizon(v, err);
 }
 
-/* What the agent needs must be there. */
+/* What the agent needs must exist: a model, or whole episodes. */
 static int check_needs(const struct opc_values *v, struct opc_err *err)
 {
     const struct opc_train_config *t = &v->train;
@@ -115,17 +125,13 @@ static int check_needs(const struct opc_values *v, struct opc_err *err)
 int opc_values_check(const struct opc_values *v, struct opc_err *err)
 {
     const struct opc_train_config *t = &v->train;
-    int code = check_every(v, "fit_every", t->fit_every, err);
-    if (!code)
-        code = check_every(v, "simulate_every", t->simulate_every, err);
-    if (!code)
-        code = check_every(v, "improve_every", t->improve_every, err);
-    if (!code)
-        code = check_needs(v, err);
-    if (!code && opc_transition_of(v)->needs_model)
-        code = check_model(v, err);
-    if (code)
-        return code;
+    OPC_TRY(check_every(v, "fit_every", t->fit_every, err));
+    OPC_TRY(check_every(v, "simulate_every", t->simulate_every, err));
+    OPC_TRY(check_every(v, "improve_every", t->improve_every, err));
+    OPC_TRY(check_needs(v, err));
+    if (opc_transition_of(v)->needs_model)
+        OPC_TRY(check_model(v, err));
+    /* Steps are counted by int. */
     const double steps = (double)t->random_steps + (double)t->epochs * t->steps_per_epoch;
     if (steps > 1e9)
         return opc_fail_settings(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The identity of a run's settings: a checksum that every checkpoint carries. `opc resume` refuses
- * a checkpoint of other settings, and a sweep tells by it whether a directory holds the wanted run.
+ * a checkpoint of other settings, and a sweep compares it to know whether a directory holds the run
+ * it wants.
  *
  * A change of this program must not change the identity of runs that exist. So the settings of the
  * first runs are listed here once and for all, under the names and in the order they had then;
@@ -14,8 +15,9 @@
 #include <string.h>
 
 struct listed {
-    const char *name;   /* section and name as of the first runs */
-    const char *absent; /* the value at which it does not count, for it came later; NULL: none */
+    const char *name; /* section and name as of the first runs */
+    /* The value at which it does not count, because it was added later; NULL: it always counts. */
+    const char *absent;
 };
 
 /* clang-format off */
@@ -70,7 +72,7 @@ static bool is_of_another_agent(const struct opc_values *v, const char *section)
     return false;
 }
 
-/* The settings of the list. */
+/* The checksum of the settings of the list, in its order: old name and value of each. */
 static uint32_t hash_listed(const struct opc_part *part, int parts, const struct opc_values *v)
 {
     uint32_t crc = 0;
@@ -81,6 +83,7 @@ static uint32_t hash_listed(const struct opc_part *part, int parts, const struct
             const struct opc_section *s = part[p].section;
             if (strlen(s->name) != n || strncmp(s->name, LIST[i].name, n) != 0)
                 continue;
+            /* opc_section_find knows old names, too; the hash is over the old one. */
             const struct opc_field *f = opc_section_find(s, dot + 1);
             if (!f || is_of_another_agent(v, s->name) ||
                 (LIST[i].absent && opc_field_equals(f, part[p].values, LIST[i].absent)))
@@ -104,7 +107,7 @@ static bool is_listed(const struct opc_section *s, const struct opc_field *f)
     return false;
 }
 
-/* The value at which a setting outside the list does not count. */
+/* Is a setting outside the list at the value at which it does not count? */
 static bool is_at_rest(const struct opc_section *s, const struct opc_field *f, const void *values)
 {
     char key[128];
@@ -119,12 +122,14 @@ uint32_t opc_config_hash(const struct opc_values *v)
 {
     struct opc_values copy = *v;
     struct opc_part part[OPC_PARTS_MAX];
+    /* A run that may get more epochs keeps its identity when it does. */
     if (opc_config_may_go_on(v))
         copy.train.epochs = 0;
     const int parts = opc_config_parts(&copy, part);
     uint32_t crc = hash_listed(part, parts, v);
     for (int i = 0; i < parts; i++) {
         const struct opc_section *s = part[i].section;
+        /* then the settings that came later, where they are not at their default */
         for (int k = 0; k < s->n && !is_of_another_agent(v, s->name); k++) {
             const struct opc_field *f = &s->fields[k];
             if (is_listed(s, f) || is_at_rest(s, f, part[i].values))

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The simulate phase of Algorithm 1: which recordings serve as references, and Algorithm 2 over
- * them (opc/rollout.c) into the imagined data. Called by train.c after a fit, and by improve.c
- * between the rounds of an improvement. */
+/* The simulate phase of Algorithm 1: chooses the recordings that serve as references, and runs
+ * Algorithm 2 from them (opc/rollout.c) into the imagined data. Called by train.c after a fit, and
+ * by improve.c between the rounds of an improvement.
+ *
+ * Invariant: before a rollout, the transition's table of f(s_ref, a_ref) is of the current model
+ * and covers the whole reference window; `stale` and the window's bounds say when it does not. */
 #include "run/train.h"
 
 #include "data/episodes_in.h"
@@ -10,11 +13,13 @@
 
 #include <math.h>
 
+/* Imagined actions explore, as real ones do: a ~ pi(s). */
 static void draw_actions(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
 {
     opc_agent_act(ctx, n, state, true, rng, action);
 }
 
+/* The task's own rule decides where an imagined rollout ends. */
 static void is_terminal(void *ctx, int n, const float *s, const float *a, const float *next,
                         bool *out)
 {
@@ -36,19 +41,20 @@ static int first_reference(const struct opc_run *run)
     return before < 0 ? 0 : run->recorded[before];
 }
 
-/* The window is where it should be, eq. 5 knows the model's predictions in it, and rollouts know
- * which states are usual. */
+/* Moves the reference window to the current epoch, tabulates the model's predictions in it for
+ * eq. 5, and updates the statistics of recorded states against which imagined ones are reported. */
 static int move_window(struct opc_run *run, struct opc_err *err)
 {
     struct opc_transition *tr = &run->transition;
     const struct opc_records all = opc_episodes_records(run->past);
     int first;
-    if (run->states_count != all.n) { /* nothing is recorded between the rounds of an improvement */
+    if (run->states_count != all.n) { /* skips the later rounds of an improvement */
         opc_scaler_fit(run->states, (int)all.n, all.at, all.stride, NULL, false);
         run->states_count = all.n;
     }
     tr->first_episode = first_reference(run);
     const int steps = opc_transition_window(tr, &first);
+    /* The table is up to date if neither the model nor the window has changed. */
     if (!run->stale && tr->first == first && tr->filled == steps)
         return OPC_OK;
     const int code = opc_transition_refresh(tr, run->pool, err);
@@ -56,8 +62,9 @@ static int move_window(struct opc_run *run, struct opc_err *err)
     return code;
 }
 
-static void note_rollouts(struct opc_epoch_row *row, const struct opc_rollout_report *r)
+static void add_to_row(struct opc_epoch_row *row, const struct opc_rollout_report *r)
 {
+    /* sums over all simulations of the epoch; extremes start with the first of them */
     const bool first = row->rollouts == 0;
     row->rollouts += (long)r->rollouts;
     row->imagined += (long)r->transitions;
@@ -68,7 +75,6 @@ static void note_rollouts(struct opc_epoch_row *row, const struct opc_rollout_re
     row->state_max_std = fmax(row->state_max_std, (double)r->state_max_std);
 }
 
-/* Round k of train.rounds; the first comes with the fit, the others with the improvement. */
 int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
 {
     const struct opc_values *v = run->set;
@@ -79,12 +85,14 @@ int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
     int code = move_window(run, err);
     if (code)
         return code;
+    /* Make room in the imagined data, as data.* say, and start this epoch's part of it. */
     if (v->data.reset)
         opc_imagined_clear(run->imagined);
     if (v->data.forget == OPC_FORGET_STEPS)
         opc_imagined_limit(run->imagined, opc_run_limit(v, horizon));
     opc_imagined_open_epoch(run->imagined, (int)opc_epoch_number(run));
 
+    /* Algorithm 2; with train.rounds each round gets its share of N. */
     const struct opc_rollout_plan plan = {
         .transition = &run->transition,
         .act = draw_actions,
@@ -109,8 +117,9 @@ int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
     code = opc_rollout_run(run->rollout, &plan, run->imagined, &report, err);
     if (code)
         return code;
+    /* The next simulation of this epoch continues the numbering, and so draws other numbers. */
     run->rollouts = report.index;
     run->row.horizon = horizon;
-    note_rollouts(&run->row, &report);
+    add_to_row(&run->row, &report);
     return OPC_OK;
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The improve phase of Algorithm 1: brings the agent what it needs, batches of steps or the epoch's
- * own episodes, and keeps what it reports for the epoch's row. Called by train.c. */
+/* The improve phase of Algorithm 1: gives the agent the data it needs, batches of steps
+ * (off-policy) or the epoch's own episodes (on-policy), and sums up its reports for the epoch's
+ * row. Called by train.c.
+ *
+ * Invariant: update number n of an epoch draws its batch from a stream named by n, so the size of
+ * the portions in which updates are asked for does not change a result. */
 #include "run/train.h"
 
 #include "data/episodes_in.h"
@@ -8,10 +12,11 @@
 
 #include <math.h>
 
-enum { UPDATES_AT_ONCE = 256 }; /* between two looks at the clock */
+enum { UPDATES_AT_ONCE = 256 }; /* between two reports of progress */
 
-/* Of all updates of the epoch: means or extremes, as the agent's columns say. */
-static void note_updates(struct opc_run *run, const struct opc_agent_report *r)
+/* Adds a report to the row: means or extremes over all updates of the epoch, as the agent's columns
+ * say. */
+static void add_to_row(struct opc_run *run, const struct opc_agent_report *r)
 {
     const struct opc_agent_column *column = run->agent->type->columns;
     struct opc_epoch_row *row = &run->row;
@@ -20,6 +25,7 @@ static void note_updates(struct opc_run *run, const struct opc_agent_report *r)
     const bool first = row->agent.updates == 0;
     row->agent.updates += r->updates;
     run->now.updates += r->updates;
+    /* running mean: the new updates have this share of all updates so far */
     const double share = (double)r->updates / (double)row->agent.updates;
     for (int k = 0; column[k].name; k++) {
         double *all = &row->agent.value[k];
@@ -33,6 +39,7 @@ static void note_updates(struct opc_run *run, const struct opc_agent_report *r)
     }
 }
 
+/* There must be data: imagined steps if there is a model, and train.learning_starts real ones. */
 static bool can_improve(const struct opc_run *run)
 {
     const int steps = opc_episodes_steps(run->past);
@@ -41,12 +48,11 @@ static bool can_improve(const struct opc_run *run)
     return steps > 0 && steps >= run->set->train.learning_starts;
 }
 
-/* Gradient steps from number `done` to `end` of an improvement. */
-static int make_updates(struct opc_run *run, int done, int end, struct opc_err *err)
+/* Makes gradient steps number `done` to `end` - 1 of an improvement. */
+static int gradient_steps(struct opc_run *run, int done, int end, struct opc_err *err)
 {
-    int code = OPC_OK;
     opc_progress_enter(run, OPC_IMPROVE);
-    for (int n; done < end && !code; done += n) {
+    for (int n; done < end; done += n) {
         struct opc_agent_report report = {0};
         const struct opc_feed feed = {
             .draw = opc_batch_draw,
@@ -58,18 +64,16 @@ static int make_updates(struct opc_run *run, int done, int end, struct opc_err *
             .stop_ctx = run,
         };
         n = end - done < UPDATES_AT_ONCE ? end - done : UPDATES_AT_ONCE;
-        code = opc_agent_improve(run->agent, &feed, n, &report, err);
-        if (!code) {
-            note_updates(run, &report);
-            opc_progress_advance(run, (double)(done + n) / opc_updates(run->set));
-            code = opc_progress_check(run, err);
-        }
+        OPC_TRY(opc_agent_improve(run->agent, &feed, n, &report, err));
+        add_to_row(run, &report);
+        opc_progress_advance(run, (double)(done + n) / opc_updates(run->set));
+        OPC_TRY(opc_progress_check(run, err));
     }
-    return code;
+    return OPC_OK;
 }
 
-/* The episodes of this epoch. */
-static bool next_path(void *ctx, uint64_t *at, struct opc_path *out)
+/* For on-policy agents: hands out the episodes of this epoch, *at from 0 on. */
+static bool next_episode(void *ctx, uint64_t *at, struct opc_path *out)
 {
     const struct opc_run *run = ctx;
     const int b = run->recorded[run->now.epoch] + (int)*at;
@@ -81,11 +85,12 @@ static bool next_path(void *ctx, uint64_t *at, struct opc_path *out)
     return true;
 }
 
-static int learn_from_paths(struct opc_run *run, struct opc_err *err)
+/* One improvement of an on-policy agent; `done` is the share of the run that its schedules see. */
+static int learn_from_episodes(struct opc_run *run, struct opc_err *err)
 {
     struct opc_agent_report report;
     const struct opc_feed feed = {
-        .path = next_path,
+        .path = next_episode,
         .ctx = run,
         .seed = run->seed,
         .epoch = opc_epoch_number(run),
@@ -96,24 +101,24 @@ static int learn_from_paths(struct opc_run *run, struct opc_err *err)
     opc_progress_enter(run, OPC_IMPROVE);
     const int code = opc_agent_improve(run->agent, &feed, 0, &report, err);
     if (!code)
-        note_updates(run, &report);
+        add_to_row(run, &report);
     return code;
 }
 
 int opc_run_improve(struct opc_run *run, struct opc_err *err)
 {
     const int rounds = run->imagined ? run->set->train.rounds : 1;
-    int code = OPC_OK;
     if (run->agent->type->needs & OPC_NEEDS_TRAJECTORIES)
-        return learn_from_paths(run, err);
+        return learn_from_episodes(run, err);
     if (!can_improve(run))
-        return code;
-    for (int k = 0, done = 0, n; k < rounds && !code; k++, done += n) {
+        return OPC_OK;
+    /* Each round simulates with the policy so far, then makes its share of the updates. Round 0 was
+     * simulated after the fit. */
+    for (int k = 0, done = 0, n; k < rounds; k++, done += n) {
         n = opc_share(opc_updates(run->set), rounds, k);
         if (k > 0)
-            code = opc_run_simulate(run, k, err);
-        if (!code)
-            code = make_updates(run, done, done + n, err);
+            OPC_TRY(opc_run_simulate(run, k, err));
+        OPC_TRY(gradient_steps(run, done, done + n, err));
     }
-    return code;
+    return OPC_OK;
 }

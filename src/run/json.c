@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* JSON by jansson, which no other file includes: runlog.c, meta.c and session.c write objects,
+ * rundir.c and exhibits read them.
+ *
+ * Invariant: the add functions never fail. Lack of memory is remembered in the object and reported
+ * by opc_json_write, so that a writer is a list of lines without checks. */
 #include "run/json.h"
 
 #include "base/file.h"
@@ -9,65 +14,70 @@
 #include <stdlib.h>
 
 struct opc_json {
-    json_t *object;
-    bool failed;
+    json_t *members;
+    bool failed; /* memory ran out somewhere */
 };
 
 struct opc_json *opc_json_begin(void)
 {
-    struct opc_json *j = opc_alloc(1, sizeof *j);
-    if (j) {
-        j->object = json_object();
-        j->failed = !j->object;
+    struct opc_json *object = opc_alloc(1, sizeof *object);
+    if (object) {
+        object->members = json_object();
+        object->failed = !object->members;
     }
-    return j;
+    return object;
 }
 
-static void release(struct opc_json *j)
+static void free_object(struct opc_json *object)
 {
-    if (!j)
+    if (!object)
         return;
-    json_decref(j->object);
-    opc_free(j);
+    json_decref(object->members);
+    opc_free(object);
 }
 
 /* Takes `value`, which is NULL when there was no memory for it. */
-static void put(struct opc_json *j, const char *key, json_t *value)
+/* A NULL object is what lack of memory leaves; the value is freed in any case. */
+static void add_member(struct opc_json *object, const char *key, json_t *value)
 {
-    if (!j)
+    if (!object)
         json_decref(value);
-    else if (json_object_set_new(j->object, key, value))
-        j->failed = true;
+    else if (json_object_set_new(object->members, key, value))
+        object->failed = true;
 }
 
-void opc_json_text(struct opc_json *j, const char *key, const char *value)
+void opc_json_text(struct opc_json *object, const char *key, const char *value)
 {
     json_t *text = value ? json_string(value) : NULL;
-    put(j, key, text ? text : json_null()); /* what is not UTF-8 cannot be said in JSON */
+    /* Text that is not UTF-8 cannot be written in JSON, and becomes null. */
+    add_member(object, key, text ? text : json_null());
 }
 
-void opc_json_whole(struct opc_json *j, const char *key, int64_t value)
+void opc_json_whole(struct opc_json *object, const char *key, int64_t value)
 {
-    put(j, key, json_integer(value));
+    add_member(object, key, json_integer(value));
 }
 
-void opc_json_real(struct opc_json *j, const char *key, double value)
+void opc_json_real(struct opc_json *object, const char *key, double value)
 {
-    put(j, key, isfinite(value) ? json_real(value) : json_null());
+    add_member(object, key, isfinite(value) ? json_real(value) : json_null());
 }
 
-void opc_json_bool(struct opc_json *j, const char *key, bool value)
+void opc_json_bool(struct opc_json *object, const char *key, bool value)
 {
-    put(j, key, json_boolean(value));
+    add_member(object, key, json_boolean(value));
 }
 
-int opc_json_write(struct opc_json *j, const char *path, struct opc_err *err)
+int opc_json_write(struct opc_json *object, const char *path, struct opc_err *err)
 {
-    char *text =
-        j && !j->failed ? json_dumps(j->object, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
-    release(j);
+    /* 15 significant digits: 0.1 stays 0.1; with 17 it would be 0.10000000000000001. */
+    char *text = object && !object->failed
+                     ? json_dumps(object->members, JSON_INDENT(2) | JSON_REAL_PRECISION(15))
+                     : NULL;
+    free_object(object);
     if (!text)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to write %s", path);
+    /* jansson's text is from malloc and ends without a newline. */
     struct opc_text all = {0};
     opc_text_addf(&all, "%s\n", text);
     free(text);
@@ -81,6 +91,7 @@ int opc_json_write(struct opc_json *j, const char *path, struct opc_err *err)
 void opc_json_add_quoted(struct opc_text *out, const char *text)
 {
     json_t *value = json_string(text);
+    /* Not UTF-8: keep the ASCII of it. */
     if (!value) {
         char *plain = opc_strdup(text);
         for (char *at = plain; at && *at; at++)
@@ -100,6 +111,7 @@ void opc_json_add_quoted(struct opc_text *out, const char *text)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Far above any file of ours; a damaged or foreign file must not fill the memory. */
 enum { MAX_BYTES = 64000000 };
 
 /* A value is jansson's own under a name of ours. */
@@ -121,6 +133,7 @@ int opc_json_read(const char *path, struct opc_json_value **out, struct opc_err 
     int code = opc_file_read(path, MAX_BYTES, &text, &n, err);
     if (code)
         return code;
+    /* A key that is there twice is damage: which of the two would count? */
     json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
     opc_free(text);
     if (!root)

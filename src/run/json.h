@@ -6,9 +6,9 @@
  *     opc_json_real(j, "eval_return", 1000);
  *     code = opc_json_write(j, path, err);
  *
- * An object of keys and values in the order they are put. Lack of memory is remembered and
- * reported by write, which frees the object in any case. What has lists and objects inside is put
- * together as text, with opc_json_add_quoted, and read with the functions at the end. */
+ * An object has its keys in the order in which they were added. Lack of memory is remembered and
+ * reported by write, which frees the object in any case. Files with lists or objects inside are
+ * written as text, with opc_json_add_quoted, and read with the functions at the end. */
 #ifndef OPC_RUN_JSON_H
 #define OPC_RUN_JSON_H
 
@@ -24,8 +24,8 @@ void opc_json_bool(struct opc_json *, const char *key, bool value);
 /* The file appears whole (base/file.h). */
 int opc_json_write(struct opc_json *, const char *path, struct opc_err *err);
 
-/* Appends a text as JSON writes it, with its quotes. In one that is not UTF-8, which cannot be said
- * in JSON, everything beyond ASCII becomes a question mark. */
+/* Appends a text as a JSON string, with its quotes. JSON is UTF-8; in a text that is not,
+ * everything beyond ASCII becomes a question mark. */
 void opc_json_add_quoted(struct opc_text *, const char *);
 
 /* ---- reading ---- */
@@ -39,9 +39,9 @@ void opc_json_free(struct opc_json_value *); /* the tree, by what read returned;
 /* NULL where there is no such key or place, or the value is of another kind. */
 const struct opc_json_value *opc_json_find(const struct opc_json_value *object, const char *key);
 const struct opc_json_value *opc_json_at(const struct opc_json_value *list, int i);
-int opc_json_length(const struct opc_json_value *list); /* -1: it is no list */
+int opc_json_length(const struct opc_json_value *list); /* -1: it is not a list */
 const char *opc_json_string(const struct opc_json_value *);
-bool opc_json_number(const struct opc_json_value *, double *out); /* false: it is none */
+bool opc_json_number(const struct opc_json_value *, double *out); /* false: it is not a number */
 
 const char *opc_json_version(void); /* of the jansson that was loaded */
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The on-policy errors of metrics.csv, once an epoch. Both models are followed from the same starts
- * with the same noise of the policy, and the environment is given the actions of each.
+/* The on-policy errors of metrics.csv, once an epoch (train.c). Rollouts by eq. 2 and by eq. 5
+ * start from the same recorded states with the same noise of the policy; the environment is then
+ * given the actions of each, and the states are compared.
  *
- * Nothing here may change what training does: what is drawn comes from streams of OPC_USE_STUDY,
- * and what cannot be measured is NaN, not an error. */
+ * Invariant: nothing here changes what training does. Random numbers come from streams of
+ * OPC_USE_STUDY, and an error that cannot be measured is NaN, not a failure. */
 #include "run/onpolicy.h"
 
 #include "data/episodes_in.h"
@@ -13,59 +14,66 @@
 
 #include <math.h>
 
+/* MAX_STEPS: recorded steps among which starts are chosen; MAX_HORIZON: the last of
+ * OPC_ERROR_STEPS. */
 enum { MAX_STEPS = 2000, MAX_STARTS = 32, MAX_HORIZON = 10 };
 
 struct sample {
     const struct opc_onpolicy_plan *plan;
-    int first, end; /* episodes of the past in which starts are: first .. end-1 */
-    int steps;      /* of them */
-    double *scale;  /* [obs] 1 / standard deviation */
-    /* what a model makes of the starts, and the environment */
-    struct opc_branches branches;
-    struct opc_rng *reset; /* [starts] what the episode was reset from */
-    int *ended;            /* [starts] */
+    int first, end;               /* starts are in episodes first .. end-1 of the past, ... */
+    int steps;                    /* ... which have this many steps */
+    double *scale;                /* [obs] 1 / standard deviation over the past */
+    struct opc_branches branches; /* the starts, and the rollouts of a model from them */
+    /* the same by the environment */
+    struct opc_rng *reset; /* [starts] the stream from which the episode was reset */
+    int *ended;            /* [starts] step at which the task ended; 0: it did not */
     double *truth;         /* [starts][MAX_HORIZON + 1][obs] */
 };
 
-static void free_sample(struct sample *x)
+static void free_sample(struct sample *sample)
 {
-    opc_branches_free(&x->branches);
-    opc_free(x->scale);
-    opc_free(x->reset);
-    opc_free(x->ended);
-    opc_free(x->truth);
+    opc_branches_free(&sample->branches);
+    opc_free(sample->scale);
+    opc_free(sample->reset);
+    opc_free(sample->ended);
+    opc_free(sample->truth);
 }
 
-static int make_sample(struct sample *x, struct opc_err *err)
+static int make_sample(struct sample *sample, struct opc_err *err)
 {
-    const int obs = opc_episodes_obs(x->plan->past), act = opc_episodes_act(x->plan->past);
+    const int obs = opc_episodes_obs(sample->plan->past),
+              act = opc_episodes_act(sample->plan->past);
     const size_t n = MAX_STARTS;
-    x->scale = opc_alloc((size_t)obs, sizeof *x->scale);
-    x->reset = opc_alloc(n, sizeof *x->reset);
-    x->ended = opc_alloc(n, sizeof *x->ended);
-    x->truth = opc_alloc(n * (MAX_HORIZON + 1), (size_t)obs * sizeof *x->truth);
-    if (!x->scale || !x->reset || !x->ended || !x->truth)
+    const struct opc_block blocks[] = {
+        {&sample->scale, (size_t)obs, sizeof *sample->scale},
+        {&sample->reset, n, sizeof *sample->reset},
+        {&sample->ended, n, sizeof *sample->ended},
+        {&sample->truth, n * (MAX_HORIZON + 1), (size_t)obs * sizeof *sample->truth},
+    };
+    if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
         return opc_fail(err, OPC_ENOMEM, "out of memory to measure the model's errors");
-    return opc_branches_make(MAX_STARTS, MAX_HORIZON, obs, act, &x->branches, err);
+    return opc_branches_make(MAX_STARTS, MAX_HORIZON, obs, act, &sample->branches, err);
 }
 
-/* Whole episodes from the newest on, as many as fit into MAX_STEPS, but at least one. */
-static void choose_window(struct sample *x)
+/* Whole episodes of this epoch, from the newest on, as many as fit into MAX_STEPS, but at least
+ * one: there the policy has just been. */
+static void choose_window(struct sample *sample)
 {
-    const struct opc_episodes *past = x->plan->past;
-    x->end = opc_episodes_count(past);
-    x->first = x->end - 1;
-    x->steps = opc_episodes_length(past, x->first);
-    while (x->first > x->plan->newest &&
-           x->steps + opc_episodes_length(past, x->first - 1) <= MAX_STEPS)
-        x->steps += opc_episodes_length(past, --x->first);
+    const struct opc_episodes *past = sample->plan->past;
+    sample->end = opc_episodes_count(past);
+    sample->first = sample->end - 1;
+    sample->steps = opc_episodes_length(past, sample->first);
+    while (sample->first > sample->plan->newest &&
+           sample->steps + opc_episodes_length(past, sample->first - 1) <= MAX_STEPS)
+        sample->steps += opc_episodes_length(past, --sample->first);
 }
 
-/* The unit of the errors; an entry that never changes counts as it is. */
-static void measure_spread(struct sample *x)
+/* The unit of the errors: the standard deviation of each entry of the state over the past. An entry
+ * that never changes is not scaled. */
+static void measure_spread(struct sample *sample)
 {
-    const struct opc_records all = opc_episodes_records(x->plan->past);
-    for (int k = 0; k < opc_episodes_obs(x->plan->past); k++) {
+    const struct opc_records all = opc_episodes_records(sample->plan->past);
+    for (int k = 0; k < opc_episodes_obs(sample->plan->past); k++) {
         double sum = 0, squares = 0;
         const double about = (double)all.at[k]; /* near the mean, so that little cancels */
         for (size_t i = 0; i < all.n; i++) {
@@ -75,28 +83,28 @@ static void measure_spread(struct sample *x)
         }
         const double mean = sum / (double)all.n;
         const double variance = squares / (double)all.n - mean * mean;
-        x->scale[k] = variance > 1e-16 ? 1 / sqrt(variance) : 1;
+        sample->scale[k] = variance > 1e-16 ? 1 / sqrt(variance) : 1;
     }
 }
 
 /* ---- where they start ------------------------------------------------------------------------ */
 
-/* Evenly spread over the first `early` steps of the episodes; returns what it costs to play that
- * with both models' actions. */
-static long spread_starts(struct sample *x, int early)
+/* Spreads the starts evenly over the first `early` steps of the episodes. Returns the steps on the
+ * environment this takes: to reach each start and MAX_HORIZON on, for both models. */
+static long spread_starts(struct sample *sample, int early)
 {
-    const struct opc_episodes *past = x->plan->past;
-    struct opc_branches *starts = &x->branches;
+    const struct opc_episodes *past = sample->plan->past;
+    struct opc_branches *starts = &sample->branches;
     long all = 0, cost = 0;
     /* how many steps there are to choose from */
-    for (int b = x->first; b < x->end; b++) {
+    for (int b = sample->first; b < sample->end; b++) {
         const int length = opc_episodes_length(past, b);
         all += length < early ? length : early;
     }
     starts->n = all < MAX_STARTS ? (int)all : MAX_STARTS;
     /* start i is step i / n of them all, which is found episode by episode */
     long before = 0; /* early steps of the episodes before b */
-    for (int i = 0, b = x->first; i < starts->n; i++) {
+    for (int i = 0, b = sample->first; i < starts->n; i++) {
         const long step = (long)i * all / starts->n;
         for (;; b++) {
             const int length = opc_episodes_length(past, b);
@@ -112,37 +120,42 @@ static long spread_starts(struct sample *x, int early)
     return cost;
 }
 
-/* As late in their episodes as the steps on the environments allow. */
-static void choose_starts(struct sample *x)
+/* Starts late in an episode cost more, because the episode is played again up to there. They are as
+ * late as OPC_ONPOLICY_STEPS allow. */
+static void choose_starts(struct sample *sample)
 {
-    const struct opc_branches *starts = &x->branches;
+    const struct opc_branches *starts = &sample->branches;
     /* all of the longest episode, then less and less */
     int early = 1;
-    for (int b = x->first; b < x->end; b++)
-        if (early < opc_episodes_length(x->plan->past, b))
-            early = opc_episodes_length(x->plan->past, b);
-    while (spread_starts(x, early) > OPC_ONPOLICY_STEPS && early > 1)
+    for (int b = sample->first; b < sample->end; b++)
+        if (early < opc_episodes_length(sample->plan->past, b))
+            early = opc_episodes_length(sample->plan->past, b);
+    while (spread_starts(sample, early) > OPC_ONPOLICY_STEPS && early > 1)
         early = early * 7 / 8;
     for (int i = 0; i < starts->n; i++)
-        x->reset[i] = opc_rng_stream(x->plan->seed, OPC_USE_RESET, 0, (uint32_t)starts->episode[i]);
+        sample->reset[i] =
+            opc_rng_stream(sample->plan->seed, OPC_USE_RESET, 0, (uint32_t)starts->episode[i]);
 }
 
 /* ---- along a model --------------------------------------------------------------------------- */
 
+/* a ~ pi(s), as in training */
 static void act_by_agent(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
 {
-    const struct sample *x = ctx;
-    opc_agent_act(x->plan->agent, n, state, true, rng, action);
+    const struct sample *sample = ctx;
+    opc_agent_act(sample->plan->agent, n, state, true, rng, action);
 }
 
-static int follow_model(struct sample *x, const struct opc_transition *tr, struct opc_err *err)
+/* Rollouts of a model from the starts. `rng` draws members and actions, `noise` the Gaussian of
+ * eq. 2. The streams do not depend on the model, so the policy's noise is the same for both. */
+static int follow_model(struct sample *sample, const struct opc_transition *tr, struct opc_err *err)
 {
-    const struct opc_onpolicy_plan *plan = x->plan;
-    struct opc_branches *b = &x->branches;
+    const struct opc_onpolicy_plan *plan = sample->plan;
+    struct opc_branches *b = &sample->branches;
     const struct opc_walk_plan walk = {
         .transition = tr,
         .act = act_by_agent,
-        .act_ctx = x,
+        .act_ctx = sample,
         /* Where the task ends is the environment's to say (opc_retrace), not the model's: a state
          * that is predicted wrong and terminal is an error to be measured. */
         .terminal = NULL,
@@ -161,43 +174,46 @@ static int follow_model(struct sample *x, const struct opc_transition *tr, struc
 
 /* ---- against the environment ----------------------------------------------------------------- */
 
-static int retrace_branches(struct sample *x, long *steps, struct opc_err *err)
+/* The environment, from the same starts with the actions the model's rollouts took. */
+static int retrace_branches(struct sample *sample, long *steps, struct opc_err *err)
 {
-    const struct opc_branches *b = &x->branches;
+    const struct opc_branches *b = &sample->branches;
     struct opc_retrace again = {
-        .worlds = x->plan->worlds,
-        .past = x->plan->past,
+        .worlds = sample->plan->worlds,
+        .past = sample->plan->past,
         .n = b->n,
         .horizon = b->horizon,
         .episode = b->episode,
         .time = b->time,
-        .reset = x->reset,
+        .reset = sample->reset,
         .action = b->action,
         .length = b->length,
-        .truth = x->truth,
-        .ended = x->ended,
+        .truth = sample->truth,
+        .ended = sample->ended,
     };
     const int code = opc_retrace(&again, err);
     *steps += again.steps;
     return code;
 }
 
-/* Root mean square over the starts that count, and over the entries of the state. */
-static void compare_with_truth(const struct sample *x, double error[OPC_ERRORS])
+/* error[k]: root mean square over the starts that count, and over the scaled entries of the state,
+ * after OPC_ERROR_STEPS[k] steps. */
+static void compare_with_truth(const struct sample *sample, double error[OPC_ERRORS])
 {
-    const struct opc_branches *b = &x->branches;
+    const struct opc_branches *b = &sample->branches;
     for (int k = 0; k < OPC_ERRORS; k++) {
         const int h = OPC_ERROR_STEPS[k];
         double sum = 0;
         int n = 0;
         for (int i = 0; i < b->n; i++) {
             const double *truth =
-                x->truth + ((size_t)i * (MAX_HORIZON + 1) + (size_t)h) * (size_t)b->obs;
+                sample->truth + ((size_t)i * (MAX_HORIZON + 1) + (size_t)h) * (size_t)b->obs;
+            /* the recording or the task ended before step h */
             if (b->length[i] < h || isnan(truth[0]))
                 continue;
             n++;
             for (int j = 0; j < b->obs; j++) {
-                const double e = (opc_branches_at(b, i, h, j) - truth[j]) * x->scale[j];
+                const double e = (opc_branches_at(b, i, h, j) - truth[j]) * sample->scale[j];
                 sum += e * e;
             }
         }
@@ -206,22 +222,24 @@ static void compare_with_truth(const struct sample *x, double error[OPC_ERRORS])
     }
 }
 
-static int measure_model(struct sample *x, const char *name, double error[OPC_ERRORS], long *steps,
-                         struct opc_err *err)
+/* name: of the transition, "learned" (eq. 2) or "corrected" (eq. 5). */
+static int measure_model(struct sample *sample, const char *name, double error[OPC_ERRORS],
+                         long *steps, struct opc_err *err)
 {
     struct opc_transition tr;
-    int code = opc_transition_make(name, x->plan->past, x->plan->model, x->steps, &tr, err);
+    int code =
+        opc_transition_make(name, sample->plan->past, sample->plan->model, sample->steps, &tr, err);
     if (code)
         return code;
-    tr.first_episode = x->first; /* eq. 5 needs no table of all the past */
-    tr.sample = x->plan->sample;
-    code = opc_transition_refresh(&tr, x->plan->pool, err);
+    tr.first_episode = sample->first; /* eq. 5 needs no table of all the past */
+    tr.sample = sample->plan->sample;
+    code = opc_transition_refresh(&tr, sample->plan->pool, err);
     if (!code)
-        code = follow_model(x, &tr, err);
+        code = follow_model(sample, &tr, err);
     if (!code)
-        code = retrace_branches(x, steps, err);
+        code = retrace_branches(sample, steps, err);
     if (!code)
-        compare_with_truth(x, error);
+        compare_with_truth(sample, error);
     opc_transition_free(&tr);
     return code;
 }
@@ -235,22 +253,22 @@ static void set_unknown(struct opc_onpolicy *out)
 int opc_onpolicy_errors(const struct opc_onpolicy_plan *plan, struct opc_onpolicy *out,
                         struct opc_err *err)
 {
-    struct sample x = {.plan = plan};
+    struct sample sample = {.plan = plan};
     out->steps = 0;
     set_unknown(out);
     if (opc_episodes_count(plan->past) == 0)
         return OPC_OK;
-    int code = make_sample(&x, err);
+    int code = make_sample(&sample, err);
     if (!code) {
-        choose_window(&x);
-        measure_spread(&x);
-        choose_starts(&x);
-        code = measure_model(&x, "learned", out->learned, &out->steps, err);
+        choose_window(&sample);
+        measure_spread(&sample);
+        choose_starts(&sample);
+        code = measure_model(&sample, "learned", out->learned, &out->steps, err);
     }
     if (!code)
-        code = measure_model(&x, "corrected", out->corrected, &out->steps, err);
-    free_sample(&x);
-    /* That a number is missing must not end a run; a model that diverged ends it elsewhere. */
+        code = measure_model(&sample, "corrected", out->corrected, &out->steps, err);
+    free_sample(&sample);
+    /* A missing number must not end a run; a model that diverged ends it in its own phase. */
     if (code == OPC_EENV || code == OPC_EDIVERGED) {
         set_unknown(out);
         code = OPC_OK;

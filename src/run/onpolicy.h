@@ -8,11 +8,11 @@
 #include "opc/agent.h"
 #include "opc/episodes.h"
 #include "opc/predictor.h"
-#include "run/record.h"
+#include "run/runlog.h"
 
 struct opc_onpolicy_plan {
     const struct opc_episodes *past; /* episode b was reset from (seed, OPC_USE_RESET, 0, b) */
-    int newest;                      /* episodes from here on; the last one, if there is none */
+    int newest;                      /* uses episodes from this one on, and always the last one */
     const struct opc_predictor *model;
     const struct opc_agent *agent; /* the policy that played them */
     struct opc_many *worlds;       /* environments of the task, at no particular state */
@@ -25,16 +25,18 @@ struct opc_onpolicy_plan {
 
 struct opc_onpolicy {
     double learned[OPC_ERRORS], corrected[OPC_ERRORS];
-    long steps; /* played on the environments to know the truth */
+    long steps; /* played on the environments */
 };
 
-/* From recorded states on, k = 1, 5 and 10 steps with actions drawn from the policy, by eq. 2 and
- * by eq. 5 beside the recording; compared with what the environment does with those same actions
- * (run/retrace.h). Root mean square over starts and entries of the state, each entry divided by its
- * standard deviation over the past. Starts are early enough in their episodes for at most
- * OPC_ONPOLICY_STEPS steps on the environments. One whose recording ends before step k, or whose
- * task does on the environment, does not count for that k. NaN where none counts, and everywhere
- * if the environment does not repeat itself. Both models see the same noise of the policy. */
+/* Rolls out k = 1, 5 and 10 steps from recorded states, with actions drawn from the policy, by eq.
+ * 2 and by eq. 5 with the recording as reference, and compares the states with those the
+ * environment reaches with the same actions (run/retrace.h). An error is the root mean square over
+ * starts and entries of the state, each entry divided by its standard deviation over the past.
+ *
+ * Starts are early enough in their episodes for at most OPC_ONPOLICY_STEPS steps on the
+ * environments. A start whose recording ends before step k, or whose task ends on the environment,
+ * does not count for that k. An error is NaN if no start counts, and all errors are NaN if the
+ * environment does not repeat itself. Both models see the same noise of the policy. */
 enum { OPC_ONPOLICY_STEPS = 6000 };
 int opc_onpolicy_errors(const struct opc_onpolicy_plan *, struct opc_onpolicy *,
                         struct opc_err *err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks and progress of a run. Nothing here changes a result: the loop would learn the same
- * without it. */
+/* Clocks and progress of a run; train.c, imagine.c and improve.c call it as they go.
+ *
+ * Invariant: nothing here changes a result. The loop reads the clock only to report it, and learns
+ * the same without. */
 #include "run/progress.h"
 
 #include "base/clock.h"
@@ -28,7 +30,8 @@ void opc_progress_update(struct opc_run *run)
     p->model_error = run->now.model_error;
 }
 
-static void show_at(struct opc_run *run, double now)
+/* Calls the caller's progress function with what is known now. */
+static void show_progress(struct opc_run *run, double now)
 {
     opc_progress_update(run);
     run->progress.elapsed = now - run->began;
@@ -47,7 +50,7 @@ double opc_progress_charge(struct opc_run *run)
 
 void opc_progress_show(struct opc_run *run)
 {
-    show_at(run, opc_progress_charge(run));
+    show_progress(run, opc_progress_charge(run));
 }
 
 void opc_progress_enter(struct opc_run *run, enum opc_phase phase)
@@ -56,7 +59,7 @@ void opc_progress_enter(struct opc_run *run, enum opc_phase phase)
     run->progress.phase = phase;
     run->progress.share = 0;
     if (now - run->shown > BETWEEN_PHASES)
-        show_at(run, now);
+        show_progress(run, now);
 }
 
 void opc_progress_advance(struct opc_run *run, double share)
@@ -73,14 +76,15 @@ void opc_progress_begin_epoch(struct opc_run *run)
     p->step = 0;
     if (p->first_epoch == 0)
         p->first_epoch = p->epoch;
-    /* An epoch's row is written before its checkpoint, so the time of that checkpoint is told with
-     * the next row: it stays. The random phase is told with the first row. */
+    /* An epoch's row is written before its checkpoint, so the time of that checkpoint is reported
+     * with the next row: it stays. The random phase is reported with the first row. */
     for (int k = OPC_ACT; k < OPC_SAVE; k++)
         p->seconds[k] = 0;
     if (p->epoch > p->first_epoch)
         p->seconds[OPC_RANDOM] = 0;
 }
 
+/* Long phases ask this often, so it also keeps the display alive. */
 bool opc_progress_stop(void *ctx)
 {
     struct opc_run *run = ctx;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A run from what save.c left: all of it, to go on, or its policy and model alone. */
+/* Reads what save.c wrote: a whole run, to continue it (session.c), or its policy and model alone
+ * (trained.c).
+ *
+ * Invariant: a run is restored whole or not at all. If a slot or one of its segments is damaged,
+ * the run is built anew and the other slot is tried; the tables are truncated only after everything
+ * else has been read. */
 #include "base/log.h"
 #include "data/episodes_in.h"
 #include "num/kernel.h"
@@ -17,22 +22,23 @@
 
 /* ---- its parts ------------------------------------------------------------------------------- */
 
-static int get_segments(const struct opc_pack *pack, const char *name, struct opc_segments *out,
-                        struct opc_err *err)
+/* The list of segments that belong to a slot. */
+static int read_segment_list(const struct opc_pack *pack, const char *name,
+                             struct opc_segments *out, struct opc_err *err)
 {
     const struct opc_named *part = opc_pack_find(pack, name);
     if (!part || part->bytes % sizeof(struct opc_segment) != 0)
-        return opc_fail(err, OPC_EDAMAGED, "the list of segments '%s' is no list", name);
+        return opc_fail(err, OPC_EDAMAGED, "the list of segments '%s' is not a list", name);
     int code = OPC_OK;
     for (size_t i = 0; i < part->bytes / sizeof(struct opc_segment) && !code; i++) {
-        struct opc_segment one;
-        memcpy(&one, (const char *)part->data + i * sizeof one, sizeof one);
-        code = opc_note_segment(out, one, err);
+        struct opc_segment segment;
+        memcpy(&segment, (const char *)part->data + i * sizeof segment, sizeof segment);
+        code = opc_note_segment(out, segment, err);
     }
     return code;
 }
 
-/* Loads one and hands its records out; for opc_pack_free. */
+/* Loads a segment. *records points into *out, which the caller frees with opc_pack_free. */
 static int load_segment(const struct opc_run *run, const char *kind, const struct opc_segment *want,
                         struct opc_pack **out, const float **records, struct opc_err *err)
 {
@@ -47,6 +53,7 @@ static int load_segment(const struct opc_run *run, const char *kind, const struc
         code = opc_checkpoint_load(path, OPC_PACK_SEGMENT, &pack, err);
     if (code)
         return code;
+    /* It must be the very segment the slot was written with: same range, settings and size. */
     code = opc_pack_get(pack, "range", &got, sizeof got, err);
     const struct opc_named *part = opc_pack_find(pack, "records");
     if (!code && (memcmp(&got, want, sizeof got) != 0 || pack->hash != run->hash || !part ||
@@ -63,29 +70,32 @@ static int load_segment(const struct opc_run *run, const char *kind, const struc
     return OPC_OK;
 }
 
+/* Recorded episodes, segment by segment, and with them the number recorded by the end of each
+ * epoch. */
 static int restore_past(struct opc_run *run, struct opc_err *err)
 {
     uint64_t at = 0, epoch = 0; /* up to which `recorded` is known */
     int code = OPC_OK;
     for (uint64_t i = 0; i < run->past_segments.n && !code; i++) {
-        const struct opc_segment *s = &run->past_segments.at[i];
+        const struct opc_segment *segment = &run->past_segments.at[i];
         struct opc_pack *pack;
         const float *records;
-        if (s->from != at || s->to < at)
+        /* segments follow each other without gaps, in the order of their epochs */
+        if (segment->from != at || segment->to < at)
             code = opc_fail(err, OPC_EDAMAGED, "recorded steps from %llu on are in no segment",
                             (unsigned long long)at);
-        if (!code && (s->epoch < epoch || s->epoch > (uint64_t)run->now.epoch))
+        if (!code && (segment->epoch < epoch || segment->epoch > (uint64_t)run->now.epoch))
             code = opc_fail(err, OPC_EDAMAGED, "a segment of epoch %llu follows epoch %llu of %lld",
-                            (unsigned long long)s->epoch, (unsigned long long)epoch,
+                            (unsigned long long)segment->epoch, (unsigned long long)epoch,
                             (long long)run->now.epoch);
         if (!code)
-            code = load_segment(run, "past", s, &pack, &records, err);
+            code = load_segment(run, "past", segment, &pack, &records, err);
         if (code)
             break;
-        at = s->to;
-        for (; epoch < s->epoch; epoch++) /* nothing was recorded in these */
+        at = segment->to;
+        for (; epoch < segment->epoch; epoch++) /* epochs in which no episode ended */
             run->recorded[epoch] = opc_episodes_count(run->past);
-        code = opc_episodes_restore(run->past, records, (size_t)(s->to - s->from), err);
+        code = opc_episodes_restore(run->past, records, (size_t)(segment->to - segment->from), err);
         opc_pack_free(pack);
     }
     for (; !code && epoch <= (uint64_t)run->now.epoch; epoch++)
@@ -93,6 +103,8 @@ static int restore_past(struct opc_run *run, struct opc_err *err)
     return code;
 }
 
+/* The tape of imagined data: its bounds from the slot, its records from the segments. The first
+ * segment that is needed may begin with records that have been forgotten since. */
 static int restore_imagined(struct opc_run *run, const struct opc_pack *slot, struct opc_err *err)
 {
     const size_t stride = opc_record_stride(run->obs, run->act);
@@ -104,21 +116,22 @@ static int restore_imagined(struct opc_run *run, const struct opc_pack *slot, st
         code = opc_imagined_restore(run->imagined, tape, err);
     uint64_t at = tape->front;
     for (uint64_t i = 0; i < run->imagined_segments.n && !code; i++) {
-        const struct opc_segment *s = &run->imagined_segments.at[i];
+        const struct opc_segment *segment = &run->imagined_segments.at[i];
         struct opc_pack *pack;
         const float *records;
-        if (s->to <= tape->front)
+        /* all of it is forgotten; save.c keeps the last segment even so */
+        if (segment->to <= tape->front)
             continue;
-        if (s->from > at || s->to < at)
+        if (segment->from > at || segment->to < at)
             code = opc_fail(err, OPC_EDAMAGED, "imagined records from %llu on are in no segment",
                             (unsigned long long)at);
         if (!code)
-            code = load_segment(run, "imagined", s, &pack, &records, err);
+            code = load_segment(run, "imagined", segment, &pack, &records, err);
         if (code)
             break;
-        code = opc_imagined_refill(run->imagined, at, records + (at - s->from) * stride,
-                                   (size_t)(s->to - at), err);
-        at = s->to;
+        code = opc_imagined_refill(run->imagined, at, records + (at - segment->from) * stride,
+                                   (size_t)(segment->to - at), err);
+        at = segment->to;
         opc_pack_free(pack);
     }
     if (!code && at != tape->end)
@@ -129,6 +142,7 @@ static int restore_imagined(struct opc_run *run, const struct opc_pack *slot, st
     return code;
 }
 
+/* A running episode is repeated from its actions and must arrive at the same state. */
 static int restore_play(struct opc_run *run, const struct opc_pack *slot, struct opc_err *err)
 {
     const struct opc_named *actions = opc_pack_find(slot, "play.actions");
@@ -154,69 +168,71 @@ static int restore_play(struct opc_run *run, const struct opc_pack *slot, struct
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static int apply(struct opc_run *run, struct opc_pack *slot, struct opc_err *err)
+/* Brings a run that is as new to where `slot` was written. */
+static int restore_from_slot(struct opc_run *run, struct opc_pack *slot, struct opc_err *err)
 {
-    struct opc_record_ends ends = {0};
+    struct opc_runlog_ends ends = {0};
+    /* Another hash means a slot of another run, or that config.yaml was edited: meta.json knows
+     * which. */
     if (slot->hash != run->hash && opc_run_has_its_settings(run))
         return opc_fail(err, OPC_EDAMAGED, "it belongs to a run of other settings");
     if (slot->hash != run->hash)
         return opc_fail(err, OPC_EUSER,
                         "%s/config.yaml was changed since the run began (only train.epochs may "
                         "be%s); undo that, or start another run",
-                        opc_record_dir(run->record),
+                        opc_runlog_dir(run->log),
                         opc_config_may_go_on(run->set) ? "" : ", and not with ppo.anneal_lr");
     if (slot->epoch > (uint64_t)run->set->train.epochs)
         return opc_fail(err, OPC_EUSER,
                         "the run has %llu epochs already; train.epochs = %d in %s/config.yaml can "
                         "be raised, but not lowered below that",
                         (unsigned long long)slot->epoch, run->set->train.epochs,
-                        opc_record_dir(run->record));
-    int code = opc_pack_get(slot, "run", &run->now, sizeof run->now, err);
-    if (!code && (uint64_t)run->now.epoch != slot->epoch)
-        code = opc_fail(err, OPC_EDAMAGED, "it says it is of epoch %lld and of %llu",
+                        opc_runlog_dir(run->log));
+    OPC_TRY(opc_pack_get(slot, "run", &run->now, sizeof run->now, err));
+    if ((uint64_t)run->now.epoch != slot->epoch)
+        return opc_fail(err, OPC_EDAMAGED, "it says it is of epoch %lld and of %llu",
                         (long long)run->now.epoch, (unsigned long long)slot->epoch);
-    if (!code)
-        code = opc_pack_get(slot, "ends", &ends, sizeof ends, err);
-    if (!code)
-        code = get_segments(slot, "past", &run->past_segments, err);
-    if (!code)
-        code = get_segments(slot, "imagined", &run->imagined_segments, err);
-    if (!code)
-        code = restore_past(run, err);
-    if (!code && run->imagined)
-        code = restore_imagined(run, slot, err);
-    if (!code)
-        code = run->agent->type->state(run->agent, opc_pack_visit, slot, err);
-    if (!code && run->model)
-        code = run->model->type->state(run->model, opc_pack_visit, slot, err);
-    if (!code)
-        code = restore_play(run, slot, err);
-    if (!code)
-        code = opc_record_begin(run->record, ends, run->model ? run->model->members : 0,
-                                run->agent->type->columns, err);
+    OPC_TRY(opc_pack_get(slot, "ends", &ends, sizeof ends, err));
+    OPC_TRY(read_segment_list(slot, "past", &run->past_segments, err));
+    OPC_TRY(read_segment_list(slot, "imagined", &run->imagined_segments, err));
+    /* data, then networks with Adam's moments, then the running episode */
+    OPC_TRY(restore_past(run, err));
+    if (run->imagined)
+        OPC_TRY(restore_imagined(run, slot, err));
+    OPC_TRY(run->agent->type->state(run->agent, opc_pack_visit, slot, err));
+    if (run->model)
+        OPC_TRY(run->model->type->state(run->model, opc_pack_visit, slot, err));
+    OPC_TRY(restore_play(run, slot, err));
+    /* The transition's table is not saved: it follows from model and past. */
     run->stale = true;
-    return code;
+    /* Last, because it truncates the tables. */
+    return opc_runlog_begin_tables(run->log, ends, run->model ? run->model->members : 0,
+                                   run->agent->type->columns, err);
 }
 
+/* Warns if other kernels compute from here on: results differ in the last bits, and so in the
+ * end. */
 static void compare_kernels(const struct opc_run *run, const struct opc_pack *slot)
 {
     char then[OPC_KERNELS_NAME], now[OPC_KERNELS_NAME];
     opc_kernels_name(now);
     if (!opc_pack_get(slot, "kernels", then, sizeof then, NULL) &&
         (then[sizeof then - 1] || !opc_kernels_agree(then, now)))
-        opc_record_log(run->record, OPC_WARN,
-                       "this run was made with the kernels %.15s and goes on with %s; it will not "
-                       "be the same to the bit (OPC_BACKEND=%.15s chooses the former)",
-                       then, now, then);
+        opc_runlog_message(
+            run->log, OPC_WARN,
+            "this run was made with the kernels %.15s and goes on with %s; it will not "
+            "be the same to the bit (OPC_BACKEND=%.15s chooses the former)",
+            then, now, then);
 }
 
-/* What a killed process left half-written. The directory is locked, so nobody is writing. */
+/* Removes the half-written files of a process that was killed. The directory is locked, so no
+ * process is writing them. */
 static void remove_leftovers(const struct opc_run *run)
 {
     static const char *const FOLDER[] = {"", "checkpoints", "snapshots"};
     for (int i = 0; i < 3; i++) {
         char folder[OPC_PATH], path[OPC_PATH];
-        DIR *dir = opc_record_path(run->record, FOLDER[i], folder, NULL) ? NULL : opendir(folder);
+        DIR *dir = opc_runlog_path(run->log, FOLDER[i], folder, NULL) ? NULL : opendir(folder);
         for (struct dirent *e; dir && (e = readdir(dir));) {
             const size_t n = strlen(e->d_name);
             if (n > 4 && strcmp(e->d_name + n - 4, ".tmp") == 0 &&
@@ -228,11 +244,12 @@ static void remove_leftovers(const struct opc_run *run)
     }
 }
 
-/* A run that was killed before its first checkpoint has no result, and one row at the most. More
- * is worth keeping. */
-static int begin_anew(struct opc_run *run, struct opc_err *err)
+/* Begins a run without a checkpoint. One that was killed before its first checkpoint has no result,
+ * and at most one row; a directory with more than that is left as it is: its checkpoints are
+ * missing for another reason, and its rows are worth keeping. */
+static int begin_run(struct opc_run *run, struct opc_err *err)
 {
-    const char *dir = opc_record_dir(run->record);
+    const char *dir = opc_runlog_dir(run->log);
     struct opc_rundir_table metrics = {0};
     int code = OPC_OK;
     if (opc_rundir_has(dir, "metrics.csv"))
@@ -245,13 +262,13 @@ static int begin_anew(struct opc_run *run, struct opc_err *err)
                         "train again from the start, choose another directory",
                         dir);
     return code ? code
-                : opc_record_begin(run->record, (struct opc_record_ends){0},
-                                   run->model ? run->model->members : 0, run->agent->type->columns,
-                                   err);
+                : opc_runlog_begin_tables(run->log, (struct opc_runlog_ends){0},
+                                          run->model ? run->model->members : 0,
+                                          run->agent->type->columns, err);
 }
 
-/* The two slots, as far as they can be read: NULL where there is none, or a damaged one, which is
- * logged. *present counts those that exist. Only what no other slot can mend is returned. */
+/* Loads the two slots: NULL where a slot is missing, or damaged, which is logged. *present counts
+ * those that exist. Only failures that the other slot cannot make up for are returned. */
 static int load_slots(struct opc_run *run, struct opc_pack *slot[2], int *present,
                       struct opc_err *err)
 {
@@ -259,20 +276,20 @@ static int load_slots(struct opc_run *run, struct opc_pack *slot[2], int *presen
     *present = 0;
     for (int i = 0; i < 2; i++) {
         struct stat st;
-        int code = opc_record_path(run->record, opc_slot_name[i], path, err);
-        if (code || (stat(path, &st) && errno == ENOENT)) /* other troubles are those of reading */
+        int code = opc_runlog_path(run->log, opc_slot_name[i], path, err);
+        if (code || (stat(path, &st) && errno == ENOENT)) /* reading reports any other trouble */
             continue;
         ++*present;
         code = opc_checkpoint_load(path, OPC_PACK_RUN, &slot[i], err);
         if (code == OPC_EUSER || code == OPC_ENOMEM)
             return code;
         if (code)
-            opc_record_log(run->record, OPC_WARN, "%s", err->text);
+            opc_runlog_message(run->log, OPC_WARN, "%s", err->text);
     }
     return OPC_OK;
 }
 
-/* Which of the slots to go on from: the one of the later epoch. -1: there is none. */
+/* The slot to continue from: that of the later epoch. -1: there is none. */
 static int newest_of(struct opc_pack *const slot[2])
 {
     if (!slot[0] && !slot[1])
@@ -280,20 +297,20 @@ static int newest_of(struct opc_pack *const slot[2])
     return !slot[0] || (slot[1] && slot[1]->epoch > slot[0]->epoch);
 }
 
-/* Brings the run to where this slot was written. OPC_EDAMAGED: it could not be, and the run is as
- * new again, for the other slot. */
+/* Brings the run to where this slot was written. OPC_EDAMAGED: the slot cannot be used, and the run
+ * has been built anew for the other one. */
 static int try_slot(struct opc_run *run, struct opc_pack *slot, int which, struct opc_err *err)
 {
     struct opc_err fault;
-    int code = apply(run, slot, err);
+    int code = restore_from_slot(run, slot, err);
     if (!code) {
         compare_kernels(run, slot);
         code = opc_run_compare_worlds(run, err);
     }
-    run->slot_b = !which; /* the next checkpoint replaces the other one */
+    run->next_slot = !which; /* the next checkpoint replaces the other one */
     if (code != OPC_EDAMAGED)
         return code;
-    opc_record_log(run->record, OPC_WARN, "%s: %s", opc_slot_name[which], err->text);
+    opc_runlog_message(run->log, OPC_WARN, "%s: %s", opc_slot_name[which], err->text);
     if (opc_run_remake(run, &fault)) {
         *err = fault;
         code = (int)fault.code;
@@ -303,12 +320,13 @@ static int try_slot(struct opc_run *run, struct opc_pack *slot, int which, struc
 
 int opc_run_restore(struct opc_run *run, struct opc_err *err)
 {
+    /* No slot: the beginning. Otherwise the newer one, and if that fails, the older one. */
     struct opc_pack *slot[2] = {NULL, NULL};
     int present;
     remove_leftovers(run);
     int code = load_slots(run, slot, &present, err);
     if (!code && present == 0)
-        code = begin_anew(run, err);
+        code = begin_run(run, err);
     else if (!code)
         code = OPC_EDAMAGED; /* until one of them can be used */
     for (int which; code == OPC_EDAMAGED && (which = newest_of(slot)) >= 0;) {
@@ -323,17 +341,17 @@ int opc_run_restore(struct opc_run *run, struct opc_err *err)
     return opc_fail(err, OPC_EDAMAGED,
                     "no checkpoint of %s can be used (log.txt says why); its metrics.csv is as it "
                     "was; to train again from the start, choose another directory",
-                    opc_record_dir(run->record));
+                    opc_runlog_dir(run->log));
 }
 
 /* ---- its policy and model -------------------------------------------------------------------- */
 
-/* The newer of the two slots of those that are whole; *out is NULL if there is none. One that is
- * not is told if the other will do. */
+/* The newest intact slot; *out is NULL if there is none. A damaged one is logged if the other can
+ * be used, and returned as the failure otherwise. */
 static int newest_slot(const char *dir, struct opc_pack **out, struct opc_err *err)
 {
     char path[OPC_PATH];
-    struct opc_pack *best = NULL;
+    struct opc_pack *newest = NULL;
     struct opc_err fault = {0};
     int code = OPC_OK;
     for (int i = 0; i < 2; i++) {
@@ -341,8 +359,8 @@ static int newest_slot(const char *dir, struct opc_pack **out, struct opc_err *e
         if (opc_path_join(path, dir, opc_slot_name[i], err) || !opc_file_exists(path))
             continue;
         code = opc_checkpoint_load(path, OPC_PACK_RUN, &pack, &fault);
-        if (code == OPC_ENOMEM) { /* says nothing about the slot, so the other one must not do */
-            opc_pack_free(best);
+        if (code == OPC_ENOMEM) { /* the slot may be fine, so the older one must not replace it */
+            opc_pack_free(newest);
             return opc_fail(err, OPC_ENOMEM, "%s", fault.text);
         }
         if (code)
@@ -351,83 +369,79 @@ static int newest_slot(const char *dir, struct opc_pack **out, struct opc_err *e
             opc_pack_free(pack);
             continue;
         }
-        struct opc_pack *worse = best && best->epoch > pack->epoch ? pack : best;
-        best = worse == pack ? best : pack;
+        struct opc_pack *worse = newest && newest->epoch > pack->epoch ? pack : newest;
+        newest = worse == pack ? newest : pack;
         opc_pack_free(worse);
     }
-    *out = best;
+    *out = newest;
     if (!fault.code)
         return OPC_OK;
-    if (!best)
+    if (!newest)
         return opc_fail(err, fault.code, "%s", fault.text);
     opc_log(OPC_WARN, "%s", fault.text);
     return OPC_OK;
 }
 
-static int check_hash(const char *dir, const struct opc_pack *pack, uint32_t hash,
-                      struct opc_err *err)
+/* The weights of a file into agent and model (NULL: not wanted), which were built with the settings
+ * of this hash. */
+static int load_weights(const char *dir, struct opc_pack *pack, uint32_t hash,
+                        struct opc_agent *agent, struct opc_predictor *model, int *epoch,
+                        struct opc_err *err)
 {
-    if (pack->hash == hash)
-        return OPC_OK;
-    return opc_fail(err, OPC_EUSER, "%s/config.yaml was changed since the policy was trained", dir);
+    if (pack->hash != hash)
+        return opc_fail(err, OPC_EUSER, "%s/config.yaml was changed since the policy was trained",
+                        dir);
+    OPC_TRY(agent->type->state(agent, opc_pack_visit, pack, err));
+    if (model)
+        OPC_TRY(model->type->state(model, opc_pack_visit, pack, err));
+    *epoch = (int)pack->epoch;
+    return OPC_OK;
 }
 
 int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *agent, int *epoch,
                         struct opc_err *err)
 {
     char path[OPC_PATH];
-    struct opc_pack *best = NULL;
+    struct opc_pack *pack = NULL;
+    /* A finished run has policy.opc, an unfinished one only checkpoints. */
     int code = opc_path_join(path, dir, "policy.opc", err);
     if (!code && opc_file_exists(path)) {
-        code = opc_checkpoint_load(path, OPC_PACK_POLICY, &best, err);
+        code = opc_checkpoint_load(path, OPC_PACK_POLICY, &pack, err);
     } else if (!code) {
-        code = newest_slot(dir, &best, err);
-        if (!code && !best)
+        code = newest_slot(dir, &pack, err);
+        if (!code && !pack)
             code = opc_fail(err, OPC_EUSER,
                             "%s has no policy yet; the first is there after its first epoch", dir);
     }
     if (!code)
-        code = check_hash(dir, best, hash, err);
-    if (!code)
-        code = agent->type->state(agent, opc_pack_visit, best, err);
-    if (!code && agent->model)
-        code = agent->model->type->state(agent->model, opc_pack_visit, best, err);
-    if (!code)
-        *epoch = (int)best->epoch;
-    opc_pack_free(best);
+        code = load_weights(dir, pack, hash, agent, agent->model, epoch, err);
+    opc_pack_free(pack);
     return code;
+}
+
+static int load_snapshot(const char *dir, int epoch, struct opc_pack **out, struct opc_err *err)
+{
+    char path[OPC_PATH], name[64];
+    opc_snapshot_name(epoch, name);
+    OPC_TRY(opc_path_join(path, dir, name, err));
+    if (!opc_file_exists(path))
+        return opc_fail(err, OPC_EUSER,
+                        "%s has no snapshot of epoch %d; train with record.snapshots=1 to have one "
+                        "of every epoch",
+                        dir, epoch);
+    return opc_checkpoint_load(path, OPC_PACK_SNAPSHOT, out, err);
 }
 
 int opc_run_load_networks(const char *dir, int epoch, uint32_t hash, struct opc_agent *agent,
                           struct opc_predictor *model, int *got, struct opc_err *err)
 {
-    char path[OPC_PATH], name[64];
     struct opc_pack *pack = NULL;
-    int code;
-    if (epoch < 0) {
-        code = newest_slot(dir, &pack, err);
-        if (!code && !pack)
-            code = opc_fail(err, OPC_EUSER,
-                            "%s has no checkpoint; the first is there after its first epoch", dir);
-    } else {
-        opc_snapshot_name(epoch, name);
-        code = opc_path_join(path, dir, name, err);
-        if (!code && !opc_file_exists(path))
-            code = opc_fail(err, OPC_EUSER,
-                            "%s has no snapshot of epoch %d; train with record.snapshots=1 to have "
-                            "one of every epoch",
-                            dir, epoch);
-        if (!code)
-            code = opc_checkpoint_load(path, OPC_PACK_SNAPSHOT, &pack, err);
-    }
+    int code = epoch < 0 ? newest_slot(dir, &pack, err) : load_snapshot(dir, epoch, &pack, err);
+    if (!code && !pack)
+        code = opc_fail(err, OPC_EUSER,
+                        "%s has no checkpoint; the first is there after its first epoch", dir);
     if (!code)
-        code = check_hash(dir, pack, hash, err);
-    if (!code)
-        code = agent->type->state(agent, opc_pack_visit, pack, err);
-    if (!code && model)
-        code = model->type->state(model, opc_pack_visit, pack, err);
-    if (!code)
-        *got = (int)pack->epoch;
+        code = load_weights(dir, pack, hash, agent, model, got, err);
     opc_pack_free(pack);
     return code;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* run/run.h - everything one training run consists of. train.c moves it, assemble.c makes it,
- * save.c keeps it, restore.c brings it back. */
+/* run/run.h - everything one training run consists of.
+ *
+ * assemble.c builds it, train.c with imagine.c and improve.c advances it, save.c writes it to
+ * checkpoints and restore.c reads it back. One thread owns a run; the pool works inside calls. */
 #ifndef OPC_RUN_RUN_H
 #define OPC_RUN_RUN_H
 
@@ -11,9 +13,10 @@
 #include "opc/train.h"
 #include "run/config.h"
 #include "run/play.h"
-#include "run/record.h"
+#include "run/runlog.h"
 
-/* A part of a growing store that was written to a file of its own: records from .. to-1. */
+/* A part of a growing store, records from .. to-1, that was written to a file of its own after
+ * `epoch`. Counted from the first record ever, also where the oldest have been dropped. */
 struct opc_segment {
     uint64_t epoch, from, to;
 };
@@ -22,73 +25,80 @@ struct opc_segments {
     uint64_t n, capacity;
 };
 
-/* Where the run is. Saved as it stands: whole numbers and doubles of 8 bytes only. */
-struct opc_whereabouts {
-    int64_t epoch; /* complete ones */
-    int64_t env_steps, total_steps;
-    int64_t fits, updates;  /* since the beginning */
-    int64_t episode_number; /* of the next, or of the running one */
-    int64_t running;        /* an episode is */
+/* How far the run is. Section "run" of a checkpoint is this struct as it is in memory: it holds
+ * integers and doubles of 8 bytes only, and a new member makes older checkpoints unreadable. */
+struct opc_run_state {
+    int64_t epoch;                  /* complete epochs */
+    int64_t env_steps, total_steps; /* real steps in epochs; with those of the random phase */
+    int64_t fits, updates;          /* of model and agent since the beginning */
+    int64_t episode_number;         /* from 0: of the running episode, or of the next one */
+    int64_t running;                /* 1: an episode is running */
+    /* of the last evaluation, the best evaluation, and the last fit; NaN: not yet */
     double eval_return, eval_length, best_return, model_error;
 };
 
 struct opc_run {
     const struct opc_values *set;
-    const struct opc_train_plan *plan;
-    uint32_t hash;
+    const struct opc_train_plan *plan; /* directory, threads, callbacks of the caller */
+    uint32_t hash;                     /* of the settings: every file of the run carries it */
     uint64_t seed;
 
     struct opc_pool *pool;
-    struct opc_play *play;   /* the real environment */
-    struct opc_many *worlds; /* others like it, for evaluation */
-    int obs, act;
+    struct opc_play *play;   /* the real environment that training steps */
+    struct opc_many *worlds; /* more environments of the same task, for evaluation and errors */
+    int obs, act;            /* dimensions of states and actions */
 
-    struct opc_episodes *past;
-    int capacity; /* steps it can hold */
-    int *
-        recorded; /* [epochs + 1] episodes recorded by the end of each epoch; 0: the random phase */
-    float *sa, *y; /* [room][obs + act], [room][obs + 1]: the past as a fit wants it */
-    /* Not with opc.transition = replay: */
+    struct opc_episodes *past; /* everything recorded on the real environment */
+    int capacity;              /* steps that `past` can hold */
+    /* [epochs + 1] episodes recorded by the end of epoch n; entry 0 is the random phase. So the
+     * episodes of epoch n are recorded[n - 1] .. recorded[n] - 1. */
+    int *recorded;
+    float *sa, *y; /* [capacity][obs + act], [capacity][obs + 1] inputs and targets of a fit */
+
+    /* The model and what is imagined with it; all of it NULL with opc.transition = replay. */
     struct opc_predictor *model;
     struct opc_transition transition;
-    bool stale;                /* its table, by a fit or a restart */
-    struct opc_scaler *states; /* of all recorded ones: */
-    size_t states_count;       /* so many */
+    bool stale;                /* the transition's table is older than the model: refresh it */
+    struct opc_scaler *states; /* mean and deviation of the recorded states, ... */
+    size_t states_count;       /* ... of which it has seen this many */
     struct opc_rollout *rollout;
     struct opc_imagined *imagined;
 
     struct opc_agent *agent;
-    float *a;           /* [act] */
-    struct opc_mix mix; /* what it learns from */
+    float *a;           /* [act] action of the current step */
+    struct opc_mix mix; /* the data that batches of the agent are drawn from */
 
-    struct opc_whereabouts now;
-    /* of the epoch that is under way */
+    struct opc_run_state now;
+    /* The epoch in progress: its row of metrics.csv, and the number of its next rollout, which
+     * names a random stream. */
     struct opc_epoch_row row;
-    uint32_t rollouts; /* number of the next one in it */
+    uint32_t rollouts;
 
-    char memory[256];          /* what it needs, in a sentence */
-    struct opc_record *record; /* NULL: nothing is written */
+    char memory[256];       /* how much memory the run needs, in a sentence */
+    struct opc_runlog *log; /* NULL: nothing is written */
     struct opc_segments past_segments, imagined_segments;
-    uint64_t imagined_front; /* of the checkpoint before */
-    bool slot_b;             /* the next checkpoint goes there */
+    uint64_t imagined_front; /* oldest imagined record that the previous checkpoint needs */
+    int next_slot;           /* 0 or 1: the checkpoint file that is written next */
 
-    struct opc_progress progress, reported; /* told: status.json, of the last epoch that is whole */
-    double began, entered, shown;           /* as opc_now tells it */
+    /* `reported` is what status.json says: the state after the last complete epoch. */
+    struct opc_progress progress, reported;
+    /* by opc_now: start of this process, of the current phase, and the last call of progress */
+    double began, entered, shown;
 };
 
 /* ---- assemble.c ------------------------------------------------------------------------------ */
 
-/* Everything but the record, at its beginning. Refuses, with advice, what does not fit into the
- * memory of this machine. The run is valid for opc_run_free also when it fails. */
+/* Builds everything but the log, as at the beginning of a run. Refuses, with advice, what does not
+ * fit into the memory of this machine. The run is valid for opc_run_free also when it fails. */
 int opc_run_make(struct opc_run *, const struct opc_values *, const struct opc_train_plan *,
                  struct opc_err *err);
 void opc_run_free(struct opc_run *);
-/* A run whose restoring failed half-way, as new; keeps its record. */
+/* Builds a run anew whose restoring failed half-way; its log stays open. */
 int opc_run_remake(struct opc_run *, struct opc_err *err);
-/* data.forget = steps: how many are kept at a horizon. */
+/* With data.forget = steps: how many imagined steps are kept at this horizon. */
 size_t opc_run_limit(const struct opc_values *, int horizon);
-/* The agent alone, or the model alone, as new. model, transition: for agents that need one; else
- * NULL will do. */
+/* The agent alone, or the model alone, with its initial weights. model and transition are for
+ * agents that need them; otherwise they may be NULL. */
 int opc_run_agent(const struct opc_values *, int obs, int act, struct opc_predictor *model,
                   const struct opc_transition *, struct opc_pool *, struct opc_agent **out,
                   struct opc_err *err);
@@ -97,29 +107,31 @@ int opc_run_model(const struct opc_values *, int obs, int act, struct opc_pool *
 
 /* ---- meta.c ---------------------------------------------------------------------------------- */
 
-/* Folders and meta.json, if they are not there yet. */
+/* Creates folders and meta.json where they are missing. */
 int opc_run_open_directory(struct opc_run *, struct opc_err *err);
-/* Are the settings still those the run began with? Not if that cannot be told. */
+/* Are the settings still those the run began with? False also where meta.json does not say. */
 bool opc_run_has_its_settings(const struct opc_run *);
-/* Warns if the world is not the one the run was begun in. */
+/* Warns if the simulator or its model differs from the one the run was begun with. */
 int opc_run_compare_worlds(const struct opc_run *, struct opc_err *err);
 
 /* ---- save.c ---------------------------------------------------------------------------------- */
 
-/* All that a resumed run needs, into the older of the two slots. */
+/* Writes all that a resumed run needs, into the older of the two slots. */
 int opc_run_save(struct opc_run *, struct opc_err *err);
 int opc_run_save_policy(struct opc_run *, struct opc_err *err);
 int opc_run_save_snapshot(struct opc_run *, struct opc_err *err);
 
 /* ---- restore.c ------------------------------------------------------------------------------- */
 
-/* The newest slot that is whole; none at all means the beginning. Cuts the tables to it. */
+/* Brings the run to its newest intact checkpoint, or to its beginning if it has none, and truncates
+ * the tables accordingly. */
 int opc_run_restore(struct opc_run *, struct opc_err *err);
-/* The policy a run directory holds, into an agent of the same settings. */
+/* Loads the policy of a run directory into an agent of the same settings; *epoch: complete epochs
+ * it was trained for. */
 int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *, int *epoch,
                         struct opc_err *err);
-/* Policy and model (NULL: none is wanted) of a snapshot, or of the newest checkpoint if epoch is
- * negative; *got is the epoch it was made after. */
+/* Loads policy and model (NULL: not wanted) of a snapshot, or of the newest checkpoint if epoch is
+ * negative; *got is the epoch after which it was written. */
 int opc_run_load_networks(const char *dir, int epoch, uint32_t hash, struct opc_agent *,
                           struct opc_predictor *, int *got, struct opc_err *err);
 

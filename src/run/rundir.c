@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Nothing is remembered between two calls: each reads the files as they are at that time. */
+/* Reads run directories: for resuming (restore.c, meta.c), sweeps, plots, probes and tests.
+ *
+ * Invariant: nothing is remembered between two calls, and nothing is written. Each call reads the
+ * files as they are at that time, while a process may be working on the run; so files may be
+ * missing and tables may end within a line, and neither is an error. */
 #include "run/rundir.h"
 
 #include "base/file.h"
@@ -42,8 +46,8 @@ bool opc_rundir_is_locked(const char *dir)
     const int fd = opc_path_join(path, dir, ".lock", NULL) ? -1 : open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return false;
-    /* Shared, and for an instant: a run that starts in this very instant is refused, and whoever
-     * started it has to try again (sweep/schedule.c does). */
+    /* The lock is tried shared, and held for an instant. A run that starts in this very instant is
+     * refused, and the process that starts it has to try again (sweep/schedule.c does). */
     const bool locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     close(fd);
     return locked;
@@ -51,18 +55,18 @@ bool opc_rundir_is_locked(const char *dir)
 
 int opc_rundir_foreign_file(const char *dir, char name[OPC_RUNDIR_FILE], struct opc_err *err)
 {
-    DIR *d = opendir(dir);
+    DIR *folder = opendir(dir);
     name[0] = '\0';
-    if (!d)
+    if (!folder)
         return opc_fail_errno(err, errno, "cannot read %s", dir);
-    for (struct dirent *e; !*name && (e = readdir(d));) {
+    for (struct dirent *e; !*name && (e = readdir(folder));) {
         const size_t n = strlen(e->d_name);
         /* A killed start leaves its lock and half-written files. */
         const bool remains = e->d_name[0] == '.' || (n > 4 && !strcmp(e->d_name + n - 4, ".tmp"));
         if (!remains)
             snprintf(name, OPC_RUNDIR_FILE, "%s", e->d_name);
     }
-    closedir(d);
+    closedir(folder);
     return OPC_OK;
 }
 
@@ -76,7 +80,8 @@ int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *
                      "there is no run in %s: it has no config.yaml; 'opc train' starts one", dir);
     if (!code)
         code = opc_config_load(path, out, err);
-    /* A run that is older than this setting had all of the past, whatever the default is today. */
+    /* A run that is older than this setting used all of the past as references, whatever the
+     * default is today. */
     if (!code && !opc_sources_sets((*out)->from, 0, "opc.reference_epochs")) {
         code = opc_config_set(*out, "opc.reference_epochs=0", err);
         if (code)
@@ -99,6 +104,7 @@ static int read_json(const char *dir, const char *name, struct opc_json_value **
     return code == OPC_ENOMEM ? code : OPC_OK;
 }
 
+/* Values of a JSON object; a missing object or key, or a value of another kind, is "", NaN or 0. */
 static void copy_text(const struct opc_json_value *object, const char *key, char *out, size_t size)
 {
     const char *text = object ? opc_json_string(opc_json_find(object, key)) : NULL;
@@ -118,6 +124,7 @@ static int get_count(const struct opc_json_value *object, const char *key, int m
     return v >= 1 && v <= max ? (int)v : 0;
 }
 
+/* The inverse of the words that session.c writes. */
 static enum opc_rundir_state state_of(const char *word)
 {
     static const char *const WORD[] = {
@@ -133,57 +140,57 @@ static enum opc_rundir_state state_of(const char *word)
 
 void opc_rundir_status(const char *dir, struct opc_rundir_status *out)
 {
-    struct opc_json_value *j;
+    struct opc_json_value *json;
     char state[16];
     *out = (struct opc_rundir_status){0};
 
-    (void)read_json(dir, "status.json", &j, NULL);
-    copy_text(j, "state", state, sizeof state);
-    copy_text(j, "why", out->why, sizeof out->why);
+    (void)read_json(dir, "status.json", &json, NULL);
+    copy_text(json, "state", state, sizeof state);
+    copy_text(json, "why", out->why, sizeof out->why);
     out->state = state_of(state);
-    out->epoch = get_count(j, "epoch", INT_MAX);
-    out->eval_return = get_number(j, "eval_return");
-    opc_json_free(j);
+    out->epoch = get_count(json, "epoch", INT_MAX);
+    out->eval_return = get_number(json, "eval_return");
+    opc_json_free(json);
 
-    /* The result after the lock: a run that ends between the two has its result by then, and is not
-     * taken for one that was interrupted. */
+    /* The lock is looked at before the result: a run that ends between the two looks has written
+     * its result by then, and is not taken for one that was interrupted. */
     out->locked = opc_rundir_is_locked(dir);
     out->has_result = opc_rundir_has(dir, "result.json");
-    (void)read_json(dir, "result.json", &j, NULL);
-    out->result_epochs = get_count(j, "epochs", INT_MAX);
-    opc_json_free(j);
+    (void)read_json(dir, "result.json", &json, NULL);
+    out->result_epochs = get_count(json, "epochs", INT_MAX);
+    opc_json_free(json);
 }
 
 int opc_rundir_meta(const char *dir, struct opc_rundir_meta *out, struct opc_err *err)
 {
     enum { MAX_DIMENSIONS = 1000000 };
-    struct opc_json_value *j;
+    struct opc_json_value *json;
     *out = (struct opc_rundir_meta){0};
-    const int code = read_json(dir, "meta.json", &j, err);
+    const int code = read_json(dir, "meta.json", &json, err);
     if (code)
         return code;
-    copy_text(j, "opc", out->version, sizeof out->version);
-    copy_text(j, "revision", out->revision, sizeof out->revision);
-    copy_text(j, "engine", out->engine, sizeof out->engine);
-    copy_text(j, "model_crc32c", out->model_crc32c, sizeof out->model_crc32c);
-    copy_text(j, "config_crc32c", out->config_crc32c, sizeof out->config_crc32c);
-    out->obs = get_count(j, "observations", MAX_DIMENSIONS);
-    out->act = get_count(j, "actions", MAX_DIMENSIONS);
-    opc_json_free(j);
+    copy_text(json, "opc", out->version, sizeof out->version);
+    copy_text(json, "revision", out->revision, sizeof out->revision);
+    copy_text(json, "engine", out->engine, sizeof out->engine);
+    copy_text(json, "model_crc32c", out->model_crc32c, sizeof out->model_crc32c);
+    copy_text(json, "config_crc32c", out->config_crc32c, sizeof out->config_crc32c);
+    out->obs = get_count(json, "observations", MAX_DIMENSIONS);
+    out->act = get_count(json, "actions", MAX_DIMENSIONS);
+    opc_json_free(json);
     return OPC_OK;
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-void opc_rundir_table_free(struct opc_rundir_table *t)
+void opc_rundir_table_free(struct opc_rundir_table *table)
 {
-    opc_free(t->path);
-    opc_free(t->head);
-    opc_free(t->name);
-    opc_free(t->cell);
-    opc_free(t->cells);
-    opc_free(t->text);
-    *t = (struct opc_rundir_table){0};
+    opc_free(table->path);
+    opc_free(table->head);
+    opc_free(table->name);
+    opc_free(table->cell);
+    opc_free(table->cells);
+    opc_free(table->text);
+    *table = (struct opc_rundir_table){0};
 }
 
 /* How often c is in n characters. */
@@ -195,7 +202,7 @@ static int count_char(const char *text, size_t n, char c)
     return count;
 }
 
-/* Ends each cell of a line with a NUL and notes the first `columns` of them; the others are "".
+/* Ends each cell of a line with a NUL and notes the first `columns` of them; missing ones are "".
  * Returns how many cells the line has. */
 static int split_line(char *line, int columns, const char **cell)
 {
@@ -216,39 +223,41 @@ static int split_line(char *line, int columns, const char **cell)
 int opc_rundir_table_parse(const char *path, char *text, struct opc_rundir_table *out,
                            struct opc_err *err)
 {
-    struct opc_rundir_table t = {.text = text};
+    struct opc_rundir_table table = {.text = text};
     const size_t first = strcspn(text, "\n");
-    /* The first line is kept with its commas; those of the text are cut below. */
-    t.path = opc_strdup(path);
-    t.head = opc_alloc(first + 1, 1);
-    if (!t.path || !t.head)
+    /* The first line is kept with its commas; in the text they become NULs below. */
+    table.path = opc_strdup(path);
+    table.head = opc_alloc(first + 1, 1);
+    if (!table.path || !table.head)
         goto full;
-    memcpy(t.head, text, first);
-    /* Lines that have their newline; what comes after the last one may be being written. */
+    memcpy(table.head, text, first);
+    /* Only lines with their newline count: what comes after the last one may be being written. */
     const int lines = count_char(text, strlen(text), '\n');
     if (lines > 0) {
-        t.rows = lines - 1;
-        t.columns = count_char(text, first, ',') + 1;
+        table.rows = lines - 1;
+        table.columns = count_char(text, first, ',') + 1;
     }
-    t.name = opc_alloc((size_t)t.columns, sizeof *t.name);
-    t.cell = opc_alloc((size_t)t.rows, (size_t)t.columns * sizeof *t.cell);
-    t.cells = opc_alloc((size_t)t.rows, sizeof *t.cells);
-    if (!t.name || !t.cell || !t.cells)
+    table.name = opc_alloc((size_t)table.columns, sizeof *table.name);
+    table.cell = opc_alloc((size_t)table.rows, (size_t)table.columns * sizeof *table.cell);
+    table.cells = opc_alloc((size_t)table.rows, sizeof *table.cells);
+    if (!table.name || !table.cell || !table.cells)
         goto full;
+    /* Row -1 is the head; cells point into the text. */
     char *line = text;
     for (int row = -1; row < lines - 1; row++) {
         char *end = strchr(line, '\n');
         *end = '\0';
         if (row < 0)
-            split_line(line, t.columns, t.name);
+            split_line(line, table.columns, table.name);
         else
-            t.cells[row] = split_line(line, t.columns, t.cell + (size_t)row * (size_t)t.columns);
+            table.cells[row] =
+                split_line(line, table.columns, table.cell + (size_t)row * (size_t)table.columns);
         line = end + 1;
     }
-    *out = t;
+    *out = table;
     return OPC_OK;
 full:
-    opc_rundir_table_free(&t);
+    opc_rundir_table_free(&table);
     return opc_fail(err, OPC_ENOMEM, "not enough memory to read %s", path);
 }
 
@@ -262,6 +271,7 @@ int opc_rundir_table_read(const char *dir, const char *name, struct opc_rundir_t
     return code ? code : opc_rundir_table_parse(path, text, out, err);
 }
 
+/* Walks over the names between commas; on the way it remembers the one that is most similar. */
 int opc_rundir_head_find(const char *head, const char *name, char nearest[OPC_RUNDIR_NAME])
 {
     char one[OPC_RUNDIR_NAME];
@@ -281,38 +291,39 @@ int opc_rundir_head_find(const char *head, const char *name, char nearest[OPC_RU
     }
 }
 
-int opc_rundir_table_find(const struct opc_rundir_table *t, const char *name, int *column,
+int opc_rundir_table_find(const struct opc_rundir_table *table, const char *name, int *column,
                           struct opc_err *err)
 {
     char meant[OPC_RUNDIR_NAME];
-    const int found = opc_rundir_head_find(t->head, name, meant);
+    const int found = opc_rundir_head_find(table->head, name, meant);
     if (found < 0 && *meant)
-        return opc_fail(err, OPC_EUSER, "%s has no column '%s'; did you mean '%s'?", t->path, name,
-                        meant);
+        return opc_fail(err, OPC_EUSER, "%s has no column '%s'; did you mean '%s'?", table->path,
+                        name, meant);
     if (found < 0)
-        return opc_fail(err, OPC_EUSER, "%s has no column '%s'; its first line names them", t->path,
-                        name);
+        return opc_fail(err, OPC_EUSER, "%s has no column '%s'; its first line names them",
+                        table->path, name);
     *column = found;
     return OPC_OK;
 }
 
-double opc_rundir_table_number(const struct opc_rundir_table *t, int row, int column)
+double opc_rundir_table_number(const struct opc_rundir_table *table, int row, int column)
 {
     double v;
-    const char *cell = t->cell[(size_t)row * (size_t)t->columns + (size_t)column];
+    const char *cell = table->cell[(size_t)row * (size_t)table->columns + (size_t)column];
     return opc_parse_real(cell, &v) && isfinite(v) ? v : (double)NAN;
 }
 
 /* ---- timing.csv ------------------------------------------------------------------------------ */
 
 /* The sum of a column's numbers, and how many they are; nothing if there is no such column. */
-static double sum_column(const struct opc_rundir_table *t, const char *name, int *count)
+static double sum_column(const struct opc_rundir_table *table, const char *name, int *count)
 {
+    /* Empty and damaged cells do not count. */
     double sum = 0;
-    const int column = opc_rundir_head_find(t->head, name, NULL);
+    const int column = opc_rundir_head_find(table->head, name, NULL);
     *count = 0;
-    for (int row = 0; column >= 0 && row < t->rows; row++) {
-        const double v = opc_rundir_table_number(t, row, column);
+    for (int row = 0; column >= 0 && row < table->rows; row++) {
+        const double v = opc_rundir_table_number(table, row, column);
         if (!isnan(v)) {
             sum += v;
             ++*count;
@@ -333,7 +344,7 @@ void opc_rundir_seconds(const char *dir, struct opc_rundir_seconds *out)
         snprintf(name, sizeof name, "%s_s", opc_phase_name((enum opc_phase)p));
         out->phase[p] = sum_column(&timing, name, &lines);
     }
-    /* Not total_s, which begins anew with each process. */
+    /* The sum of epoch_s, not total_s, which starts from 0 with each process. */
     out->total = sum_column(&timing, "epoch_s", &out->epochs);
     opc_rundir_table_free(&timing);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* run/rundir.h - the one reader of run directories (docs/run-directory.md).
  *
- * run/record.c, run/meta.c and run/session.c write them. This reads them for a run that is resumed,
+ * run/runlog.c, run/meta.c and run/session.c write them. This reads them for a run that is resumed,
  * and for sweeps, plots, probes and tests, which did not start the run. Settings are read by
  * opc_config_of_run (opc/train.h), checkpoints by run/restore.c.
  *
- * A directory may be read at any time, also while a process works on it: files that are replaced
- * are whole, and of tables only the whole lines count. Nothing here changes a directory. */
+ * A directory may be read at any time, also while a process works on it: files are replaced as a
+ * whole, and only complete lines of tables count. Nothing here changes a directory. */
 #ifndef OPC_RUN_RUNDIR_H
 #define OPC_RUN_RUNDIR_H
 
@@ -17,12 +17,12 @@
 
 /* Is there a run in dir, or at least the beginning of one: its settings? */
 bool opc_rundir_is_run(const char *dir);
-/* Is there such a file? True also where it cannot be told: reading it says why. */
+/* Is there such a file? True also where that cannot be found out: reading it then says why. */
 bool opc_rundir_has(const char *dir, const char *name);
 /* Does a process work on it? False where there is no lock. */
 bool opc_rundir_is_locked(const char *dir);
-/* A file that no killed start of a run leaves behind, in a directory that holds no run; "": there
- * is none. */
+/* For a directory that holds no run: the name of a file that an interrupted start does not leave
+ * there; "": there is no such file. */
 enum { OPC_RUNDIR_FILE = 256 };
 int opc_rundir_foreign_file(const char *dir, char name[OPC_RUNDIR_FILE], struct opc_err *err);
 
@@ -30,7 +30,7 @@ int opc_rundir_foreign_file(const char *dir, char name[OPC_RUNDIR_FILE], struct 
 
 enum opc_rundir_state {
     OPC_RUNDIR_UNKNOWN, /* status.json is not there, or says something else */
-    OPC_RUNDIR_RUNNING, /* or was killed: see locked */
+    OPC_RUNDIR_RUNNING, /* or the process was killed: see locked */
     OPC_RUNDIR_DONE,
     OPC_RUNDIR_STOPPED,
     OPC_RUNDIR_DIVERGED,
@@ -39,12 +39,12 @@ enum opc_rundir_state {
 
 struct opc_rundir_status {
     enum opc_rundir_state state; /* as the run wrote it last */
-    char why[400];               /* of stopped, diverged, failed; "": it does not say */
-    int epoch;                   /* the last that is whole; 0: none */
-    double eval_return;          /* the last one; NaN: none */
+    char why[400];               /* reason of stopped, diverged, failed; "": not known */
+    int epoch;                   /* complete epochs */
+    double eval_return;          /* of the last evaluation; NaN: none yet */
     bool locked;                 /* a process works on it */
     bool has_result;             /* result.json is there: the run is complete, ... */
-    int result_epochs;           /* ... with this number of epochs; 0: it does not say */
+    int result_epochs;           /* ... with this number of epochs; 0: not known */
 };
 
 /* What cannot be read is unknown, 0, NaN or "". */
@@ -62,7 +62,7 @@ struct opc_rundir_meta {
     int obs, act;                       /* dimensions of states and actions */
 };
 
-/* What cannot be read is "" or 0, which is no error; lack of memory is one. */
+/* What cannot be read is "" or 0, which is not an error; lack of memory is. */
 int opc_rundir_meta(const char *dir, struct opc_rundir_meta *out, struct opc_err *err);
 
 /* ---- metrics.csv and timing.csv -------------------------------------------------------------- */
@@ -74,25 +74,27 @@ struct opc_rundir_table {
     int rows;          /* whole lines after the first */
     const char **name; /* [columns] */
     const char **cell; /* [rows][columns] as written; "" where the line has fewer */
-    int *cells;        /* [rows] how many the line has; not `columns`: the line is damaged */
-    char *text;        /* what the cells are parts of */
+    int *cells;        /* [rows] cells of the line; if not `columns`, the line is damaged */
+    char *text;        /* the file; names and cells point into it */
 };
 
 /* name: "metrics.csv" or "timing.csv". */
 int opc_rundir_table_read(const char *dir, const char *name, struct opc_rundir_table *out,
                           struct opc_err *err);
-/* The same of a text from opc_alloc, which it takes in any case; path is for messages. */
+/* The same of a text from opc_alloc, which it owns from here on, also when it fails; path is for
+ * messages. */
 int opc_rundir_table_parse(const char *path, char *text, struct opc_rundir_table *out,
                            struct opc_err *err);
 void opc_rundir_table_free(struct opc_rundir_table *); /* accepts one that is all zeros */
-/* The column of that name. OPC_EUSER, with the name that was probably meant: there is none. */
+/* The column of that name. OPC_EUSER: there is none; the message has the name that was probably
+ * meant. */
 int opc_rundir_table_find(const struct opc_rundir_table *, const char *name, int *column,
                           struct opc_err *err);
-/* NaN: the cell is empty, or no finite number. */
+/* NaN: the cell is empty, or not a finite number. */
 double opc_rundir_table_number(const struct opc_rundir_table *, int row, int column);
 
-/* The place of a name in a first line; -1: it is not there. nearest (NULL: not asked for) is the
- * name that was probably meant, or "". */
+/* The column of a name in a first line; -1: it is not there. nearest (may be NULL) is the name that
+ * was probably meant, or "". */
 enum { OPC_RUNDIR_NAME = 64 };
 int opc_rundir_head_find(const char *head, const char *name, char nearest[OPC_RUNDIR_NAME]);
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What a checkpoint of a run consists of, and how it is written; restore.c reads it.
+/* What a checkpoint of a run consists of, and how it is written; restore.c reads it. train.c calls
+ * it after each epoch.
  *
- *     checkpoints/a.opc, b.opc       the two slots, written in turn: where the run is, networks
- * with their moments, the running episode's actions, and which segments belong to it
- *     checkpoints/past-000012.opc    what was recorded in epoch 12; written once, kept
+ *     checkpoints/a.opc, b.opc         the two slots, written in turn: the run's state, networks
+ *                                      with Adam's moments, the running episode's actions, and
+ *                                      which segments belong to it
+ *     checkpoints/past-000012.opc      what was recorded in epoch 12; written once, kept
  *     checkpoints/imagined-000012.opc  what was imagined in it; written once, removed when neither
- *                                    slot needs it any more
+ *                                      slot needs it any more
  *
- * Segments are on disk before the slot that names them, and the tables are, too. So a slot that is
- * whole describes a run that is whole, at whatever instant the process was killed. */
+ * Invariant: segments and tables are on disk before the slot that names them. So an intact slot
+ * describes a complete run, at whatever instant the process was killed. */
 #include "run/save.h"
 #include "data/episodes_in.h"
 #include "num/kernel.h"
@@ -28,46 +30,51 @@ int opc_segment_path(const struct opc_run *run, const char *kind, uint64_t epoch
 {
     char name[64];
     snprintf(name, sizeof name, "checkpoints/%s-%06llu.opc", kind, (unsigned long long)epoch);
-    return opc_record_path(run->record, name, path, err);
+    return opc_runlog_path(run->log, name, path, err);
 }
 
-static uint64_t saved_to(const struct opc_segments *s)
+/* Records before this one are in segments already. */
+static uint64_t saved_to(const struct opc_segments *list)
 {
-    return s->n ? s->at[s->n - 1].to : 0;
+    return list->n ? list->at[list->n - 1].to : 0;
 }
 
-int opc_note_segment(struct opc_segments *s, struct opc_segment one, struct opc_err *err)
+int opc_note_segment(struct opc_segments *list, struct opc_segment segment, struct opc_err *err)
 {
-    if (s->n == s->capacity) {
-        const uint64_t capacity = s->capacity ? 2 * s->capacity : 64;
+    /* Double the list when it is full: a run has as many segments as epochs. */
+    if (list->n == list->capacity) {
+        const uint64_t capacity = list->capacity ? 2 * list->capacity : 64;
         struct opc_segment *at = opc_alloc(capacity, sizeof *at);
         if (!at)
             return opc_fail(err, OPC_ENOMEM,
                             "not enough memory to list the segments of a checkpoint");
-        if (s->n)
-            memcpy(at, s->at, s->n * sizeof *at);
-        opc_free(s->at);
-        s->at = at;
-        s->capacity = capacity;
+        if (list->n)
+            memcpy(at, list->at, list->n * sizeof *at);
+        opc_free(list->at);
+        list->at = at;
+        list->capacity = capacity;
     }
-    s->at[s->n++] = one;
+    list->at[list->n++] = segment;
     return OPC_OK;
 }
 
 /* part[0] is left free for the range. */
-static int write_segment(const struct opc_run *run, const char *kind, struct opc_segments *s,
+static int write_segment(const struct opc_run *run, const char *kind, struct opc_segments *list,
                          uint64_t from, uint64_t to, struct opc_named *part, int parts,
                          struct opc_err *err)
 {
     char path[OPC_PATH];
-    const struct opc_segment one = {(uint64_t)run->now.epoch, from, to};
-    part[0] = (struct opc_named){"range", &one, sizeof one};
-    int code = opc_segment_path(run, kind, one.epoch, path, err);
+    const struct opc_segment segment = {(uint64_t)run->now.epoch, from, to};
+    /* The range is stored with the records, so that a segment cannot be taken for another. */
+    part[0] = (struct opc_named){"range", &segment, sizeof segment};
+    int code = opc_segment_path(run, kind, segment.epoch, path, err);
     if (!code)
-        code = opc_checkpoint_save(path, OPC_PACK_SEGMENT, run->hash, one.epoch, part, parts, err);
-    return code ? code : opc_note_segment(s, one, err);
+        code =
+            opc_checkpoint_save(path, OPC_PACK_SEGMENT, run->hash, segment.epoch, part, parts, err);
+    return code ? code : opc_note_segment(list, segment, err);
 }
 
+/* Episodes that were completed since the last checkpoint. */
 static int save_past(struct opc_run *run, struct opc_err *err)
 {
     const struct opc_records all = opc_episodes_records(run->past);
@@ -80,6 +87,8 @@ static int save_past(struct opc_run *run, struct opc_err *err)
     return write_segment(run, "past", &run->past_segments, from, all.n, part, 2, err);
 }
 
+/* Rollouts since the last checkpoint that have not been forgotten already. They may lie in
+ * several pieces of memory. */
 static int save_imagined(struct opc_run *run, struct opc_err *err)
 {
     const struct opc_imagined_state *state = opc_imagined_state(run->imagined);
@@ -107,20 +116,21 @@ static int save_imagined(struct opc_run *run, struct opc_err *err)
     return code;
 }
 
-/* Those that neither this checkpoint nor the one before needs. */
+/* Removes the segments that neither this checkpoint nor the one before needs: `front` is the oldest
+ * imagined record that this one needs. */
 static void remove_forgotten(struct opc_run *run, uint64_t front)
 {
-    struct opc_segments *s = &run->imagined_segments;
+    struct opc_segments *list = &run->imagined_segments;
     const uint64_t needed = front < run->imagined_front ? front : run->imagined_front;
     uint64_t kept = 0;
-    for (uint64_t i = 0; i < s->n; i++) {
+    for (uint64_t i = 0; i < list->n; i++) {
         char path[OPC_PATH];
-        if (s->at[i].to > needed || i + 1 == s->n) /* the last says how far we are */
-            s->at[kept++] = s->at[i];
-        else if (!opc_segment_path(run, "imagined", s->at[i].epoch, path, NULL))
+        if (list->at[i].to > needed || i + 1 == list->n) /* saved_to asks the last one */
+            list->at[kept++] = list->at[i];
+        else if (!opc_segment_path(run, "imagined", list->at[i].epoch, path, NULL))
             unlink(path);
     }
-    s->n = kept;
+    list->n = kept;
 }
 
 /* ---- saving ---------------------------------------------------------------------------------- */
@@ -131,25 +141,27 @@ void opc_kernels_name(char out[OPC_KERNELS_NAME])
     snprintf(out, OPC_KERNELS_NAME, "%s", opc_kernels()->name);
 }
 
-static int gather_networks(struct opc_run *run, struct opc_gather *g, struct opc_err *err)
+static int gather_networks(struct opc_run *run, struct opc_gather *gather, struct opc_err *err)
 {
-    int code = run->agent->type->state(run->agent, opc_gather_visit, g, err);
+    int code = run->agent->type->state(run->agent, opc_gather_visit, gather, err);
     if (!code && run->model)
-        code = run->model->type->state(run->model, opc_gather_visit, g, err);
+        code = run->model->type->state(run->model, opc_gather_visit, gather, err);
     return code;
 }
 
-static int save_slot(struct opc_run *run, struct opc_record_ends ends, struct opc_err *err)
+/* Writes the slot itself. Everything is gathered by address and written in one go. */
+static int save_slot(struct opc_run *run, struct opc_runlog_ends ends, struct opc_err *err)
 {
     char path[OPC_PATH];
-    struct opc_gather *g = opc_alloc(1, sizeof *g);
-    if (!g)
+    struct opc_gather *gather = opc_alloc(1, sizeof *gather);
+    if (!gather)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for a checkpoint");
-    struct opc_play *p = run->play;
+    struct opc_play *play = run->play;
     char kernels[OPC_KERNELS_NAME];
     opc_kernels_name(kernels);
-    run->now.running = opc_play_running(p);
-    run->now.episode_number = p->number - run->now.running;
+    /* `number` is that of the next episode; a running one is repeated from its actions. */
+    run->now.running = opc_play_running(play);
+    run->now.episode_number = play->number - run->now.running;
     const struct {
         const char *name;
         void *data;
@@ -160,48 +172,51 @@ static int save_slot(struct opc_run *run, struct opc_record_ends ends, struct op
         {"past", run->past_segments.at, run->past_segments.n * sizeof *run->past_segments.at},
         {"imagined", run->imagined_segments.at,
          run->imagined_segments.n * sizeof *run->imagined_segments.at},
-        {"play.actions", p->actions,
-         run->now.running ? (size_t)p->t * (size_t)run->act * sizeof *p->actions : 0},
-        {"play.state", p->state, (size_t)run->obs * sizeof *p->state},
+        {"play.actions", play->actions,
+         run->now.running ? (size_t)play->t * (size_t)run->act * sizeof *play->actions : 0},
+        {"play.state", play->state, (size_t)run->obs * sizeof *play->state},
         {"kernels", kernels, sizeof kernels},
     };
     int code = OPC_OK;
     for (size_t i = 0; i < sizeof part / sizeof *part && !code; i++)
-        code = opc_gather_visit(g, part[i].name, part[i].data, part[i].bytes, err);
+        code = opc_gather_visit(gather, part[i].name, part[i].data, part[i].bytes, err);
+    /* Where the tape of imagined data begins and ends; zeros without a model. */
     struct opc_imagined_state none = {0}, *tape = opc_alloc(1, sizeof *tape);
     if (!tape)
         code = opc_fail(err, OPC_ENOMEM, "not enough memory for a checkpoint");
     else
         *tape = run->imagined ? *opc_imagined_state(run->imagined) : none;
     if (!code)
-        code = opc_gather_visit(g, "imagined.state", tape, sizeof *tape, err);
+        code = opc_gather_visit(gather, "imagined.state", tape, sizeof *tape, err);
     if (!code)
-        code = gather_networks(run, g, err);
+        code = gather_networks(run, gather, err);
     if (!code)
-        code = opc_record_path(run->record, opc_slot_name[run->slot_b], path, err);
+        code = opc_runlog_path(run->log, opc_slot_name[run->next_slot], path, err);
     if (!code)
-        code = opc_checkpoint_save(path, OPC_PACK_RUN, run->hash, (uint64_t)run->now.epoch, g->part,
-                                   g->parts, err);
+        code = opc_checkpoint_save(path, OPC_PACK_RUN, run->hash, (uint64_t)run->now.epoch,
+                                   gather->part, gather->parts, err);
     opc_free(tape);
-    opc_free(g);
+    opc_free(gather);
     return code;
 }
 
 int opc_run_save(struct opc_run *run, struct opc_err *err)
 {
-    if (!run->record)
+    if (!run->log)
         return OPC_OK;
-    struct opc_record_ends ends = {0};
+    struct opc_runlog_ends ends = {0};
+    /* Order matters, see the top: segments, tables, then the slot. */
     int code = save_past(run, err);
     if (!code && run->imagined)
         code = save_imagined(run, err);
     if (!code)
-        code = opc_record_sync(run->record, &ends, err);
+        code = opc_runlog_sync(run->log, &ends, err);
     if (!code)
         code = save_slot(run, ends, err);
     if (code)
         return opc_within(err, "checkpoint");
-    run->slot_b = !run->slot_b;
+    /* Only now is nothing lost when old segments go. */
+    run->next_slot = !run->next_slot;
     if (run->imagined) {
         const uint64_t front = opc_imagined_state(run->imagined)->front;
         remove_forgotten(run, front);
@@ -213,18 +228,18 @@ int opc_run_save(struct opc_run *run, struct opc_err *err)
 int opc_run_save_policy(struct opc_run *run, struct opc_err *err)
 {
     char path[OPC_PATH];
-    if (!run->record)
+    if (!run->log)
         return OPC_OK;
-    struct opc_gather g = {.parts = 0};
-    /* A policy that asks the model is nothing without it. */
+    struct opc_gather gather = {.parts = 0};
+    /* The policy of an agent that plans with the model includes the model. */
     int code = run->agent->type->needs & OPC_NEEDS_MODEL
-                   ? gather_networks(run, &g, err)
-                   : run->agent->type->state(run->agent, opc_gather_visit, &g, err);
+                   ? gather_networks(run, &gather, err)
+                   : run->agent->type->state(run->agent, opc_gather_visit, &gather, err);
     if (!code)
-        code = opc_record_path(run->record, "policy.opc", path, err);
+        code = opc_runlog_path(run->log, "policy.opc", path, err);
     if (!code)
         code = opc_checkpoint_save(path, OPC_PACK_POLICY, run->hash, (uint64_t)run->now.epoch,
-                                   g.part, g.parts, err);
+                                   gather.part, gather.parts, err);
     return code;
 }
 
@@ -236,19 +251,14 @@ void opc_snapshot_name(long long epoch, char out[64])
 int opc_run_save_snapshot(struct opc_run *run, struct opc_err *err)
 {
     char path[OPC_PATH], name[64];
-    if (!run->record)
+    if (!run->log)
         return OPC_OK;
-    struct opc_gather g = {.parts = 0};
-    int code = opc_record_path(run->record, "snapshots", path, err);
-    if (!code)
-        code = opc_make_directories(path, err);
+    struct opc_gather gather = {.parts = 0};
+    OPC_TRY(opc_runlog_path(run->log, "snapshots", path, err));
+    OPC_TRY(opc_make_directories(path, err));
     opc_snapshot_name(run->now.epoch, name);
-    if (!code)
-        code = opc_record_path(run->record, name, path, err);
-    if (!code)
-        code = gather_networks(run, &g, err);
-    if (!code)
-        code = opc_checkpoint_save(path, OPC_PACK_SNAPSHOT, run->hash, (uint64_t)run->now.epoch,
-                                   g.part, g.parts, err);
-    return code;
+    OPC_TRY(opc_runlog_path(run->log, name, path, err));
+    OPC_TRY(gather_networks(run, &gather, err));
+    return opc_checkpoint_save(path, OPC_PACK_SNAPSHOT, run->hash, (uint64_t)run->now.epoch,
+                               gather.part, gather.parts, err);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* opc_train: makes a run or brings it back, lets Algorithm 1 (train.c) move it, and leaves the
- * result or the reason of a failure in its directory. */
+/* opc_train, the library's entry point to a run: builds a run or restores it, lets Algorithm 1
+ * (train.c) advance it, and leaves the result, or the reason of a failure, in its directory.
+ *
+ * Invariant: result.json exists if and only if all epochs are done. It is the last file a run
+ * writes, and the first one removed when a finished run is to have more epochs. */
 #include "base/clock.h"
 #include "num/kernel.h"
 #include "run/json.h"
@@ -10,94 +13,100 @@
 #include <math.h>
 #include <unistd.h>
 
-int opc_run_tell_status(struct opc_run *run, struct opc_err *err)
+int opc_run_write_status(struct opc_run *run, struct opc_err *err)
 {
     opc_progress_update(run);
     run->reported = run->progress;
-    return opc_record_status(run->record, "running", NULL, &run->reported, err);
+    return opc_runlog_status(run->log, "running", NULL, &run->reported, err);
 }
 
+/* policy.opc and status.json first: result.json says that they are complete. */
 static int write_result(struct opc_run *run, struct opc_err *err)
 {
     char path[OPC_PATH];
-    if (!run->record)
+    if (!run->log)
         return OPC_OK;
-    int code = opc_run_save_policy(run, err);
-    if (!code)
-        code = opc_record_status(run->record, "done", NULL, &run->progress, err);
-    if (!code)
-        code = opc_record_path(run->record, "result.json", path, err);
-    if (code)
-        return code;
-    struct opc_json *j = opc_json_begin();
-    opc_json_text(j, "env", run->set->env.name);
-    opc_json_whole(j, "seed", run->set->train.seed);
-    opc_json_whole(j, "epochs", run->now.epoch);
-    opc_json_whole(j, "env_steps", run->now.env_steps);
-    opc_json_whole(j, "total_steps", run->now.total_steps);
-    opc_json_whole(j, "updates", run->now.updates);
-    opc_json_real(j, "eval_return", run->now.eval_return);
-    opc_json_real(j, "best_return", run->now.best_return);
-    return opc_json_write(j, path, err);
+    OPC_TRY(opc_run_save_policy(run, err));
+    OPC_TRY(opc_runlog_status(run->log, "done", NULL, &run->progress, err));
+    OPC_TRY(opc_runlog_path(run->log, "result.json", path, err));
+    struct opc_json *json = opc_json_begin();
+    opc_json_text(json, "env", run->set->env.name);
+    opc_json_whole(json, "seed", run->set->train.seed);
+    opc_json_whole(json, "epochs", run->now.epoch);
+    opc_json_whole(json, "env_steps", run->now.env_steps);
+    opc_json_whole(json, "total_steps", run->now.total_steps);
+    opc_json_whole(json, "updates", run->now.updates);
+    opc_json_real(json, "eval_return", run->now.eval_return);
+    opc_json_real(json, "best_return", run->now.best_return);
+    return opc_json_write(json, path, err);
 }
 
-/* Makes the run and brings it to where it is to go on. */
-static int set_up_run(struct opc_run *run, const struct opc_values *v,
-                      const struct opc_train_plan *plan, struct opc_err *err)
+/* What a user wants to know before the first epoch, or where a resumed run goes on. */
+static void log_start(const struct opc_run *run)
+{
+    const struct opc_values *v = run->set;
+    opc_runlog_message(run->log, OPC_INFO, "%s: %d observations, %d actions, seed %d, %d threads",
+                       v->env.name, run->obs, run->act, v->train.seed, opc_pool_threads(run->pool));
+    opc_runlog_message(run->log, OPC_INFO, "%s", run->memory);
+    if (run->model && v->opc.reference_epochs > v->train.epochs)
+        opc_runlog_message(run->log, OPC_WARN,
+                           "opc.reference_epochs = %d is more than train.epochs = %d: the window "
+                           "will never leave anything out, as with 0",
+                           v->opc.reference_epochs, v->train.epochs);
+    if (run->now.epoch > 0)
+        opc_runlog_message(run->log, OPC_INFO, "going on after epoch %lld of %d",
+                           (long long)run->now.epoch, v->train.epochs);
+    else if (run->now.total_steps > 0)
+        opc_runlog_message(run->log, OPC_INFO, "going on after the random phase");
+}
+
+/* Builds the run and brings it to the point from which it continues. What was built stays in `run`
+ * for opc_run_free, also on failure. */
+static int prepare_run(struct opc_run *run, const struct opc_values *v,
+                       const struct opc_train_plan *plan, struct opc_err *err)
 {
     char path[OPC_PATH];
+    /* nothing has been evaluated or measured yet */
     run->began = run->entered = opc_now();
-    run->now = (struct opc_whereabouts){.eval_return = (double)NAN,
-                                        .eval_length = (double)NAN,
-                                        .best_return = (double)NAN,
-                                        .model_error = (double)NAN};
-    /* A new directory is made only for a run that can begin. */
-    int code = plan->resume ? opc_record_open(plan->dir, NULL, &run->record, err) : OPC_OK;
-    if (!code)
-        code = opc_run_make(run, v, plan, err);
-    if (!code && plan->dir && !plan->resume)
-        code = opc_record_open(plan->dir, v, &run->record, err);
-    if (!code && run->record)
-        code = opc_run_open_directory(run, err);
-    if (!code && run->record)
-        code = opc_run_restore(run, err);
-    if (code)
-        return code;
+    run->now = (struct opc_run_state){.eval_return = (double)NAN,
+                                      .eval_length = (double)NAN,
+                                      .best_return = (double)NAN,
+                                      .model_error = (double)NAN};
+    /* A resumed run locks its directory before anything else. A new directory is made last, only
+     * for a run that can begin. */
+    if (plan->resume)
+        OPC_TRY(opc_runlog_open(plan->dir, NULL, &run->log, err));
+    OPC_TRY(opc_run_make(run, v, plan, err));
+    if (plan->dir && !plan->resume)
+        OPC_TRY(opc_runlog_open(plan->dir, v, &run->log, err));
+    if (run->log) {
+        OPC_TRY(opc_run_open_directory(run, err));
+        OPC_TRY(opc_run_restore(run, err));
+    }
     run->progress.epochs = v->train.epochs;
     run->progress.steps_per_epoch = v->train.steps_per_epoch;
     run->progress.epoch = (int)run->now.epoch;
     opc_progress_update(run);
-    /* It was raised train.epochs that made the run incomplete again. */
+    /* With a larger train.epochs a finished run is incomplete again. */
     static const char *const LAST[] = {"result.json", "policy.opc"};
-    for (int i = 0; i < 2 && run->now.epoch < v->train.epochs && run->record; i++)
-        if (!opc_record_path(run->record, LAST[i], path, NULL))
+    for (int i = 0; i < 2 && run->now.epoch < v->train.epochs && run->log; i++)
+        if (!opc_runlog_path(run->log, LAST[i], path, NULL))
             unlink(path);
-    opc_record_log(run->record, OPC_INFO, "%s: %d observations, %d actions, seed %d, %d threads",
-                   v->env.name, run->obs, run->act, v->train.seed, opc_pool_threads(run->pool));
-    opc_record_log(run->record, OPC_INFO, "%s", run->memory);
-    if (run->model && v->opc.reference_epochs > v->train.epochs)
-        opc_record_log(run->record, OPC_WARN,
-                       "opc.reference_epochs = %d is more than train.epochs = %d: the window will "
-                       "never leave anything out, as with 0",
-                       v->opc.reference_epochs, v->train.epochs);
-    if (run->now.epoch > 0)
-        opc_record_log(run->record, OPC_INFO, "going on after epoch %lld of %d",
-                       (long long)run->now.epoch, v->train.epochs);
-    else if (run->now.total_steps > 0)
-        opc_record_log(run->record, OPC_INFO, "going on after the random phase");
-    return opc_run_tell_status(run, err);
+    log_start(run);
+    return opc_run_write_status(run, err);
 }
 
-/* The reason of a failure goes into the directory, too, with how far the run can be resumed from;
- * that this works is not taken for granted. */
-static void note_failure(struct opc_run *run, int code, const struct opc_err *err)
+/* Writes the reason of a failure to log.txt and status.json, with the epoch from which the run can
+ * be resumed. Writing may fail, too (a full disk, say); that is ignored, because the caller reports
+ * the first failure. */
+static void report_failure(struct opc_run *run, int code, const struct opc_err *err)
 {
     struct opc_err ignored;
     const char *state = code == OPC_ESTOPPED    ? "stopped"
                         : code == OPC_EDIVERGED ? "diverged"
                                                 : "failed";
-    opc_record_log(run->record, OPC_DEBUG, "%s: %s", state, err->text);
-    opc_record_status(run->record, state, err->text, &run->reported, &ignored);
+    opc_runlog_message(run->log, OPC_DEBUG, "%s: %s", state, err->text);
+    opc_runlog_status(run->log, state, err->text, &run->reported, &ignored);
 }
 
 int opc_train(const struct opc_config *config, const struct opc_train_plan *plan,
@@ -112,7 +121,8 @@ int opc_train(const struct opc_config *config, const struct opc_train_plan *plan
     if (!code && plan->resume && !plan->dir)
         code = opc_fail(err, OPC_EUSER, "there is no directory to resume a run from");
     if (!code)
-        code = set_up_run(&run, &config->set, plan, err);
+        code = prepare_run(&run, &config->set, plan, err);
+    /* A directory that was refused must not get our status: it may belong to another process. */
     const bool began = code == OPC_OK;
     if (!code)
         code = opc_algorithm_1(&run, err);
@@ -121,8 +131,8 @@ int opc_train(const struct opc_config *config, const struct opc_train_plan *plan
     if (!code)
         code = write_result(&run, err);
     if (code && began)
-        note_failure(&run, code, err);
+        report_failure(&run, code, err);
     opc_run_free(&run);
-    opc_record_close(run.record);
+    opc_runlog_close(run.log);
     return code;
 }

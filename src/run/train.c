@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Algorithm 1, top to bottom:
+/* Algorithm 1, top to bottom. session.c calls opc_algorithm_1 with a run that is new or restored.
  *
  *     play at random, and record it
  *     for each epoch:
  *         act        E steps with the policy on the real environment      -> past
  *         fit        p~ to all of the past                                -> model
- *         simulate   rollouts through eq. 5 (or 2) beside the past        -> imagined
- *         improve    the policy on what was imagined                      -> agent
- *         evaluate   it, without exploration, on other environments
+ *         simulate   rollouts by eq. 5 (or 2) from recorded states        -> imagined
+ *         improve    the policy on the imagined steps                     -> agent
+ *         evaluate   the policy, without exploration, on other environments
  *         save       a row of metrics.csv and a checkpoint
  *
  * That is the paper's order, once an epoch; with train.rounds, simulate and improve take turns.
  * With train.fit_first and improvements every step it is the loop of the original MBPO: fit and
  * simulate come before the steps they are due with, the first time right after the random phase;
- * the policy improves between any two steps; an episode runs on across epochs, and counts as
+ * the policy improves between any two steps; an episode goes on across epochs, and counts as
  * recorded only when it has ended. With opc.transition = replay nothing is fitted or simulated and
  * the policy learns from the past: that is SAC, or PPO, which learns from the epoch's own episodes.
  *
- * Whatever is random draws from a stream named by what it is for, so the loop keeps no generator,
- * and a run that was stopped anywhere can be brought back to the end of its last epoch, or of the
- * random phase. */
+ * Invariant: every random number comes from a stream named by its purpose, epoch and index, and the
+ * loop keeps no generator. So a run that was stopped anywhere resumes from the end of its last
+ * epoch, or of the random phase, and gives the same numbers to the bit. */
 #include "run/train.h"
 
 #include "data/episodes_in.h"
@@ -31,13 +31,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MIN_STEPS_TO_FIT = 16 };
+enum { MIN_STEPS_TO_FIT = 16 }; /* with fewer recorded steps, no model is fitted */
 
-static int play_randomly(struct opc_run *run, struct opc_err *err);
+static int random_phase(struct opc_run *run, struct opc_err *err);
 static void begin_epoch(struct opc_run *run);
-static int act(struct opc_run *run, int t, struct opc_err *err);
+static int take_real_step(struct opc_run *run, int t, struct opc_err *err);
 static int fit_and_simulate(struct opc_run *run, int t, struct opc_err *err);
-static int evaluate(struct opc_run *run, struct opc_err *err);
+static int evaluate_policy(struct opc_run *run, struct opc_err *err);
 static int save_epoch(struct opc_run *run, struct opc_err *err);
 
 /* ---- Algorithm 1 ----------------------------------------------------------------------------- */
@@ -46,100 +46,103 @@ static int run_epoch(struct opc_run *run, struct opc_err *err)
 {
     const struct opc_values *v = run->set;
     const int steps = v->train.steps_per_epoch, every = opc_every(v, v->train.improve_every);
-    int code = OPC_OK;
     begin_epoch(run);
-    for (int t = 0; t < steps && !code; t++) {
-        if (v->train.fit_first)
-            code = fit_and_simulate(run, t, err);
-        if (!code)
-            code = act(run, t, err);
-        if (!code && !v->train.fit_first)
-            code = fit_and_simulate(run, t + 1, err);
-        if (!code && (t + 1) % every == 0)
-            code = opc_run_improve(run, err);
+    for (int t = 0; t < steps; t++) {
+        if (v->train.fit_first) /* original MBPO: before the step; the paper: after it */
+            OPC_TRY(fit_and_simulate(run, t, err));
+        OPC_TRY(take_real_step(run, t, err));
+        if (!v->train.fit_first)
+            OPC_TRY(fit_and_simulate(run, t + 1, err));
+        if ((t + 1) % every == 0)
+            OPC_TRY(opc_run_improve(run, err));
     }
-    if (!code)
-        code = evaluate(run, err);
-    if (!code)
-        code = save_epoch(run, err);
-    return code == OPC_EDIVERGED || code == OPC_EENV
-               ? opc_within(err, "epoch %lld, real step %lld", (long long)run->now.epoch + 1,
-                            (long long)run->now.total_steps)
-               : code;
+    OPC_TRY(evaluate_policy(run, err));
+    return save_epoch(run, err);
 }
 
 int opc_algorithm_1(struct opc_run *run, struct opc_err *err)
 {
-    int code = OPC_OK;
-    if (run->now.total_steps == 0) {
-        code = play_randomly(run, err);
-        opc_progress_enter(run, OPC_SAVE);
-        run->slot_b = true;                    /* odd epochs have the other one */
-        if (!code && run->now.total_steps > 0) /* they may have been played on a machine */
-            code = opc_run_save(run, err);
-        run->slot_b = false;
-        if (!code)
-            code = opc_run_tell_status(run, err);
+    if (run->now.total_steps == 0)
+        OPC_TRY(random_phase(run, err));
+    while (run->now.epoch < run->set->train.epochs) {
+        const int code = run_epoch(run, err);
+        if (code == OPC_EDIVERGED || code == OPC_EENV) /* when it happened matters for these */
+            opc_within(err, "epoch %lld, real step %lld", (long long)run->now.epoch + 1,
+                       (long long)run->now.total_steps);
+        if (code)
+            return code;
     }
-    while (!code && run->now.epoch < run->set->train.epochs)
-        code = run_epoch(run, err);
-    return code;
+    return OPC_OK;
 }
 
 /* ---- play at random, and record it ----------------------------------------------------------- */
 
+/* Whole episodes of uniform actions in [-1, 1], until random_steps are recorded. */
 static int play_randomly(struct opc_run *run, struct opc_err *err)
 {
     const int wanted = run->set->train.random_steps;
-    int code = OPC_OK;
-    opc_progress_enter(run, OPC_RANDOM);
-    while (!code && opc_episodes_steps(run->past) < wanted) {
+    while (opc_episodes_steps(run->past) < wanted) {
         struct opc_rng rng =
             opc_rng_stream(run->seed, OPC_USE_RANDOM, 0, (uint32_t)run->play->number);
-        code = opc_play_start(run->play, err);
-        while (!code && opc_play_running(run->play)) {
+        OPC_TRY(opc_play_start(run->play, err));
+        while (opc_play_running(run->play)) {
             for (int k = 0; k < run->act; k++)
                 run->a[k] = 2 * opc_rng_unit(&rng) - 1;
-            code = opc_play_step(run->play, run->a, err);
+            const int code = opc_play_step(run->play, run->a, err);
             run->now.total_steps++;
-            if (!code)
-                code = opc_progress_check(run, err);
+            OPC_TRY(code);
+            OPC_TRY(opc_progress_check(run, err));
         }
         opc_progress_advance(run, (double)opc_episodes_steps(run->past) / wanted);
     }
-    return code;
+    return OPC_OK;
+}
+
+static int random_phase(struct opc_run *run, struct opc_err *err)
+{
+    opc_progress_enter(run, OPC_RANDOM);
+    OPC_TRY(play_randomly(run, err));
+    /* A checkpoint even before the first epoch: hardware cannot repeat these steps. It goes into
+     * the second slot, because epoch 1 takes the first. */
+    opc_progress_enter(run, OPC_SAVE);
+    run->next_slot = 1;
+    if (run->now.total_steps > 0)
+        OPC_TRY(opc_run_save(run, err));
+    run->next_slot = 0;
+    return opc_run_write_status(run, err);
 }
 
 /* ---- act ------------------------------------------------------------------------------------- */
 
 static void begin_epoch(struct opc_run *run)
 {
+    /* An empty row; errors that are not measured are unknown, not zero. */
     run->row = (struct opc_epoch_row){0};
     for (int k = 0; k < OPC_ERRORS; k++)
         run->row.learned[k] = run->row.corrected[k] = (double)NAN;
     run->rollouts = 0;
+    /* Episodes from here on belong to this epoch. */
     run->recorded[run->now.epoch] = opc_episodes_count(run->past);
     opc_play_count_anew(run->play);
     opc_progress_begin_epoch(run);
 }
 
-static int act(struct opc_run *run, int t, struct opc_err *err)
+static int take_real_step(struct opc_run *run, int t, struct opc_err *err)
 {
     const struct opc_train_config *train = &run->set->train;
     if (run->progress.phase != OPC_ACT)
         opc_progress_enter(run, OPC_ACT);
-    int code = opc_play_running(run->play) ? OPC_OK : opc_play_start(run->play, err);
-    if (code)
-        return code;
+    if (!opc_play_running(run->play))
+        OPC_TRY(opc_play_start(run->play, err));
+    /* a ~ pi(s), then s', r from the environment; play records them */
     struct opc_rng rng =
         opc_rng_stream(run->seed, OPC_USE_EXPLORE, 0, (uint32_t)run->now.total_steps);
     opc_agent_act(run->agent, 1, run->play->s, true, &rng, run->a);
-    code = opc_play_step(run->play, run->a, err);
-    if (code)
-        return code;
+    OPC_TRY(opc_play_step(run->play, run->a, err));
     run->now.env_steps++;
     run->now.total_steps++;
     run->progress.step = t + 1;
+    /* The paper's epochs end with their last episode, which is cut and not terminal. */
     if (t + 1 == train->steps_per_epoch && train->reset_each_epoch)
         opc_play_cut(run->play);
     opc_progress_advance(run, (double)(t + 1) / train->steps_per_epoch);
@@ -150,6 +153,7 @@ static int act(struct opc_run *run, int t, struct opc_err *err)
 
 static int fit_model(struct opc_run *run, struct opc_err *err)
 {
+    /* p~ is fitted to all recorded steps, whatever the reference window is. */
     const int steps = opc_episodes_steps(run->past);
     if (steps < MIN_STEPS_TO_FIT)
         return OPC_OK;
@@ -168,12 +172,14 @@ static int fit_model(struct opc_run *run, struct opc_err *err)
         return opc_within(err, "model fit");
     run->row.fits++;
     run->now.fits++;
+    /* f(s_ref, a_ref) of eq. 5 is tabulated, and the table is of the model before. */
     run->stale = true;
     return OPC_OK;
 }
 
 /* ---- measure: how far eq. 2 and eq. 5 are off on the newest episodes ------------------------- */
 
+/* Training does not depend on it: its random numbers come from streams of their own. */
 static int measure_errors(struct opc_run *run, struct opc_err *err)
 {
     const struct opc_onpolicy_plan plan = {
@@ -191,7 +197,7 @@ static int measure_errors(struct opc_run *run, struct opc_err *err)
     struct opc_epoch_row *row = &run->row;
     struct opc_onpolicy got;
     if (run->play->env->type->machine)
-        return OPC_OK; /* what else would have happened cannot be tried */
+        return OPC_OK; /* hardware cannot be brought back to a recorded state */
     opc_progress_enter(run, OPC_MEASURE);
     const int code = opc_onpolicy_errors(&plan, &got, err);
     memcpy(row->learned, got.learned, sizeof row->learned);
@@ -208,24 +214,23 @@ static int fit_and_simulate(struct opc_run *run, int t, struct opc_err *err)
     const struct opc_values *v = run->set;
     const int every = opc_every(v, v->train.fit_every);
     const bool is_last = t + every > v->train.steps_per_epoch - v->train.fit_first;
-    int code = OPC_OK;
     if (!run->model)
-        return code;
+        return OPC_OK;
     if (t % every == 0) {
         const int fits = run->row.fits;
-        code = fit_model(run, err);
-        /* A row has one error, of the last model: looking takes thousands of steps. */
-        if (!code && run->row.fits > fits && is_last)
-            code = measure_errors(run, err);
+        OPC_TRY(fit_model(run, err));
+        /* Errors of the epoch's last model only: measuring takes thousands of steps. */
+        if (run->row.fits > fits && is_last)
+            OPC_TRY(measure_errors(run, err));
     }
-    if (!code && t % opc_every(v, v->train.simulate_every) == 0)
-        code = opc_run_simulate(run, 0, err);
-    return code;
+    if (t % opc_every(v, v->train.simulate_every) == 0)
+        OPC_TRY(opc_run_simulate(run, 0, err));
+    return OPC_OK;
 }
 
 /* ---- evaluate -------------------------------------------------------------------------------- */
 
-static int evaluate(struct opc_run *run, struct opc_err *err)
+static int evaluate_policy(struct opc_run *run, struct opc_err *err)
 {
     const struct opc_values *v = run->set;
     const int epoch = (int)run->now.epoch + 1;
@@ -242,13 +247,11 @@ static int evaluate(struct opc_run *run, struct opc_err *err)
         .stop = opc_progress_stop,
         .stop_ctx = run,
     };
-    const int code = opc_evaluate(&plan, &run->row.eval, NULL, err);
-    if (code)
-        return code;
+    OPC_TRY(opc_evaluate(&plan, &run->row.eval, NULL, err));
     run->row.evaluated = true;
     run->now.eval_return = run->row.eval.mean;
     run->now.eval_length = run->row.eval.length;
-    if (!(run->now.best_return >= run->now.eval_return))
+    if (!(run->now.best_return >= run->now.eval_return)) /* also when there is none yet: NaN */
         run->now.best_return = run->now.eval_return;
     return OPC_OK;
 }
@@ -265,9 +268,9 @@ static void log_epoch(struct opc_run *run)
     if (row->evaluated)
         snprintf(evaluated, sizeof evaluated, "return %.1f (%.1f to %.1f)", row->eval.mean,
                  row->eval.min, row->eval.max);
-    opc_record_log(run->record, OPC_DEBUG, "epoch %d of %d: %ld steps, %s, model error %.3g, %s",
-                   row->epoch, run->set->train.epochs, row->env_steps, evaluated,
-                   run->now.model_error, opc_print_duration(sum, spent));
+    opc_runlog_message(run->log, OPC_DEBUG, "epoch %d of %d: %ld steps, %s, model error %.3g, %s",
+                       row->epoch, run->set->train.epochs, row->env_steps, evaluated,
+                       run->now.model_error, opc_print_duration(sum, spent));
 }
 
 static int save_epoch(struct opc_run *run, struct opc_err *err)
@@ -275,6 +278,7 @@ static int save_epoch(struct opc_run *run, struct opc_err *err)
     struct opc_epoch_row *row = &run->row;
     opc_progress_enter(run, OPC_SAVE);
     run->now.epoch++;
+    /* The row is complete; write it, ... */
     row->epoch = (int)run->now.epoch;
     row->env_steps = (long)run->now.env_steps;
     row->total_steps = (long)run->now.total_steps;
@@ -284,23 +288,19 @@ static int save_epoch(struct opc_run *run, struct opc_err *err)
     row->recorded_kept = opc_episodes_steps(run->past);
     row->imagined_kept = run->imagined ? (long)opc_imagined_transitions(run->imagined) : 0;
 
-    int code = opc_record_epoch(run->record, row, err);
-    if (!code) {
-        const double now = opc_progress_charge(run);
-        code = opc_record_timing(run->record, row->epoch, run->progress.seconds, now - run->began,
-                                 err);
-        log_epoch(run);
-        run->progress.seconds[OPC_SAVE] = 0; /* from here on it is told with the next row */
-    }
+    OPC_TRY(opc_runlog_metrics(run->log, row, err));
+    const double now = opc_progress_charge(run);
+    log_epoch(run);
+    OPC_TRY(opc_runlog_timing(run->log, row->epoch, run->progress.seconds, now - run->began, err));
+    /* Time spent saving from here on is reported with the next row: this one is written. */
+    run->progress.seconds[OPC_SAVE] = 0;
+
+    /* ... then the checkpoint, which counts on the row being there. */
     const int every = run->set->record.snapshots;
-    if (!code && every && row->epoch % every == 0)
-        code = opc_run_save_snapshot(run, err);
-    if (!code)
-        code = opc_run_save(run, err);
-    if (!code)
-        code = opc_run_tell_status(run, err);
-    if (code)
-        return code;
+    if (every && row->epoch % every == 0)
+        OPC_TRY(opc_run_save_snapshot(run, err));
+    OPC_TRY(opc_run_save(run, err));
+    OPC_TRY(opc_run_write_status(run, err));
     run->progress.epoch_done = true;
     run->progress.share = 1;
     opc_progress_show(run);

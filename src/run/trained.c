@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be done with a run directory afterwards. */
+/* What can be done with a run directory afterwards: load its policy, evaluate it, and load policy
+ * and model of one of its snapshots. Called by `opc evaluate`, `opc env`, probes and other
+ * programs.
+ *
+ * Invariant: nothing here writes to the directory or locks it, so a run may be looked at while a
+ * process works on it. */
 #include "run/trained.h"
 
 #include "opc/mem.h"
@@ -11,12 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int load(const char *dir, const struct opc_config *config, int obs, int act,
-                struct opc_pool *pool, struct opc_agent **out, int *epoch, struct opc_err *err)
+static int load_policy(const char *dir, const struct opc_config *config, int obs, int act,
+                       struct opc_pool *pool, struct opc_agent **out, int *epoch,
+                       struct opc_err *err)
 {
     struct opc_agent *agent;
     struct opc_predictor *model = NULL;
     int code = OPC_OK;
+    /* Networks of the right shapes first, then the weights into them. */
     if (opc_agent_of(&config->set)->needs & OPC_NEEDS_MODEL)
         code = opc_run_model(&config->set, obs, act, pool, &model, err);
     if (!code)
@@ -25,7 +32,7 @@ static int load(const char *dir, const struct opc_config *config, int obs, int a
         opc_predictor_destroy(model);
         return code;
     }
-    agent->model = model;
+    agent->model = model; /* owned by the agent from here on */
     code = opc_run_load_policy(dir, opc_config_hash(&config->set), agent, epoch, err);
     if (code)
         opc_agent_destroy(agent);
@@ -34,7 +41,8 @@ static int load(const char *dir, const struct opc_config *config, int obs, int a
     return code;
 }
 
-/* The task is opened only if need be: it may be a machine that the caller has open. */
+/* meta.json knows the dimensions. The task is opened only without it, because it may be hardware
+ * that the caller has open. */
 static int find_dimensions(const char *dir, const struct opc_config *config, int *obs, int *act,
                            struct opc_err *err)
 {
@@ -62,7 +70,7 @@ int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err
         return code;
     code = find_dimensions(dir, config, &obs, &act, err);
     if (!code)
-        code = load(dir, config, obs, act, NULL, out, &epoch, err);
+        code = load_policy(dir, config, obs, act, NULL, out, &epoch, err);
     opc_config_destroy(config);
     return code;
 }
@@ -74,6 +82,7 @@ int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore,
     struct opc_pool *pool = NULL;
     struct opc_many *worlds = NULL;
     struct opc_agent *agent = NULL;
+    /* As many environments as are useful, with the pool's threads between them. */
     const int at_once = episodes < OPC_EVAL_AT_ONCE ? episodes : OPC_EVAL_AT_ONCE;
     int epoch = 0, code = opc_config_of_run(dir, &config, err);
     if (!code)
@@ -81,8 +90,8 @@ int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore,
     if (!code)
         code = opc_many_open(config->set.env.name, at_once, pool, &worlds, err);
     if (!code)
-        code = load(dir, config, opc_many_env(worlds, 0)->obs, opc_many_env(worlds, 0)->act, pool,
-                    &agent, &epoch, err);
+        code = load_policy(dir, config, opc_many_env(worlds, 0)->obs, opc_many_env(worlds, 0)->act,
+                           pool, &agent, &epoch, err);
     if (!code) {
         const int steps = opc_many_env(worlds, 0)->steps;
         const struct opc_eval_plan plan = {
@@ -105,30 +114,30 @@ int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore,
 
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
-void opc_trained_free(struct opc_trained *t)
+void opc_trained_free(struct opc_trained *trained)
 {
-    opc_agent_destroy(t->agent);
-    opc_predictor_destroy(t->model);
-    *t = (struct opc_trained){0};
+    opc_agent_destroy(trained->agent);
+    opc_predictor_destroy(trained->model);
+    *trained = (struct opc_trained){0};
 }
 
 int opc_trained_load(const char *dir, const struct opc_config *config, int obs, int act, int epoch,
                      struct opc_pool *pool, struct opc_trained *out, struct opc_err *err)
 {
     const struct opc_values *v = &config->set;
-    struct opc_trained t = {.epoch = 0};
+    struct opc_trained trained = {.epoch = 0};
     int code = OPC_OK;
     if (opc_transition_of(v)->needs_model)
-        code = opc_run_model(v, obs, act, pool, &t.model, err);
+        code = opc_run_model(v, obs, act, pool, &trained.model, err);
     if (!code)
-        code = opc_run_agent(v, obs, act, t.model, NULL, pool, &t.agent, err);
+        code = opc_run_agent(v, obs, act, trained.model, NULL, pool, &trained.agent, err);
     if (!code && epoch != 0)
-        code =
-            opc_run_load_networks(dir, epoch, opc_config_hash(v), t.agent, t.model, &t.epoch, err);
+        code = opc_run_load_networks(dir, epoch, opc_config_hash(v), trained.agent, trained.model,
+                                     &trained.epoch, err);
     if (code)
-        opc_trained_free(&t);
+        opc_trained_free(&trained);
     else
-        *out = t;
+        *out = trained;
     return code;
 }
 
@@ -138,8 +147,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* "000012.opc" is 12; 0: it is no snapshot. */
-static int number_of(const char *name)
+/* "000012.opc" is 12; 0: it is not a snapshot. */
+static int snapshot_number(const char *name)
 {
     char digits[16];
     int epoch;
@@ -157,17 +166,18 @@ int opc_trained_snapshots(const char *dir, int **epochs, int *n, struct opc_err 
     int code = opc_path_join(path, dir, "snapshots", err), count = 0, capacity = 0;
     if (code)
         return code;
+    /* Count, allocate, list. A snapshot that appears in between is left out. */
     DIR *folder = opendir(path);
     for (struct dirent *e; folder && (e = readdir(folder));)
-        capacity += number_of(e->d_name) > 0;
+        capacity += snapshot_number(e->d_name) > 0;
     int *list = opc_alloc((size_t)capacity, sizeof *list);
     if (!list)
         code = opc_fail(err, OPC_ENOMEM, "not enough memory to list %d snapshots", capacity);
     if (folder)
         rewinddir(folder);
     for (struct dirent *e; !code && folder && count < capacity && (e = readdir(folder));)
-        if (number_of(e->d_name) > 0)
-            list[count++] = number_of(e->d_name);
+        if (snapshot_number(e->d_name) > 0)
+            list[count++] = snapshot_number(e->d_name);
     if (folder)
         closedir(folder);
     if (code)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run/trained.h - policies and models as a run left them, for those who look at them later. */
+/* run/trained.h - policies and models as a run left them, for probes, plots and evaluations. */
 #ifndef OPC_RUN_TRAINED_H
 #define OPC_RUN_TRAINED_H
 
@@ -8,21 +8,22 @@
 #include "run/config.h"
 
 struct opc_trained {
-    int epoch; /* they are as they were at its end */
+    int epoch; /* at the end of which they were saved; 0: initial weights */
     struct opc_agent *agent;
     struct opc_predictor *model; /* NULL: opc.transition = replay has none */
 };
 
 enum { OPC_TRAINED_NEWEST = -1 };
 
-/* epoch: of a snapshot; 0: as the run began, its model not fitted yet; OPC_TRAINED_NEWEST: of the
+/* epoch: of a snapshot; 0: initial weights, the model not fitted yet; OPC_TRAINED_NEWEST: of the
  * newest checkpoint, which needs no snapshots. config is the run's (opc_config_of_run), obs and act
- * are its environment's; the pool is borrowed. */
+ * are the dimensions of its environment; the pool is borrowed. */
 int opc_trained_load(const char *dir, const struct opc_config *, int obs, int act, int epoch,
                      struct opc_pool *, struct opc_trained *out, struct opc_err *err);
 void opc_trained_free(struct opc_trained *);
 
-/* The epochs there are snapshots of, ascending; for opc_free. None at all is no error. */
+/* The epochs of which there are snapshots, ascending; the caller frees them with opc_free. A run
+ * without snapshots is not an error. */
 int opc_trained_snapshots(const char *dir, int **epochs, int *n, struct opc_err *err);
 
 #endif

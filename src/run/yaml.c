@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* The YAML of settings and experiment files as a tree, read by libyaml, which no other file
+ * includes. Called by config_file.c; the tree is kept there, because conditions point into it.
+ *
+ * Invariant: everything is refused that could be read in two ways (anchors, tags, keys that occur
+ * twice, more than one document), with file and line. A word stays text here, whatever it looks
+ * like. */
 #include "run/yaml.h"
 
 #include "base/file.h"
@@ -10,6 +16,7 @@
 /* DEEPEST bounds the nesting, MAX_ENTRIES the comparison of every key with those before it. */
 enum { MAX_BYTES = 1000000, DEEPEST = 8, MAX_ENTRIES = 1000 };
 
+/* The tree is built from libyaml's events with a stack of the lists and maps that are open. */
 struct open { /* a list or map that is being read */
     struct opc_yaml *node;
     struct opc_yaml **end; /* where its next entry goes */
@@ -31,20 +38,21 @@ static int line_of(yaml_mark_t mark)
 }
 
 /* What is open; NULL at the top of the file. */
-static struct open *innermost(struct reader *r)
+static struct open *innermost(struct reader *reader)
 {
-    struct open *o = r->depth > 0 ? &r->open[r->depth - 1] : NULL;
-    return o && o->node && o->end ? o : NULL;
+    struct open *parent = reader->depth > 0 ? &reader->open[reader->depth - 1] : NULL;
+    return parent && parent->node && parent->end ? parent : NULL;
 }
 
-static int out_of_memory(const struct reader *r, struct opc_err *err)
+static int out_of_memory(const struct reader *reader, struct opc_err *err)
 {
-    return opc_fail(err, OPC_ENOMEM, "not enough memory to read %s", r->name);
+    return opc_fail(err, OPC_ENOMEM, "not enough memory to read %s", reader->name);
 }
 
 /* ---- building the tree ----------------------------------------------------------------------- */
 
-static int take_key(const struct reader *r, struct open *map, const yaml_event_t *event,
+/* A scalar where a map wants a key. It must not have the key already. */
+static int take_key(const struct reader *reader, struct open *map, const yaml_event_t *event,
                     struct opc_err *err)
 {
     const char *text = (const char *)event->data.scalar.value;
@@ -52,76 +60,82 @@ static int take_key(const struct reader *r, struct open *map, const yaml_event_t
     for (const struct opc_yaml *other = map->node->first; other; other = other->next)
         if (strcmp(other->key, text) == 0)
             return opc_fail(err, OPC_EUSER, "%s:%d: '%s' is here a second time; line %d has it",
-                            r->name, line, text, other->line);
+                            reader->name, line, text, other->line);
     if (map->entries == MAX_ENTRIES)
-        return opc_fail(err, OPC_EUSER, "%s:%d: more than %d entries", r->name, line, MAX_ENTRIES);
+        return opc_fail(err, OPC_EUSER, "%s:%d: more than %d entries", reader->name, line,
+                        MAX_ENTRIES);
     map->key = opc_strdup(text);
     map->key_line = line;
-    return map->key ? OPC_OK : out_of_memory(r, err);
+    return map->key ? OPC_OK : out_of_memory(reader, err);
 }
 
-/* Hangs a new node into what is open, or makes it the root. */
-static int add(struct reader *r, enum opc_yaml_kind kind, int line, struct opc_yaml **out,
-               struct opc_err *err)
+/* Appends a new node to the innermost open list or map, under the key that was read before it; the
+ * first node of a file is the root. A node's line is that of its key. */
+static int add_node(struct reader *reader, enum opc_yaml_kind kind, int line, struct opc_yaml **out,
+                    struct opc_err *err)
 {
     struct opc_yaml *node = opc_alloc(1, sizeof *node);
     if (!node)
-        return out_of_memory(r, err);
+        return out_of_memory(reader, err);
     *node = (struct opc_yaml){.kind = kind, .line = line};
-    struct open *o = innermost(r);
-    if (!o)
-        r->root = node;
+    struct open *parent = innermost(reader);
+    if (!parent)
+        reader->root = node;
     else {
-        if (o->key) {
-            node->key = o->key;
-            node->line = o->key_line;
-            o->key = NULL;
+        if (parent->key) {
+            node->key = parent->key;
+            node->line = parent->key_line;
+            parent->key = NULL;
         }
-        *o->end = node;
-        o->end = &node->next;
-        o->entries++;
+        *parent->end = node;
+        parent->end = &node->next;
+        parent->entries++;
     }
     *out = node;
     return OPC_OK;
 }
 
-static int take_word(struct reader *r, const yaml_event_t *event, struct opc_err *err)
+/* A scalar: the next key of an open map, or a value. */
+static int take_word(struct reader *reader, const yaml_event_t *event, struct opc_err *err)
 {
     const char *text = (const char *)event->data.scalar.value;
     const int line = line_of(event->start_mark);
-    struct open *o = innermost(r);
+    struct open *parent = innermost(reader);
     if (strlen(text) != event->data.scalar.length || !opc_yaml_is_clean(text))
         return opc_fail(err, OPC_EUSER, "%s:%d: control characters and line breaks are not allowed",
-                        r->name, line);
-    if (o && o->node->kind == OPC_YAML_MAP && !o->key)
-        return take_key(r, o, event, err);
+                        reader->name, line);
+    if (parent && parent->node->kind == OPC_YAML_MAP && !parent->key)
+        return take_key(reader, parent, event, err);
     struct opc_yaml *node;
-    const int code = add(r, OPC_YAML_WORD, line, &node, err);
+    const int code = add_node(reader, OPC_YAML_WORD, line, &node, err);
     if (code)
         return code;
     node->text = opc_strdup(text);
-    return node->text ? OPC_OK : out_of_memory(r, err);
+    return node->text ? OPC_OK : out_of_memory(reader, err);
 }
 
-static int open_node(struct reader *r, enum opc_yaml_kind kind, const yaml_event_t *event,
+/* The start of a list or map, which is a value like a word. */
+static int open_node(struct reader *reader, enum opc_yaml_kind kind, const yaml_event_t *event,
                      struct opc_err *err)
 {
     const int line = line_of(event->start_mark);
-    const struct open *o = innermost(r);
-    if (o && o->node->kind == OPC_YAML_MAP && !o->key)
-        return opc_fail(err, OPC_EUSER, "%s:%d: a key must be a word", r->name, line);
-    if (r->depth == DEEPEST)
-        return opc_fail(err, OPC_EUSER, "%s:%d: nested more than %d deep", r->name, line, DEEPEST);
+    const struct open *parent = innermost(reader);
+    if (parent && parent->node->kind == OPC_YAML_MAP && !parent->key)
+        return opc_fail(err, OPC_EUSER, "%s:%d: a key must be a word", reader->name, line);
+    if (reader->depth == DEEPEST)
+        return opc_fail(err, OPC_EUSER, "%s:%d: nested more than %d deep", reader->name, line,
+                        DEEPEST);
     struct opc_yaml *node;
-    const int code = add(r, kind, line, &node, err);
+    const int code = add_node(reader, kind, line, &node, err);
     if (code)
         return code;
-    r->open[r->depth++] = (struct open){.node = node, .end = &node->first};
+    reader->open[reader->depth++] = (struct open){.node = node, .end = &node->first};
     return OPC_OK;
 }
 
-/* What YAML has and we have not. */
-static int refuse_extras(const struct reader *r, const yaml_event_t *event, struct opc_err *err)
+/* What YAML has and these files do not: anchors, aliases and tags. */
+static int refuse_extras(const struct reader *reader, const yaml_event_t *event,
+                         struct opc_err *err)
 {
     const yaml_char_t *anchor = NULL, *tag = NULL;
     switch (event->type) {
@@ -144,56 +158,58 @@ static int refuse_extras(const struct reader *r, const yaml_event_t *event, stru
         return opc_fail(err, OPC_EUSER,
                         "%s:%d: anchors (&%s) and aliases (*%s) are not allowed; write the value "
                         "out, or use 'include'",
-                        r->name, line_of(event->start_mark), anchor, anchor);
+                        reader->name, line_of(event->start_mark), anchor, anchor);
     if (tag)
-        return opc_fail(err, OPC_EUSER, "%s:%d: the tag %s is not allowed; leave it out", r->name,
-                        line_of(event->start_mark), tag);
+        return opc_fail(err, OPC_EUSER, "%s:%d: the tag %s is not allowed; leave it out",
+                        reader->name, line_of(event->start_mark), tag);
     return OPC_OK;
 }
 
-static int take(struct reader *r, const yaml_event_t *event, struct opc_err *err)
+/* Events of libyaml, one by one; start and end of stream and document build nothing. */
+static int take_event(struct reader *reader, const yaml_event_t *event, struct opc_err *err)
 {
-    const int code = refuse_extras(r, event, err);
+    const int code = refuse_extras(reader, event, err);
     if (code)
         return code;
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
-        if (r->root)
+        if (reader->root)
             return opc_fail(err, OPC_EUSER, "%s:%d: a second document; one file is one document",
-                            r->name, line_of(event->start_mark));
+                            reader->name, line_of(event->start_mark));
         return OPC_OK;
-    case YAML_SCALAR_EVENT: return take_word(r, event, err);
-    case YAML_SEQUENCE_START_EVENT: return open_node(r, OPC_YAML_LIST, event, err);
-    case YAML_MAPPING_START_EVENT: return open_node(r, OPC_YAML_MAP, event, err);
+    case YAML_SCALAR_EVENT: return take_word(reader, event, err);
+    case YAML_SEQUENCE_START_EVENT: return open_node(reader, OPC_YAML_LIST, event, err);
+    case YAML_MAPPING_START_EVENT: return open_node(reader, OPC_YAML_MAP, event, err);
     case YAML_SEQUENCE_END_EVENT:
-    case YAML_MAPPING_END_EVENT: r->depth--; return OPC_OK;
+    case YAML_MAPPING_END_EVENT: reader->depth--; return OPC_OK;
     default: return OPC_OK;
     }
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int syntax_error(const struct reader *r, const yaml_parser_t *p, struct opc_err *err)
+static int syntax_error(const struct reader *reader, const yaml_parser_t *p, struct opc_err *err)
 {
+    /* libyaml's own words, with file and line before them. */
     const char *problem = p->problem ? p->problem : "not YAML";
     if (p->error == YAML_MEMORY_ERROR)
-        return out_of_memory(r, err);
+        return out_of_memory(reader, err);
     if (p->error == YAML_READER_ERROR) /* has no mark, but an offset */
-        return opc_fail(err, OPC_EUSER, "%s: byte %zu: %s; the file must be UTF-8 text", r->name,
-                        p->problem_offset, problem);
-    return opc_fail(err, OPC_EUSER, "%s:%d: %s%s%s (column %d)", r->name, line_of(p->problem_mark),
-                    p->context ? p->context : "", p->context ? ": " : "", problem,
-                    (int)p->problem_mark.column + 1);
+        return opc_fail(err, OPC_EUSER, "%s: byte %zu: %s; the file must be UTF-8 text",
+                        reader->name, p->problem_offset, problem);
+    return opc_fail(err, OPC_EUSER, "%s:%d: %s%s%s (column %d)", reader->name,
+                    line_of(p->problem_mark), p->context ? p->context : "", p->context ? ": " : "",
+                    problem, (int)p->problem_mark.column + 1);
 }
 
-static int read_events(struct reader *r, yaml_parser_t *parser, struct opc_err *err)
+static int read_events(struct reader *reader, yaml_parser_t *parser, struct opc_err *err)
 {
     for (;;) {
         yaml_event_t event;
         if (!yaml_parser_parse(parser, &event))
-            return syntax_error(r, parser, err);
+            return syntax_error(reader, parser, err);
         const bool last = event.type == YAML_STREAM_END_EVENT;
-        const int code = take(r, &event, err);
+        const int code = take_event(reader, &event, err);
         yaml_event_delete(&event);
         if (code || last)
             return code;
@@ -203,30 +219,31 @@ static int read_events(struct reader *r, yaml_parser_t *parser, struct opc_err *
 int opc_yaml_parse(const char *name, const char *text, size_t n, struct opc_yaml **out,
                    struct opc_err *err)
 {
-    struct reader r = {.name = name};
+    struct reader reader = {.name = name};
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser))
-        return out_of_memory(&r, err);
+        return out_of_memory(&reader, err);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
-    int code = read_events(&r, &parser, err);
+    int code = read_events(&reader, &parser, err);
     yaml_parser_delete(&parser);
 
     /* A file of comments is an empty map. */
-    if (!code && r.root && r.root->kind == OPC_YAML_WORD && !*r.root->text) {
-        opc_yaml_free(r.root);
-        r.root = NULL;
+    if (!code && reader.root && reader.root->kind == OPC_YAML_WORD && !*reader.root->text) {
+        opc_yaml_free(reader.root);
+        reader.root = NULL;
     }
-    if (!code && !r.root) {
+    if (!code && !reader.root) {
         struct opc_yaml *empty;
-        code = add(&r, OPC_YAML_MAP, 1, &empty, err);
+        code = add_node(&reader, OPC_YAML_MAP, 1, &empty, err);
     }
     if (code) {
-        while (r.depth > 0)
-            opc_free(r.open[--r.depth].key);
-        opc_yaml_free(r.root);
+        /* Keys whose values were not reached hang on the stack only. */
+        while (reader.depth > 0)
+            opc_free(reader.open[--reader.depth].key);
+        opc_yaml_free(reader.root);
         return code;
     }
-    *out = r.root;
+    *out = reader.root;
     return OPC_OK;
 }
 
@@ -267,7 +284,7 @@ const struct opc_yaml *opc_yaml_find(const struct opc_yaml *map, const char *key
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* Takes one character off UTF-8 text; -1 when it is none. */
+/* Takes one character off UTF-8 text; -1: the text is not UTF-8. */
 static long next_character(const unsigned char **text)
 {
     const unsigned char *c = *text;
@@ -275,6 +292,7 @@ static long next_character(const unsigned char **text)
         (*text)++;
         return *c;
     }
+    /* Bytes that follow the first one; MIN refuses encodings that are longer than need be. */
     const int more = *c >= 0xf0 ? 3 : *c >= 0xe0 ? 2 : 1;
     static const long MIN[] = {0, 0x80, 0x800, 0x10000};
     if (*c < 0xc2 || *c > 0xf4)
@@ -301,7 +319,7 @@ bool opc_yaml_is_clean(const char *word)
     return true;
 }
 
-/* Safe without quotes wherever a word may stand, also in [a, b]. */
+/* Can the word be written without quotes wherever a word may stand, also in [a, b]? */
 static bool is_plain(const char *word)
 {
     static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -327,7 +345,7 @@ void opc_yaml_add_word(struct opc_text *t, const char *word)
     for (const unsigned char *c = (const unsigned char *)word; *c;) {
         const long v = next_character(&c);
         if (v < 0)
-            break; /* not clean, which whoever took the word has refused */
+            break; /* cannot be: words are checked when they are read (opc_yaml_is_clean) */
         if (v == '"' || v == '\\')
             opc_text_addf(t, "\\%c", (char)v);
         else if (v >= 0x20 && v < 0x7f)

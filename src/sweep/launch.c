@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* Starts the jobs of a sweep; schedule.c is the only caller. There is one launcher so far, `local`,
+ * which starts child processes. Another one is another table of functions, and a line in
+ * opc_launchers.
+ *
+ * Invariant: a launcher knows nothing of runs. It hands out ids of at most `jobs` slots, and an id
+ * is free again after poll has reported the job's end. */
 #include "sweep/launch.h"
 
 #include "base/child.h"
@@ -11,19 +17,20 @@
 
 /* ---- local: child processes on this machine -------------------------------------------------- */
 
-enum { MAX_WORDS = 32 };
+enum { MAX_WORDS = 32 }; /* of a command line */
 
 struct local {
     struct opc_launcher base;
     const char *program;
     int jobs;
-    struct opc_child *child; /* [jobs] */
-    bool *used;              /* [jobs] */
+    struct opc_child *child; /* [jobs] by id */
+    bool *used;              /* [jobs] a job has this id */
 };
 
-static void local_close(struct opc_launcher *l)
+static void local_close(struct opc_launcher *launcher)
 {
-    struct local *local = (struct local *)l;
+    struct local *local = (struct local *)launcher;
+    /* accepts a launcher of which only a part could be allocated */
     for (int i = 0; i < local->jobs && local->used; i++)
         if (local->used[i])
             opc_child_end(&local->child[i], 0);
@@ -35,12 +42,13 @@ static void local_close(struct opc_launcher *l)
 static int local_open(const char *program, int jobs, struct opc_launcher **out,
                       struct opc_err *err);
 
-static int local_submit(struct opc_launcher *l, const struct opc_job *job, int *id,
+static int local_submit(struct opc_launcher *launcher, const struct opc_job *job, int *id,
                         struct opc_err *err)
 {
-    struct local *local = (struct local *)l;
+    struct local *local = (struct local *)launcher;
     char *argv[MAX_WORDS + 2] = {"opc"};
     int slot = 0, n = 0;
+    /* the first free slot; the scheduler never starts more jobs than there are */
     while (slot < local->jobs && local->used[slot])
         slot++;
     while (job->argv[n])
@@ -49,7 +57,8 @@ static int local_submit(struct opc_launcher *l, const struct opc_job *job, int *
         return opc_fail(err, OPC_EBUG, "job of %d words, %d of %d places taken", n, slot,
                         local->jobs);
     memcpy(argv + 1, job->argv, (size_t)n * sizeof *argv);
-    /* Apart, so that a Ctrl-C reaches the jobs once, from us, and not a second time. */
+    /* In a process group of its own: Ctrl-C in the terminal reaches the sweep only, which then
+     * stops its jobs itself, once. */
     const struct opc_child_plan plan = {
         .output = job->log, .program = local->program, .apart = true};
     const int code = opc_child_start(argv, &plan, &local->child[slot], err);
@@ -58,9 +67,9 @@ static int local_submit(struct opc_launcher *l, const struct opc_job *job, int *
     return code;
 }
 
-static bool local_poll(struct opc_launcher *l, int id, int *status)
+static bool local_poll(struct opc_launcher *launcher, int id, int *status)
 {
-    struct local *local = (struct local *)l;
+    struct local *local = (struct local *)launcher;
     if (!opc_child_poll(&local->child[id]))
         return false;
     *status = opc_child_wait(&local->child[id]);
@@ -68,9 +77,10 @@ static bool local_poll(struct opc_launcher *l, int id, int *status)
     return true;
 }
 
-static void local_cancel(struct opc_launcher *l, int id, bool at_once)
+static void local_cancel(struct opc_launcher *launcher, int id, bool at_once)
 {
-    struct local *local = (struct local *)l;
+    struct local *local = (struct local *)launcher;
+    /* SIGINT lets a run save its checkpoint, as Ctrl-C does */
     opc_child_kill(&local->child[id], at_once ? SIGKILL : SIGINT);
 }
 
@@ -89,8 +99,8 @@ static int local_open(const char *program, int jobs, struct opc_launcher **out, 
     struct local *local = opc_alloc(1, sizeof *local);
     if (local) {
         local->base.type = &local_type;
-        /* The kernel follows this to the file we were started from, even if that has been replaced
-         * since: all jobs of a sweep are of one version. */
+        /* The kernel follows this link to the file we were started from, even if that has been
+         * replaced since: all jobs of a sweep are of one version. */
         local->program = program ? program : "/proc/self/exe";
         local->jobs = jobs;
         local->child = opc_alloc((size_t)jobs, sizeof *local->child);
@@ -114,6 +124,7 @@ const struct opc_launcher_type *const opc_launchers[] = {
 
 const struct opc_launcher_type *opc_launcher_find(const char *name, struct opc_err *err)
 {
+    /* the name that is most similar, in case there is no such launcher */
     const char *meant = NULL;
     int nearest = INT_MAX;
     for (int i = 0; opc_launchers[i]; i++) {

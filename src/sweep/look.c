@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A run is the wanted one if its settings have the same checksum, up to the number of epochs: one
- * that was to have fewer can go on. */
+/* Compares what a directory holds with the run that a sweep wants. schedule.c asks before it starts
+ * a run and after one has ended; `opc sweep status` and `opc repro` ask to report.
+ *
+ * Invariant: a directory is foreign, and never touched, unless its settings have the checksum of
+ * the wanted ones. The number of epochs may be smaller: such a run can be continued. */
 #include "sweep/look.h"
 
 #include "base/file.h"
@@ -21,76 +24,81 @@ const char *opc_state_name(enum opc_state state)
 }
 
 /* "opc.horizon is [5] there and [10] here, and 2 more differ" */
-static void tell_difference(struct opc_values *there, struct opc_values *here, char *out,
-                            size_t size)
+static void describe_difference(struct opc_values *there, struct opc_values *here, char *out,
+                                size_t size)
 {
-    struct opc_part a[OPC_PARTS_MAX], b[OPC_PARTS_MAX];
-    struct opc_text one = {0}, two = {0};
+    /* Settings are compared as they are printed: the first that differs is named, the others
+     * counted. */
+    struct opc_part there_parts[OPC_PARTS_MAX], here_parts[OPC_PARTS_MAX];
+    struct opc_text there_text = {0}, here_text = {0};
     int more = -1;
-    const int parts = opc_config_parts(there, a);
-    opc_config_parts(here, b);
+    const int parts = opc_config_parts(there, there_parts);
+    opc_config_parts(here, here_parts);
     snprintf(out, size, "its settings differ");
     for (int i = 0; i < parts; i++)
-        for (int k = 0; k < a[i].section->n; k++) {
-            const struct opc_field *f = &a[i].section->fields[k];
-            opc_text_clear(&one);
-            opc_text_clear(&two);
-            opc_field_print(f, a[i].values, &one);
-            opc_field_print(f, b[i].values, &two);
-            if (strcmp(opc_text_get(&one), opc_text_get(&two)) == 0 || more++ >= 0)
+        for (int k = 0; k < there_parts[i].section->n; k++) {
+            const struct opc_field *field = &there_parts[i].section->fields[k];
+            opc_text_clear(&there_text);
+            opc_text_clear(&here_text);
+            opc_field_print(field, there_parts[i].values, &there_text);
+            opc_field_print(field, here_parts[i].values, &here_text);
+            if (strcmp(opc_text_get(&there_text), opc_text_get(&here_text)) == 0 || more++ >= 0)
                 continue;
-            snprintf(out, size, "%s.%s is %.80s there and %.80s here", a[i].section->name, f->name,
-                     opc_text_get(&one), opc_text_get(&two));
+            snprintf(out, size, "%s.%s is %.80s there and %.80s here", there_parts[i].section->name,
+                     field->name, opc_text_get(&there_text), opc_text_get(&here_text));
         }
     const size_t used = strlen(out);
     if (more > 0)
         snprintf(out + used, size - used, ", and %d more", more);
-    opc_text_free(&one);
-    opc_text_free(&two);
+    opc_text_free(&there_text);
+    opc_text_free(&here_text);
 }
 
-static void call_foreign(struct opc_look *l, const char *why)
+static void mark_foreign(struct opc_look *look, const char *why)
 {
-    l->state = OPC_STATE_FOREIGN;
-    snprintf(l->why, sizeof l->why, "%s", why);
+    look->state = OPC_STATE_FOREIGN;
+    snprintf(look->why, sizeof look->why, "%s", why);
 }
 
-/* What has no config.yaml is missing, begins in this instant, or is something else. */
-static void look_at_no_run(const char *dir, struct opc_look *l)
+/* A directory without config.yaml: the run is missing, or is starting in this instant, or the
+ * directory holds something else. */
+static void look_at_no_run(const char *dir, struct opc_look *look)
 {
-    char file[OPC_RUNDIR_FILE] = "", why[sizeof l->why];
+    char file[OPC_RUNDIR_FILE] = "", why[sizeof look->why];
     if (opc_file_exists(dir) && !opc_is_directory(dir)) {
-        call_foreign(l, "it is a file");
+        mark_foreign(look, "it is a file");
         return;
     }
     (void)opc_rundir_foreign_file(dir, file, NULL); /* fails without a directory */
     if (*file) {
         snprintf(why, sizeof why, "it holds no run, but %.200s", file);
-        call_foreign(l, why);
+        mark_foreign(look, why);
     } else if (opc_rundir_is_locked(dir))
-        l->state = OPC_STATE_RUNNING;
+        look->state = OPC_STATE_RUNNING;
 }
 
-/* Is it the run that is wanted? If not, it is foreign. */
-static bool compare_settings(const char *dir, const struct opc_values *want, struct opc_look *l)
+/* Is it the wanted run? If not, it is marked as foreign, with the reason. */
+static bool compare_settings(const char *dir, const struct opc_values *want, struct opc_look *look)
 {
     struct opc_config *config;
     struct opc_err err = {0};
     if (opc_config_of_run(dir, &config, &err)) {
-        call_foreign(l, err.text);
+        mark_foreign(look, err.text);
         return false;
     }
+    /* The number of epochs alone may differ, and only in one direction. */
     struct opc_values there = config->set, here = *want;
     opc_config_destroy(config);
-    l->epochs = there.train.epochs;
-    l->shorter = there.train.epochs < here.train.epochs;
+    look->epochs = there.train.epochs;
+    look->shorter = there.train.epochs < here.train.epochs;
     if (opc_config_hash(&there) == opc_config_hash(&here) &&
         there.train.epochs <= here.train.epochs)
         return true;
-    if (l->shorter && opc_config_may_go_on(&there))
+    /* The difference to report is in another setting than the number of epochs. */
+    if (look->shorter && opc_config_may_go_on(&there))
         there.train.epochs = here.train.epochs; /* is not what keeps them apart */
-    tell_difference(&there, &here, l->why, sizeof l->why);
-    l->state = OPC_STATE_FOREIGN;
+    describe_difference(&there, &here, look->why, sizeof look->why);
+    look->state = OPC_STATE_FOREIGN;
     return false;
 }
 
@@ -104,14 +112,14 @@ void opc_look(const char *dir, const struct opc_values *want, struct opc_look *o
         return;
     }
 
-    /* Who made it, whatever its settings are. */
+    /* The program that began it, whatever its settings are. */
     (void)opc_rundir_meta(dir, &meta, NULL);
     snprintf(out->version, sizeof out->version, "%s", meta.version);
     snprintf(out->engine, sizeof out->engine, "%.*s", (int)sizeof out->engine - 1, meta.engine);
     if (!compare_settings(dir, want, out))
         return;
 
-    /* How far it is. */
+    /* How far it is, as the run itself wrote last. */
     opc_rundir_status(dir, &status);
     out->begun = true;
     out->epoch = status.epoch;
@@ -123,7 +131,9 @@ void opc_look(const char *dir, const struct opc_values *want, struct opc_look *o
     if (out->state != OPC_STATE_INTERRUPTED)
         memcpy(out->why, status.why, sizeof out->why);
 
-    /* A lock or a result says more than what the run wrote last. */
+    /* The lock and the result are newer than status.json: a process that was killed could not write
+     * it any more. */
+    /* A result of fewer epochs than wanted is a run that can be continued. */
     const bool whole = !out->shorter && status.result_epochs >= want->train.epochs;
     if (status.locked)
         out->state = OPC_STATE_RUNNING;
@@ -131,6 +141,7 @@ void opc_look(const char *dir, const struct opc_values *want, struct opc_look *o
         out->state = whole ? OPC_STATE_DONE : OPC_STATE_INTERRUPTED;
 }
 
+/* timing.csv is kept from process to process, so an interrupted run counts what it has done. */
 double opc_look_seconds(const char *dir, int *epochs)
 {
     struct opc_rundir_seconds seconds;
@@ -145,7 +156,7 @@ int opc_look_raise(const char *dir, const struct opc_values *want, struct opc_er
     struct opc_text text = {0};
     opc_values_print(want, &text);
     int code = opc_text_check(&text, err);
-    /* The result first, so that at no time a run counts as complete that is not. */
+    /* The result goes first, so that an incomplete run counts as complete at no time. */
     if (!code)
         code = opc_path_join(path, dir, "result.json", err);
     if (!code && unlink(path) && errno != ENOENT)

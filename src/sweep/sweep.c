@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Opens an experiment file: reads vary, skip, tiers and the rest, and makes the list of its runs.
+ * Called by `opc sweep` and `opc repro`; nothing is started here.
+ *
+ * Invariant: a task's settings are what its file, tier, command line and choice of values resolve
+ * to, in this order, and opc_config_check has passed for every task before any is started. */
 #include "sweep/sweep.h"
 
 #include "base/file.h"
@@ -9,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Names are directories below OUT, and get endings like .log: well below the 255 bytes of a file
+ * name. */
 enum { MAX_TASKS = 5000, LONGEST_NAME = 180 };
 
 /* A map or list with the file it is in, for messages. */
@@ -17,11 +24,11 @@ struct part {
     const char *path;
 };
 
-struct open { /* what is needed only while a sweep is being opened */
+struct opening { /* needed only while a sweep is being opened */
     struct opc_sweep *sweep;
-    struct part tier, vary, tier_vary;
-    struct part skip[2];
-    struct opc_values scratch;
+    struct part tier, vary, tier_vary; /* the chosen tier; vary of the file, and of the tier */
+    struct part skip[2];               /* of the file, and of the tier; both count */
+    struct opc_values scratch;         /* values are tried on it, to print them all alike */
 };
 
 static int out_of_memory(struct opc_err *err)
@@ -29,13 +36,15 @@ static int out_of_memory(struct opc_err *err)
     return opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of the experiment");
 }
 
-static struct part find(const struct opc_sweep *s, const char *key)
+/* A part of the file, or of the last file it includes that has it. */
+static struct part find_part(const struct opc_sweep *sweep, const char *key)
 {
     struct part p = {0};
-    p.node = opc_sources_extra_in(s->from, key, &p.path);
+    p.node = opc_sources_extra_in(sweep->from, key, &p.path);
     return p;
 }
 
+/* shape: what should be written there. A missing part is fine. */
 static int expect_kind(struct part p, enum opc_yaml_kind kind, const char *shape,
                        struct opc_err *err)
 {
@@ -46,13 +55,15 @@ static int expect_kind(struct part p, enum opc_yaml_kind kind, const char *shape
 
 /* ---- tiers ----------------------------------------------------------------------------------- */
 
+/* Keys of a tier that are not settings. */
 static bool is_special(const char *key)
 {
     return strcmp(key, "vary") == 0 || strcmp(key, "skip") == 0 || strcmp(key, "probe") == 0 ||
            strcmp(key, "figure") == 0;
 }
 
-static int no_tier(struct part tiers, const char *name, struct opc_err *err)
+/* Names the tier that was probably meant, or all there are. */
+static int fail_no_tier(struct part tiers, const char *name, struct opc_err *err)
 {
     struct opc_text known = {0};
     const char *meant = NULL;
@@ -72,93 +83,95 @@ static int no_tier(struct part tiers, const char *name, struct opc_err *err)
     return OPC_EUSER;
 }
 
-static struct part inside(struct part map, const char *key)
+static struct part part_inside(struct part map, const char *key)
 {
     struct part p = {map.node ? opc_yaml_find(map.node, key) : NULL, map.path};
     return p;
 }
 
-static int find_tier(struct open *o, const struct opc_sweep_ask *ask, struct opc_err *err)
+/* The tier that was asked for, with its own vary and skip. */
+static int find_tier(struct opening *opening, const struct opc_sweep_ask *ask, struct opc_err *err)
 {
     if (!ask->tier || !*ask->tier)
         return OPC_OK;
-    const struct part tiers = find(o->sweep, "tiers");
+    const struct part tiers = find_part(opening->sweep, "tiers");
+    /* a file without tiers, in a command that has a tier for all its experiments */
     if (!tiers.node && ask->any_tier) {
-        *o->sweep->tier = '\0';
+        *opening->sweep->tier = '\0';
         return OPC_OK;
     }
     if (!tiers.node)
         return opc_fail(err, OPC_EUSER, "%s has no tiers, so there is no '%s'", ask->path,
                         ask->tier);
-    int code = expect_kind(tiers, OPC_YAML_MAP, "tiers: {small: {section.name: value}}", err);
-    if (code)
-        return code;
-    o->tier = inside(tiers, ask->tier);
-    if (!o->tier.node)
-        return no_tier(tiers, ask->tier, err);
-    code = expect_kind(o->tier, OPC_YAML_MAP, "a tier as a map of settings", err);
-    o->tier_vary = inside(o->tier, "vary");
-    o->skip[1] = inside(o->tier, "skip");
-    if (!code)
-        code = expect_kind(o->tier_vary, OPC_YAML_MAP, "vary: {section.name: [values]}", err);
-    return code;
+    OPC_TRY(expect_kind(tiers, OPC_YAML_MAP, "tiers: {small: {section.name: value}}", err));
+    opening->tier = part_inside(tiers, ask->tier);
+    if (!opening->tier.node)
+        return fail_no_tier(tiers, ask->tier, err);
+    OPC_TRY(expect_kind(opening->tier, OPC_YAML_MAP, "a tier as a map of settings", err));
+    opening->tier_vary = part_inside(opening->tier, "vary");
+    opening->skip[1] = part_inside(opening->tier, "skip");
+    return expect_kind(opening->tier_vary, OPC_YAML_MAP, "vary: {section.name: [values]}", err);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static int add_value(struct open *o, struct opc_vary *v, const char *text, const char *path,
-                     int line, struct opc_err *err)
+/* Appends a value of a varied setting, as the setting prints it: 3e-4 and 0.0003 are the same. */
+static int add_value(struct opening *opening, struct opc_vary *vary, const char *text,
+                     const char *path, int line, struct opc_err *err)
 {
     struct opc_part part[OPC_PARTS_MAX];
     struct opc_text printed = {0};
     void *section;
-    const int parts = opc_config_parts(&o->scratch, part);
-    if (v->n == MAX_TASKS)
-        return opc_fail(err, OPC_EUSER, "%s:%d: %s has more than %d values", path, line, v->key,
+    const int parts = opc_config_parts(&opening->scratch, part);
+    if (vary->n == MAX_TASKS)
+        return opc_fail(err, OPC_EUSER, "%s:%d: %s has more than %d values", path, line, vary->key,
                         MAX_TASKS);
-    if (opc_parts_set(part, parts, v->key, text, err))
+    /* the setting itself knows whether it can have the value */
+    if (opc_parts_set(part, parts, vary->key, text, err))
         return opc_within(err, "%s:%d", path, line);
-    const struct opc_field *f = opc_config_field(&o->scratch, v->key, &section, err);
+    /* as it is printed, a value can be compared with the others */
+    const struct opc_field *f = opc_config_field(&opening->scratch, vary->key, &section, err);
     opc_field_print(f, section, &printed);
     int code = opc_text_check(&printed, err);
-    for (int i = 0; i < v->n && !code; i++)
-        if (strcmp(v->value[i], opc_text_get(&printed)) == 0)
-            code = opc_fail(err, OPC_EUSER, "%s:%d: %s has the value %s twice", path, line, v->key,
-                            v->value[i]);
-    if (!code && !(v->value[v->n] = opc_strdup(opc_text_get(&printed))))
+    for (int i = 0; i < vary->n && !code; i++)
+        if (strcmp(vary->value[i], opc_text_get(&printed)) == 0)
+            code = opc_fail(err, OPC_EUSER, "%s:%d: %s has the value %s twice", path, line,
+                            vary->key, vary->value[i]);
+    if (!code && !(vary->value[vary->n] = opc_strdup(opc_text_get(&printed))))
         code = out_of_memory(err);
     if (!code)
-        v->n++;
+        vary->n++;
     opc_text_free(&printed);
     return code;
 }
 
-/* A word, for a whole number also first..last. */
-static int add_word(struct open *o, struct opc_vary *v, const struct opc_yaml *word,
+/* Appends a word, or for an integer setting the range first..last. */
+static int add_word(struct opening *opening, struct opc_vary *vary, const struct opc_yaml *word,
                     const char *path, struct opc_err *err)
 {
-    const struct opc_field *f = opc_config_field(&o->scratch, v->key, NULL, err);
+    const struct opc_field *f = opc_config_field(&opening->scratch, vary->key, NULL, err);
     const char *dots = strstr(word->text, "..");
     if (f->kind != OPC_INT || !dots)
-        return add_value(o, v, word->text, path, word->line, err);
+        return add_value(opening, vary, word->text, path, word->line, err);
     char number[OPC_PRINTED];
     int first, last;
     snprintf(number, sizeof number, "%.*s", (int)(dots - word->text), word->text);
     if (!opc_parse_int(number, &first) || !opc_parse_int(dots + 2, &last) || first > last)
-        return opc_fail(err, OPC_EUSER, "%s:%d: %s: %s is no range; write first..last, as 1..10",
-                        path, word->line, v->key, word->text);
+        return opc_fail(err, OPC_EUSER, "%s:%d: %s: %s is not a range; write first..last, as 1..10",
+                        path, word->line, vary->key, word->text);
     int code = OPC_OK;
     for (int i = first; !code; i++) {
         snprintf(number, sizeof number, "%d", i);
-        code = add_value(o, v, number, path, word->line, err);
+        code = add_value(opening, vary, number, path, word->line, err);
+        /* here and not in the head: i must not pass INT_MAX */
         if (i == last)
             break;
     }
     return code;
 }
 
-/* A value that is itself a list: "[64, 64]". */
-static int add_list(struct open *o, struct opc_vary *v, const struct opc_yaml *list,
+/* Appends a value that is itself a list: "[64, 64]". */
+static int add_list(struct opening *opening, struct opc_vary *vary, const struct opc_yaml *list,
                     const char *path, struct opc_err *err)
 {
     struct opc_text text = {0};
@@ -167,7 +180,7 @@ static int add_list(struct open *o, struct opc_vary *v, const struct opc_yaml *l
     for (const struct opc_yaml *e = list->first; e && !code; e = e->next) {
         if (e->kind != OPC_YAML_WORD)
             code = opc_fail(err, OPC_EUSER, "%s:%d: %s: lists are nested too deep", path, e->line,
-                            v->key);
+                            vary->key);
         else
             opc_text_addf(&text, "%s%s", e == list->first ? "" : ", ", e->text);
     }
@@ -175,19 +188,21 @@ static int add_list(struct open *o, struct opc_vary *v, const struct opc_yaml *l
     if (!code)
         code = opc_text_check(&text, err);
     if (!code)
-        code = add_value(o, v, opc_text_get(&text), path, list->line, err);
+        code = add_value(opening, vary, opc_text_get(&text), path, list->line, err);
     opc_text_free(&text);
     return code;
 }
 
-static int add_vary(struct open *o, struct part from, struct opc_err *err)
+/* One varied setting with all its values. A single word is a list of one. */
+static int add_vary(struct opening *opening, struct part from, struct opc_err *err)
 {
-    struct opc_vary *v = &o->sweep->vary[o->sweep->keys++];
+    /* Counted at once, so that opc_sweep_close frees it also when a value is refused. */
+    struct opc_vary *vary = &opening->sweep->vary[opening->sweep->keys++];
     const struct opc_yaml *node = from.node;
     char name[OPC_KEY]; /* as it is printed, whatever name the file has for it */
-    v->key = opc_strdup(opc_config_key(node->key, name) ? name : node->key);
-    v->value = opc_alloc(MAX_TASKS, sizeof *v->value);
-    if (!v->key || !v->value)
+    vary->key = opc_strdup(opc_config_key(node->key, name) ? name : node->key);
+    vary->value = opc_alloc(MAX_TASKS, sizeof *vary->value);
+    if (!vary->key || !vary->value)
         return out_of_memory(err);
     if (node->kind == OPC_YAML_MAP)
         return opc_fail(err, OPC_EUSER, "%s:%d: %s: write a list of values", from.path, node->line,
@@ -197,28 +212,30 @@ static int add_vary(struct open *o, struct part from, struct opc_err *err)
     for (const struct opc_yaml *e = list ? node->first : node; e && !code;
          e = list ? e->next : NULL)
         if (e->kind == OPC_YAML_LIST)
-            code = add_list(o, v, e, from.path, err);
+            code = add_list(opening, vary, e, from.path, err);
         else if (e->kind == OPC_YAML_WORD)
-            code = add_word(o, v, e, from.path, err);
+            code = add_word(opening, vary, e, from.path, err);
         else
             code = opc_fail(err, OPC_EUSER, "%s:%d: %s: a value is a word or a list", from.path,
-                            e->line, v->key);
-    if (!code && v->n == 0)
+                            e->line, vary->key);
+    if (!code && vary->n == 0)
         code = opc_fail(err, OPC_EUSER, "%s:%d: %s has no values, so there is no run at all",
-                        from.path, node->line, v->key);
+                        from.path, node->line, vary->key);
     return code;
 }
 
-static int read_vary(struct open *o, struct opc_err *err)
+/* The varied settings of the file, in its order; a tier may replace the values of some of them. */
+static int read_vary(struct opening *opening, struct opc_err *err)
 {
-    const struct opc_yaml *node = o->vary.node;
+    const struct opc_yaml *node = opening->vary.node;
     int n = 0, code = OPC_OK;
     for (const struct opc_yaml *e = node ? node->first : NULL; e; e = e->next)
         n++;
-    for (const struct opc_yaml *e = o->tier_vary.node ? o->tier_vary.node->first : NULL; e;
-         e = e->next) {
+    for (const struct opc_yaml *e = opening->tier_vary.node ? opening->tier_vary.node->first : NULL;
+         e; e = e->next) {
         const char *meant = NULL;
         int nearest = INT_MAX;
+        /* a key of the tier that the file does not vary is a mistake, probably of spelling */
         if (node && opc_yaml_find(node, e->key))
             continue;
         for (const struct opc_yaml *k = node ? node->first : NULL; k; k = k->next)
@@ -227,205 +244,225 @@ static int read_vary(struct open *o, struct opc_err *err)
         return opc_fail(err, OPC_EUSER,
                         "%s:%d: a tier can change what is varied, but the file does "
                         "not vary %s%s%s%s",
-                        o->tier_vary.path, e->line, e->key, meant ? "; did you mean " : "",
+                        opening->tier_vary.path, e->line, e->key, meant ? "; did you mean " : "",
                         meant ? meant : "", meant ? "?" : "");
     }
-    o->sweep->vary = opc_alloc((size_t)n + 1, sizeof *o->sweep->vary);
-    if (!o->sweep->vary)
+    /* the tier's values where it has some, the file's otherwise */
+    opening->sweep->vary = opc_alloc((size_t)n + 1, sizeof *opening->sweep->vary);
+    if (!opening->sweep->vary)
         return out_of_memory(err);
     for (const struct opc_yaml *e = node ? node->first : NULL; e && !code; e = e->next) {
-        struct part from = inside(o->tier_vary, e->key);
+        struct part from = part_inside(opening->tier_vary, e->key);
         if (!from.node)
-            from = (struct part){e, o->vary.path};
-        code = add_vary(o, from, err);
+            from = (struct part){e, opening->vary.path};
+        code = add_vary(opening, from, err);
     }
     return code;
 }
 
 /* ---- settings of the tier and of the command line -------------------------------------------- */
 
-static int check_contradiction(const struct open *o, int from, const char *what,
+/* A setting cannot be varied and set: `from` is the number of the first assignment to look at. */
+static int check_contradiction(const struct opening *opening, int from, const char *what,
                                struct opc_err *err)
 {
-    for (const struct opc_yaml *e = o->vary.node ? o->vary.node->first : NULL; e; e = e->next) {
-        const char *where = opc_sources_sets(o->sweep->from, from, e->key);
+    for (const struct opc_yaml *e = opening->vary.node ? opening->vary.node->first : NULL; e;
+         e = e->next) {
+        const char *where = opc_sources_sets(opening->sweep->from, from, e->key);
         if (where)
             return opc_fail(err, OPC_EUSER, "%s%s%s sets %s, which %s:%d varies; %s", where,
-                            *where ? ": " : "", what, e->key, o->vary.path, e->line,
+                            *where ? ": " : "", what, e->key, opening->vary.path, e->line,
                             *where ? "give the tier a 'vary' entry for it"
                                    : "change the list there, or run one with 'opc train'");
     }
     return OPC_OK;
 }
 
-static int apply_settings(struct open *o, const struct opc_sweep_ask *ask, struct opc_err *err)
+/* First the tier's settings, then the command line's. Neither may set what is varied. */
+static int apply_settings(struct opening *opening, const struct opc_sweep_ask *ask,
+                          struct opc_err *err)
 {
-    struct opc_sources *from = o->sweep->from;
-    int mark = opc_sources_count(from), code = OPC_OK;
+    struct opc_sources *from = opening->sweep->from;
+    int mark = opc_sources_count(from);
     char key[128];
-    if (o->tier.node)
-        code = opc_sources_add_map(from, o->tier.path, o->tier.node, is_special, err);
-    if (!code)
-        code = check_contradiction(o, mark, "the tier", err);
+    if (opening->tier.node)
+        OPC_TRY(opc_sources_add_map(from, opening->tier.path, opening->tier.node, is_special, err));
+    OPC_TRY(check_contradiction(opening, mark, "the tier", err));
     mark = opc_sources_count(from);
-    for (int i = 0; i < ask->sets && !code; i++) {
+    for (int i = 0; i < ask->sets; i++) {
         const char *is = strchr(ask->set[i], '=');
         if (!is || is == ask->set[i])
-            return opc_fail(err, OPC_EUSER, "'%s' is no setting; write section.name=value",
+            return opc_fail(err, OPC_EUSER, "'%s' is not a setting; write section.name=value",
                             ask->set[i]);
         snprintf(key, sizeof key, "%.*s", (int)(is - ask->set[i]), ask->set[i]);
-        code = opc_sources_add(from, key, is + 1, err);
+        OPC_TRY(opc_sources_add(from, key, is + 1, err));
     }
-    return code ? code : check_contradiction(o, mark, "the command line", err);
+    return check_contradiction(opening, mark, "the command line", err);
 }
 
 /* ---- what is left out ------------------------------------------------------------------------ */
 
-static int check_skip(struct open *o, struct part skip, struct opc_err *err)
+/* skip: a list of maps of patterns; a run is left out if all patterns of one map match. */
+static int check_skip(struct opening *opening, struct part skip, struct opc_err *err)
 {
     static const char SHAPE[] = "skip: [{section.name: pattern}]";
     int code = expect_kind(skip, OPC_YAML_LIST, SHAPE, err);
     for (const struct opc_yaml *e = skip.node ? skip.node->first : NULL; e && !code; e = e->next) {
+        /* an entry without conditions would match every run */
         code = expect_kind((struct part){e, skip.path}, OPC_YAML_MAP, SHAPE, err);
         if (!code && !e->first)
             code = opc_fail(err, OPC_EUSER, "%s:%d: an empty entry would leave out everything",
                             skip.path, e->line);
-        for (const struct opc_yaml *c = code ? NULL : e->first; c && !code; c = c->next)
-            code = opc_sources_check_pattern(o->sweep->from, skip.path, c, err);
+        for (const struct opc_yaml *condition = code ? NULL : e->first; condition && !code;
+             condition = condition->next)
+            code = opc_sources_check_pattern(opening->sweep->from, skip.path, condition, err);
     }
     return code;
 }
 
-static int is_skipped(const struct open *o, struct opc_values *v, bool *out, struct opc_err *err)
+/* Does an entry of either list match? Its conditions are those of `when` cells. */
+static int is_skipped(const struct opening *opening, struct opc_values *values, bool *out,
+                      struct opc_err *err)
 {
     int code = OPC_OK;
     *out = false;
     for (int i = 0; i < 2; i++)
-        for (const struct opc_yaml *e = o->skip[i].node ? o->skip[i].node->first : NULL;
+        for (const struct opc_yaml *e = opening->skip[i].node ? opening->skip[i].node->first : NULL;
              e && !*out && !code; e = e->next) {
+            /* all conditions of the entry must hold */
             *out = true;
-            for (const struct opc_yaml *c = e->first; c && *out && !code; c = c->next)
-                code = opc_config_matches(v, c->key, c, out, err);
+            for (const struct opc_yaml *condition = e->first; condition && *out && !code;
+                 condition = condition->next)
+                code = opc_config_matches(values, condition->key, condition, out, err);
         }
     return code;
 }
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-/* Values in the order of `vary`, joined by '_': mujoco-hopper_corrected_s1. */
-static int name_task(struct opc_sweep *s, struct opc_task *t, struct opc_err *err)
+/* The name of a task: its values in the order of `vary`, joined by '_', with '-' for everything a
+ * directory should not contain: mujoco-hopper_corrected_s1. */
+static int name_task(struct opc_sweep *sweep, struct opc_task *task, struct opc_err *err)
 {
     static const char PLAIN[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-";
     char name[LONGEST_NAME + 1] = "", full[LONGEST_NAME + 16];
     size_t n = 0;
-    for (int k = 0; k < s->keys; k++) {
+    for (int k = 0; k < sweep->keys; k++) {
         if (k > 0 && n < LONGEST_NAME)
             name[n++] = '_';
-        if (strcmp(s->vary[k].key, "train.seed") == 0 && n < LONGEST_NAME)
+        if (strcmp(sweep->vary[k].key, "train.seed") == 0 && n < LONGEST_NAME)
             name[n++] = 's';
-        const char *value = opc_task_value(s, t, k);
+        const char *value = opc_task_value(sweep, task, k);
+        /* a path: without the dots and slashes it begins with */
         if (strchr(value, '/'))
             value += strspn(value, "./"); /* ./arm.so */
-        for (const char *c = value; *c && n < LONGEST_NAME; c++)
-            if (!strchr("[]", *c) && !(*c == ' ' && c > value && c[-1] == ',')) /* lists: 64-64 */
-                name[n++] = strchr(PLAIN, *c) ? *c : '-';
+        for (const char *at = value; *at && n < LONGEST_NAME; at++)
+            if (!strchr("[]", *at) &&
+                !(*at == ' ' && at > value && at[-1] == ',')) /* lists: 64-64 */
+                name[n++] = strchr(PLAIN, *at) ? *at : '-';
     }
     name[n] = '\0';
     if (n == 0)
         strcpy(name, "run");
     if (name[0] == '.')
         name[0] = '-'; /* it would be hidden */
+    /* Two tasks may have the same name after that; later ones get a number. */
     snprintf(full, sizeof full, "%s", name);
-    for (int again = 2, i = 0; i < s->tasks; i++)
-        if (strcmp(s->task[i].name, full) == 0) {
+    for (int again = 2, i = 0; i < sweep->tasks; i++)
+        if (strcmp(sweep->task[i].name, full) == 0) {
             snprintf(full, sizeof full, "%s-%d", name, again++);
             i = -1;
         }
-    t->name = opc_strdup(full);
-    return t->name ? OPC_OK : out_of_memory(err);
+    task->name = opc_strdup(full);
+    return task->name ? OPC_OK : out_of_memory(err);
 }
 
-static int group_of(const struct opc_sweep *s, const int *choice)
+/* The number of the combination of values other than the seed: runs of a group are averaged. */
+static int group_of(const struct opc_sweep *sweep, const int *choice)
 {
     int group = 0;
-    for (int k = 0; k < s->keys; k++)
-        if (strcmp(s->vary[k].key, "train.seed") != 0)
-            group = group * s->vary[k].n + choice[k];
+    for (int k = 0; k < sweep->keys; k++)
+        if (strcmp(sweep->vary[k].key, "train.seed") != 0)
+            group = group * sweep->vary[k].n + choice[k];
     return group;
 }
 
-/* The run with these choices, unless it is left out. */
-static int add_task(struct open *o, const int *choice, struct opc_err *err)
+/* Adds the run with these choices, unless it is skipped. */
+static int add_task(struct opening *opening, const int *choice, struct opc_err *err)
 {
-    struct opc_sweep *s = o->sweep;
-    struct opc_task *t = &s->task[s->tasks];
+    struct opc_sweep *sweep = opening->sweep;
+    struct opc_task *task = &sweep->task[sweep->tasks];
     int code = OPC_OK, added = 0;
     bool skipped = false;
-    for (; added < s->keys && !code; added += !code)
-        code =
-            opc_sources_add(s->from, s->vary[added].key, s->vary[added].value[choice[added]], err);
+    /* The choices are assignments like those of the command line, taken back at the end. */
+    for (; added < sweep->keys && !code; added += !code)
+        code = opc_sources_add(sweep->from, sweep->vary[added].key,
+                               sweep->vary[added].value[choice[added]], err);
     if (!code)
-        code = opc_sources_resolve(s->from, &t->set, err);
+        code = opc_sources_resolve(sweep->from, &task->set, err);
     if (!code)
-        code = is_skipped(o, &t->set, &skipped, err);
+        code = is_skipped(opening, &task->set, &skipped, err);
     if (!code && !skipped) {
-        t->choice = opc_alloc((size_t)s->keys + 1, sizeof *t->choice);
-        if (t->choice) {
-            memcpy(t->choice, choice, (size_t)s->keys * sizeof *choice);
-            code = name_task(s, t, err);
+        task->choice = opc_alloc((size_t)sweep->keys + 1, sizeof *task->choice);
+        if (task->choice) {
+            memcpy(task->choice, choice, (size_t)sweep->keys * sizeof *choice);
+            code = name_task(sweep, task, err);
         } else
             code = out_of_memory(err);
-        if (!code && opc_config_check(&(struct opc_config){t->set, s->from}, err))
-            code = opc_within(err, "%s: %s", s->path, t->name);
-        t->group = group_of(s, choice);
-        s->tasks++;
+        if (!code && opc_config_check(&(struct opc_config){task->set, sweep->from}, err))
+            code = opc_within(err, "%s: %s", sweep->path, task->name);
+        task->group = group_of(sweep, choice);
+        sweep->tasks++;
     }
     for (; added > 0; added--)
-        opc_sources_drop_last(s->from);
+        opc_sources_drop_last(sweep->from);
     return code;
 }
 
-static int make_tasks(struct open *o, struct opc_err *err)
+static int make_tasks(struct opening *opening, struct opc_err *err)
 {
-    struct opc_sweep *s = o->sweep;
+    struct opc_sweep *sweep = opening->sweep;
+    /* A double, because the product may be too large for an int. */
     double all = 1;
-    for (int k = 0; k < s->keys; k++)
-        all *= s->vary[k].n;
+    for (int k = 0; k < sweep->keys; k++)
+        all *= sweep->vary[k].n;
     if (all > MAX_TASKS)
-        return opc_fail(err, OPC_EUSER, "%s:%d: these are %.0f runs, more than %d", o->vary.path,
-                        o->vary.node->line, all, MAX_TASKS);
-    int *choice = opc_alloc((size_t)s->keys + 1, sizeof *choice);
-    s->task = opc_alloc((size_t)all, sizeof *s->task);
-    if (!choice || !s->task) {
+        return opc_fail(err, OPC_EUSER, "%s:%d: these are %.0f runs, more than %d",
+                        opening->vary.path, opening->vary.node->line, all, MAX_TASKS);
+    int *choice = opc_alloc((size_t)sweep->keys + 1, sizeof *choice);
+    sweep->task = opc_alloc((size_t)all, sizeof *sweep->task);
+    if (!choice || !sweep->task) {
         opc_free(choice);
         return out_of_memory(err);
     }
     int code = OPC_OK;
     for (bool more = true; more && !code;) {
-        code = add_task(o, choice, err);
-        int k = s->keys;
-        while (k > 0 && ++choice[k - 1] == s->vary[k - 1].n)
+        code = add_task(opening, choice, err);
+        /* Next combination, like an odometer: the last key changes fastest. */
+        int k = sweep->keys;
+        while (k > 0 && ++choice[k - 1] == sweep->vary[k - 1].n)
             choice[--k] = 0;
         more = k > 0;
     }
     opc_free(choice);
-    if (!code && s->tasks == 0)
-        code = opc_fail(err, OPC_EUSER, "%s: 'skip' leaves out every run", s->path);
+    if (!code && sweep->tasks == 0)
+        code = opc_fail(err, OPC_EUSER, "%s: 'skip' leaves out every run", sweep->path);
     return code;
 }
 
 /* ---- the rest of the file -------------------------------------------------------------------- */
 
-/* The entries of the file's map, those of the tier's instead where they have the same name, and its
- * others behind. Nodes are copied, what hangs on them is not: free_entries. */
+/* Merges a map of the file with that of the tier: the file's entries, replaced by the tier's where
+ * they have the same name, then the tier's other entries. Nodes are copied, their texts and
+ * children are not, so the result is freed by free_entries. */
 static int merge_maps(struct part file, struct part tier, struct opc_yaml **out,
                       struct opc_err *err)
 {
-    int code = expect_kind(file, OPC_YAML_MAP, "a map", err);
-    if (!code)
-        code = expect_kind(tier, OPC_YAML_MAP, "a map", err);
-    if (code || (!file.node && !tier.node))
-        return code;
+    OPC_TRY(expect_kind(file, OPC_YAML_MAP, "a map", err));
+    OPC_TRY(expect_kind(tier, OPC_YAML_MAP, "a map", err));
+    if (!file.node && !tier.node)
+        return OPC_OK;
+    /* line and key of the file's map, for messages */
     struct opc_yaml *map = opc_alloc(1, sizeof *map);
     if (!map)
         return out_of_memory(err);
@@ -436,9 +473,10 @@ static int merge_maps(struct part file, struct part tier, struct opc_yaml **out,
     const struct opc_yaml *maps[2] = {file.node, tier.node};
     for (int m = 0; m < 2; m++)
         for (const struct opc_yaml *e = maps[m] ? maps[m]->first : NULL; e; e = e->next) {
+            /* the tier's entry has taken the place of the file's already */
             if (m == 1 && file.node && opc_yaml_find(file.node, e->key))
                 continue;
-            const struct opc_yaml *other = m == 0 ? inside(tier, e->key).node : NULL;
+            const struct opc_yaml *other = m == 0 ? part_inside(tier, e->key).node : NULL;
             if (!(*end = opc_alloc(1, sizeof **end)))
                 return out_of_memory(err);
             **end = other ? *other : *e;
@@ -457,9 +495,11 @@ static void free_entries(struct opc_yaml *map)
     opc_free(map);
 }
 
-static int read_word(const struct opc_sweep *s, const char *key, char **out, struct opc_err *err)
+/* A text of the file; "" if it has none. */
+static int read_word(const struct opc_sweep *sweep, const char *key, char **out,
+                     struct opc_err *err)
 {
-    const struct part p = find(s, key);
+    const struct part p = find_part(sweep, key);
     int code = OPC_OK;
     if (p.node && p.node->kind != OPC_YAML_WORD)
         code = opc_fail(err, OPC_EUSER, "%s:%d: %s is a text", p.path, p.node->line, key);
@@ -468,116 +508,120 @@ static int read_word(const struct opc_sweep *s, const char *key, char **out, str
     return code;
 }
 
-static int check_runs(const struct open *o, struct opc_err *err)
+/* runs: names another experiment, whose runs this one uses; then it cannot vary anything itself. */
+static int check_runs(const struct opening *opening, struct opc_err *err)
 {
-    const struct part runs = find(o->sweep, "runs");
+    const struct part runs = find_part(opening->sweep, "runs");
     if (!runs.node)
         return OPC_OK;
     if (!*runs.node->text || strchr(runs.node->text, '/'))
         return opc_fail(err, OPC_EUSER,
                         "%s:%d: runs: the name of an experiment in the same directory, as fig13",
                         runs.path, runs.node->line);
-    if (o->vary.node)
-        return opc_fail(
-            err, OPC_EUSER, "%s:%d: the runs are those of %s, so there is nothing to vary (%s:%d)",
-            runs.path, runs.node->line, runs.node->text, o->vary.path, o->vary.node->line);
+    if (opening->vary.node)
+        return opc_fail(err, OPC_EUSER,
+                        "%s:%d: the runs are those of %s, so there is nothing to vary (%s:%d)",
+                        runs.path, runs.node->line, runs.node->text, opening->vary.path,
+                        opening->vary.node->line);
     return OPC_OK;
+}
+
+/* Reads the file and makes the tasks; opc_sweep_open frees everything when this fails. */
+static int read_sweep(struct opening *opening, const struct opc_sweep_ask *ask, struct opc_err *err)
+{
+    struct opc_sweep *sweep = opening->sweep;
+    OPC_TRY(opc_sources_create(&sweep->from, err));
+    OPC_TRY(opc_sources_read(sweep->from, ask->path, err));
+    sweep->path = opc_strdup(ask->path);
+    sweep->tier = opc_strdup(ask->tier ? ask->tier : "");
+    if (!sweep->path || !sweep->tier)
+        return out_of_memory(err);
+    /* the parts of the file that are not settings */
+    opening->vary = find_part(sweep, "vary");
+    opening->skip[0] = find_part(sweep, "skip");
+    OPC_TRY(read_word(sweep, "title", &sweep->title, err));
+    OPC_TRY(read_word(sweep, "runs", &sweep->runs, err));
+    OPC_TRY(check_runs(opening, err));
+    /* the tier, and after it the command line, which wins */
+    OPC_TRY(find_tier(opening, ask, err));
+    OPC_TRY(apply_settings(opening, ask, err));
+    OPC_TRY(merge_maps(find_part(sweep, "probe"), part_inside(opening->tier, "probe"),
+                       &sweep->probe, err));
+    OPC_TRY(merge_maps(find_part(sweep, "figure"), part_inside(opening->tier, "figure"),
+                       &sweep->figure, err));
+    /* one task for each combination of the varied values that is not skipped */
+    OPC_TRY(opc_sources_resolve(sweep->from, &opening->scratch, err));
+    sweep->seed = opening->scratch.train.seed;
+    OPC_TRY(read_vary(opening, err));
+    for (int i = 0; i < 2; i++)
+        OPC_TRY(check_skip(opening, opening->skip[i], err));
+    return make_tasks(opening, err);
 }
 
 int opc_sweep_open(const struct opc_sweep_ask *ask, struct opc_sweep **out, struct opc_err *err)
 {
-    struct open *o = opc_alloc(1, sizeof *o);
-    struct opc_sweep *s = opc_alloc(1, sizeof *s);
-    int code = o && s ? opc_sources_create(&s->from, err) : out_of_memory(err);
-    if (!code)
-        code = opc_sources_read(s->from, ask->path, err);
-    if (code)
-        goto end;
-    o->sweep = s;
-    s->path = opc_strdup(ask->path);
-    s->tier = opc_strdup(ask->tier ? ask->tier : "");
-    if (!s->path || !s->tier)
+    struct opening *opening = opc_alloc(1, sizeof *opening);
+    struct opc_sweep *sweep = opc_alloc(1, sizeof *sweep);
+    int code = OPC_OK;
+    if (opening && sweep) {
+        opening->sweep = sweep;
+        code = read_sweep(opening, ask, err);
+    } else
         code = out_of_memory(err);
-    o->vary = find(s, "vary");
-    o->skip[0] = find(s, "skip");
-    if (!code)
-        code = read_word(s, "title", &s->title, err);
-    if (!code)
-        code = read_word(s, "runs", &s->runs, err);
-    if (!code)
-        code = check_runs(o, err);
-    if (!code)
-        code = find_tier(o, ask, err);
-    if (!code)
-        code = apply_settings(o, ask, err);
-    if (!code)
-        code = merge_maps(find(s, "probe"), inside(o->tier, "probe"), &s->probe, err);
-    if (!code)
-        code = merge_maps(find(s, "figure"), inside(o->tier, "figure"), &s->figure, err);
-    if (!code)
-        code = opc_sources_resolve(s->from, &o->scratch, err);
+    opc_free(opening);
     if (code)
-        goto end;
-    s->seed = o->scratch.train.seed;
-    code = read_vary(o, err);
-    for (int i = 0; i < 2 && !code; i++)
-        code = check_skip(o, o->skip[i], err);
-    if (!code)
-        code = make_tasks(o, err);
-end:
-    opc_free(o);
-    if (code)
-        opc_sweep_close(s);
+        opc_sweep_close(sweep);
     else
-        *out = s;
+        *out = sweep;
     return code;
 }
 
-static void free_task(struct opc_task *t)
+static void free_task(struct opc_task *task)
 {
-    opc_free(t->name);
-    opc_free(t->choice);
+    opc_free(task->name);
+    opc_free(task->choice);
 }
 
-int opc_sweep_narrow(struct opc_sweep *s, const char *pattern, struct opc_err *err)
+int opc_sweep_narrow(struct opc_sweep *sweep, const char *pattern, struct opc_err *err)
 {
+    /* The names are counted first: a pattern that matches nothing must leave the sweep as it is. */
     int kept = 0;
-    for (int i = 0; i < s->tasks; i++)
-        kept += fnmatch(pattern, s->task[i].name, 0) == 0;
+    for (int i = 0; i < sweep->tasks; i++)
+        kept += fnmatch(pattern, sweep->task[i].name, 0) == 0;
     if (kept == 0)
         return opc_fail(err, OPC_EUSER,
                         "no run of %s is called like '%s'; 'opc sweep %s status' names them",
-                        s->path, pattern, s->path);
+                        sweep->path, pattern, sweep->path);
     kept = 0;
-    for (int i = 0; i < s->tasks; i++)
-        if (fnmatch(pattern, s->task[i].name, 0) == 0)
-            s->task[kept++] = s->task[i];
+    for (int i = 0; i < sweep->tasks; i++)
+        if (fnmatch(pattern, sweep->task[i].name, 0) == 0)
+            sweep->task[kept++] = sweep->task[i];
         else
-            free_task(&s->task[i]);
-    s->tasks = kept;
+            free_task(&sweep->task[i]);
+    sweep->tasks = kept;
     return OPC_OK;
 }
 
-void opc_sweep_close(struct opc_sweep *s)
+void opc_sweep_close(struct opc_sweep *sweep)
 {
-    if (!s)
+    if (!sweep)
         return;
-    for (int k = 0; k < s->keys; k++) {
-        for (int i = 0; i < s->vary[k].n; i++)
-            opc_free(s->vary[k].value[i]);
-        opc_free(s->vary[k].value);
-        opc_free(s->vary[k].key);
+    for (int k = 0; k < sweep->keys; k++) {
+        for (int i = 0; i < sweep->vary[k].n; i++)
+            opc_free(sweep->vary[k].value[i]);
+        opc_free(sweep->vary[k].value);
+        opc_free(sweep->vary[k].key);
     }
-    for (int i = 0; i < s->tasks; i++)
-        free_task(&s->task[i]);
-    opc_free(s->vary);
-    opc_free(s->task);
-    free_entries(s->probe);
-    free_entries(s->figure);
-    opc_sources_destroy(s->from);
-    opc_free(s->path);
-    opc_free(s->title);
-    opc_free(s->tier);
-    opc_free(s->runs);
-    opc_free(s);
+    for (int i = 0; i < sweep->tasks; i++)
+        free_task(&sweep->task[i]);
+    opc_free(sweep->vary);
+    opc_free(sweep->task);
+    free_entries(sweep->probe);
+    free_entries(sweep->figure);
+    opc_sources_destroy(sweep->from);
+    opc_free(sweep->path);
+    opc_free(sweep->title);
+    opc_free(sweep->tier);
+    opc_free(sweep->runs);
+    opc_free(sweep);
 }

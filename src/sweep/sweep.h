@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* sweep/sweep.h - an experiment file as the list of its runs (docs/experiments.md).
  *
- * `vary` spans the runs, `skip` leaves some of them out, a tier changes both and the settings. What
- * contradicts itself is refused here, with file and line, before anything has started. */
-#ifndef OPC_STUDY_SWEEP_H
-#define OPC_STUDY_SWEEP_H
+ * `vary` lists values of settings, and each combination is a run; `skip` leaves some of them out; a
+ * tier changes both, and other settings. Contradictions are refused here, with file and line,
+ * before anything has started. */
+#ifndef OPC_SWEEP_SWEEP_H
+#define OPC_SWEEP_SWEEP_H
 
 #include "run/config.h"
 
-struct opc_vary {
-    char *key;
+struct opc_vary { /* a setting that differs between runs */
+    char *key;    /* section.name, under its present name */
     int n;
     char **value; /* [n] as opc_field_print prints them */
 };
 
 struct opc_task { /* one run */
     char *name;   /* of its directory; unique in the sweep */
-    int *choice;  /* [keys] which value of each key */
+    int *choice;  /* [keys] the index of its value for each key */
     struct opc_values set;
     int group; /* tasks of the same group differ in their seed only */
 };
@@ -25,33 +26,35 @@ struct opc_sweep {
     char *path;
     char *title; /* "": none */
     char *tier;  /* "": none, or the file has none */
-    char *runs;  /* "": its own; else the experiment beside it whose runs it uses */
+    char *runs;  /* "": its own; else the experiment in the same folder whose runs it uses */
     int keys;
     struct opc_vary *vary;
-    int tasks; /* in order: the last key runs fastest */
+    int tasks; /* in the order of their values, where the last key changes fastest */
     struct opc_task *task;
     struct opc_yaml *probe, *figure; /* the tier's changes applied; NULL: none */
-    int seed;                        /* train.seed of the file */
-    struct opc_sources *from;
+    int seed;                        /* train.seed of the file, tier and command line */
+    struct opc_sources *from;        /* owns the trees that probe and figure point into */
 };
 
+/* What a command asks for. */
 struct opc_sweep_ask {
     const char *path;
     const char *tier; /* NULL or "": none */
-    bool any_tier;    /* a file without tiers is the same in each of them */
-    int sets;         /* "section.name=value", as on the command line: */
-    char *const *set;
+    bool any_tier;    /* a file without tiers is accepted, and is the same in every tier */
+    int sets;
+    char *const *set; /* [sets] "section.name=value", as on the command line */
 };
 
 int opc_sweep_open(const struct opc_sweep_ask *, struct opc_sweep **out, struct opc_err *err);
 void opc_sweep_close(struct opc_sweep *); /* NULL is fine */
-/* Has a run of its own to start: not one that says whose it uses, or what to compute of none. */
+/* Does it have runs of its own? Not if it names another experiment's runs, or is a probe that needs
+ * none. */
 static inline bool opc_sweep_has_runs(const struct opc_sweep *s)
 {
     return !*s->runs && (!s->probe || s->keys > 0);
 }
 
-/* Keeps the tasks whose names the pattern matches (* and ? as in a shell); OPC_EUSER: none. */
+/* Keeps the tasks whose names match the pattern (* and ? as in a shell); OPC_EUSER: none does. */
 int opc_sweep_narrow(struct opc_sweep *, const char *pattern, struct opc_err *err);
 
 /* The value of a varied key in a task. */

@@ -14,7 +14,7 @@
 #include "opc/config.h"
 #include "opc/mem.h"
 #include "opc/predictor.h"
-#include "run/record.h"
+#include "run/runlog.h"
 #include "study/curves/curves_draw.h"
 #include "study/curves/learning.h"
 #include "study/exhibit/analysis.h"
@@ -127,7 +127,7 @@ static void put_titles(const struct opc_yaml *titles, struct opc_curves *c)
 static int check_column(const char *key, const char *name, struct opc_err *err)
 {
     char meant[64];
-    if (opc_record_is_column(name, OPC_MEMBERS, meant))
+    if (opc_runlog_has_column(name, OPC_MEMBERS, meant))
         return OPC_OK;
     return opc_fail(err, OPC_EUSER, "curve.%s: metrics.csv has no column '%s'%s%s%s", key, name,
                     *meant ? "; did you mean '" : "", meant, *meant ? "'?" : "");

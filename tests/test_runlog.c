@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of a run that is gone on with: cut to the checkpoint, and of the columns they have. */
-#include "run/record.h"
+/* The tables of a resumed run: truncated to the checkpoint, with the columns they had. */
+#include "run/runlog.h"
 
 #include "agent/sac.h"
 #include "base/file.h"
@@ -25,32 +25,32 @@ static void put_file(const char *dir, const char *name, const char *text)
     assert_ok(opc_file_write(path, text, strlen(text), &err), &err);
 }
 
-/* Columns that have come since are left out, and those that have gone (kl, which SAC never had)
- * stay empty; after the checkpoint comes a row that is not part of it. */
+/* Columns that this program has added are left out, and those it no longer has (kl, which SAC never
+ * had) stay empty; after the checkpoint comes a row that is not part of it. */
 static void a_run_of_an_older_program_keeps_its_columns(void **state)
 {
     static const char OLD[] =
         "epoch,env_steps,eval_return,updates,alpha,kl,entropy\n1,10,5,3,0.5,,1\n";
     static const char TIMES[] = "epoch,epoch_s\n1,2\n";
-    struct opc_record *r;
+    struct opc_runlog *log;
     struct opc_err err;
     put_file(*state, "metrics.csv",
              "epoch,env_steps,eval_return,updates,alpha,kl,entropy\n1,10,5,3,0.5,,1\n"
              "2,20,");
     put_file(*state, "timing.csv", TIMES);
-    assert_ok(opc_record_open(*state, NULL, &r, &err), &err);
-    const struct opc_record_ends ends = {sizeof OLD - 1, sizeof TIMES - 1};
-    assert_ok(opc_record_begin(r, ends, 7, opc_sac_type.columns, &err), &err);
+    assert_ok(opc_runlog_open(*state, NULL, &log, &err), &err);
+    const struct opc_runlog_ends ends = {sizeof OLD - 1, sizeof TIMES - 1};
+    assert_ok(opc_runlog_begin_tables(log, ends, 7, opc_sac_type.columns, &err), &err);
     const struct opc_epoch_row row = {
         .epoch = 2,
         .env_steps = 20,
         .agent = {.updates = 4,
                   .value = {[OPC_SAC_Q] = 7, [OPC_SAC_ALPHA] = 0.25, [OPC_SAC_ENTROPY] = -1}},
     };
-    assert_ok(opc_record_epoch(r, &row, &err), &err);
+    assert_ok(opc_runlog_metrics(log, &row, &err), &err);
     const double seconds[OPC_PHASES] = {[OPC_FIT] = 7, [OPC_MEASURE] = 0.5};
-    assert_ok(opc_record_timing(r, 2, seconds, 9, &err), &err);
-    opc_record_close(r);
+    assert_ok(opc_runlog_timing(log, 2, seconds, 9, &err), &err);
+    opc_runlog_close(log);
     assert_file(*state, "timing.csv", "epoch,epoch_s\n1,2\n2,7.5\n");
     assert_file(*state, "metrics.csv",
                 "epoch,env_steps,eval_return,updates,alpha,kl,entropy\n1,10,5,3,0.5,,1\n"
