@@ -6,13 +6,14 @@
 
 enum { CHUNK = 8, ROWS = CHUNK * OPC_PANEL };
 
-int opc_shape_from(int members, int in, const int *hidden, int depth, int out, enum opc_act act,
-                   struct opc_mlp_shape *shape, struct opc_err *err)
+int opc_shape_from(int members, int in, const int *hidden, int depth, int out,
+                   enum opc_activation activation, struct opc_mlp_shape *shape, struct opc_err *err)
 {
     if (depth + 1 > OPC_MLP_LAYERS)
         return opc_fail(err, OPC_EUSER, "%d hidden layers are too many; at most %d", depth,
                         OPC_MLP_LAYERS - 1);
-    *shape = (struct opc_mlp_shape){.members = members, .layers = depth + 1, .hidden = act};
+    *shape =
+        (struct opc_mlp_shape){.members = members, .layers = depth + 1, .activation = activation};
     shape->width[0] = in;
     for (int i = 0; i < depth; i++)
         shape->width[i + 1] = hidden[i];
@@ -31,7 +32,7 @@ int opc_policy_create(int obs, int act, const int *hidden, int depth, int thread
                       struct opc_policy **out, struct opc_err *err)
 {
     struct opc_mlp_shape shape;
-    int code = opc_shape_from(1, obs, hidden, depth, 2 * act, OPC_RELU, &shape, err);
+    int code = opc_shape_from(1, obs, hidden, depth, 2 * act, OPC_ACTIVATION_RELU, &shape, err);
     if (code)
         return code;
     struct opc_policy *p = opc_alloc(1, sizeof *p);

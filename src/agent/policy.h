@@ -35,7 +35,8 @@ int opc_visit_parts(const struct opc_state_part *, size_t n,
                     struct opc_err *err);
 
 /* Widths of a network with these hidden layers. */
-int opc_shape_from(int members, int in, const int *hidden, int depth, int out, enum opc_act act,
-                   struct opc_mlp_shape *shape, struct opc_err *err);
+int opc_shape_from(int members, int in, const int *hidden, int depth, int out,
+                   enum opc_activation activation, struct opc_mlp_shape *shape,
+                   struct opc_err *err);
 
 #endif

@@ -544,7 +544,8 @@ static int make_network(const struct ppo *c, const struct opc_ints *hidden, int 
                         struct opc_err *err)
 {
     struct opc_mlp_shape shape;
-    int code = opc_shape_from(1, c->base.obs, hidden->at, hidden->n, out, OPC_TANH, &shape, err);
+    int code = opc_shape_from(1, c->base.obs, hidden->at, hidden->n, out, OPC_ACTIVATION_TANH,
+                              &shape, err);
     if (!code)
         code = opc_mlp_create(&shape, net, err);
     if (!code)

@@ -272,7 +272,7 @@ static void learn(const struct sac *c, const struct learner *n, int l, int part,
         const size_t at = base + range[i].first;
         opc_adam_range(n->adam, at, range[i].count, 0.0, n->grad + at, n->net->param + at);
         if (follows && n->target)
-            opc_kernels()->follow(range[i].count, (float)c->config.tau, n->net->param + at,
+            opc_kernels()->polyak(range[i].count, (float)c->config.tau, n->net->param + at,
                                   n->target->param + at);
     }
 }
@@ -460,7 +460,7 @@ static int make_networks(struct sac *c, uint64_t seed, struct opc_err *err)
                                  c->threads, &c->policy, err);
     if (!code)
         code = opc_shape_from(2, obs + actions, config->critic_hidden.at, config->critic_hidden.n,
-                              1, OPC_RELU, &shape, err);
+                              1, OPC_ACTIVATION_RELU, &shape, err);
     if (!code)
         code = opc_mlp_create(&shape, &c->critics, err);
     if (!code)

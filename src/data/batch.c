@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "data/batch.h"
 
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>

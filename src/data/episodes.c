@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 
 #include "opc/mem.h"
 
@@ -106,7 +106,7 @@ int opc_episodes_append(struct opc_episodes *e, const float *action, double rewa
         return OPC_EENV;
     memcpy(opc_record_action(record, e->obs), action, (size_t)e->act * sizeof *action);
     *opc_record_reward(record, e->obs, e->act) = r;
-    *opc_record_mark(record, e->obs, e->act) = terminal ? OPC_TERMINAL : OPC_GOES_ON;
+    *opc_record_mark(record, e->obs, e->act) = terminal ? OPC_RECORD_TERMINAL : OPC_RECORD_STEP;
     e->length++;
     return OPC_OK;
 }
@@ -116,7 +116,7 @@ void opc_episodes_close(struct opc_episodes *e)
     if (e->open && e->length > 0) {
         float *last = record_at(e, e->count, e->length);
         memset(last + e->obs, 0, (e->stride - (size_t)e->obs) * sizeof *last);
-        *opc_record_mark(last, e->obs, e->act) = OPC_END;
+        *opc_record_mark(last, e->obs, e->act) = OPC_RECORD_END;
         e->first[e->count + 1] = e->first[e->count] + e->length;
         e->count++;
     }
@@ -161,11 +161,11 @@ struct opc_step opc_episodes_at(const struct opc_episodes *e, int b, int t)
         .action = opc_record_action(record, e->obs),
         .next = record + e->stride,
         .reward = *opc_record_reward(record, e->obs, e->act),
-        .terminal = *opc_record_mark(record, e->obs, e->act) == (float)OPC_TERMINAL,
+        .terminal = *opc_record_mark(record, e->obs, e->act) == (float)OPC_RECORD_TERMINAL,
     };
 }
 
-void opc_episodes_fetch(const struct opc_episodes *e, int b, int t)
+void opc_episodes_prefetch(const struct opc_episodes *e, int b, int t)
 {
     enum { LINE = 64 };
     const char *outcome = (const char *)opc_record_reward(record_at(e, b, t), e->obs, e->act);
@@ -230,11 +230,11 @@ int opc_episodes_restore(struct opc_episodes *e, const float *records, size_t n,
     int count = e->count, length = 0;
     for (size_t i = 0; i < n; i++) {
         const float mark = records[(i + 1) * e->stride - 1];
-        if (mark == (float)OPC_GOES_ON || mark == (float)OPC_TERMINAL) {
+        if (mark == (float)OPC_RECORD_STEP || mark == (float)OPC_RECORD_TERMINAL) {
             length++;
             continue;
         }
-        if (mark != (float)OPC_END || length == 0)
+        if (mark != (float)OPC_RECORD_END || length == 0)
             return opc_fail(err, OPC_EDAMAGED, "record %zu of %zu is of no episode", i, n);
         if (count == e->episodes || e->first[count] + length > e->steps)
             return opc_fail(err, OPC_EDAMAGED,

@@ -270,7 +270,7 @@ int opc_imagined_append(struct opc_imagined *d, int steps, const float *records,
     for (uint64_t i = 0; i < gap; i++) {
         float *record = record_at(d, s->end + i);
         memset(record, 0, d->stride * sizeof *record);
-        record[d->stride - 1] = OPC_END;
+        record[d->stride - 1] = OPC_RECORD_END;
     }
     const uint64_t at = s->end + gap;
     move_end(d, at + n);

@@ -14,10 +14,10 @@
 #include <stddef.h>
 
 /* mark, kept as a float: exact small whole numbers */
-enum opc_mark {
-    OPC_GOES_ON = 0,  /* a step starts here */
-    OPC_TERMINAL = 1, /* a step starts here, and the task ended in its next state */
-    OPC_END = 2,      /* the last state of its path, or nothing at all: no step starts here */
+enum opc_record_mark {
+    OPC_RECORD_STEP = 0,     /* a step starts here */
+    OPC_RECORD_TERMINAL = 1, /* a step starts here, and the task ended in its next state */
+    OPC_RECORD_END = 2, /* the last state of its path, or nothing at all: no step starts here */
 };
 
 static inline size_t opc_record_stride(int obs, int act)
@@ -47,7 +47,7 @@ static inline float *opc_record_mark(float *record, int obs, int act)
 /* No step starts in it. `stride` tells where the mark is: it is the last float. */
 static inline bool opc_record_ends(const float *record, size_t stride)
 {
-    return record[stride - 1] == (float)OPC_END;
+    return record[stride - 1] == (float)OPC_RECORD_END;
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "model/ensemble_in.h"
+#include "model/ensemble_private.h"
 
 #include "base/pool.h"
 #include "num/normal.h"
@@ -273,8 +273,9 @@ int opc_ensemble_create(const struct opc_ensemble_config *config, int obs, int a
     e->sets = config->bounds == OPC_BOUNDS_MEMBER ? config->members : 1;
     e->threads = threads;
 
-    struct opc_mlp_shape shape = {
-        .members = config->members, .layers = config->hidden.n + 1, .hidden = OPC_SWISH};
+    struct opc_mlp_shape shape = {.members = config->members,
+                                  .layers = config->hidden.n + 1,
+                                  .activation = OPC_ACTIVATION_SWISH};
     shape.width[0] = e->in;
     for (int l = 0; l < config->hidden.n; l++)
         shape.width[l + 1] = config->hidden.at[l];

@@ -3,7 +3,7 @@
  * outputs, with the gradient 1 at that output and 0 at the others, so that one pass down gives the
  * Jacobians of a whole piece. The chain goes on through the input scale, and s' = s + (learned
  * difference) adds the identity. */
-#include "model/ensemble_in.h"
+#include "model/ensemble_private.h"
 
 #include <string.h>
 

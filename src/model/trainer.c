@@ -8,7 +8,7 @@
  * log-variance belong to all members: what each panel of each member says about them is added up
  * in order at the end. No bit depends on T. */
 #include "base/pool.h"
-#include "model/ensemble_in.h"
+#include "model/ensemble_private.h"
 
 #include <math.h>
 #include <string.h>

@@ -201,22 +201,22 @@ INLINE void swish(V x[TOGETHER], V slope[TOGETHER])
 }
 
 /* d times the slope of the layer below, from what that layer left. */
-INLINE V through(enum opc_act act, V d, const float *below)
+INLINE V activation_backward(enum opc_activation activation, V d, const float *below)
 {
-    if (act == OPC_RELU)
+    if (activation == OPC_ACTIVATION_RELU)
         return pick(load(below) > 0.0f, d, splat(0.0f));
-    if (act == OPC_TANH) {
+    if (activation == OPC_ACTIVATION_TANH) {
         V y = load(below);
         return d * fma_(-y, y, splat(1.0f));
     }
-    if (act == OPC_SWISH)
+    if (activation == OPC_ACTIVATION_SWISH)
         return d * load(below);
     return d;
 }
 
 struct forward_job {
     int in, ld;
-    enum opc_act act;
+    enum opc_activation activation;
     const float *w, *bias, *x;
     float *y, *slope;
     size_t xs, ys;
@@ -224,7 +224,7 @@ struct forward_job {
 
 struct back_job {
     int out, ld;
-    enum opc_act act;
+    enum opc_activation activation;
     const float *w, *dy, *below;
     float *dx;
     size_t dys, dxs;
@@ -279,11 +279,11 @@ struct weight_job {
         float *y = j->y + at;                                                                      \
         V sum[MR][C] = {0};                                                                        \
         tile_##MR##_##C(j->in, j->w + (ptrdiff_t)o * j->ld, j->ld, 1, x, j->xs, sum);              \
-        switch (j->act) {                                                                          \
-        case OPC_LINEAR: FINISH(MR, C, z) break;                                                   \
-        case OPC_RELU: FINISH(MR, C, larger(splat(0.0f), z)) break; /* NaN stays NaN */            \
-        case OPC_TANH: FINISH(MR, C, tanh_(z)) break;                                              \
-        case OPC_SWISH: FINISH_SWISH(MR, C) break;                                                 \
+        switch (j->activation) {                                                                   \
+        case OPC_ACTIVATION_LINEAR: FINISH(MR, C, z) break;                                        \
+        case OPC_ACTIVATION_RELU: FINISH(MR, C, larger(splat(0.0f), z)) break; /* NaN stays NaN */ \
+        case OPC_ACTIVATION_TANH: FINISH(MR, C, tanh_(z)) break;                                   \
+        case OPC_ACTIVATION_SWISH: FINISH_SWISH(MR, C) break;                                      \
         }                                                                                          \
     }                                                                                              \
     static void back_##MR##_##C(const struct back_job *j, int k, int q)                            \
@@ -297,7 +297,8 @@ struct weight_job {
             UNROLL for (int c = 0; c < C; c++)                                                     \
             {                                                                                      \
                 const size_t here = at + PLACE(r, c, j->dxs);                                      \
-                store(j->dx + here, through(j->act, sum[r][c], j->below + here));                  \
+                store(j->dx + here,                                                                \
+                      activation_backward(j->activation, sum[r][c], j->below + here));             \
             }                                                                                      \
         }                                                                                          \
     }
@@ -378,16 +379,19 @@ INLINE int height(int left)
     } while (0)
 
 static void forward(int panels, int in, int out, const float *w, int ld, const float *bias,
-                    const float *x, size_t xs, enum opc_act act, float *y, size_t ys, float *slope)
+                    const float *x, size_t xs, enum opc_activation activation, float *y, size_t ys,
+                    float *slope)
 {
-    const struct forward_job job = {in, ld, act, w, bias, x, y, slope, xs, ys};
+    const struct forward_job job = {in, ld, activation, w, bias, x, y, slope, xs, ys};
     COVER(forward, &job, out, panels * NV);
 }
 
 static void back_input(int panels, int in, int out, const float *w, int ld, const float *dy,
-                       size_t dys, enum opc_act act, const float *below, float *dx, size_t dxs)
+                       size_t dys, enum opc_activation activation, const float *below, float *dx,
+                       size_t dxs)
 {
-    const struct back_job job = {out, ld, act, w, dy, act == OPC_LINEAR ? dx : below, dx, dys, dxs};
+    const struct back_job job = {
+        out, ld, activation, w, dy, activation == OPC_ACTIVATION_LINEAR ? dx : below, dx, dys, dxs};
     COVER(back, &job, in, panels * NV);
 }
 
@@ -473,7 +477,7 @@ static void back_bias(int rows, int o0, int o1, const float *dy, size_t dys, flo
     }
 }
 
-static void turn(int p0, int p1, int panels, int in, const float *x, size_t xs, float *xt)
+static void transpose(int p0, int p1, int panels, int in, const float *x, size_t xs, float *xt)
 {
     const size_t group = (size_t)panels * PANEL * PANEL;
     for (int p = p0; p < p1; p++) {
@@ -514,7 +518,7 @@ static inline void fill_panel(int dim, const float *const *row, float *x)
             x[k * PANEL + i] = row[i][k];
 }
 
-static inline void fetch(const float *row, int dim)
+static inline void prefetch_row(const float *row, int dim)
 {
     for (int k = 0; k < dim; k += PANEL)
         __builtin_prefetch(row + k);
@@ -530,7 +534,7 @@ static void gather(int rows, int dim, const float *table, size_t stride, const i
             row[i] = table + (size_t)(index ? index[at] : at) * stride;
         }
         for (int i = first + PANEL; index && i < first + 2 * PANEL && i < rows; i++)
-            fetch(table + (size_t)index[i] * stride, dim);
+            prefetch_row(table + (size_t)index[i] * stride, dim);
         fill_panel(dim, row, x);
     }
 }
@@ -542,7 +546,7 @@ static void collect(int rows, int dim, const float *const *row, float *x, size_t
         for (int i = 0; i < PANEL; i++)
             here[i] = row[i < rows ? i : 0];
         for (int i = PANEL; i < 2 * PANEL && i < rows; i++)
-            fetch(row[i], dim);
+            prefetch_row(row[i], dim);
         fill_panel(dim, here, x);
     }
 }
@@ -585,7 +589,7 @@ static void adam(size_t n, const struct opc_adam_rates *rates, const float *rest
     }
 }
 
-static void follow(size_t n, float rate, const float *restrict param, float *restrict target)
+static void polyak(size_t n, float rate, const float *restrict param, float *restrict target)
 {
     for (size_t i = 0; i < n; i++)
         target[i] += rate * (param[i] - target[i]);
@@ -593,7 +597,7 @@ static void follow(size_t n, float rate, const float *restrict param, float *res
 
 /* ---- the machine's peak ---------------------------------------------------------------------- */
 
-static double burn(long rounds, float *sink)
+static double peak_flops(long rounds, float *sink)
 {
     V sum[12], a = splat(0.999f), b = splat(1e-3f);
     UNROLL
@@ -617,7 +621,7 @@ const struct opc_kernels PASTE(opc_kernels_, OPC_ISA) = {
     .width = VW,
     .forward = forward,
     .back_input = back_input,
-    .turn = turn,
+    .transpose = transpose,
     .back_weight = back_weight,
     .back_bias = back_bias,
     .gather = gather,
@@ -627,6 +631,6 @@ const struct opc_kernels PASTE(opc_kernels_, OPC_ISA) = {
     .philox = philox,
     .normals = normals,
     .adam = adam,
-    .follow = follow,
-    .burn = burn,
+    .polyak = polyak,
+    .peak_flops = peak_flops,
 };

@@ -35,10 +35,22 @@ static inline size_t opc_transposed_size(int panels, int in)
     return (size_t)panels * OPC_PANEL * (size_t)(opc_panels(in) * OPC_PANEL);
 }
 
-enum opc_act { OPC_LINEAR, OPC_RELU, OPC_TANH, OPC_SWISH };
+enum opc_activation {
+    OPC_ACTIVATION_LINEAR,
+    OPC_ACTIVATION_RELU,
+    OPC_ACTIVATION_TANH,
+    OPC_ACTIVATION_SWISH
+};
 
 /* Element-wise functions of one vector argument. */
-enum opc_vec { OPC_EXP, OPC_LOG, OPC_TANH_OF, OPC_SIGMOID, OPC_SOFTPLUS, OPC_VEC_COUNT };
+enum opc_vec {
+    OPC_VEC_EXP,
+    OPC_VEC_LOG,
+    OPC_VEC_TANH,
+    OPC_VEC_SIGMOID,
+    OPC_VEC_SOFTPLUS,
+    OPC_VEC_COUNT
+};
 
 struct opc_adam_rates {
     float beta1, beta2;
@@ -55,15 +67,17 @@ struct opc_kernels {
     /* y = act(W x + b): w[out][ld], x[panels][xs], y[panels][ys]; xs and ys are the floats from one
      * panel to the next. slope (swish only, may be NULL): act'(W x + b), laid out as y. */
     void (*forward)(int panels, int in, int out, const float *w, int ld, const float *bias,
-                    const float *x, size_t xs, enum opc_act act, float *y, size_t ys, float *slope);
+                    const float *x, size_t xs, enum opc_activation activation, float *y, size_t ys,
+                    float *slope);
     /* dx = (W^T dy) * act'(...) of the layer below, for inputs 0 .. in-1 of w. below: what the
      * layer below left for its derivative, laid out as dx: its outputs (ReLU, tanh) or slopes
      * (swish); unused for linear. */
     void (*back_input)(int panels, int in, int out, const float *w, int ld, const float *dy,
-                       size_t dys, enum opc_act act, const float *below, float *dx, size_t dxs);
+                       size_t dys, enum opc_activation activation, const float *below, float *dx,
+                       size_t dxs);
     /* Panels p0 .. p1-1 of x[panels][xs] to xt[ceil(in / 16)][16 * panels][16]: features innermost,
      * rows in order (opc_transposed_size tells the size). */
-    void (*turn)(int p0, int p1, int panels, int in, const float *x, size_t xs, float *xt);
+    void (*transpose)(int p0, int p1, int panels, int in, const float *x, size_t xs, float *xt);
     /* dw[o][k] = sum over rows of dy * x, for outputs o0 .. o1-1; xt from turn for `panels`. */
     void (*back_weight)(int rows, int panels, int in, int o0, int o1, const float *xt,
                         const float *dy, size_t dys, float *dw, int ld);
@@ -88,11 +102,11 @@ struct opc_kernels {
     void (*adam)(size_t n, const struct opc_adam_rates *, const float *grad, float *m, float *v,
                  float *param);
     /* target += rate * (param - target) */
-    void (*follow)(size_t n, float rate, const float *param, float *target);
+    void (*polyak)(size_t n, float rate, const float *param, float *target);
 
     /* For measuring the machine: `rounds` rounds of independent multiply-adds on registers; returns
      * how many floating-point operations that was. */
-    double (*burn)(long rounds, float *sink);
+    double (*peak_flops)(long rounds, float *sink);
 };
 
 /* The table in use. Chosen once; OPC_BACKEND=NAME in the environment overrides the choice. */

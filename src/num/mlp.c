@@ -19,9 +19,9 @@ static int leading(int in)
 }
 
 struct opc_mlp_shape opc_mlp_shape_of(int members, int inputs, int hidden, int depth, int outputs,
-                                      enum opc_act act)
+                                      enum opc_activation activation)
 {
-    struct opc_mlp_shape s = {.members = members, .layers = depth + 1, .hidden = act};
+    struct opc_mlp_shape s = {.members = members, .layers = depth + 1, .activation = activation};
     s.width[0] = inputs;
     for (int i = 1; i <= depth && i < OPC_MLP_LAYERS; i++)
         s.width[i] = hidden;
@@ -50,7 +50,7 @@ int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, stru
                             l + 1, in, wide);
         }
         *layer = (struct opc_layer){.in = in, .out = wide, .ld = leading(in), .weight = net->each};
-        layer->act = l + 1 < shape->layers ? shape->hidden : OPC_LINEAR;
+        layer->activation = l + 1 < shape->layers ? shape->activation : OPC_ACTIVATION_LINEAR;
         layer->bias = layer->weight + whole_lines((size_t)wide * (size_t)layer->ld);
         layer->end = layer->bias + whole_lines((size_t)wide);
         net->each = layer->end;
@@ -182,7 +182,7 @@ int opc_tape_create(const struct opc_mlp *net, int rows, struct opc_tape **out, 
         if (!t->y[l] || !t->dy[l])
             goto full;
         /* A slope is used once, in the place where dy is written: they share their memory. */
-        if (layer->act == OPC_SWISH)
+        if (layer->activation == OPC_ACTIVATION_SWISH)
             t->slope[l] = t->dy[l];
         if (opc_transposed_size(t->panels, layer->in) > transposed)
             transposed = opc_transposed_size(t->panels, layer->in);
@@ -226,7 +226,7 @@ void opc_mlp_forward_part(const struct opc_mlp *net, int member, int p0, int p1,
         const struct opc_layer *layer = &net->layer[l];
         const size_t ys = wide(layer), at = (size_t)p0 * ys;
         k->forward(p1 - p0, layer->in, layer->out, param + layer->weight, layer->ld,
-                   param + layer->bias, in, in_stride, layer->act, t->y[l] + at, ys,
+                   param + layer->bias, in, in_stride, layer->activation, t->y[l] + at, ys,
                    t->slope[l] ? t->slope[l] + at : NULL);
         in = t->y[l] + at;
         in_stride = ys;
@@ -238,10 +238,10 @@ void opc_mlp_backward_layer(const struct opc_mlp *net, int member, int l, int p0
 {
     const struct opc_layer *layer = &net->layer[l], *below = &net->layer[l - 1];
     const size_t dxs = wide(below), at = (size_t)p0 * dxs;
-    const float *left = below->act == OPC_SWISH ? t->slope[l - 1] : t->y[l - 1];
+    const float *left = below->activation == OPC_ACTIVATION_SWISH ? t->slope[l - 1] : t->y[l - 1];
     opc_kernels()->back_input(p1 - p0, layer->in, layer->out,
                               opc_mlp_member(net, member) + layer->weight, layer->ld,
-                              t->dy[l] + (size_t)p0 * wide(layer), wide(layer), below->act,
+                              t->dy[l] + (size_t)p0 * wide(layer), wide(layer), below->activation,
                               left + at, t->dy[l - 1] + at, dxs);
 }
 
@@ -258,15 +258,15 @@ void opc_mlp_inputs_part(const struct opc_mlp *net, int member, int p0, int p1, 
     const struct opc_layer *first = &net->layer[0];
     opc_kernels()->back_input(p1 - p0, count, first->out,
                               opc_mlp_member(net, member) + first->weight + from, first->ld,
-                              t->dy[0] + (size_t)p0 * wide(first), wide(first), OPC_LINEAR, NULL,
-                              dx + (size_t)p0 * dxs, dxs);
+                              t->dy[0] + (size_t)p0 * wide(first), wide(first),
+                              OPC_ACTIVATION_LINEAR, NULL, dx + (size_t)p0 * dxs, dxs);
 }
 
 void opc_mlp_transpose_part(const struct opc_mlp *net, int l, int p0, int p1, int panels,
                             const struct opc_tape *t, float *transposed)
 {
-    opc_kernels()->turn(p0, p1, panels, net->layer[l].in, l ? t->y[l - 1] : t->x,
-                        l ? wide(&net->layer[l - 1]) : t->xs, transposed);
+    opc_kernels()->transpose(p0, p1, panels, net->layer[l].in, l ? t->y[l - 1] : t->x,
+                             l ? wide(&net->layer[l - 1]) : t->xs, transposed);
 }
 
 void opc_mlp_gradient_part(const struct opc_mlp *net, int l, int o0, int o1, int rows,
@@ -397,7 +397,7 @@ void opc_mlp_infer(const struct opc_mlp *net, int member, int panels, const floa
         float *to = last ? y : hidden[l % 2];
         const size_t stride = last ? ys : wide(layer);
         k->forward(panels, layer->in, last ? outputs : layer->out, param + layer->weight, layer->ld,
-                   param + layer->bias, x, xs, layer->act, to, stride, NULL);
+                   param + layer->bias, x, xs, layer->activation, to, stride, NULL);
         x = to;
         xs = stride;
     }

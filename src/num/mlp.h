@@ -19,13 +19,13 @@ enum { OPC_MLP_LAYERS = 8 };
 
 struct opc_mlp_shape {
     int members, layers;
-    int width[OPC_MLP_LAYERS + 1]; /* inputs, hidden ..., outputs: layers + 1 numbers */
-    enum opc_act hidden;           /* the last layer is linear */
+    int width[OPC_MLP_LAYERS + 1];  /* inputs, hidden ..., outputs: layers + 1 numbers */
+    enum opc_activation activation; /* the last layer is linear */
 };
 
 struct opc_layer {
     int in, out, ld;
-    enum opc_act act;
+    enum opc_activation activation;
     size_t weight, bias; /* where they start in a member's parameters */
     size_t end;          /* and where the layer ends */
 };
@@ -45,7 +45,7 @@ static inline float *opc_mlp_member(const struct opc_mlp *net, int member)
 }
 /* {inputs, hidden x depth, outputs} */
 struct opc_mlp_shape opc_mlp_shape_of(int members, int inputs, int hidden, int depth, int outputs,
-                                      enum opc_act act);
+                                      enum opc_activation activation);
 
 enum opc_init {
     OPC_INIT_TRUNCATED, /* normal, std 1 / (2 sqrt(in)), drawn again outside 2 std; PETS, MBPO */

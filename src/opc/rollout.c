@@ -115,7 +115,7 @@ static void end_rollout(struct opc_rollout *rollout, int slot, int steps, const 
     float *last = record_at(rollout, slot, steps);
     memcpy(last, state, obs * sizeof(float));
     memset(last + obs, 0, (rollout->stride - obs) * sizeof(float));
-    *opc_record_mark(last, rows->obs, rows->act) = OPC_END;
+    *opc_record_mark(last, rows->obs, rows->act) = OPC_RECORD_END;
     rollout->steps[slot] = steps;
 }
 
@@ -139,7 +139,8 @@ static void store_step(const struct round *round, int i, struct tally *tally)
     memcpy(opc_record_action(record, rows->obs), rows->action + (size_t)i * act,
            act * sizeof(float));
     *opc_record_reward(record, rows->obs, rows->act) = rows->reward[i];
-    *opc_record_mark(record, rows->obs, rows->act) = terminal ? OPC_TERMINAL : OPC_GOES_ON;
+    *opc_record_mark(record, rows->obs, rows->act) =
+        terminal ? OPC_RECORD_TERMINAL : OPC_RECORD_STEP;
     tally->terminal += terminal;
     note_extremes(round, i, tally);
     if (end != OPC_END_NONE)

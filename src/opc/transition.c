@@ -18,7 +18,7 @@
 #include "opc/transition.h"
 
 #include "base/pool.h"
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -94,7 +94,7 @@ static const float *f_reference(const struct rows *r, int i)
 static void fetch(const struct rows *r, int i)
 {
     const float *f_ref = f_reference(r, i);
-    opc_episodes_fetch(r->tr->past, r->w->episode[i], r->w->time[i]);
+    opc_episodes_prefetch(r->tr->past, r->w->episode[i], r->w->time[i]);
     for (int k = 0; k <= r->tr->obs; k += 16)
         __builtin_prefetch(f_ref + k);
     __builtin_prefetch(f_ref + r->tr->obs);

@@ -4,7 +4,7 @@
  * between the rounds of an improvement. */
 #include "run/train.h"
 
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "num/scaler.h"
 #include "run/progress.h"
 

@@ -3,7 +3,7 @@
  * own episodes, and keeps what it reports for the epoch's row. Called by train.c. */
 #include "run/train.h"
 
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "run/progress.h"
 
 #include <math.h>

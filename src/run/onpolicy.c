@@ -6,7 +6,7 @@
  * and what cannot be measured is NaN, not an error. */
 #include "run/onpolicy.h"
 
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "opc/branches.h"
 #include "opc/mem.h"
 #include "run/retrace.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A run from what save.c left: all of it, to go on, or its policy and model alone. */
 #include "base/log.h"
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "num/kernel.h"
 #include "opc/mem.h"
 #include "run/checkpoint.h"

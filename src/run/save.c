@@ -10,7 +10,7 @@
  * Segments are on disk before the slot that names them, and the tables are, too. So a slot that is
  * whole describes a run that is whole, at whatever instant the process was killed. */
 #include "run/save.h"
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "num/kernel.h"
 #include "opc/mem.h"
 #include "run/checkpoint.h"

@@ -22,7 +22,7 @@
  * random phase. */
 #include "run/train.h"
 
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "run/evaluate.h"
 #include "run/onpolicy.h"
 #include "run/progress.h"

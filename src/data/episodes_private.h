@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* data/episodes_in.h - the recorded past as the records it consists of (records.h): for drawing
- * batches, and for checkpoints, which write a record once and never again. */
-#ifndef OPC_DATA_EPISODES_IN_H
-#define OPC_DATA_EPISODES_IN_H
+/* data/episodes_private.h - the recorded past as the records it consists of (records.h): for
+ * drawing batches, and for checkpoints, which write a record once and never again. */
+#ifndef OPC_DATA_EPISODES_PRIVATE_H
+#define OPC_DATA_EPISODES_PRIVATE_H
 
 #include "data/records.h"
 #include "opc/episodes.h"
@@ -26,7 +26,7 @@ static inline size_t opc_episodes_record(int step, int b)
 const float *opc_episodes_path(const struct opc_episodes *, int b);
 
 /* Asks for the memory of a step whose reward, mark and next state will soon be read. */
-void opc_episodes_fetch(const struct opc_episodes *, int b, int t);
+void opc_episodes_prefetch(const struct opc_episodes *, int b, int t);
 
 /* Appends whole closed episodes as opc_episodes_records gave them. On failure (OPC_EDAMAGED: no
  * episodes, or more than there is room for) nothing was appended. */

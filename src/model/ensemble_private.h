@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* model/ensemble_in.h - what ensemble.c (prediction) and trainer.c (fitting) share. */
-#ifndef OPC_MODEL_ENSEMBLE_IN_H
-#define OPC_MODEL_ENSEMBLE_IN_H
+/* model/ensemble_private.h - what ensemble.c (prediction) and trainer.c (fitting) share. */
+#ifndef OPC_MODEL_ENSEMBLE_PRIVATE_H
+#define OPC_MODEL_ENSEMBLE_PRIVATE_H
 
 #include "model/ensemble.h"
 #include "num/adam.h"
