@@ -55,28 +55,28 @@ int opc_visit_parts(const struct opc_state_part *part, size_t n,
     return code;
 }
 
-void opc_agent_destroy(struct opc_agent *a)
+void opc_agent_destroy(struct opc_agent *agent)
 {
-    struct opc_predictor *model = a ? a->model : NULL;
-    if (a)
-        a->type->destroy(a);
+    struct opc_predictor *model = agent ? agent->model : NULL;
+    if (agent)
+        agent->type->destroy(agent);
     opc_predictor_destroy(model);
 }
 
-void opc_agent_act(const struct opc_agent *a, int n, const float *state, bool explore,
+void opc_agent_act(const struct opc_agent *agent, int n, const float *state, bool explore,
                    struct opc_rng *rng, float *action)
 {
-    a->type->act(a, n, state, explore, rng, action);
+    agent->type->act(agent, n, state, explore, rng, action);
 }
 
-void opc_agent_act_spread(const struct opc_agent *a, int n, const float *state, float spread,
+void opc_agent_act_spread(const struct opc_agent *agent, int n, const float *state, float spread,
                           struct opc_rng *rng, float *action)
 {
-    a->type->act_spread(a, n, state, spread, rng, action);
+    agent->type->act_spread(agent, n, state, spread, rng, action);
 }
 
-int opc_agent_improve(struct opc_agent *a, const struct opc_feed *feed, int updates,
+int opc_agent_improve(struct opc_agent *agent, const struct opc_feed *feed, int updates,
                       struct opc_agent_report *report, struct opc_err *err)
 {
-    return a->type->improve(a, feed, updates, report, err);
+    return agent->type->improve(agent, feed, updates, report, err);
 }

@@ -26,8 +26,8 @@ static const float *record_at(const struct source *from, uint32_t position)
 /* n records that are steps, uniformly: a position that holds none is drawn again. The memory is
  * far away and the draws are independent, so all of them, some hundred, are on their way before the
  * first is looked at. */
-static void draw(const struct source *from, int n, size_t bytes, struct opc_rng *rng,
-                 const float **step)
+static void draw_steps(const struct source *from, int n, size_t bytes, struct opc_rng *rng,
+                       const float **step)
 {
     for (int have = 0; have < n;) {
         for (int i = have; i < n; i++) {
@@ -60,12 +60,12 @@ void opc_batch_draw(void *ctx, int n, struct opc_rng *rng, const float **step)
     if (real > 0) {
         const struct opc_records r = opc_episodes_records(mix->episodes);
         const struct source recording = {r.at, r.stride, (uint32_t)r.n, NULL};
-        draw(&recording, real, bytes, rng, step);
+        draw_steps(&recording, real, bytes, rng, step);
     }
     if (real < n) {
         const struct source rollouts = {opc_imagined_records(mix->imagined),
                                         opc_record_stride(obs, act),
                                         opc_imagined_positions(mix->imagined), mix->imagined};
-        draw(&rollouts, n - real, bytes, rng, step + real);
+        draw_steps(&rollouts, n - real, bytes, rng, step + real);
     }
 }

@@ -36,13 +36,13 @@ static inline struct opc_ensemble *opc_ensemble_of(struct opc_predictor *p)
 {
     return (struct opc_ensemble *)p;
 }
-static inline const float *opc_ensemble_upper(const struct opc_ensemble *e, int member)
+static inline const float *opc_ensemble_upper(const struct opc_ensemble *ensemble, int member)
 {
-    return e->bound + (e->sets > 1 ? (size_t)member * 2 * (size_t)e->dim : 0);
+    return ensemble->bound + (ensemble->sets > 1 ? (size_t)member * 2 * (size_t)ensemble->dim : 0);
 }
-static inline const float *opc_ensemble_lower(const struct opc_ensemble *e, int member)
+static inline const float *opc_ensemble_lower(const struct opc_ensemble *ensemble, int member)
 {
-    return opc_ensemble_upper(e, member) + e->dim;
+    return opc_ensemble_upper(ensemble, member) + ensemble->dim;
 }
 
 /* Weights, moments and bounds as new. */

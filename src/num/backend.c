@@ -52,7 +52,7 @@ int opc_kernels_list(const struct opc_kernels *out[8])
     return n;
 }
 
-static const struct opc_kernels *find(const char *name)
+static const struct opc_kernels *find_backend(const char *name)
 {
     const struct opc_kernels *all[8];
     const int n = opc_kernels_list(all);
@@ -69,15 +69,15 @@ const struct opc_kernels *opc_kernels(void)
 {
     const struct opc_kernels *k = atomic_load_explicit(&in_use, memory_order_acquire);
     if (!k) {
-        k = find(getenv("OPC_BACKEND"));
+        k = find_backend(getenv("OPC_BACKEND"));
         if (!k)
-            k = find(NULL);
+            k = find_backend(NULL);
         atomic_store_explicit(&in_use, k, memory_order_release);
     }
     return k;
 }
 
-static int unknown(const char *name, struct opc_err *err)
+static int unknown_backend(const char *name, struct opc_err *err)
 {
     const struct opc_kernels *all[8];
     const int n = opc_kernels_list(all);
@@ -109,17 +109,17 @@ bool opc_kernels_agree(const char *name, const char *other)
 int opc_kernels_check(struct opc_err *err)
 {
     const char *name = getenv("OPC_BACKEND");
-    if (!name || find(name))
+    if (!name || find_backend(name))
         return OPC_OK;
-    unknown(name, err);
+    unknown_backend(name, err);
     return opc_within(err, "OPC_BACKEND");
 }
 
 int opc_kernels_use(const char *name, struct opc_err *err)
 {
-    const struct opc_kernels *k = find(name);
+    const struct opc_kernels *k = find_backend(name);
     if (!k)
-        return unknown(name, err);
+        return unknown_backend(name, err);
     atomic_store_explicit(&in_use, k, memory_order_release);
     return OPC_OK;
 }

@@ -24,7 +24,7 @@ double opc_dense_norm(int n, const double *a)
 }
 
 /* y += factor x */
-static void add(int n, double factor, const double *x, double *y)
+static void add_scaled(int n, double factor, const double *x, double *y)
 {
     for (int i = 0; i < n; i++)
         y[i] += factor * x[i];
@@ -36,7 +36,8 @@ void opc_dense_mul(int rows, int inner, int columns, const double *a, const doub
     for (int i = 0; i < rows; i++)
         for (int k = 0; k < inner; k++)
             if (a[at(i, inner) + (size_t)k] != 0.0) /* lifted systems are half zeros */
-                add(columns, a[at(i, inner) + (size_t)k], b + at(k, columns), out + at(i, columns));
+                add_scaled(columns, a[at(i, inner) + (size_t)k], b + at(k, columns),
+                           out + at(i, columns));
 }
 
 void opc_dense_mul_ta(int rows, int inner, int columns, const double *a, const double *b,
@@ -46,7 +47,8 @@ void opc_dense_mul_ta(int rows, int inner, int columns, const double *a, const d
     for (int k = 0; k < inner; k++)
         for (int i = 0; i < rows; i++)
             if (a[at(k, rows) + (size_t)i] != 0.0)
-                add(columns, a[at(k, rows) + (size_t)i], b + at(k, columns), out + at(i, columns));
+                add_scaled(columns, a[at(k, rows) + (size_t)i], b + at(k, columns),
+                           out + at(i, columns));
 }
 
 void opc_dense_mul_tb(int rows, int inner, int columns, const double *a, const double *b,
@@ -78,7 +80,7 @@ void opc_chol_lower(int n, const double *L, int columns, double *x)
     for (int i = 0; i < n; i++) {
         double *row = x + at(i, columns);
         for (int k = 0; k < i; k++)
-            add(columns, -L[at(i, n) + (size_t)k], x + at(k, columns), row);
+            add_scaled(columns, -L[at(i, n) + (size_t)k], x + at(k, columns), row);
         for (int j = 0; j < columns; j++)
             row[j] /= L[at(i, n) + (size_t)i];
     }
@@ -89,7 +91,7 @@ void opc_chol_upper(int n, const double *L, int columns, double *x)
     for (int i = n - 1; i >= 0; i--) {
         double *row = x + at(i, columns);
         for (int k = i + 1; k < n; k++)
-            add(columns, -L[at(k, n) + (size_t)i], x + at(k, columns), row);
+            add_scaled(columns, -L[at(k, n) + (size_t)i], x + at(k, columns), row);
         for (int j = 0; j < columns; j++)
             row[j] /= L[at(i, n) + (size_t)i];
     }

@@ -87,20 +87,20 @@ void opc_gauss_nll(int dim, int rows, int batch, const float *lmax, const float 
 
 /* ---- the squashed Gaussian ------------------------------------------------------------------- */
 
-static const float MIN = -20.0f, MAX = 2.0f; /* of the log-deviation */
+static const float LOG_STD_MIN = -20.0f, LOG_STD_MAX = 2.0f; /* of the log-deviation */
 
 size_t opc_squash_need(int dim)
 {
     return 3 * opc_arena_need((size_t)dim * P, sizeof(float));
 }
 
-static float clip(float s)
+static float clip_log_std(float s)
 {
-    return s < MIN ? MIN : s > MAX ? MAX : s; /* NaN stays */
+    return s < LOG_STD_MIN ? LOG_STD_MIN : s > LOG_STD_MAX ? LOG_STD_MAX : s; /* NaN stays */
 }
 
-void opc_squash(int dim, const float *out, const float *eps, float *action, float *logp,
-                float *spread, struct opc_arena *scratch)
+void opc_squash(int dim, const float *out, const float *eps, float *action, float *logp, float *std,
+                struct opc_arena *scratch)
 {
     const size_t n = (size_t)dim * P, mark = scratch->used;
     const float *mean = out, *raw = out + n;
@@ -111,11 +111,11 @@ void opc_squash(int dim, const float *out, const float *eps, float *action, floa
     float *s = opc_floats(scratch, (size_t)dim, P), *u = opc_floats(scratch, (size_t)dim, P);
     float *soft = opc_floats(scratch, (size_t)dim, P);
     for (size_t k = 0; k < n; k++)
-        s[k] = clip(raw[k]);
+        s[k] = clip_log_std(raw[k]);
     opc_vec_exp(n, s, u);
     for (size_t k = 0; k < n; k++) {
-        if (spread)
-            spread[k] = u[k];
+        if (std)
+            std[k] = u[k];
         u[k] = mean[k] + u[k] * eps[k];
         soft[k] = -2.0f * u[k];
     }
@@ -136,7 +136,7 @@ void opc_squash(int dim, const float *out, const float *eps, float *action, floa
 }
 
 void opc_squash_back(int dim, int rows, float weight, float alpha, const float *out,
-                     const float *eps, const float *action, const float *spread, const float *dq,
+                     const float *eps, const float *action, const float *std, const float *dq,
                      float *d)
 {
     const float *raw = out + dim * P;
@@ -146,8 +146,8 @@ void opc_squash_back(int dim, int rows, float weight, float alpha, const float *
             const float a = action[k];
             /* d log pi / d u = 2 a at fixed eps, d a / d u = 1 - a^2 */
             const float by_u = 2.0f * alpha * a + dq[k] * (1.0f - a * a);
-            const float by_s = by_u * spread[k] * eps[k] - alpha;
-            const bool free = raw[k] >= MIN && raw[k] <= MAX;
+            const float by_s = by_u * std[k] * eps[k] - alpha;
+            const bool free = raw[k] >= LOG_STD_MIN && raw[k] <= LOG_STD_MAX;
             d[k] = i < rows ? weight * by_u : 0.0f;
             d[dim * P + k] = i < rows && free ? weight * by_s : 0.0f;
         }

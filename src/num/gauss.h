@@ -37,13 +37,13 @@ size_t opc_gauss_need(int dim); /* scratch of both */
  *     log pi(a) = sum_j  -eps^2/2 - s - log(2 pi)/2 - 2 (log 2 - u - softplus(-2 u)). */
 
 /* One panel: out[2 dim][16] and eps[dim][16] to action[dim][16], logp[16] (may be NULL) and
- * spread[dim][16] (exp(s), kept for the gradient; may be NULL). eps NULL: the mode tanh(mean). */
-void opc_squash(int dim, const float *out, const float *eps, float *action, float *logp,
-                float *spread, struct opc_arena *scratch);
+ * std[dim][16] (exp(s), kept for the gradient; may be NULL). eps NULL: the mode tanh(mean). */
+void opc_squash(int dim, const float *out, const float *eps, float *action, float *logp, float *std,
+                struct opc_arena *scratch);
 /* The gradient by `out` of   weight * sum_rows (alpha log pi(a) + q . a),   where dq[dim][16] is
  * q, into d[2 dim][16]; `rows` real rows, 0 in the padding. */
 void opc_squash_back(int dim, int rows, float weight, float alpha, const float *out,
-                     const float *eps, const float *action, const float *spread, const float *dq,
+                     const float *eps, const float *action, const float *std, const float *dq,
                      float *d);
 size_t opc_squash_need(int dim);
 

@@ -6,13 +6,13 @@
 
 #include <math.h>
 
-static size_t whole_lines(size_t floats)
+static size_t round_to_line(size_t floats)
 {
     return (floats + 15) / 16 * 16;
 }
 
 /* Rows of weights start on 32 bytes; a power of two would put them all into the same cache sets. */
-static int leading(int in)
+static int leading_dimension(int in)
 {
     int ld = (in + 7) / 8 * 8;
     return ld >= 64 && (ld & (ld - 1)) == 0 ? ld + 8 : ld;
@@ -21,13 +21,14 @@ static int leading(int in)
 struct opc_mlp_shape opc_mlp_shape_of(int members, int inputs, int hidden, int depth, int outputs,
                                       enum opc_activation activation)
 {
-    struct opc_mlp_shape s = {.members = members, .layers = depth + 1, .activation = activation};
-    s.width[0] = inputs;
+    struct opc_mlp_shape shape = {
+        .members = members, .layers = depth + 1, .activation = activation};
+    shape.width[0] = inputs;
     for (int i = 1; i <= depth && i < OPC_MLP_LAYERS; i++)
-        s.width[i] = hidden;
+        shape.width[i] = hidden;
     if (depth + 1 <= OPC_MLP_LAYERS)
-        s.width[depth + 1] = outputs;
-    return s;
+        shape.width[depth + 1] = outputs;
+    return shape;
 }
 
 int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, struct opc_err *err)
@@ -49,10 +50,11 @@ int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, stru
             return opc_fail(err, OPC_EUSER, "layer %d has %d inputs and %d outputs; 1 to 65536",
                             l + 1, in, wide);
         }
-        *layer = (struct opc_layer){.in = in, .out = wide, .ld = leading(in), .weight = net->each};
+        *layer = (struct opc_layer){
+            .in = in, .out = wide, .ld = leading_dimension(in), .weight = net->each};
         layer->activation = l + 1 < shape->layers ? shape->activation : OPC_ACTIVATION_LINEAR;
-        layer->bias = layer->weight + whole_lines((size_t)wide * (size_t)layer->ld);
-        layer->end = layer->bias + whole_lines((size_t)wide);
+        layer->bias = layer->weight + round_to_line((size_t)wide * (size_t)layer->ld);
+        layer->end = layer->bias + round_to_line((size_t)wide);
         net->each = layer->end;
     }
     net->param = opc_alloc((size_t)shape->members, net->each * sizeof *net->param);
@@ -168,115 +170,117 @@ int opc_mlp_init_orthogonal(struct opc_mlp *net, double gain, double last, uint6
 
 int opc_tape_create(const struct opc_mlp *net, int rows, struct opc_tape **out, struct opc_err *err)
 {
-    struct opc_tape *t = opc_alloc(1, sizeof *t);
-    if (!t)
+    struct opc_tape *tape = opc_alloc(1, sizeof *tape);
+    if (!tape)
         goto full;
-    t->rows = rows;
-    t->panels = opc_panels(rows);
+    tape->rows = rows;
+    tape->panels = opc_panels(rows);
     size_t transposed = 0;
     for (int l = 0; l < net->shape.layers; l++) {
         const struct opc_layer *layer = &net->layer[l];
-        const size_t size = (size_t)t->panels * (size_t)layer->out * OPC_PANEL;
-        t->y[l] = opc_alloc(size, sizeof(float));
-        t->dy[l] = opc_alloc(size, sizeof(float));
-        if (!t->y[l] || !t->dy[l])
+        const size_t size = (size_t)tape->panels * (size_t)layer->out * OPC_PANEL;
+        tape->y[l] = opc_alloc(size, sizeof(float));
+        tape->dy[l] = opc_alloc(size, sizeof(float));
+        if (!tape->y[l] || !tape->dy[l])
             goto full;
         /* A slope is used once, in the place where dy is written: they share their memory. */
         if (layer->activation == OPC_ACTIVATION_SWISH)
-            t->slope[l] = t->dy[l];
-        if (opc_transposed_size(t->panels, layer->in) > transposed)
-            transposed = opc_transposed_size(t->panels, layer->in);
+            tape->slope[l] = tape->dy[l];
+        if (opc_transposed_size(tape->panels, layer->in) > transposed)
+            transposed = opc_transposed_size(tape->panels, layer->in);
     }
-    t->transposed = opc_alloc(transposed, sizeof(float));
-    if (!t->transposed)
+    tape->transposed = opc_alloc(transposed, sizeof(float));
+    if (!tape->transposed)
         goto full;
-    *out = t;
+    *out = tape;
     return OPC_OK;
 full:
-    opc_tape_destroy(t);
+    opc_tape_destroy(tape);
     return opc_fail(err, OPC_ENOMEM, "not enough memory to remember a batch of %d rows", rows);
 }
 
-void opc_tape_destroy(struct opc_tape *t)
+void opc_tape_destroy(struct opc_tape *tape)
 {
-    if (!t)
+    if (!tape)
         return;
     for (int l = 0; l < OPC_MLP_LAYERS; l++) {
-        opc_free(t->y[l]);
-        opc_free(t->dy[l]);
+        opc_free(tape->y[l]);
+        opc_free(tape->dy[l]);
     }
-    opc_free(t->transposed);
-    opc_free(t);
+    opc_free(tape->transposed);
+    opc_free(tape);
 }
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-static size_t wide(const struct opc_layer *layer)
+static size_t panel_floats(const struct opc_layer *layer)
 {
     return (size_t)layer->out * OPC_PANEL;
 }
 
-void opc_mlp_forward_part(const struct opc_mlp *net, int member, int p0, int p1, struct opc_tape *t)
+void opc_mlp_forward_part(const struct opc_mlp *net, int member, int p0, int p1,
+                          struct opc_tape *tape)
 {
     const struct opc_kernels *k = opc_kernels();
     const float *param = opc_mlp_member(net, member);
-    const float *in = t->x + (size_t)p0 * t->xs;
-    size_t in_stride = t->xs;
+    const float *in = tape->x + (size_t)p0 * tape->xs;
+    size_t in_stride = tape->xs;
     for (int l = 0; l < net->shape.layers; l++) {
         const struct opc_layer *layer = &net->layer[l];
-        const size_t ys = wide(layer), at = (size_t)p0 * ys;
+        const size_t ys = panel_floats(layer), at = (size_t)p0 * ys;
         k->forward(p1 - p0, layer->in, layer->out, param + layer->weight, layer->ld,
-                   param + layer->bias, in, in_stride, layer->activation, t->y[l] + at, ys,
-                   t->slope[l] ? t->slope[l] + at : NULL);
-        in = t->y[l] + at;
+                   param + layer->bias, in, in_stride, layer->activation, tape->y[l] + at, ys,
+                   tape->slope[l] ? tape->slope[l] + at : NULL);
+        in = tape->y[l] + at;
         in_stride = ys;
     }
 }
 
 void opc_mlp_backward_layer(const struct opc_mlp *net, int member, int l, int p0, int p1,
-                            struct opc_tape *t)
+                            struct opc_tape *tape)
 {
     const struct opc_layer *layer = &net->layer[l], *below = &net->layer[l - 1];
-    const size_t dxs = wide(below), at = (size_t)p0 * dxs;
-    const float *left = below->activation == OPC_ACTIVATION_SWISH ? t->slope[l - 1] : t->y[l - 1];
+    const size_t dxs = panel_floats(below), at = (size_t)p0 * dxs;
+    const float *left =
+        below->activation == OPC_ACTIVATION_SWISH ? tape->slope[l - 1] : tape->y[l - 1];
     opc_kernels()->back_input(p1 - p0, layer->in, layer->out,
                               opc_mlp_member(net, member) + layer->weight, layer->ld,
-                              t->dy[l] + (size_t)p0 * wide(layer), wide(layer), below->activation,
-                              left + at, t->dy[l - 1] + at, dxs);
+                              tape->dy[l] + (size_t)p0 * panel_floats(layer), panel_floats(layer),
+                              below->activation, left + at, tape->dy[l - 1] + at, dxs);
 }
 
 void opc_mlp_backward_part(const struct opc_mlp *net, int member, int p0, int p1,
-                           struct opc_tape *t)
+                           struct opc_tape *tape)
 {
     for (int l = net->shape.layers - 1; l > 0; l--)
-        opc_mlp_backward_layer(net, member, l, p0, p1, t);
+        opc_mlp_backward_layer(net, member, l, p0, p1, tape);
 }
 
 void opc_mlp_inputs_part(const struct opc_mlp *net, int member, int p0, int p1, int from, int count,
-                         const struct opc_tape *t, float *dx, size_t dxs)
+                         const struct opc_tape *tape, float *dx, size_t dxs)
 {
     const struct opc_layer *first = &net->layer[0];
     opc_kernels()->back_input(p1 - p0, count, first->out,
                               opc_mlp_member(net, member) + first->weight + from, first->ld,
-                              t->dy[0] + (size_t)p0 * wide(first), wide(first),
+                              tape->dy[0] + (size_t)p0 * panel_floats(first), panel_floats(first),
                               OPC_ACTIVATION_LINEAR, NULL, dx + (size_t)p0 * dxs, dxs);
 }
 
 void opc_mlp_transpose_part(const struct opc_mlp *net, int l, int p0, int p1, int panels,
-                            const struct opc_tape *t, float *transposed)
+                            const struct opc_tape *tape, float *transposed)
 {
-    opc_kernels()->transpose(p0, p1, panels, net->layer[l].in, l ? t->y[l - 1] : t->x,
-                             l ? wide(&net->layer[l - 1]) : t->xs, transposed);
+    opc_kernels()->transpose(p0, p1, panels, net->layer[l].in, l ? tape->y[l - 1] : tape->x,
+                             l ? panel_floats(&net->layer[l - 1]) : tape->xs, transposed);
 }
 
 void opc_mlp_gradient_part(const struct opc_mlp *net, int l, int o0, int o1, int rows,
-                           const struct opc_tape *t, const float *transposed, float *grad)
+                           const struct opc_tape *tape, const float *transposed, float *grad)
 {
     const struct opc_kernels *k = opc_kernels();
     const struct opc_layer *layer = &net->layer[l];
-    k->back_weight(rows, opc_panels(rows), layer->in, o0, o1, transposed, t->dy[l], wide(layer),
-                   grad + layer->weight, layer->ld);
-    k->back_bias(rows, o0, o1, t->dy[l], wide(layer), grad + layer->bias);
+    k->back_weight(rows, opc_panels(rows), layer->in, o0, o1, transposed, tape->dy[l],
+                   panel_floats(layer), grad + layer->weight, layer->ld);
+    k->back_bias(rows, o0, o1, tape->dy[l], panel_floats(layer), grad + layer->bias);
 }
 
 /* ---- all members ----------------------------------------------------------------------------- */
@@ -292,39 +296,41 @@ struct pass {
 static void forward_chunk(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct pass *s = ctx;
+    const struct pass *pass = ctx;
     for (int i = first; i < end; i++) {
-        const int m = i / s->parts, part = i % s->parts;
-        opc_mlp_forward_part(s->net, m, opc_cut(s->panels, s->parts, part),
-                             opc_cut(s->panels, s->parts, part + 1), s->tape[m]);
+        const int m = i / pass->parts, part = i % pass->parts;
+        opc_mlp_forward_part(pass->net, m, opc_cut(pass->panels, pass->parts, part),
+                             opc_cut(pass->panels, pass->parts, part + 1), pass->tape[m]);
     }
 }
 
 static void backward_chunk(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct pass *s = ctx;
+    const struct pass *pass = ctx;
     for (int i = first; i < end; i++) {
-        const int m = i / s->parts, part = i % s->parts;
-        const int p0 = opc_cut(s->panels, s->parts, part),
-                  p1 = opc_cut(s->panels, s->parts, part + 1);
-        opc_mlp_backward_part(s->net, m, p0, p1, s->tape[m]);
-        if (s->dx)
-            opc_mlp_inputs_part(s->net, m, p0, p1, 0, s->net->layer[0].in, s->tape[m],
-                                s->dx + (size_t)m * (size_t)s->panels * s->dxs, s->dxs);
+        const int m = i / pass->parts, part = i % pass->parts;
+        const int p0 = opc_cut(pass->panels, pass->parts, part),
+                  p1 = opc_cut(pass->panels, pass->parts, part + 1);
+        opc_mlp_backward_part(pass->net, m, p0, p1, pass->tape[m]);
+        if (pass->dx)
+            opc_mlp_inputs_part(pass->net, m, p0, p1, 0, pass->net->layer[0].in, pass->tape[m],
+                                pass->dx + (size_t)m * (size_t)pass->panels * pass->dxs, pass->dxs);
     }
 }
 
 static void gradient_chunk(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct pass *s = ctx;
+    const struct pass *pass = ctx;
     for (int m = first; m < end; m++)
-        for (int l = 0; l < s->net->shape.layers; l++) {
-            float *transposed = s->tape[m]->transposed;
-            opc_mlp_transpose_part(s->net, l, 0, s->panels, s->panels, s->tape[m], transposed);
-            opc_mlp_gradient_part(s->net, l, 0, s->net->layer[l].out, s->rows, s->tape[m],
-                                  transposed, s->grad + (size_t)m * s->net->each);
+        for (int l = 0; l < pass->net->shape.layers; l++) {
+            float *transposed = pass->tape[m]->transposed;
+            opc_mlp_transpose_part(pass->net, l, 0, pass->panels, pass->panels, pass->tape[m],
+                                   transposed);
+            opc_mlp_gradient_part(pass->net, l, 0, pass->net->layer[l].out, pass->rows,
+                                  pass->tape[m], transposed,
+                                  pass->grad + (size_t)m * pass->net->each);
         }
 }
 
@@ -332,11 +338,11 @@ static struct pass pass_over(const struct opc_mlp *net, int rows, struct opc_tap
                              const struct opc_pool *pool)
 {
     const int members = net->shape.members, threads = opc_pool_threads(pool);
-    struct pass s = {.net = net, .rows = rows, .panels = opc_panels(rows), .tape = tape};
-    s.parts = members % threads == 0 ? 1 : threads;
-    if (s.parts > s.panels)
-        s.parts = s.panels;
-    return s;
+    struct pass pass = {.net = net, .rows = rows, .panels = opc_panels(rows), .tape = tape};
+    pass.parts = members % threads == 0 ? 1 : threads;
+    if (pass.parts > pass.panels)
+        pass.parts = pass.panels;
+    return pass;
 }
 
 void opc_mlp_forward(const struct opc_mlp *net, int rows, const float *x, size_t xs, size_t apart,
@@ -344,12 +350,12 @@ void opc_mlp_forward(const struct opc_mlp *net, int rows, const float *x, size_t
 {
     if (rows <= 0)
         return;
-    struct pass s = pass_over(net, rows, tape, pool);
+    struct pass pass = pass_over(net, rows, tape, pool);
     for (int m = 0; m < net->shape.members; m++) {
         tape[m]->x = x + (size_t)m * apart;
         tape[m]->xs = xs;
     }
-    opc_pool_each(pool, net->shape.members * s.parts, 1, forward_chunk, &s);
+    opc_pool_each(pool, net->shape.members * pass.parts, 1, forward_chunk, &pass);
 }
 
 void opc_mlp_backward(const struct opc_mlp *net, int rows, struct opc_tape *const tape[],
@@ -357,13 +363,13 @@ void opc_mlp_backward(const struct opc_mlp *net, int rows, struct opc_tape *cons
 {
     if (rows <= 0)
         return;
-    struct pass s = pass_over(net, rows, tape, pool);
-    s.grad = grad;
-    s.dx = dx;
-    s.dxs = dxs;
-    opc_pool_each(pool, net->shape.members * s.parts, 1, backward_chunk, &s);
+    struct pass pass = pass_over(net, rows, tape, pool);
+    pass.grad = grad;
+    pass.dx = dx;
+    pass.dxs = dxs;
+    opc_pool_each(pool, net->shape.members * pass.parts, 1, backward_chunk, &pass);
     if (grad)
-        opc_pool_each(pool, net->shape.members, 1, gradient_chunk, &s);
+        opc_pool_each(pool, net->shape.members, 1, gradient_chunk, &pass);
 }
 
 /* ---- without a tape -------------------------------------------------------------------------- */
@@ -372,8 +378,8 @@ static size_t widest_hidden(const struct opc_mlp *net)
 {
     size_t widest = 0;
     for (int l = 0; l + 1 < net->shape.layers; l++)
-        if (wide(&net->layer[l]) > widest)
-            widest = wide(&net->layer[l]);
+        if (panel_floats(&net->layer[l]) > widest)
+            widest = panel_floats(&net->layer[l]);
     return widest;
 }
 
@@ -395,7 +401,7 @@ void opc_mlp_infer(const struct opc_mlp *net, int member, int panels, const floa
         const struct opc_layer *layer = &net->layer[l];
         const int last = l + 1 == net->shape.layers;
         float *to = last ? y : hidden[l % 2];
-        const size_t stride = last ? ys : wide(layer);
+        const size_t stride = last ? ys : panel_floats(layer);
         k->forward(panels, layer->in, last ? outputs : layer->out, param + layer->weight, layer->ld,
                    param + layer->bias, x, xs, layer->activation, to, stride, NULL);
         x = to;

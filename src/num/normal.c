@@ -8,7 +8,7 @@
 enum { P = OPC_PANEL, AT_ONCE = 4 * P };
 
 /* What opc_rng_fill does, for AT_ONCE words of a stream that has no word left over. */
-static void fill(const struct opc_kernels *k, struct opc_rng *r, uint32_t words[AT_ONCE])
+static void fill_words(const struct opc_kernels *k, struct opc_rng *r, uint32_t words[AT_ONCE])
 {
     const uint32_t key[2] = {(uint32_t)r->seed, (uint32_t)(r->seed >> 32)};
     uint32_t counter[4][P], out[4][P];
@@ -32,7 +32,7 @@ void opc_rng_normals(struct opc_rng *r, int n, float *out)
     uint32_t words[AT_ONCE];
     for (; n >= AT_ONCE; n -= AT_ONCE, out += AT_ONCE) {
         if (r->left == 0)
-            fill(k, r, words);
+            fill_words(k, r, words);
         else
             opc_rng_fill(r, AT_ONCE, words);
         k->normals(AT_ONCE, words, out);

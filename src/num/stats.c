@@ -79,42 +79,42 @@ double opc_iqm(int n, double *v)
 
 /* ---- bootstrap ------------------------------------------------------------------------------- */
 
-static int count(const struct opc_scores *s)
+static int count_scores(const struct opc_scores *scores)
 {
     int all = 0;
-    for (int t = 0; t < s->tasks; t++)
-        all += s->n[t];
+    for (int t = 0; t < scores->tasks; t++)
+        all += scores->n[t];
     return all;
 }
 
 /* All scores, task after task; with rng as many from each task, drawn again. */
-static void draw(const struct opc_scores *s, struct opc_rng *rng, double *out)
+static void draw_scores(const struct opc_scores *scores, struct opc_rng *rng, double *out)
 {
-    for (int t = 0; t < s->tasks; t++)
-        for (int i = 0; i < s->n[t]; i++)
-            *out++ = s->v[t][rng ? (int)opc_rng_below(rng, (uint32_t)s->n[t]) : i];
+    for (int t = 0; t < scores->tasks; t++)
+        for (int i = 0; i < scores->n[t]; i++)
+            *out++ = scores->v[t][rng ? (int)opc_rng_below(rng, (uint32_t)scores->n[t]) : i];
 }
 
-static struct opc_interval ends(double middle, int n, double *v)
+static struct opc_interval interval_around(double middle, int n, double *v)
 {
     return (struct opc_interval){middle, opc_quantile(n, v, 0.025), opc_quantile(n, v, 0.975)};
 }
 
-int opc_iqm_interval(const struct opc_scores *s, int resamples, struct opc_rng *rng,
+int opc_iqm_interval(const struct opc_scores *scores, int resamples, struct opc_rng *rng,
                      struct opc_interval *out, struct opc_err *err)
 {
-    const int n = count(s), times = resamples > 0 ? resamples : RESAMPLES;
+    const int n = count_scores(scores), times = resamples > 0 ? resamples : RESAMPLES;
     *out = (struct opc_interval){(double)NAN, (double)NAN, (double)NAN};
     if (n == 0)
         return OPC_OK;
     double *v = opc_alloc((size_t)n, sizeof *v), *at = opc_alloc((size_t)times, sizeof *at);
     if (v && at) {
         for (int k = 0; k < times; k++) {
-            draw(s, rng, v);
+            draw_scores(scores, rng, v);
             at[k] = opc_iqm(n, v);
         }
-        draw(s, NULL, v);
-        *out = ends(opc_iqm(n, v), times, at);
+        draw_scores(scores, NULL, v);
+        *out = interval_around(opc_iqm(n, v), times, at);
     }
     const bool whole = v && at;
     opc_free(v);
@@ -124,8 +124,9 @@ int opc_iqm_interval(const struct opc_scores *s, int resamples, struct opc_rng *
 }
 
 /* x and y: task after task. NaN when no task has both. */
-static double improvement(const struct opc_scores *like_x, const struct opc_scores *like_y,
-                          const double *x, const double *y)
+static double probability_of_improvement(const struct opc_scores *like_x,
+                                         const struct opc_scores *like_y, const double *x,
+                                         const double *y)
 {
     double sum = 0;
     int tasks = 0;
@@ -149,28 +150,28 @@ int opc_improvement(const struct opc_scores *sx, const struct opc_scores *sy, in
                     struct opc_rng *rng, struct opc_interval *out, struct opc_err *err)
 {
     const int times = resamples > 0 ? resamples : RESAMPLES;
-    double *x = opc_alloc((size_t)count(sx), sizeof *x);
-    double *y = opc_alloc((size_t)count(sy), sizeof *y);
+    double *x = opc_alloc((size_t)count_scores(sx), sizeof *x);
+    double *y = opc_alloc((size_t)count_scores(sy), sizeof *y);
     double *at = opc_alloc((size_t)times, sizeof *at);
     const bool whole = x && y && at;
     if (whole) {
         for (int k = 0; k < times; k++) {
-            draw(sx, rng, x);
-            draw(sy, rng, y);
-            at[k] = improvement(sx, sy, x, y);
+            draw_scores(sx, rng, x);
+            draw_scores(sy, rng, y);
+            at[k] = probability_of_improvement(sx, sy, x, y);
         }
-        draw(sx, NULL, x);
-        draw(sy, NULL, y);
-        const double middle = improvement(sx, sy, x, y);
-        *out =
-            isnan(middle) ? (struct opc_interval){middle, middle, middle} : ends(middle, times, at);
+        draw_scores(sx, NULL, x);
+        draw_scores(sy, NULL, y);
+        const double middle = probability_of_improvement(sx, sy, x, y);
+        *out = isnan(middle) ? (struct opc_interval){middle, middle, middle}
+                             : interval_around(middle, times, at);
     }
     opc_free(x);
     opc_free(y);
     opc_free(at);
     return whole ? OPC_OK
                  : opc_fail(err, OPC_ENOMEM, "not enough memory for a bootstrap of %d runs",
-                            count(sx) + count(sy));
+                            count_scores(sx) + count_scores(sy));
 }
 
 struct opc_interval opc_share_interval(int hits, int n)

@@ -30,103 +30,109 @@ enum {
 };
 
 /* What a chunk of rows is told: which model, which walk. */
-struct rows {
+struct job {
     const struct opc_transition *tr;
-    struct opc_walk *w;
+    struct opc_walk *walk;
 };
 
-static struct opc_step reference(const struct rows *r, int i)
+static struct opc_step reference_step(const struct job *job, int i)
 {
-    return opc_episodes_at(r->tr->past, r->w->episode[i], r->w->time[i]);
+    return opc_episodes_at(job->tr->past, job->walk->episode[i], job->walk->time[i]);
 }
 
 /* eq. 3: the recorded step again, with the action that belongs to it. */
-static void replay(void *ctx, int first, int end, int worker)
+static void replay_rows(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct rows *r = ctx;
-    const size_t obs = (size_t)r->tr->obs, act = (size_t)r->tr->act;
+    const struct job *job = ctx;
+    const size_t obs = (size_t)job->tr->obs, act = (size_t)job->tr->act;
     for (int i = first; i < end; i++) {
-        const struct opc_step ref = reference(r, i);
-        memcpy(r->w->action + (size_t)i * act, ref.action, act * sizeof(float));
-        memcpy(r->w->next + (size_t)i * obs, ref.next, obs * sizeof(float));
-        r->w->reward[i] = ref.reward;
+        const struct opc_step ref = reference_step(job, i);
+        memcpy(job->walk->action + (size_t)i * act, ref.action, act * sizeof(float));
+        memcpy(job->walk->next + (size_t)i * obs, ref.next, obs * sizeof(float));
+        job->walk->reward[i] = ref.reward;
     }
 }
 
-static void step_replay(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
+static void step_replay(const struct opc_transition *tr, struct opc_walk *walk,
+                        struct opc_pool *pool)
 {
-    opc_pool_each(pool, w->n, ROWS, replay, &(struct rows){tr, w});
+    opc_pool_each(pool, walk->n, ROWS, replay_rows, &(struct job){tr, walk});
 }
 
 /* eq. 2: what the model says, drawn from its Gaussian or its mean. */
-static void take(void *ctx, int first, int end, int worker)
+static void copy_predictions(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct rows *r = ctx;
-    const size_t obs = (size_t)r->tr->obs;
+    const struct job *job = ctx;
+    const size_t obs = (size_t)job->tr->obs;
     for (int i = first; i < end; i++) {
-        const float *y = r->w->work + (size_t)i * (obs + 1);
-        memcpy(r->w->next + (size_t)i * obs, y, obs * sizeof(float));
-        r->w->reward[i] = y[obs];
+        const float *y = job->walk->work + (size_t)i * (obs + 1);
+        memcpy(job->walk->next + (size_t)i * obs, y, obs * sizeof(float));
+        job->walk->reward[i] = y[obs];
     }
 }
 
-static void step_learned(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
+static void step_learned(const struct opc_transition *tr, struct opc_walk *walk,
+                         struct opc_pool *pool)
 {
     if (tr->sample)
-        opc_predictor_sample(tr->model, w->n, w->state, w->action, w->elite, w->rng, w->work, pool);
+        opc_predictor_sample(tr->model, walk->n, walk->state, walk->action, walk->elite, walk->rng,
+                             walk->work, pool);
     else
-        opc_predictor_mean(tr->model, w->n, w->state, w->action, w->elite, w->work, pool);
-    opc_pool_each(pool, w->n, ROWS, take, &(struct rows){tr, w});
+        opc_predictor_mean(tr->model, walk->n, walk->state, walk->action, walk->elite, walk->work,
+                           pool);
+    opc_pool_each(pool, walk->n, ROWS, copy_predictions, &(struct job){tr, walk});
 }
 
 /* f(s_ref, a_ref) by the row's elite, from the table. */
-static const float *f_reference(const struct rows *r, int i)
+static const float *f_reference(const struct job *job, int i)
 {
-    const struct opc_transition *tr = r->tr;
-    const int step = opc_episodes_first(tr->past, r->w->episode[i]) + r->w->time[i];
-    const size_t row = (size_t)r->w->elite[i] * (size_t)tr->capacity + (size_t)(step - tr->first);
+    const struct opc_transition *tr = job->tr;
+    const int step = opc_episodes_first(tr->past, job->walk->episode[i]) + job->walk->time[i];
+    const size_t row =
+        (size_t)job->walk->elite[i] * (size_t)tr->capacity + (size_t)(step - tr->first);
     return tr->f_ref + row * ((size_t)tr->obs + 1);
 }
 
 /* References lie all over the past: asked for AHEAD of their use, they are there in time. */
-static void fetch(const struct rows *r, int i)
+static void prefetch_reference(const struct job *job, int i)
 {
-    const float *f_ref = f_reference(r, i);
-    opc_episodes_prefetch(r->tr->past, r->w->episode[i], r->w->time[i]);
-    for (int k = 0; k <= r->tr->obs; k += 16)
+    const float *f_ref = f_reference(job, i);
+    opc_episodes_prefetch(job->tr->past, job->walk->episode[i], job->walk->time[i]);
+    for (int k = 0; k <= job->tr->obs; k += 16)
         __builtin_prefetch(f_ref + k);
-    __builtin_prefetch(f_ref + r->tr->obs);
+    __builtin_prefetch(f_ref + job->tr->obs);
 }
 
 /* eq. 5. Bracket first: on-policy it is 0 to the last bit, because equal rows have equal bits
  * wherever they stand in a batch (num/kernel.h), and s_ref' + 0 is s_ref'. In any other order of
  * the three terms it would be off by a rounding. */
-static void correct(void *ctx, int first, int end, int worker)
+static void correct_rows(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct rows *r = ctx;
-    const struct opc_transition *tr = r->tr;
-    const struct opc_walk *w = r->w;
+    const struct job *job = ctx;
+    const struct opc_transition *tr = job->tr;
+    const struct opc_walk *walk = job->walk;
     const size_t obs = (size_t)tr->obs;
     for (int i = first; i < end; i++) {
         if (i + AHEAD < end)
-            fetch(r, i + AHEAD);
-        const struct opc_step ref = reference(r, i);
-        const float *f = w->work + (size_t)i * (obs + 1), *f_ref = f_reference(r, i);
-        float *next = w->next + (size_t)i * obs;
+            prefetch_reference(job, i + AHEAD);
+        const struct opc_step ref = reference_step(job, i);
+        const float *f = walk->work + (size_t)i * (obs + 1), *f_ref = f_reference(job, i);
+        float *next = walk->next + (size_t)i * obs;
         for (size_t k = 0; k < obs; k++)
             next[k] = ref.next[k] + (f[k] - f_ref[k]);
-        w->reward[i] = tr->correct_reward ? ref.reward + (f[obs] - f_ref[obs]) : f[obs];
+        walk->reward[i] = tr->correct_reward ? ref.reward + (f[obs] - f_ref[obs]) : f[obs];
     }
 }
 
-static void step_corrected(const struct opc_transition *tr, struct opc_walk *w,
+static void step_corrected(const struct opc_transition *tr, struct opc_walk *walk,
                            struct opc_pool *pool)
 {
-    opc_predictor_mean(tr->model, w->n, w->state, w->action, w->elite, w->work, pool);
-    opc_pool_each(pool, w->n, ROWS, correct, &(struct rows){tr, w});
+    opc_predictor_mean(tr->model, walk->n, walk->state, walk->action, walk->elite, walk->work,
+                       pool);
+    opc_pool_each(pool, walk->n, ROWS, correct_rows, &(struct job){tr, walk});
 }
 
 /* ---- the table f_ref ---------------------------------------------------------------------------
@@ -162,7 +168,7 @@ static int refresh_references(struct opc_transition *tr, struct opc_pool *pool, 
     return OPC_OK;
 }
 
-static int make_references(struct opc_transition *tr, int steps, struct opc_err *err)
+static int allocate_references(struct opc_transition *tr, int steps, struct opc_err *err)
 {
     const size_t columns = (size_t)tr->obs + 1, elites = (size_t)tr->model->elites;
     tr->capacity = steps;
@@ -213,7 +219,7 @@ static const struct opc_transition_type CORRECTED = {
     .needs_model = true,
     .needs_reference = true,
     .step = step_corrected,
-    .prepare = make_references,
+    .prepare = allocate_references,
     .bytes = reference_bytes,
     .refresh = refresh_references,
 };
@@ -286,9 +292,10 @@ int opc_transition_make(const char *name, const struct opc_episodes *past,
     return code;
 }
 
-void opc_transition_step(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
+void opc_transition_step(const struct opc_transition *tr, struct opc_walk *walk,
+                         struct opc_pool *pool)
 {
-    tr->type->step(tr, w, pool);
+    tr->type->step(tr, walk, pool);
 }
 
 int opc_transition_window(const struct opc_transition *tr, int *first)
