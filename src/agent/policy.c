@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
+/* Acting with a squashed-Gaussian policy. SAC's act calls it for real steps (run/train.c), imagined
+ * steps (run/imagine.c) and evaluation (run/evaluate.c). The threads of a pool share the rows; a
+ * row draws from its own stream, so an action does not depend on the other rows or on the number of
+ * threads. Learning is in agent/sac.c. */
 #include "agent/policy.h"
 
 #include "base/pool.h"
 #include "num/normal.h"
 
+/* Panels, and so rows, that go through the network together, small enough to stay in the cache. */
 enum { CHUNK = 8, ROWS = CHUNK * OPC_PANEL };
 
 int opc_shape_from(int members, int in, const int *hidden, int depth, int out,
@@ -21,6 +26,7 @@ int opc_shape_from(int members, int in, const int *hidden, int depth, int out,
     return OPC_OK;
 }
 
+/* Bytes of scratch for one thread in act_on_rows. */
 static size_t policy_scratch_need(const struct opc_policy *policy)
 {
     return opc_mlp_infer_need(policy->net, CHUNK) + opc_squash_need(policy->act) +
@@ -68,6 +74,7 @@ void opc_policy_destroy(struct opc_policy *policy)
     opc_free(policy);
 }
 
+/* What all chunks of one call share. */
 struct request {
     const struct opc_policy *policy;
     const float *state;
@@ -76,6 +83,7 @@ struct request {
     float *action;
 };
 
+/* Rows first .. end-1, ROWS of them at most, from states to actions. */
 static void act_on_rows(void *ctx, int first, int end, int worker)
 {
     const struct request *request = ctx;
@@ -90,11 +98,13 @@ static void act_on_rows(void *ctx, int first, int end, int worker)
               obs * OPC_PANEL);
     opc_mlp_infer(policy->net, 0, panels, x, obs * OPC_PANEL, 2 * policy->act, out,
                   2 * act * OPC_PANEL, scratch);
+    /* The noise, row by row from the rows' own streams, scaled by `spread`. */
     if (request->rng)
         opc_rng_normals_rows(request->rng + first, rows, policy->act, eps);
     for (size_t i = 0; request->rng && request->spread != 1 && i < (size_t)panels * act * OPC_PANEL;
          i++)
         eps[i] *= request->spread;
+    /* a = tanh(mean + std eps), or tanh(mean) without noise; then back to rows. */
     for (int i = 0; i < panels; i++)
         opc_squash(policy->act, out + (size_t)i * 2 * act * OPC_PANEL,
                    request->rng ? eps + (size_t)i * act * OPC_PANEL : NULL,

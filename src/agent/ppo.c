@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Proximal policy optimisation on the episodes of one epoch, as CleanRL and OpenAI's baselines do
- * it for continuous actions. With rho the probability of a recorded action now, by what it was when
- * it was chosen, A its advantage and R = A + V:
+ * it for continuous actions. run/improve.c calls ppo_improve through opc_agent_type. Let rho be the
+ * probability of a recorded action under the new policy divided by that under the policy that chose
+ * it, A the advantage and R = A + V. The actor loss and the critic loss are
  *
  *     J_pi = mean max(-A rho, -A clip(rho, 1 - c, 1 + c)) - w_H entropy
  *     J_V  = 1/2 mean max((V - R)^2, (V_old + clip(V - V_old, -c', c') - R)^2)
  *
- * It differs from there in that
- * - an epoch ends with the end of an episode, which may be cut for it; and an episode that ran out
- *   of time, or was cut, is worth what the critic says about its last state;
- * - observations are scaled by the statistics from before the epoch, all along, so that the policy
- *   that acted is known exactly; only the first epoch, whose policy hardly looks at what it sees,
- *   is scaled by its own;
- * - actions are Gaussian in [-1, 1], whatever the task's range. */
+ * It differs from those two in three points:
+ * - An epoch ends with the end of an episode, which may be cut for it. Where an episode ran out of
+ *   time or was cut, the critic's value of its last state stands for the rewards that are missing.
+ * - Observations are normalised by the statistics from before the epoch, in acting and in learning,
+ *   so that log pi of the policy that acted is exact. Only the first epoch, whose policy hardly
+ *   looks at its observations, is normalised by its own statistics.
+ * - Actions are Gaussian in the scale [-1, 1], whatever the task's range. They may lie outside; the
+ *   environment clips them, and the record keeps them as drawn.
+ *
+ * Everything runs on one thread: networks and batches are small. A change must keep the order in
+ * which ppo_improve reads the statistics (first epoch) or updates them (later epochs). */
 #include "agent/ppo.h"
 
 #include "agent/policy.h"
@@ -31,15 +36,17 @@ enum { P = OPC_PANEL, CHUNK = 8, ROWS = CHUNK * P, WHICH_POLICY = 5, WHICH_CRITI
 
 #define HALF_LOG_2PI 0.91893853320467274178
 
-/* Columns of the table behind s and a. */
+/* Columns of the table after s and a. LOGP and VALUE come from the networks before the improvement,
+ * ADVANTAGE is A and RETURN is R. */
 enum { LOGP, ADVANTAGE, RETURN, VALUE, EXTRA };
 
-/* Mean and variance of all that was seen, as gym's wrappers keep them. */
+/* Running mean and variance of everything seen so far, as in gym's normalisation wrappers. */
 struct running_stats {
     double count, mean, var;
 };
 
-struct tally { /* sums over rows */
+/* Sums over the rows of all gradient steps, for the report. actor_loss is without the entropy. */
+struct tally {
     double actor_loss, critic_loss, kl, clipped;
 };
 
@@ -52,13 +59,15 @@ struct ppo {
     struct running_stats *obs_stats;   /* [obs] */
     struct running_stats return_stats; /* discounted, for the scale of rewards */
 
-    int max_steps, columns; /* steps of an improvement; obs + act + EXTRA */
-    float *table; /* [2 most][columns] scaled s, a and what is known of each; ends of paths
-                   * have only s and VALUE */
-    int *step;    /* [most] rows of the table that are steps */
-    double *reward, *value, *advantage; /* [most + 1] of one path */
+    int max_steps; /* of one improvement */
+    int columns;   /* obs + act + EXTRA */
+    /* [2 max_steps][columns] normalised s, a and the EXTRA columns, trajectory after trajectory.
+     * The last state of a trajectory has a row, too, of which only s and VALUE mean anything. */
+    float *table;
+    int *step;                          /* [max_steps] rows of the table that are steps */
+    double *reward, *value, *advantage; /* [max_steps + 1] of one trajectory */
 
-    /* one gradient step */
+    /* What one gradient step works on. */
     float *batch; /* [panels][columns][16] */
     struct opc_tape *policy_tape, *critic_tape;
     float *policy_grad, *critic_grad, *std_grad;
@@ -68,6 +77,7 @@ struct ppo {
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
+/* Merges `count` more numbers of this mean and variance (Chan et al. 1979, the parallel form). */
 static void update_running_stats(struct running_stats *s, double count, double mean, double var)
 {
     const double gap = mean - s->mean, all = s->count + count;
@@ -76,6 +86,7 @@ static void update_running_stats(struct running_stats *s, double count, double m
     s->count = all;
 }
 
+/* Entry k of an observation, normalised and clipped at clip_normalized standard deviations. */
 static float normalized_obs(const struct ppo *ppo, int k, float s)
 {
     if (!ppo->config.normalize_obs)
@@ -85,12 +96,14 @@ static float normalized_obs(const struct ppo *ppo, int k, float s)
     return (float)fmin(fmax(x, -max), max);
 }
 
+/* Record t of a trajectory: s, a, r, terminal (data/records.h). */
 static const float *record_of(const struct ppo *ppo, const struct opc_path *path, int t)
 {
     return path->records + (size_t)t * (size_t)(ppo->base.obs + ppo->base.act + 2);
 }
 
-/* The states that were acted in. */
+/* Updates the statistics of the observations by the states an action was chosen in; the last state
+ * of a trajectory is not one of them. Two passes over the data: mean, then variance. */
 static void update_obs_stats(struct ppo *ppo, const struct opc_feed *feed)
 {
     struct opc_path path;
@@ -108,7 +121,10 @@ static void update_obs_stats(struct ppo *ppo, const struct opc_feed *feed)
     }
 }
 
-/* Of one path, in time order: each is scaled by what was seen up to it. */
+/* Normalises the rewards of one trajectory, in time order: each is divided by the standard
+ * deviation of the discounted returns seen up to it. The mean is not subtracted, as that would
+ * change the task.
+ */
 static void normalize_rewards(struct ppo *ppo, int n, double *reward)
 {
     const double max = ppo->config.clip_normalized;
@@ -121,7 +137,11 @@ static void normalize_rewards(struct ppo *ppo, int n, double *reward)
     }
 }
 
-/* ---- what an epoch says ---------------------------------------------------------------------- */
+/* ---- the table of an epoch ------------------------------------------------------------------- */
+
+/* Generalised advantage estimation, backwards in time:
+ *     delta_t = r_t + discount V(s_t+1) - V(s_t),   A_t = delta_t + discount lambda A_t+1.
+ * A terminal last step has no V(s_n); any other end is bootstrapped with it. */
 
 void opc_advantages(int n, const double *reward, const double *value, bool terminal,
                     double discount, double lambda, double *advantage)
@@ -135,6 +155,7 @@ void opc_advantages(int n, const double *reward, const double *value, bool termi
     }
 }
 
+/* log pi(a) of the diagonal Gaussian; `stride` floats lie between the entries of mean and of a. */
 static double log_probability(const struct ppo *ppo, const float *mean, const float *a,
                               size_t stride)
 {
@@ -148,7 +169,8 @@ static double log_probability(const struct ppo *ppo, const float *mean, const fl
     return sum;
 }
 
-/* VALUE and, where an action was chosen, LOGP of all rows. */
+/* Fills VALUE and LOGP of all rows from the networks before any update, ROWS at a time. The last
+ * state of a trajectory has no action; its LOGP is never read. */
 static void evaluate_rows(struct ppo *ppo, int rows)
 {
     const int obs = ppo->base.obs, act = ppo->base.act;
@@ -173,7 +195,8 @@ static void evaluate_rows(struct ppo *ppo, int rows)
     opc_arena_rewind(&ppo->scratch, mark);
 }
 
-/* All paths into the table; the number of steps, which are numbered in c->step. */
+/* Copies all trajectories into the table with normalised observations. Returns the number of steps,
+ * whose rows are listed in ppo->step; *rows counts the last states, too. */
 static int build_batch(struct ppo *ppo, const struct opc_feed *feed, int *rows)
 {
     const int obs = ppo->base.obs, act = ppo->base.act;
@@ -194,6 +217,8 @@ static int build_batch(struct ppo *ppo, const struct opc_feed *feed, int *rows)
     return steps;
 }
 
+/* Fills ADVANTAGE and RETURN of all steps, trajectory by trajectory. `row` walks through the table
+ * in the order build_batch filled it, and skips the row of each last state. */
 static void compute_advantages(struct ppo *ppo, const struct opc_feed *feed)
 {
     const int extra = ppo->base.obs + ppo->base.act;
@@ -217,12 +242,14 @@ static void compute_advantages(struct ppo *ppo, const struct opc_feed *feed)
 
 /* ---- one gradient step ----------------------------------------------------------------------- */
 
+/* Column k of row `row` of the batch, which is in panels. */
 static float *column(const struct ppo *ppo, int row, int k)
 {
     return ppo->batch + (size_t)(row / P) * (size_t)ppo->columns * P + (size_t)(k * P + row % P);
 }
 
-/* To mean 0 and deviation 1 (of the sample, as PyTorch's). */
+/* Normalises the advantages of a minibatch to mean 0 and standard deviation 1. The deviation is
+ * that of the sample, as in PyTorch. */
 static void normalize_advantages(const struct ppo *ppo, int n)
 {
     const int k = ppo->base.obs + ppo->base.act + ADVANTAGE;
@@ -238,7 +265,8 @@ static void normalize_advantages(const struct ppo *ppo, int n)
         *column(ppo, i, k) = (float)(((double)*column(ppo, i, k) - sum / n) / (std + 1e-8));
 }
 
-/* J_pi by the policy's means and deviations. */
+/* The actor loss J_pi, and its gradient by the policy's means (into dy of the last layer) and by
+ * log_std (into std_grad). log_std is a parameter of its own and not an output of the network. */
 static void policy_gradient(struct ppo *ppo, int n, struct tally *sum)
 {
     const int obs = ppo->base.obs, act = ppo->base.act, last = ppo->policy->shape.layers - 1;
@@ -248,20 +276,25 @@ static void policy_gradient(struct ppo *ppo, int n, struct tally *sum)
         const size_t at = (size_t)(i / P * act) * P + (size_t)(i % P);
         const float *mean = ppo->policy_tape->y[last] + at;
         float *dmean = ppo->policy_tape->dy[last] + at;
+        /* Rows of padding, and rows whose clipped loss is the larger, have no gradient. */
         for (int k = 0; k < act; k++)
             dmean[k * P] = 0;
         if (i >= n)
             continue;
+        /* The surrogate: the larger of the two losses is the pessimistic one. */
         const float *a = column(ppo, i, obs);
         const double old = (double)*column(ppo, i, obs + act + LOGP);
         const double advantage = (double)*column(ppo, i, obs + act + ADVANTAGE);
         const double log_ratio = log_probability(ppo, mean, a, P) - old, rho = exp(log_ratio);
         const double clipped = fmin(fmax(rho, 1 - clip), 1 + clip);
         sum->actor_loss += fmax(-advantage * rho, -advantage * clipped);
+        /* The estimator (rho - 1) - log rho of the KL divergence; it is never negative. */
         sum->kl += rho - 1 - log_ratio;
         sum->clipped += fabs(rho - 1) > clip;
+        /* The clipped loss is constant, so there is no gradient. */
         if (-advantage * rho < -advantage * clipped)
             continue;
+        /* d rho / d mean = rho z / std, d rho / d log_std = rho (z^2 - 1). */
         for (int k = 0; k < act; k++) {
             const double std = exp((double)ppo->log_std[k]);
             const double z = ((double)a[k * P] - (double)mean[k * P]) / std;
@@ -269,11 +302,12 @@ static void policy_gradient(struct ppo *ppo, int n, struct tally *sum)
             ppo->dlog_std[k] += -advantage * rho * (z * z - 1) / n;
         }
     }
+    /* The entropy of a Gaussian is sum log_std plus a constant: its derivative is 1. */
     for (int k = 0; k < act; k++)
         ppo->std_grad[k] = (float)(ppo->dlog_std[k] - ppo->config.ent_coef);
 }
 
-/* value_weight J_V by the values. */
+/* The critic loss J_V, and the gradient of vf_coef J_V by the values, into dy of the last layer. */
 static void value_gradient(struct ppo *ppo, int n, struct tally *sum)
 {
     const int extra = ppo->base.obs + ppo->base.act, last = ppo->critic->shape.layers - 1;
@@ -283,18 +317,22 @@ static void value_gradient(struct ppo *ppo, int n, struct tally *sum)
         *dvalue = 0;
         if (i >= n)
             continue;
+        /* `gap` is the error of the new value, `clipped` that of the new value held near the old
+         * one. */
         const double v = (double)ppo->critic_tape->y[last][i],
                      old = (double)*column(ppo, i, extra + VALUE);
         const double gap = v - (double)*column(ppo, i, extra + RETURN);
         const double moved = clip > 0 ? fmin(fmax(v - old, -clip), clip) : v - old;
         const double clipped = old + moved - (double)*column(ppo, i, extra + RETURN);
         const bool unclipped = clip == 0 || gap * gap >= clipped * clipped;
+        /* The larger loss counts. A value that the clipping moved has no gradient. */
         sum->critic_loss += 0.5 * (unclipped ? gap * gap : clipped * clipped);
         if (unclipped || fabs(v - old) < clip)
             *dvalue = (float)(weight * (unclipped ? gap : clipped) / n);
     }
 }
 
+/* Backward pass and gradient of all weights, from dy of the last layer. */
 static void network_gradient(const struct opc_mlp *net, int rows, struct opc_tape *tape,
                              float *grad)
 {
@@ -314,6 +352,8 @@ static double sum_of_squares(size_t n, const float *x)
     return sum;
 }
 
+/* Scales the gradients of policy, critic and log_std so that their common norm is at most
+ * max_grad_norm (1e-6 as in PyTorch's clip_grad_norm_). */
 static void clip_grad_norm(struct ppo *ppo)
 {
     const struct {
@@ -333,17 +373,20 @@ static void clip_grad_norm(struct ppo *ppo)
             part[i].at[k] *= (float)factor;
 }
 
+/* One gradient step on the minibatch of these n rows of the table. */
 static void ppo_update(struct ppo *ppo, int n, const int *rows, struct tally *sum)
 {
     const size_t columns = (size_t)ppo->columns;
     opc_kernels()->gather(n, ppo->columns, ppo->table, columns, rows, ppo->batch, columns * P);
     normalize_advantages(ppo, n);
+    /* Losses, and their gradients down to the weights. */
     opc_mlp_forward_part(ppo->policy, 0, 0, opc_panels(n), ppo->policy_tape);
     opc_mlp_forward_part(ppo->critic, 0, 0, opc_panels(n), ppo->critic_tape);
     policy_gradient(ppo, n, sum);
     value_gradient(ppo, n, sum);
     network_gradient(ppo->policy, n, ppo->policy_tape, ppo->policy_grad);
     network_gradient(ppo->critic, n, ppo->critic_tape, ppo->critic_grad);
+    /* One Adam step for each of the three groups of parameters. */
     clip_grad_norm(ppo);
     opc_adam_step(ppo->policy_adam, 0.0, ppo->policy_grad, ppo->policy->param);
     opc_adam_step(ppo->critic_adam, 0.0, ppo->critic_grad, ppo->critic->param);
@@ -352,6 +395,7 @@ static void ppo_update(struct ppo *ppo, int n, const int *rows, struct tally *su
 
 /* ---- improve --------------------------------------------------------------------------------- */
 
+/* Fisher-Yates. */
 static void shuffle(int n, int *rows, struct opc_rng *rng)
 {
     for (int i = n - 1; i > 0; i--) {
@@ -361,6 +405,7 @@ static void shuffle(int n, int *rows, struct opc_rng *rng)
     }
 }
 
+/* Means over all rows of all passes; values and targets are those of before the improvement. */
 static void ppo_report(const struct ppo *ppo, int steps, int updates, const struct tally *sum,
                        struct opc_agent_report *out)
 {
@@ -395,11 +440,14 @@ static uint64_t count_steps(const struct opc_feed *feed)
     return n;
 }
 
+/* Asks every 64 gradient steps. */
 static bool asked_to_stop(const struct opc_feed *feed, int made)
 {
     return made % 64 == 0 && feed->stop && feed->stop(feed->stop_ctx);
 }
 
+/* One improvement: the trajectories of this epoch become a table, which is passed over
+ * update_epochs times in minibatches. */
 static int ppo_improve(struct opc_agent *a, const struct opc_feed *feed, int updates,
                        struct opc_agent_report *report, struct opc_err *err)
 {
@@ -410,9 +458,13 @@ static int ppo_improve(struct opc_agent *a, const struct opc_feed *feed, int upd
     if (given == 0 || given > (uint64_t)ppo->max_steps)
         return opc_fail(err, OPC_EBUG, "%llu steps to learn from, where 1 to %d are possible",
                         (unsigned long long)given, ppo->max_steps);
+    /* The learning rate falls linearly to 0 over the run; feed->done is the share of it that is
+     * over. */
     const double rate = ppo->config.learning_rate * (ppo->config.anneal_lr ? 1 - feed->done : 1);
     struct tally sum = {0};
     int rows, made = 0;
+    /* Table with old values, old log-probabilities and advantages, all fixed for the passes
+     * below. */
     if (first)
         update_obs_stats(ppo, feed);
     const int steps = build_batch(ppo, feed, &rows);
@@ -420,6 +472,7 @@ static int ppo_improve(struct opc_agent *a, const struct opc_feed *feed, int upd
     compute_advantages(ppo, feed);
     ppo->policy_adam->config.learning_rate = ppo->critic_adam->config.learning_rate =
         ppo->std_adam->config.learning_rate = rate;
+    /* Passes over the table, each in its own order. */
     for (int pass = 0; pass < ppo->config.update_epochs; pass++) {
         struct opc_rng rng = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, (uint32_t)pass);
         shuffle(steps, ppo->step, &rng);
@@ -439,6 +492,8 @@ static int ppo_improve(struct opc_agent *a, const struct opc_feed *feed, int upd
                 isfinite(sum.critic_loss) ? sum.actor_loss : sum.critic_loss, pass + 1,
                 feed->epoch);
     }
+    /* Only now: while this epoch was played, observations were normalised by the older
+     * statistics. */
     if (!first)
         update_obs_stats(ppo, feed);
     ppo_report(ppo, steps, made, &sum, report);
@@ -447,7 +502,7 @@ static int ppo_improve(struct opc_agent *a, const struct opc_feed *feed, int upd
 
 /* ---- act ------------------------------------------------------------------------------------- */
 
-/* rng NULL: the mode. */
+/* Actions of up to ROWS states. rng NULL: the mode, which is the mean. */
 static void act_some(struct ppo *ppo, int n, const float *state, float spread, struct opc_rng *rng,
                      float *action)
 {
@@ -456,6 +511,7 @@ static void act_some(struct ppo *ppo, int n, const float *state, float spread, s
     float *x = opc_floats(&ppo->scratch, (size_t)obs, ROWS);
     float *mean = opc_floats(&ppo->scratch, (size_t)act, ROWS);
     float *eps = opc_floats(&ppo->scratch, (size_t)act, ROWS);
+    /* Normalised observations in panels; the padding is 0. */
     for (int i = 0; i < opc_panels(n) * P; i++)
         for (int k = 0; k < obs; k++)
             x[(size_t)(i / P * obs + k) * P + (size_t)(i % P)] =
@@ -464,6 +520,7 @@ static void act_some(struct ppo *ppo, int n, const float *state, float spread, s
                   &ppo->scratch);
     if (rng)
         opc_rng_normals_rows(rng, n, act, eps);
+    /* a = mean + spread exp(log_std) eps */
     for (int i = 0; i < n; i++)
         for (int k = 0; k < act; k++) {
             const size_t at = (size_t)(i / P * act + k) * P + (size_t)(i % P);
@@ -491,6 +548,7 @@ static void ppo_act(const struct opc_agent *a, int n, const float *state, bool e
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+/* Accepts a half-built agent: every destroy below takes NULL. */
 static void ppo_destroy(struct opc_agent *a)
 {
     struct ppo *ppo = (struct ppo *)a;
@@ -517,6 +575,8 @@ static void ppo_destroy(struct opc_agent *a)
     opc_free(ppo);
 }
 
+/* Everything a later improvement depends on, by name, for checkpoints. Names and order are part of
+ * the file format. */
 static int ppo_state(struct opc_agent *a,
                      int (*visit)(void *, const char *, void *, size_t, struct opc_err *),
                      void *ctx, struct opc_err *err)
@@ -544,6 +604,8 @@ static int ppo_state(struct opc_agent *a,
     return opc_visit_parts(part, sizeof part / sizeof *part, visit, ctx, err);
 }
 
+/* A network with tanh layers and orthogonal weights: gain sqrt(2), and `gain` for the last layer.
+ * Its tape reads the batch, of which s are the first columns. */
 static int ppo_make_network(const struct ppo *ppo, const struct opc_ints *hidden, int out,
                             double gain, uint64_t seed, uint32_t which, struct opc_mlp **net,
                             struct opc_tape **tape, struct opc_err *err)
@@ -564,6 +626,8 @@ static int ppo_make_network(const struct ppo *ppo, const struct opc_ints *hidden
     return code;
 }
 
+/* Policy and critic, their optimisers and gradients, and the scratch of evaluate_rows and act_some.
+ * Adam's epsilon of 1e-5 and the last gains of 0.01 and 1 are those of OpenAI's baselines. */
 static int ppo_make_networks(struct ppo *ppo, uint64_t seed, struct opc_err *err)
 {
     const struct opc_adam_config rates = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-5, .torch = true};
@@ -593,6 +657,7 @@ static int ppo_make_networks(struct ppo *ppo, uint64_t seed, struct opc_err *err
                             &ppo->scratch, err);
 }
 
+/* Memory of an improvement, sized by its steps, so that improving allocates nothing. */
 static int ppo_make_table(struct ppo *ppo, struct opc_err *err)
 {
     const size_t max = (size_t)ppo->max_steps, columns = (size_t)ppo->columns,
@@ -615,6 +680,7 @@ static int ppo_make_table(struct ppo *ppo, struct opc_err *err)
             ppo->max_steps);
     for (size_t k = 0; k < act; k++)
         ppo->log_std[k] = (float)ppo->config.log_std_init;
+    /* The statistics start at mean 0 and variance 1 with almost no weight, as gym's do. */
     ppo->return_stats = (struct running_stats){.count = 1e-4, .var = 1};
     for (int k = 0; k < ppo->base.obs; k++)
         ppo->obs_stats[k] = ppo->return_stats;
@@ -647,13 +713,13 @@ static int ppo_create(const struct opc_agent_args *args, struct opc_agent **out,
     return OPC_OK;
 }
 
-/* Its learning rate falls to 0 at the end of train.epochs. */
+/* With an annealed learning rate, what it learns depends on train.epochs. */
 static bool ppo_knows_its_end(const void *config)
 {
     return ((const struct opc_ppo_config *)config)->anneal_lr;
 }
 
-/* The table of an epoch, where paths of one step have two rows. */
+/* Bytes of the table of an epoch: at worst every trajectory has one step, and so two rows. */
 static size_t ppo_bytes(int steps, int obs, int act_size)
 {
     return (size_t)steps * (2 * (size_t)(obs + act_size + EXTRA) * sizeof(float) + 32);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Soft actor-critic. One update, with a' and a~ drawn from the policy:
+/* Soft actor-critic (Haarnoja et al. 2018), the agent of the paper's experiments. run/improve.c
+ * calls sac_improve through opc_agent_type; batches come from the replay buffer (data/batch.h),
+ * recorded and imagined steps alike. One update, with a' and a~ drawn from the policy:
  *
  *     y    = reward_scale r + gamma (1 - d) (min_i Q'_i(s', a') - alpha log pi(a'|s'))
  *     J_Q  = 1/2 mean (Q_i(s, a) - y)^2                        for both critics
@@ -7,10 +9,14 @@
  *     J_al = -log alpha mean (log pi(a~|s) + H)
  *     Q'   = tau Q + (1 - tau) Q'
  *
- * All four gradients are taken from the parameters as they were before the update (as the original
- * code does in one graph call). Everything up to the gradients goes row by row, so the first call
- * of the pool does it by panels; the second does the gradients, which sum over rows, by outputs,
- * and moves the parameters it has just differentiated. */
+ * that is: Bellman target, critic loss, actor loss, temperature loss, Polyak average of the target
+ * critics. All gradients are taken from the parameters as they were before the update (as the
+ * original code does in one graph call).
+ *
+ * Two passes of the pool. losses_of_panels goes row by row, so the threads share out the panels;
+ * gradients_of_outputs sums over rows, so they share out the outputs of each layer, and each thread
+ * applies Adam to the parameters it has just differentiated. A change must keep the order of every
+ * sum: no bit of the result depends on the number of threads. */
 #include "agent/sac.h"
 
 #include "agent/policy.h"
@@ -27,17 +33,21 @@ const struct opc_section opc_sac_section =
     OPC_SECTION("sac", "soft actor-critic, the agent that improves the policy", OPC_SAC_FIELDS);
 #undef SELF
 
+/* WHICH_*: streams of the first weights. Runs depend on these numbers. */
 enum { P = OPC_PANEL, WHICH_POLICY = 1, WHICH_CRITICS = 2, LEARNERS = 3 };
 
-struct panel_sums { /* of one panel */
+/* Sums over the real rows of one panel, for the report. One for each panel, so that no two threads
+ * add to the same number. */
+struct panel_sums {
     double q, target, critic_loss, actor_loss, logp;
     double target_min, target_max;
 };
 
-/* A network that learns: its parameters and what moves them. */
+/* One network under training: critic 1, critic 2 or the policy. It names what apply_gradient needs:
+ * the parameters, the tape of the loss, and the optimiser. */
 struct learner {
-    struct opc_mlp *net, *target; /* target: NULL for the policy */
-    int member;
+    struct opc_mlp *net, *target; /* target: NULL for the policy, which has no target network */
+    int member;                   /* of net: 0 or 1 for the critics, 0 for the policy */
     struct opc_tape *tape;
     struct opc_adam *adam;
     float *grad;                       /* laid out as the parameters */
@@ -47,17 +57,18 @@ struct learner {
 struct sac {
     struct opc_agent base;
     struct opc_sac_config config;
-    double target_entropy;
+    double target_entropy; /* H of J_al, in nats */
     struct opc_pool *pool;
-    int threads, panels, columns; /* of a batch */
+    int threads;
+    int panels, columns; /* of a batch; columns are those of one step: s, a, r, mark, s' */
 
     struct opc_policy *policy;
     struct opc_mlp *critics, *targets; /* two members each */
     struct opc_adam *policy_adam, *critic_adam, *alpha_adam;
-    float log_alpha;
-    long updates;
+    float log_alpha; /* the temperature is learned as its logarithm, so it stays positive */
+    long updates;    /* gradient steps since the run began; target_interval counts them */
 
-    /* one batch */
+    /* What one update works on. */
     const float **step;               /* [batch] as drawn: s, a, r, mark, s' */
     float *batch;                     /* [panels][columns][16] the same in panels */
     float *noise;                     /* [2][panels][act][16] for a', then for a~ */
@@ -69,21 +80,23 @@ struct sac {
     struct opc_tape *actor_q_tape[2]; /* Q_i at (s, a~) */
     struct panel_sums *sums;          /* [panels] */
     float *policy_grad, *critic_grad; /* laid out as the parameters */
-    float *transposed;                /* of all learners */
+    float *transposed;                /* the learners' transposed[] point in here */
     struct learner learner[LEARNERS]; /* both critics and the policy */
     struct opc_arena *scratch;        /* [threads] */
-    float alpha;                      /* of this update */
-    struct opc_rng stream;            /* of its noise */
+    float alpha;                      /* exp(log_alpha) before this update */
+    struct opc_rng stream;            /* of the noise of a' and a~ */
 };
 
+/* Panel p of an array [panels][features][16]. */
 static float *panel(float *base, int p, int features)
 {
     return base + (size_t)p * (size_t)features * P;
 }
 
-/* ---- row by row ------------------------------------------------------------------------------ */
+/* ---- losses, row by row ---------------------------------------------------------------------- */
 
-/* y for panels p0 .. p1-1: both target critics at s' and a' ~ pi(s'). */
+/* The Bellman targets y[p1 - p0][16] of panels p0 .. p1-1. No gradient flows through them, so they
+ * are computed without a tape. */
 static void bellman_targets(struct sac *sac, int p0, int p1, float *y, struct opc_arena *scratch)
 {
     const int obs = sac->base.obs, act = sac->base.act, in = obs + act, n = p1 - p0;
@@ -92,6 +105,7 @@ static void bellman_targets(struct sac *sac, int p0, int p1, float *y, struct op
     float *x = opc_floats(scratch, (size_t)(n * in), P);
     float *out = opc_floats(scratch, (size_t)(n * 2 * act), P);
     float *q = opc_floats(scratch, (size_t)(2 * n), P), *logp = opc_floats(scratch, (size_t)n, P);
+    /* a' ~ pi(. | s') and its log-probability, next to s' in x[n][obs + act][16]. */
     opc_mlp_infer(sac->policy->net, 0, n, next, stride, 2 * act, out, (size_t)(2 * act) * P,
                   scratch);
     for (int i = 0; i < n; i++) {
@@ -100,8 +114,11 @@ static void bellman_targets(struct sac *sac, int p0, int p1, float *y, struct op
         opc_squash(act, panel(out, i, 2 * act), panel(sac->noise, p0 + i, act), xi + obs * P,
                    logp + i * P, NULL, scratch);
     }
+    /* Both target critics at (s', a'). */
     for (int k = 0; k < 2; k++)
         opc_mlp_infer(sac->targets, k, n, x, (size_t)in * P, 1, q + k * n * P, P, scratch);
+    /* y = reward_scale r + discount (1 - terminal) (min Q' - alpha log pi). A terminal state has no
+     * future; running out of time is not terminal. */
     const float gamma = (float)sac->config.discount, scale = (float)sac->config.reward_scale;
     for (int i = 0; i < n; i++) {
         const float *row = sac->batch + (size_t)(p0 + i) * stride;
@@ -115,17 +132,21 @@ static void bellman_targets(struct sac *sac, int p0, int p1, float *y, struct op
     opc_arena_rewind(scratch, mark);
 }
 
+/* Rows of panel p that hold a step; the rest of the last panel is padding. */
 static int real_rows(const struct sac *sac, int p)
 {
     const int left = sac->config.batch_size - p * P;
     return left < P ? left : P;
 }
 
-/* J_Q down to every layer's sums. */
+/* The critic loss J_Q: forward at (s, a), loss, and backward to the dy of every layer. The gradient
+ * of the weights sums over rows and waits for gradients_of_outputs. */
 static void critic_loss(struct sac *sac, int p0, int p1, const float *y)
 {
     const int last = sac->critics->shape.layers - 1;
+    /* 1 / batch size: the loss is a mean over the batch. */
     const float each = 1.0f / (float)sac->config.batch_size;
+    /* Start this update's report with the extremes of the targets. */
     for (int p = p0; p < p1; p++) {
         struct panel_sums *s = &sac->sums[p];
         *s = (struct panel_sums){.target_min = INFINITY, .target_max = -INFINITY};
@@ -134,6 +155,7 @@ static void critic_loss(struct sac *sac, int p0, int p1, const float *y)
             s->target_max = fmax(s->target_max, (double)y[(p - p0) * P + j]);
         }
     }
+    /* dJ_Q / dQ = (Q - y) / batch size; 0 in the padding, which must not reach any sum. */
     for (int k = 0; k < 2; k++) {
         struct opc_tape *t = sac->critic_tape[k];
         opc_mlp_forward_part(sac->critics, k, p0, p1, t);
@@ -152,7 +174,9 @@ static void critic_loss(struct sac *sac, int p0, int p1, const float *y)
     }
 }
 
-/* J_pi down to every layer's sums of the policy. */
+/* The actor loss J_pi: forward at (s, a~), loss, and backward through the critics into the policy.
+ * The critics are held fixed here: only dQ / da~ is taken from them, not the gradient of their
+ * weights. Both tapes of a critic are separate, because critic_loss needs its own. */
 static void actor_loss(struct sac *sac, int p0, int p1, struct opc_arena *scratch)
 {
     const int obs = sac->base.obs, act = sac->base.act, in = obs + act;
@@ -161,6 +185,8 @@ static void actor_loss(struct sac *sac, int p0, int p1, struct opc_arena *scratc
     float *logp = opc_floats(scratch, (size_t)(p1 - p0), P);
     const float *eps = sac->noise + (size_t)sac->panels * (size_t)act * P;
 
+    /* a~ ~ pi(. | s) with the reparameterisation a~ = tanh(mean + std eps); (s, a~) side by side in
+     * `joint`. */
     opc_mlp_forward_part(sac->policy->net, 0, p0, p1, sac->policy_tape);
     for (int p = p0; p < p1; p++) {
         float *x = panel(sac->joint, p, in);
@@ -168,6 +194,8 @@ static void actor_loss(struct sac *sac, int p0, int p1, struct opc_arena *scratc
         opc_squash(act, panel(sac->policy_tape->y[out], p, 2 * act), eps + (size_t)(p * act) * P,
                    x + obs * P, logp + (p - p0) * P, panel(sac->std, p, act), scratch);
     }
+    /* Q_i(s, a~), and the gradient of -min Q: it flows through the smaller critic of each row
+     * alone. */
     for (int k = 0; k < 2; k++)
         opc_mlp_forward_part(sac->critics, k, p0, p1, sac->actor_q_tape[k]);
     for (int p = p0; p < p1; p++)
@@ -182,12 +210,15 @@ static void actor_loss(struct sac *sac, int p0, int p1, struct opc_arena *scratc
                 sac->sums[p].actor_loss += (double)sac->alpha * l - q;
             }
         }
+    /* dQ_i / da~: back through the critics to their inputs obs .. obs+act-1. */
     float *dq_da[2] = {sac->dq_da, sac->dq_da + (size_t)sac->panels * (size_t)act * P};
     for (int k = 0; k < 2; k++) {
         opc_mlp_backward_part(sac->critics, k, p0, p1, sac->actor_q_tape[k]);
         opc_mlp_inputs_part(sac->critics, k, p0, p1, obs, act, sac->actor_q_tape[k], dq_da[k],
                             (size_t)act * P);
     }
+    /* Add both (one of them is 0) and go back through tanh and the Gaussian; log pi adds its own
+     * part, weighted by alpha. */
     for (int p = p0; p < p1; p++) {
         float *dq = panel(dq_da[0], p, act);
         const float *other = panel(dq_da[1], p, act);
@@ -198,11 +229,12 @@ static void actor_loss(struct sac *sac, int p0, int p1, struct opc_arena *scratc
                         panel(sac->joint, p, in) + obs * P, panel(sac->std, p, act), dq,
                         panel(sac->policy_tape->dy[out], p, 2 * act));
     }
+    /* And down through the policy's layers. */
     opc_mlp_backward_part(sac->policy->net, 0, p0, p1, sac->policy_tape);
     opc_arena_rewind(scratch, mark);
 }
 
-/* The steps of these panels, from wherever they lie. */
+/* Copies the drawn steps of panels p0 .. p1-1 out of the replay buffer into panels. */
 static void gather_batch(struct sac *sac, int p0, int p1)
 {
     const int first = p0 * P,
@@ -211,7 +243,8 @@ static void gather_batch(struct sac *sac, int p0, int p1)
                            panel(sac->batch, p0, sac->columns), (size_t)sac->columns * P);
 }
 
-/* The noise of a' and a~ is one run of the update's stream; these panels' share of it. */
+/* The noise of a' and a~ is one run of the update's stream. Each thread jumps to its panels' share
+ * of that run, so the noise does not depend on how many threads there are. */
 static void draw_noise(struct sac *sac, int p0, int p1)
 {
     const int each = sac->base.act * P; /* words of a panel: whole blocks of four */
@@ -223,8 +256,9 @@ static void draw_noise(struct sac *sac, int p0, int p1)
     }
 }
 
-/* The inputs of all layers, as their gradients want them. All networks look at one batch: the
- * policy's s are the first columns of the critics' (s, a). */
+/* Transposes the inputs of all layers, as the weight gradients want them. All three networks read
+ * one batch, and the policy's s are the first columns of the critics' (s, a): so layer 0 is
+ * transposed once, for learner 0, and shared. */
 static void transpose_inputs(struct sac *sac, int p0, int p1)
 {
     for (int i = 0; i < LEARNERS; i++) {
@@ -235,6 +269,8 @@ static void transpose_inputs(struct sac *sac, int p0, int p1)
     }
 }
 
+/* First pass of the pool: part i of the panels, from the batch to dy of every layer of the critics
+ * and the policy. */
 static void losses_of_panels(void *ctx, int first, int end, int worker)
 {
     struct sac *sac = ctx;
@@ -246,6 +282,7 @@ static void losses_of_panels(void *ctx, int first, int end, int worker)
             continue;
         const size_t mark = scratch->used;
         float *y = opc_floats(scratch, (size_t)(p1 - p0), P);
+        /* The order matters: actor_loss adds to the sums that critic_loss has reset. */
         gather_batch(sac, p0, p1);
         draw_noise(sac, p0, p1);
         bellman_targets(sac, p0, p1, y, scratch);
@@ -256,8 +293,11 @@ static void losses_of_panels(void *ctx, int first, int end, int worker)
     }
 }
 
-/* ---- sums over rows -------------------------------------------------------------------------- */
+/* ---- gradients, summed over rows ------------------------------------------------------------- */
 
+/* Takes the gradient of layer l by this part of its outputs, applies Adam, and lets the target
+ * network follow: target += tau (param - target), the Polyak average. Weights and biases of the
+ * outputs are two runs of the parameters. */
 static void apply_gradient(const struct sac *sac, const struct learner *learner, int l, int part,
                            bool update_target)
 {
@@ -283,6 +323,7 @@ static void apply_gradient(const struct sac *sac, const struct learner *learner,
     }
 }
 
+/* Second pass of the pool: part i of the outputs of every layer of every learner. */
 static void gradients_of_outputs(void *ctx, int first, int end, int worker)
 {
     (void)worker;
@@ -296,6 +337,7 @@ static void gradients_of_outputs(void *ctx, int first, int end, int worker)
 
 /* ---- updates --------------------------------------------------------------------------------- */
 
+/* The report of one update: sums of the panels, added in order, over the batch size. */
 static struct panel_sums mean_over_batch(const struct sac *sac)
 {
     struct panel_sums all = {.target_min = INFINITY, .target_max = -INFINITY};
@@ -317,6 +359,8 @@ static struct panel_sums mean_over_batch(const struct sac *sac)
     return all;
 }
 
+/* One gradient step of the critics, the policy and the temperature. The streams are named by the
+ * update's index, so a resumed run draws what an uninterrupted one would have drawn. */
 static struct panel_sums sac_update(struct sac *sac, const struct opc_feed *feed, uint32_t index)
 {
     struct opc_rng pick = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, index);
@@ -324,11 +368,13 @@ static struct panel_sums sac_update(struct sac *sac, const struct opc_feed *feed
     sac->stream = opc_rng_stream(feed->seed, OPC_USE_UPDATE, feed->epoch, index);
     sac->alpha = expf(sac->log_alpha);
 
+    /* Losses first, all of them with the old parameters; then gradients and Adam. */
     opc_pool_each(sac->pool, sac->threads, 1, losses_of_panels, sac);
     const struct panel_sums mean = mean_over_batch(sac);
     opc_adam_begin(sac->critic_adam);
     opc_adam_begin(sac->policy_adam);
     opc_pool_each(sac->pool, sac->threads, 1, gradients_of_outputs, sac);
+    /* The temperature loss J_al: alpha rises while the policy's entropy is below the target. */
     if (sac->config.tune_entropy) {
         const float alpha_gradient = (float)-(mean.logp + sac->target_entropy);
         opc_adam_step(sac->alpha_adam, 0.0, &alpha_gradient, &sac->log_alpha);
@@ -337,6 +383,7 @@ static struct panel_sums sac_update(struct sac *sac, const struct opc_feed *feed
     return mean;
 }
 
+/* `updates` gradient steps. The report holds means over them, and the extremes of the targets. */
 static int sac_improve(struct opc_agent *a, const struct opc_feed *feed, int updates,
                        struct opc_agent_report *report, struct opc_err *err)
 {
@@ -347,6 +394,7 @@ static int sac_improve(struct opc_agent *a, const struct opc_feed *feed, int upd
     v[OPC_SAC_TARGET_MAX] = -INFINITY;
     for (int i = 0; i < updates; i++) {
         const struct panel_sums m = sac_update(sac, feed, feed->first + (uint32_t)i);
+        /* A loss that is not finite never recovers: it ends the run. */
         if (!isfinite(m.critic_loss) || !isfinite(m.actor_loss))
             return opc_fail(err, OPC_EDIVERGED,
                             "the %s loss became %g in update %u of epoch %u (mean Q %g, "
@@ -384,6 +432,7 @@ static void sac_act_spread(const struct opc_agent *a, int n, const float *state,
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+/* Accepts a half-built agent: every destroy below takes NULL. */
 static void sac_destroy(struct opc_agent *a)
 {
     struct sac *sac = (struct sac *)a;
@@ -414,6 +463,8 @@ static void sac_destroy(struct opc_agent *a)
     opc_free(sac);
 }
 
+/* Everything a later update depends on, by name, for checkpoints. Names and order are part of the
+ * file format. */
 static int sac_state(struct opc_agent *a,
                      int (*visit)(void *, const char *, void *, size_t, struct opc_err *),
                      void *ctx, struct opc_err *err)
@@ -440,7 +491,7 @@ static int sac_state(struct opc_agent *a,
     return opc_visit_parts(part, sizeof part / sizeof *part, visit, ctx, err);
 }
 
-/* "auto" or a number. */
+/* sac.target_entropy: "auto" or a number. Auto is the task's own, or -(number of actions). */
 static int parse_target_entropy(const struct opc_agent_args *args,
                                 const struct opc_sac_config *config, double *out,
                                 struct opc_err *err)
@@ -456,6 +507,8 @@ static int parse_target_entropy(const struct opc_agent_args *args,
     return OPC_OK;
 }
 
+/* Policy, critics and target critics with their optimisers. The target critics start as copies of
+ * the critics. */
 static int sac_make_networks(struct sac *sac, uint64_t seed, struct opc_err *err)
 {
     const struct opc_sac_config *config = &sac->config;
@@ -487,7 +540,7 @@ static int sac_make_networks(struct sac *sac, uint64_t seed, struct opc_err *err
     return OPC_OK;
 }
 
-/* Scratch of one thread in rows_part. */
+/* Bytes of scratch for one thread in losses_of_panels; 8 alignments for its separate arrays. */
 static size_t scratch_need(const struct sac *sac)
 {
     const int obs = sac->base.obs, actions = sac->base.act;
@@ -498,7 +551,7 @@ static size_t scratch_need(const struct sac *sac)
            opc_squash_need(actions);
 }
 
-/* Floats of a learner's turned inputs behind the first layer's. */
+/* Floats of a network's transposed inputs, without the first layer's, which are shared. */
 static size_t transposed_floats(const struct sac *sac, const struct opc_mlp *net)
 {
     size_t floats = 0;
@@ -507,6 +560,7 @@ static size_t transposed_floats(const struct sac *sac, const struct opc_mlp *net
     return floats;
 }
 
+/* One tape for each forward pass that is differentiated. */
 static int sac_make_tapes(struct sac *sac, struct opc_err *err)
 {
     const int batch = sac->config.batch_size;
@@ -519,6 +573,7 @@ static int sac_make_tapes(struct sac *sac, struct opc_err *err)
     return code;
 }
 
+/* Memory of an update, sized by the batch, so that updates allocate nothing. */
 static int sac_make_batch(struct sac *sac, struct opc_err *err)
 {
     const int obs = sac->base.obs, actions = sac->base.act, batch = sac->config.batch_size;
@@ -546,6 +601,8 @@ static int sac_make_batch(struct sac *sac, struct opc_err *err)
         code = opc_arena_create(scratch_need(sac), &sac->scratch[i], err);
     if (code)
         return code;
+    /* Where each tape reads its batch: s and (s, a) are the first columns of a step; (s, a~) has
+     * its own array. */
     sac->policy_tape->x = sac->batch;
     sac->policy_tape->xs = (size_t)sac->columns * P;
     for (int k = 0; k < 2; k++) {
@@ -564,6 +621,7 @@ static int sac_make_batch(struct sac *sac, struct opc_err *err)
                                        .tape = sac->policy_tape,
                                        .adam = sac->policy_adam,
                                        .grad = sac->policy_grad};
+    /* Hand out `transposed`: the shared first layer, then the other layers of each learner. */
     float *at = sac->transposed + first;
     for (int i = 0; i < LEARNERS; i++) {
         struct learner *learner = &sac->learner[i];

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* The probabilistic ensemble: prediction, state and life of the model p~ of eq. 2, whose mean f
+ * enters eq. 5. opc/transition.c asks it through opc_predictor_mean and opc_predictor_sample;
+ * fitting is in trainer.c. A change must keep this: a row's prediction depends, to the bit, on the
+ * row, its elite and its stream alone, wherever the row stands in a batch. Eq. 5 is exact on-policy
+ * because of it. */
 #include "model/ensemble_private.h"
 
 #include "base/pool.h"
@@ -16,12 +21,13 @@ const struct opc_section opc_ensemble_section = OPC_SECTION(
  * Rows are sorted by elite (a counting sort, so equal elites keep their order) and cut into chunks
  * of 8 panels that go through the whole network while they are in the cache. */
 
+/* One call of ensemble_predict, cut into chunks. */
 struct query {
     const struct opc_ensemble *ensemble;
     const float *s, *a;
     struct opc_rng *rng; /* NULL: the mean is wanted */
-    float *y;
-    const int *order;
+    float *y;            /* [n][dim] */
+    const int *order;    /* row numbers, sorted by elite */
     int n_chunks;
     struct chunk {
         int elite, first, rows; /* in `order` */
@@ -30,6 +36,7 @@ struct query {
 
 enum { ROWS = OPC_CHUNK * OPC_PANEL };
 
+/* Bytes of scratch for one thread in predict_chunk. */
 static size_t chunk_need(const struct opc_ensemble *ensemble)
 {
     const size_t wide = ROWS * sizeof(float);
@@ -39,13 +46,15 @@ static size_t chunk_need(const struct opc_ensemble *ensemble)
            opc_arena_need(ROWS, sizeof(struct opc_rng));
 }
 
-/* Turns the chunk's means into draws: mean + exp(logvar / 2) eps. */
+/* Turns the chunk's means into draws, mean + exp(logvar / 2) eps. out[panels][2 dim][16] holds
+ * means and raw log-variances; the latter are overwritten by standard deviations. */
 static void add_noise(const struct query *query, const struct chunk *chunk, int panels, float *out,
                       size_t stride, struct opc_arena *scratch)
 {
     const struct opc_ensemble *ensemble = query->ensemble;
     const int member = ensemble->base.elite[chunk->elite];
     const size_t n = (size_t)ensemble->dim * OPC_PANEL;
+    /* The rows' streams are copied together for one call, and written back advanced. */
     struct opc_rng *rng = opc_arena_take(scratch, ROWS, sizeof *rng);
     float *eps = opc_floats(scratch, (size_t)ensemble->dim, ROWS);
     for (int i = 0; i < chunk->rows; i++)
@@ -54,6 +63,7 @@ static void add_noise(const struct query *query, const struct chunk *chunk, int 
     for (int i = 0; i < chunk->rows; i++)
         query->rng[query->order[chunk->first + i]] = rng[i];
 
+    /* Log-variance softly held between its bounds, then std = exp(logvar / 2). */
     for (int p = 0; p < panels; p++) {
         float *mean = out + (size_t)p * stride, *std = mean + n;
         const float *z = eps + (size_t)p * n;
@@ -67,6 +77,7 @@ static void add_noise(const struct query *query, const struct chunk *chunk, int 
     }
 }
 
+/* Up to ROWS rows of one elite: gather, scale, network, noise, add s, scatter. */
 static void predict_chunk(const struct query *query, const struct chunk *chunk,
                           struct opc_arena *scratch)
 {
@@ -82,24 +93,28 @@ static void predict_chunk(const struct query *query, const struct chunk *chunk,
     float *out = opc_floats(scratch, (size_t)(2 * dim), ROWS);
     float *flat = opc_floats(scratch, ROWS, (size_t)dim);
 
+    /* The inputs x = [s, a] in panels; s is kept unscaled, too, for the sum below. */
     k->gather(chunk->rows, obs, query->s, (size_t)obs, rows, s, (size_t)obs * OPC_PANEL);
     k->gather(chunk->rows, act, query->a, (size_t)act, rows, x + obs * OPC_PANEL, xs);
     for (int p = 0; p < panels; p++)
         memcpy(x + (size_t)p * xs, s + (size_t)(p * obs) * OPC_PANEL,
                (size_t)obs * OPC_PANEL * sizeof *x);
+    /* Without noise the log-variances are not computed at all: the last layer stops after dim
+     * outputs. */
     opc_scaler_apply(ensemble->scaler, panels, x, xs);
     opc_mlp_infer(ensemble->net, ensemble->base.elite[chunk->elite], panels, x, xs,
                   query->rng ? 2 * dim : dim, out, ys, scratch);
     if (query->rng)
         add_noise(query, chunk, panels, out, ys, scratch);
 
-    /* the network knows s' - s */
+    /* The network predicts s' - s. */
     for (int p = 0; p < panels; p++) {
         float *to = out + (size_t)p * ys;
         const float *from = s + (size_t)(p * obs) * OPC_PANEL;
         for (int i = 0; i < obs * OPC_PANEL; i++)
             to[i] += from[i];
     }
+    /* Panels to rows, and each row to its place before the sort. */
     k->scatter(chunk->rows, dim, out, ys, flat, (size_t)dim);
     for (int i = 0; i < chunk->rows; i++)
         memcpy(query->y + (size_t)rows[i] * (size_t)dim, flat + (size_t)i * (size_t)dim,
@@ -114,11 +129,13 @@ static void predict_chunks(void *ctx, int first, int end, int worker)
         predict_chunk(query, &query->chunk[i], &query->ensemble->scratch[worker]);
 }
 
-/* Sorts rows 0 .. n-1 by elite into ensemble->order and cuts them into chunks of one elite each. */
+/* Sorts rows 0 .. n-1 by elite into ensemble->order (a counting sort) and cuts them into chunks of
+ * one elite each. */
 static void sort_by_elite(const struct opc_ensemble *ensemble, int n, const int *elite,
                           struct query *query)
 {
     int first[OPC_MEMBERS + 1] = {0}, at[OPC_MEMBERS];
+    /* first[k]: how many rows have an elite before k, so the place of elite k's first row. */
     for (int i = 0; i < n; i++)
         first[elite[i] + 1]++;
     for (int k = 0; k < ensemble->base.elites; k++) {
@@ -134,6 +151,8 @@ static void sort_by_elite(const struct opc_ensemble *ensemble, int n, const int 
         }
 }
 
+/* Any number of rows, OPC_AT_ONCE of them at a time, which bounds the memory of the sort. `elite`
+ * holds indices 0 .. elites-1, not member numbers. */
 static void ensemble_predict(const struct opc_predictor *p, int n, const float *s, const float *a,
                              const int *elite, struct opc_rng *rng, float *y, struct opc_pool *pool)
 {
@@ -160,11 +179,13 @@ void opc_ensemble_restart(struct opc_ensemble *ensemble)
     /* Later beginnings (model.warm_start = false) draw from streams of their own. */
     opc_mlp_init(ensemble->net, OPC_INIT_TRUNCATED, ensemble->seed,
                  ensemble->which | (uint32_t)(ensemble->fits & 0xFFFF) << 8);
+    /* The bounds at their first values. */
     for (int i = 0; i < ensemble->sets; i++)
         for (int j = 0; j < ensemble->dim; j++) {
             ensemble->bound[(2 * i) * ensemble->dim + j] = (float)ensemble->config.log_var_max;
             ensemble->bound[(2 * i + 1) * ensemble->dim + j] = (float)ensemble->config.log_var_min;
         }
+    /* Adam starts without moments. */
     struct opc_adam *both[] = {ensemble->adam, ensemble->bound_adam};
     for (int i = 0; i < 2; i++) {
         memset(both[i]->m, 0, both[i]->count * sizeof(float));
@@ -173,6 +194,7 @@ void opc_ensemble_restart(struct opc_ensemble *ensemble)
     }
 }
 
+/* Accepts a half-built ensemble: every destroy below takes NULL. */
 static void ensemble_destroy(struct opc_predictor *p)
 {
     struct opc_ensemble *ensemble = opc_ensemble_of(p);
@@ -188,11 +210,14 @@ static void ensemble_destroy(struct opc_predictor *p)
     opc_free(ensemble);
 }
 
+/* Everything a later fit or prediction depends on, by name, for checkpoints. Names and order are
+ * part of the file format. Elites that were read are checked: they index memory. */
 static int ensemble_state(struct opc_predictor *p,
                           int (*visit)(void *, const char *, void *, size_t, struct opc_err *),
                           void *ctx, struct opc_err *err)
 {
     struct opc_ensemble *ensemble = opc_ensemble_of(p);
+    /* Sizes in bytes. */
     const size_t weights = ensemble->adam->count * sizeof(float);
     const size_t bounds = ensemble->bound_adam->count * sizeof(float);
     const size_t inputs = (size_t)ensemble->in * sizeof(float);
@@ -219,6 +244,7 @@ static int ensemble_state(struct opc_predictor *p,
         if (code)
             return code;
     }
+    /* A file may be damaged: an elite is a member's number and indexes memory. */
     for (int i = 0; i < p->elites; i++)
         if (p->elite[i] < 0 || p->elite[i] >= p->members)
             return opc_fail(err, OPC_EDAMAGED, "elite %d is member %d of %d", i, p->elite[i],
@@ -235,6 +261,7 @@ static const struct opc_predictor_type ensemble_type = {
     .jacobian = opc_ensemble_jacobian,
 };
 
+/* Settings that contradict each other; what one setting alone may be is checked by base/field.c. */
 static int check_config(const struct opc_ensemble_config *config, struct opc_err *err)
 {
     const int layers = config->hidden.n + 1;
@@ -260,6 +287,7 @@ int opc_ensemble_create(const struct opc_ensemble_config *config, int obs, int a
 {
     if (check_config(config, err))
         return err ? (int)err->code : OPC_EUSER;
+    /* From here on failure ends in ensemble_destroy, which accepts what is there so far. */
     struct opc_ensemble *ensemble = opc_alloc(1, sizeof *ensemble);
     if (!ensemble)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the model");
@@ -268,6 +296,7 @@ int opc_ensemble_create(const struct opc_ensemble_config *config, int obs, int a
                                             .act = act,
                                             .members = config->members,
                                             .elites = config->elites};
+    /* Before the first fit the first members are the elites. */
     for (int i = 0; i < config->elites; i++)
         ensemble->base.elite[i] = i;
     ensemble->config = *config;
@@ -278,6 +307,7 @@ int opc_ensemble_create(const struct opc_ensemble_config *config, int obs, int a
     ensemble->sets = config->bounds == OPC_BOUNDS_MEMBER ? config->members : 1;
     ensemble->threads = threads;
 
+    /* Hidden layers as in the settings, and 2 dim outputs: means, then raw log-variances. */
     struct opc_mlp_shape shape = {.members = config->members,
                                   .layers = config->hidden.n + 1,
                                   .activation = OPC_ACTIVATION_SWISH};
@@ -288,6 +318,7 @@ int opc_ensemble_create(const struct opc_ensemble_config *config, int obs, int a
 
     struct opc_adam_config adam = opc_adam_usual(config->learning_rate);
     adam.torch = config->adam == 1;
+    /* Networks, optimisers, scaler, and the memory of predictions. */
     const size_t bounds = (size_t)(ensemble->sets * 2 * ensemble->dim);
     int code = opc_mlp_create(&shape, &ensemble->net, err);
     if (!code)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* model/ensemble_private.h - what ensemble.c (prediction) and trainer.c (fitting) share. */
+/* model/ensemble_private.h - the ensemble's memory, shared by ensemble.c (prediction), trainer.c
+ * (fitting) and jacobian.c. Nobody else includes it, except tests. */
 #ifndef OPC_MODEL_ENSEMBLE_PRIVATE_H
 #define OPC_MODEL_ENSEMBLE_PRIVATE_H
 
@@ -17,15 +18,17 @@ enum {
 struct opc_ensemble {
     struct opc_predictor base;
     struct opc_ensemble_config config;
-    int in, dim;   /* inputs obs + act, outputs obs + 1 (twice: means, raw log-variances) */
-    uint64_t seed; /* of the first weights */
+    int in;  /* inputs: obs + act */
+    int dim; /* outputs: obs + 1, [s' - s, reward]; the network has 2 dim, means then log-variances
+              */
+    uint64_t seed; /* seed and which name the streams of the first weights */
     uint32_t which;
-    long fits; /* so far */
-    struct opc_mlp *net;
-    struct opc_adam *adam;
-    struct opc_scaler *scaler;
-    int sets;     /* of bounds: one, or one for each member */
-    float *bound; /* [sets][2][dim] upper, lower */
+    long fits;                 /* how often it has been fitted */
+    struct opc_mlp *net;       /* all members */
+    struct opc_adam *adam;     /* of net's parameters */
+    struct opc_scaler *scaler; /* of the inputs; shared by all members */
+    int sets;                  /* of bounds: one, or one for each member */
+    float *bound;              /* [sets][2][dim] upper, lower bounds of the log-variance */
     struct opc_adam *bound_adam;
     int threads;
     struct opc_arena *scratch; /* [threads] */
@@ -45,9 +48,10 @@ static inline const float *opc_ensemble_lower(const struct opc_ensemble *ensembl
     return opc_ensemble_upper(ensemble, member) + ensemble->dim;
 }
 
-/* Weights, moments and bounds as new. */
+/* Draws new weights and resets Adam's moments and the bounds. Not the scaler: each fit sets it. */
 void opc_ensemble_restart(struct opc_ensemble *);
 
+/* The type's `fit` (trainer.c) and `jacobian` (jacobian.c). */
 int opc_ensemble_fit(struct opc_predictor *, int n, const float *sa, const float *y,
                      const struct opc_fit_plan *, struct opc_fit_report *, struct opc_err *err);
 

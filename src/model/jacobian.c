@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The derivatives of an ensemble's mean, by backward passes: a row is asked once for each of its
- * outputs, with the gradient 1 at that output and 0 at the others, so that one pass down gives the
- * Jacobians of a whole piece. The chain goes on through the input scale, and s' = s + (learned
- * difference) adds the identity. */
+/* The derivatives of an ensemble's mean by s and a, for iterative learning control
+ * (study/ilc/ilc.c, through opc_predictor_jacobian).
+ *
+ * They come from backward passes: each row stands in the batch once for each of its outputs, with
+ * the gradient 1 at that output and 0 at the others, so that one backward pass gives the Jacobians
+ * of many rows. The chain rule goes on through the input scale, and s' = s + (learned difference)
+ * adds the identity. This is for analysis and not for loops: it allocates, and runs on one thread.
+ */
 #include "model/ensemble_private.h"
 
 #include <string.h>
@@ -12,10 +16,11 @@ enum { PIECE = 64 }; /* rows in one pass, each as often as there are outputs */
 struct piece {
     const struct opc_ensemble *ensemble;
     struct opc_tape *tape;
-    float *flat, *x, *dx; /* [PIECE * dim][in], and in panels */
+    float *flat;   /* [PIECE * dim][in] rows */
+    float *x, *dx; /* the same in panels: inputs, and gradients by the inputs */
 };
 
-/* Rows row[0 .. n-1], all of one member, into J. */
+/* The Jacobians of rows row[0 .. n-1], all of one member, into J[row][dim][in]. */
 static void jacobian_of_piece(const struct piece *piece, int member, int n, const int *row,
                               const float *s, const float *a, float *J)
 {
@@ -27,6 +32,7 @@ static void jacobian_of_piece(const struct piece *piece, int member, int n, cons
     const size_t in = (size_t)ensemble->in, xs = in * OPC_PANEL,
                  out = (size_t)(2 * dim) * OPC_PANEL;
 
+    /* The inputs (s, a) of row i / dim, `dim` times over; then the forward pass. */
     for (int i = 0; i < asked; i++) {
         float *to = piece->flat + (size_t)i * in;
         memcpy(to, s + (size_t)row[i / dim] * (size_t)obs, (size_t)obs * sizeof *to);
@@ -38,6 +44,7 @@ static void jacobian_of_piece(const struct piece *piece, int member, int n, cons
     piece->tape->xs = xs;
     opc_mlp_forward_part(ensemble->net, member, 0, panels, piece->tape);
 
+    /* dy[i] is 1 at output i % dim, among the means alone: the log-variances get no gradient. */
     float *dy = piece->tape->dy[last];
     memset(dy, 0, (size_t)panels * out * sizeof *dy);
     for (int i = 0; i < asked; i++)
@@ -47,6 +54,7 @@ static void jacobian_of_piece(const struct piece *piece, int member, int n, cons
                         xs);
     k->scatter(asked, ensemble->in, piece->dx, xs, piece->flat, in);
 
+    /* Through the input scale (x - mean) / std, and + 1 where s' = s + difference. */
     for (int i = 0; i < asked; i++) {
         const int output = i % dim;
         float *to = J + ((size_t)row[i / dim] * (size_t)dim + (size_t)output) * in;
@@ -73,6 +81,7 @@ int opc_ensemble_jacobian(const struct opc_predictor *p, int n, const float *s, 
         code = opc_fail(err, OPC_ENOMEM, "not enough memory to differentiate the model");
     else
         code = opc_tape_create(ensemble->net, max, &piece.tape, err);
+    /* Elite by elite, PIECE of its rows at a time. */
     for (int k = 0; !code && k < p->elites; k++)
         for (int i = 0; i < n;) {
             int row[PIECE], found = 0;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* The linear model of the paper's examples as a predictor with one member. Tests create it, to
+ * check the transition models and the paper's claims against numbers known in closed form. Products
+ * are summed in double and rounded once, so that a row gets the same bits in any batch, which eq. 5
+ * needs. */
 #include "model/linear.h"
 
 #include "opc/mem.h"
@@ -6,13 +10,14 @@
 #include <math.h>
 #include <string.h>
 
-static const double SIGMA = 0.05;
+static const double SIGMA = 0.05; /* width of the reward, as in env/builtin/linear1d.c */
 
 struct linear {
     struct opc_predictor base;
     double *A, *B; /* [obs][obs] [obs][act] */
 };
 
+/* There is nothing to learn; the report says so with zeros. */
 static int linear_fit(struct opc_predictor *p, int n, const float *sa, const float *y,
                       const struct opc_fit_plan *plan, struct opc_fit_report *report,
                       struct opc_err *err)
@@ -30,6 +35,7 @@ static double dot(int n, const double *row, const float *v)
     return sum;
 }
 
+/* y[n][obs + 1]: next state, then the reward of the state the step is taken in. */
 static void linear_predict(const struct opc_predictor *p, int n, const float *s, const float *a,
                            const int *elite, struct opc_rng *rng, float *y, struct opc_pool *pool)
 {
@@ -38,6 +44,7 @@ static void linear_predict(const struct opc_predictor *p, int n, const float *s,
     const int obs = p->obs, act = p->act;
     for (int i = 0; i < n; i++, s += obs, a += act, y += obs + 1) {
         double square = 0;
+        /* s' = A s + B a, and |s|^2 / SIGMA^2 on the way. */
         for (int k = 0; k < obs; k++) {
             const double z = (double)s[k] / SIGMA;
             square += z * z;
@@ -48,6 +55,8 @@ static void linear_predict(const struct opc_predictor *p, int n, const float *s,
     }
 }
 
+/* J[n][obs + 1][obs + act]: the rows of [A B], then the derivative of the reward, which does not
+ * depend on a. */
 static int linear_jacobian(const struct opc_predictor *p, int n, const float *s, const float *a,
                            const int *elite, float *J, struct opc_pool *pool, struct opc_err *err)
 {
@@ -56,6 +65,7 @@ static int linear_jacobian(const struct opc_predictor *p, int n, const float *s,
     const int obs = p->obs, act = p->act;
     for (int i = 0; i < n; i++, s += obs) {
         double square = 0;
+        /* ds'_k / d(s, a) is row k of [A B]. */
         for (int k = 0; k < obs; k++) {
             for (int c = 0; c < obs; c++)
                 *J++ = (float)linear->A[k * obs + c];
@@ -64,6 +74,7 @@ static int linear_jacobian(const struct opc_predictor *p, int n, const float *s,
             const double z = (double)s[k] / SIGMA;
             square += z * z;
         }
+        /* d exp(-|s|^2 / SIGMA^2) / ds, and 0 by a. */
         for (int c = 0; c < obs; c++)
             *J++ = (float)(-2 * (double)s[c] / (SIGMA * SIGMA) * exp(-square));
         for (int c = 0; c < act; c++)
@@ -72,6 +83,7 @@ static int linear_jacobian(const struct opc_predictor *p, int n, const float *s,
     return OPC_OK;
 }
 
+/* Accepts a half-built model. */
 static void linear_destroy(struct opc_predictor *p)
 {
     struct linear *linear = (struct linear *)p;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Fitting the ensemble.
+/* Fitting the ensemble: maximum likelihood on bootstrapped rows until the holdout error stops
+ * falling. run/train.c calls opc_ensemble_fit through opc_predictor_fit once an epoch.
  *
- * A gradient step of all members is one or two calls of the pool. With T threads, as many members
- * as T divides go whole to a thread, which takes each layer's gradient and moves its weights while
- * they are in the cache. The members left over are cut by panels for forward and backward, and
- * then, in the second call, by outputs for the gradient, which sums over rows. The bounds of the
- * log-variance belong to all members: what each panel of each member says about them is added up
- * in order at the end. No bit depends on T. */
+ * A gradient step of all members is one or two passes of the pool. With T threads, as many members
+ * as T divides go whole to a thread, which takes each layer's gradient and updates its weights
+ * while they are in the cache (train_member). The members left over are split by panels for forward
+ * and backward (forward_backward), and then by outputs for the weights (weight_gradient), because
+ * those gradients sum over rows. The bounds of the log-variance belong to all members: each panel
+ * of each member leaves its part of their gradient in a slot, and the slots are added in order at
+ * the end. A change must keep the order of every sum: no bit of the result depends on T. */
 #include "base/pool.h"
 #include "model/ensemble_private.h"
 
@@ -16,23 +18,26 @@
 struct opc_trainer {
     struct opc_ensemble *ensemble;
     struct opc_pool *pool;
-    int threads, whole, split; /* members that go whole, members that are cut */
-    int n, columns;            /* of the table: scaled inputs, then targets */
+    int threads, whole, split; /* members 0 .. whole-1 go whole to a thread, the rest are split */
+    int n, columns;            /* of the table: in scaled inputs, then dim targets */
     float *table;              /* [n][columns] */
 
-    struct opc_tape **tape;      /* [threads], then [split] */
-    float **batch, **grad;       /* likewise: [panels][columns][16], [each] */
+    /* A place holds what one forward and backward pass needs. Thread i trains whole members in
+     * place i; each split member has a place of its own after them, which all threads share. */
+    struct opc_tape **tape;      /* [threads + split] */
+    float **batch, **grad;       /* [threads + split]: [panels][columns][16], [each] */
     struct opc_arena *scratch;   /* [threads] */
-    struct opc_gauss_slot *slot; /* [members][panels] */
-    float *slot_bounds;          /* [members][panels][2][dim] */
+    struct opc_gauss_slot *slot; /* [members][panels] loss and gradient by the bounds */
+    float *slot_bounds;          /* [members][panels][2][dim] memory of the slots */
     float *bound_grad;           /* [sets][2][dim] */
 
-    /* the step under way */
+    /* The gradient step under way: see opc_trainer_step. */
     int rows, panels;
     const int *index;
     size_t apart;
 };
 
+/* Panels of a full batch: the stride of `slot` from one member to the next. */
 static int max_panels(const struct opc_trainer *trainer)
 {
     return opc_panels(trainer->ensemble->config.batch_size);
@@ -40,13 +45,15 @@ static int max_panels(const struct opc_trainer *trainer)
 
 /* ---- one gradient step ----------------------------------------------------------------------- */
 
+/* L2 penalty of a layer's weights: model.weight_decay has one number for all layers or one for
+ * each. */
 static double decay_of(const struct opc_ensemble *ensemble, int layer)
 {
     const struct opc_reals *d = &ensemble->config.weight_decay;
     return d->at[d->n == 1 ? 0 : layer];
 }
 
-/* Moves outputs o0 .. o1-1 of one layer of a member. */
+/* Adam on the weights and biases of outputs o0 .. o1-1 of one layer of a member. */
 static void apply_adam(struct opc_ensemble *ensemble, int member, int l, int o0, int o1,
                        const float *grad)
 {
@@ -61,7 +68,8 @@ static void apply_adam(struct opc_ensemble *ensemble, int member, int l, int o0,
                    ensemble->net->param + base + b);
 }
 
-/* Batch, forward pass and loss of panels p0 .. p1-1. */
+/* Gathers the batch of panels p0 .. p1-1 of a member, runs it forward, and fills dy of the last
+ * layer with the gradient of the negative log-likelihood. */
 static void forward_and_loss(struct opc_trainer *trainer, int member, int p0, int p1,
                              struct opc_tape *tape, float *batch, struct opc_arena *scratch)
 {
@@ -74,6 +82,8 @@ static void forward_and_loss(struct opc_trainer *trainer, int member, int p0, in
                           trainer->index + (size_t)member * trainer->apart + (size_t)p0 * OPC_PANEL,
                           batch + (size_t)p0 * xs, xs);
     opc_mlp_forward_part(ensemble->net, member, p0, p1, tape);
+    /* Panel by panel: loss, gradient by the outputs, and this panel's part of the bounds'
+     * gradient. */
     for (int p = p0; p < p1; p++) {
         const int left = trainer->rows - p * OPC_PANEL;
         opc_gauss_nll(ensemble->dim, left < OPC_PANEL ? left : OPC_PANEL, trainer->rows,
@@ -85,6 +95,8 @@ static void forward_and_loss(struct opc_trainer *trainer, int member, int p0, in
     }
 }
 
+/* A whole gradient step of one member, layer by layer from the top, so that a layer's weights are
+ * still in the cache when they are updated. */
 static void train_member(struct opc_trainer *trainer, int member, int worker)
 {
     struct opc_ensemble *ensemble = trainer->ensemble;
@@ -103,6 +115,8 @@ static void train_member(struct opc_trainer *trainer, int member, int worker)
     }
 }
 
+/* First pass of the pool. Item i < whole is a whole member; the items after them are (split member,
+ * part of its panels), of which only forward and backward are done. */
 static void forward_backward(void *ctx, int first, int end, int worker)
 {
     struct opc_trainer *trainer = ctx;
@@ -124,6 +138,8 @@ static void forward_backward(void *ctx, int first, int end, int worker)
     }
 }
 
+/* Second pass of the pool: item i is (split member, part of the outputs of every layer). Each
+ * thread transposes the inputs for itself, into its own tape's memory. */
 static void weight_gradient(void *ctx, int first, int end, int worker)
 {
     struct opc_trainer *trainer = ctx;
@@ -147,6 +163,8 @@ static void weight_gradient(void *ctx, int first, int end, int worker)
     }
 }
 
+/* Adam on the bounds of the log-variance: gradients of the likelihood plus the penalty
+ * bound_penalty (upper - lower), which draws them together. */
 static void update_bounds(struct opc_trainer *trainer)
 {
     struct opc_ensemble *ensemble = trainer->ensemble;
@@ -154,11 +172,13 @@ static void update_bounds(struct opc_trainer *trainer)
     const float penalty = (float)ensemble->config.bound_penalty;
     if (ensemble->config.bounds == OPC_BOUNDS_FIXED)
         return;
+    /* d penalty: +1 by the upper bounds, -1 by the lower ones. */
     for (int i = 0; i < ensemble->sets; i++)
         for (int j = 0; j < dim; j++) {
             trainer->bound_grad[(2 * i) * dim + j] = penalty;
             trainer->bound_grad[(2 * i + 1) * dim + j] = -penalty;
         }
+    /* What each panel left in its slot, in the order of members and panels. */
     for (int m = 0; m < ensemble->base.members; m++) {
         float *grad = trainer->bound_grad + (ensemble->sets > 1 ? 2 * m * dim : 0);
         for (int p = 0; p < trainer->panels; p++) {
@@ -172,19 +192,23 @@ static void update_bounds(struct opc_trainer *trainer)
     opc_adam_step(ensemble->bound_adam, 0.0, trainer->bound_grad, ensemble->bound);
 }
 
+/* One gradient step of every member: forward, backward, Adam; then the bounds. */
 double opc_trainer_step(struct opc_trainer *trainer, int rows, const int *index, size_t apart)
 {
     trainer->rows = rows;
     trainer->panels = opc_panels(rows);
     trainer->index = index;
     trainer->apart = apart;
+    /* Adam counts one step for all members, whichever thread applies it. */
     opc_adam_begin(trainer->ensemble->adam);
     opc_pool_each(trainer->pool, trainer->whole + trainer->split * trainer->threads, 1,
                   forward_backward, trainer);
+    /* The split members' weights can only move once all their panels have gone backward. */
     if (trainer->split)
         opc_pool_each(trainer->pool, trainer->split * trainer->threads, 1, weight_gradient,
                       trainer);
     update_bounds(trainer);
+    /* The sum of the members' mean losses, added up in order. */
     double loss = 0.0;
     for (int m = 0; m < trainer->ensemble->base.members; m++)
         for (int p = 0; p < trainer->panels; p++)
@@ -194,6 +218,7 @@ double opc_trainer_step(struct opc_trainer *trainer, int rows, const int *index,
 
 /* ---- the trainer's life ---------------------------------------------------------------------- */
 
+/* Memory of all gradient steps of a fit; on failure opc_trainer_destroy frees what was taken. */
 static int trainer_allocate(struct opc_trainer *trainer, struct opc_err *err)
 {
     struct opc_ensemble *ensemble = trainer->ensemble;
@@ -211,10 +236,12 @@ static int trainer_allocate(struct opc_trainer *trainer, struct opc_err *err)
     if (!trainer->table || !trainer->tape || !trainer->batch || !trainer->grad ||
         !trainer->scratch || !trainer->slot || !trainer->slot_bounds || !trainer->bound_grad)
         goto full;
+    /* Each slot has its own 2 dim floats, so panels can be done by any thread. */
     for (size_t i = 0; i < slots; i++) {
         trainer->slot[i].dmax = trainer->slot_bounds + i * 2 * dim;
         trainer->slot[i].dmin = trainer->slot[i].dmax + dim;
     }
+    /* Tapes read the batch that is gathered into their place. */
     for (size_t i = 0; i < places; i++) {
         const int code =
             opc_tape_create(ensemble->net, ensemble->config.batch_size, &trainer->tape[i], err);
@@ -227,6 +254,7 @@ static int trainer_allocate(struct opc_trainer *trainer, struct opc_err *err)
         trainer->tape[i]->x = trainer->batch[i];
         trainer->tape[i]->xs = (size_t)trainer->columns * OPC_PANEL;
     }
+    /* Scratch of one thread: the loss of a panel, or a chunk of the holdout error. */
     const size_t wide = OPC_CHUNK * OPC_PANEL * sizeof(float);
     for (int i = 0; i < trainer->threads; i++) {
         const size_t need =
@@ -264,6 +292,7 @@ int opc_trainer_create(struct opc_predictor *p, int n, const float *sa, const fl
         opc_trainer_destroy(trainer);
         return code;
     }
+    /* The table: inputs scaled once for the whole fit, targets as they are. */
     for (int i = 0; i < n; i++) {
         float *row = trainer->table + (size_t)i * (size_t)trainer->columns;
         const float *x = sa + (size_t)i * (size_t)ensemble->in;
@@ -305,6 +334,7 @@ void opc_trainer_destroy(struct opc_trainer *trainer)
 
 enum { ROWS = OPC_CHUNK * OPC_PANEL };
 
+/* One evaluation of the holdout rows by all members, cut into (member, chunk of ROWS rows). */
 struct holdout_job {
     struct opc_trainer *trainer;
     const int *index;
@@ -312,6 +342,8 @@ struct holdout_job {
     double *squares; /* [members][chunks] */
 };
 
+/* Sums of squared errors of items first .. end-1, each in its own place of `squares`, so that the
+ * order of the final sum does not depend on the threads. */
 static void holdout_error_of_chunks(void *ctx, int first, int end, int worker)
 {
     const struct holdout_job *job = ctx;
@@ -329,6 +361,8 @@ static void holdout_error_of_chunks(void *ctx, int first, int end, int worker)
                               job->index + from, batch, xs);
         opc_mlp_infer(ensemble->net, member, opc_panels(rows), batch, xs, ensemble->dim, mean, ys,
                       scratch);
+        /* Row r of the chunk lies in panel r / 16, lane r % 16; targets follow the inputs in its
+         * columns. */
         double sum = 0.0;
         for (int r = 0; r < rows; r++) {
             const float *m = mean + (size_t)(r / OPC_PANEL) * ys + r % OPC_PANEL;
@@ -344,7 +378,7 @@ static void holdout_error_of_chunks(void *ctx, int first, int end, int worker)
     opc_arena_rewind(scratch, mark);
 }
 
-/* Mean squared error of each member's mean on the given rows. */
+/* error[member]: mean squared error of the member's mean, over the given rows and all outputs. */
 static void holdout_error(struct opc_trainer *trainer, int n, const int *index, double *squares,
                           double *error)
 {
@@ -361,6 +395,7 @@ static void holdout_error(struct opc_trainer *trainer, int n, const int *index, 
 
 /* ---- a whole fit ----------------------------------------------------------------------------- */
 
+/* Fisher-Yates. */
 static void shuffle(struct opc_rng *r, int n, int *at)
 {
     for (int i = n - 1; i > 0; i--) {
@@ -386,25 +421,28 @@ static void choose_elites(struct opc_predictor *p, const double *error)
     }
 }
 
+/* One call of opc_ensemble_fit. */
 struct fit {
     struct opc_ensemble *ensemble;
     const struct opc_fit_plan *plan;
     struct opc_trainer *trainer;
     int n_hold, n_train, batch;
     int *split; /* [n] holdout rows, then training rows */
-    int *rows;  /* [members][n_train] what each member trains on */
-    struct opc_rng rng[OPC_MEMBERS];
-    float *best_param; /* [members][each] */
-    double *squares;   /* scratch of holdout_error */
+    int *rows;  /* [members][n_train] what each member trains on, in the order of this pass */
+    struct opc_rng rng[OPC_MEMBERS]; /* of the bootstrap and the shuffles */
+    float *best_param;               /* [members][each] */
+    double *squares;                 /* scratch of holdout_error */
     double best[OPC_MEMBERS], error[OPC_MEMBERS];
     double loss; /* mean over the last pass's steps and members */
 };
 
+/* One pass of every member over its rows, in batches; the last batch may be short. */
 static int train_pass(struct fit *fit, int pass, struct opc_err *err)
 {
     const int members = fit->ensemble->base.members;
     double sum = 0.0;
     int steps = 0;
+    /* Batch `at` of every member; the members' rows lie n_train apart. */
     for (int at = 0; at < fit->n_train; at += fit->batch, steps++) {
         const int left = fit->n_train - at;
         const double loss = opc_trainer_step(fit->trainer, left < fit->batch ? left : fit->batch,
@@ -421,6 +459,7 @@ static int train_pass(struct fit *fit, int pass, struct opc_err *err)
     return OPC_OK;
 }
 
+/* The order of the next pass, member by member from its own stream. */
 static void shuffle_members(void *ctx, int first, int end, int worker)
 {
     (void)worker;
@@ -429,7 +468,8 @@ static void shuffle_members(void *ctx, int first, int end, int worker)
         shuffle(&fit->rng[m], fit->n_train, fit->rows + (size_t)m * (size_t)fit->n_train);
 }
 
-/* Every member's error on the holdout, which NaN in those rows or in a weight makes NaN. */
+/* Measures every member's holdout error. NaN in those rows or in a weight makes it NaN, and ends
+ * the run. */
 static int measure_holdout(struct fit *fit, int pass, struct opc_err *err)
 {
     holdout_error(fit->trainer, fit->n_hold, fit->split, fit->squares, fit->error);
@@ -444,7 +484,8 @@ static int measure_holdout(struct fit *fit, int pass, struct opc_err *err)
     return OPC_OK;
 }
 
-/* Notes which members improved by more than the threshold and keeps their weights. */
+/* Finds the members whose holdout error fell by more than min_improvement (relative) and keeps
+ * their weights, or those of the whole ensemble as mbrl-lib does. Returns whether there was any. */
 static bool keep_improved(struct fit *fit)
 {
     struct opc_ensemble *ensemble = fit->ensemble;
@@ -468,16 +509,21 @@ static bool keep_improved(struct fit *fit)
     return any;
 }
 
+/* Passes over the data until no member has improved for more than `patience` of them; then the best
+ * weights come back. */
 static int train_until_no_better(struct fit *fit, struct opc_fit_report *report,
                                  struct opc_err *err)
 {
     struct opc_ensemble *ensemble = fit->ensemble;
     const int members = ensemble->base.members;
     const size_t all = (size_t)members * ensemble->net->each * sizeof(float);
+    /* Nothing is better yet than the weights the fit starts from; 1e10 lets any first pass improve
+     * on them. */
     memcpy(fit->best_param, ensemble->net->param, all);
     for (int m = 0; m < members; m++)
         fit->best[m] = 1e10; /* so that the first pass always counts */
     int since = 0, pass = 0;
+    /* mbrl-lib: the weights that came in have to be improved on, too. */
     if (ensemble->config.best == OPC_BEST_INCOMING) {
         const int code = measure_holdout(fit, pass, err);
         if (code)
@@ -485,6 +531,7 @@ static int train_until_no_better(struct fit *fit, struct opc_fit_report *report,
         memcpy(fit->best, fit->error, sizeof fit->best);
     }
     while (since <= ensemble->config.patience) {
+        /* One pass, the order of the next one, and the holdout error after it. */
         int code = train_pass(fit, pass, err);
         if (code)
             return code;
@@ -499,6 +546,7 @@ static int train_until_no_better(struct fit *fit, struct opc_fit_report *report,
         if (fit->plan->stop && fit->plan->stop(fit->plan->stop_ctx))
             return opc_fail(err, OPC_ESTOPPED, "stopped while fitting the model");
     }
+    /* Restore the best weights, and the errors the elites are chosen by. */
     memcpy(ensemble->net->param, fit->best_param, all);
     if (ensemble->config.snapshot == OPC_SNAPSHOT_MEMBER)
         holdout_error(fit->trainer, fit->n_hold, fit->split, fit->squares, fit->error);
@@ -508,7 +556,8 @@ static int train_until_no_better(struct fit *fit, struct opc_fit_report *report,
     return OPC_OK;
 }
 
-/* Holdout and training rows; each member's rows of the first pass. */
+/* Splits the data into holdout and training rows at random, and draws each member's training rows:
+ * a bootstrap with replacement, or all of them shuffled. */
 static void split_holdout(struct fit *fit, int n)
 {
     const struct opc_fit_plan *plan = fit->plan;
@@ -537,6 +586,7 @@ int opc_ensemble_fit(struct opc_predictor *p, int n, const float *sa, const floa
     struct opc_ensemble *ensemble = opc_ensemble_of(p);
     const struct opc_ensemble_config *config = &ensemble->config;
     struct fit fit = {.ensemble = ensemble, .plan = plan, .batch = config->batch_size};
+    /* The holdout set: a ratio of the data, at most max_holdout rows, at least one. */
     fit.n_hold = (int)(config->holdout_ratio * n);
     if (fit.n_hold > config->max_holdout)
         fit.n_hold = config->max_holdout;
@@ -561,6 +611,7 @@ int opc_ensemble_fit(struct opc_predictor *p, int n, const float *sa, const floa
     if (!fit.split || !fit.rows || !fit.best_param || !fit.squares) {
         code = opc_fail(err, OPC_ENOMEM, "not enough memory to fit the model to %d steps", n);
     } else {
+        /* The input scale comes from the training rows alone (or all rows, as in mbrl-lib). */
         split_holdout(&fit, n);
         const bool all = config->scale_on == OPC_SCALE_ALL;
         opc_scaler_fit(ensemble->scaler, all ? n : fit.n_train, sa, (size_t)ensemble->in,
@@ -569,6 +620,7 @@ int opc_ensemble_fit(struct opc_predictor *p, int n, const float *sa, const floa
     }
     if (!code)
         code = train_until_no_better(&fit, report, err);
+    /* The elites: the members with the smallest holdout errors. Then the report. */
     if (!code) {
         choose_elites(p, fit.error);
         memcpy(report->holdout, fit.error, sizeof report->holdout);
