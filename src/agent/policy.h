@@ -21,8 +21,7 @@ struct opc_policy {
 int opc_policy_create(int obs, int act, const int *hidden, int depth, int threads,
                       struct opc_policy **out, struct opc_err *err);
 void opc_policy_destroy(struct opc_policy *); /* NULL is fine */
-/* As opc_agent_act. Rows go through the network 8 panels at a time; row i draws from rng[i] alone.
- */
+/* As opc_agent_act. Rows go through the network 8 panels at a time. Row i draws from rng[i]. */
 void opc_policy_act(const struct opc_policy *, int n, const float *state, bool explore,
                     struct opc_rng *rng, float *action, struct opc_pool *);
 /* As opc_agent_act_spread. */

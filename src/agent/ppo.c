@@ -122,9 +122,8 @@ static void update_obs_stats(struct ppo *ppo, const struct opc_feed *feed)
 }
 
 /* Normalises the rewards of one trajectory, in time order: each is divided by the standard
- * deviation of the discounted returns seen up to it. The mean is not subtracted, as that would
- * change the task.
- */
+ * deviation of the discounted returns seen up to it. The mean is not subtracted: that
+ * would change the task. */
 static void normalize_rewards(struct ppo *ppo, int n, double *reward)
 {
     const double max = ppo->config.clip_normalized;

@@ -5,8 +5,7 @@
  * They come from backward passes: each row stands in the batch once for each of its outputs, with
  * the gradient 1 at that output and 0 at the others, so that one backward pass gives the Jacobians
  * of many rows. The chain rule goes on through the input scale, and s' = s + (learned difference)
- * adds the identity. This is for analysis and not for loops: it allocates, and runs on one thread.
- */
+ * adds the identity. It is not for inner loops: it allocates, and runs on one thread. */
 #include "model/ensemble_private.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* The Adam optimiser, for the agents and the ensemble's trainer. A step is opc_adam_begin once, and
+ * then every parameter exactly once, in any ranges: the element-wise kernel makes the result
+ * independent of how the ranges were cut and of the threads that did them. */
 #include "num/adam.h"
 
 #include "opc/mem.h"
@@ -37,6 +40,7 @@ void opc_adam_begin(struct opc_adam *adam)
 {
     const struct opc_adam_config *config = &adam->config;
     adam->steps++;
+    /* The bias corrections of step t, in double: 1 - beta2^t is tiny at first. */
     const double correction1 = 1.0 - pow(config->beta1, (double)adam->steps);
     const double correction2 = sqrt(1.0 - pow(config->beta2, (double)adam->steps));
     adam->now = (struct opc_adam_rates){

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/* Dense linear algebra for num/qp.c and study/ilc: some hundred unknowns, so plain loops along rows
+ * are fast enough. Matrices are row-major, and a triangle that is not mentioned is not read. */
 #include "num/dense.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
+/* Index of the first entry of a row. */
 static size_t at(int row, int columns)
 {
     return (size_t)row * (size_t)columns;
@@ -60,6 +63,7 @@ void opc_dense_mul_tb(int rows, int inner, int columns, const double *a, const d
                 opc_dense_dot(inner, a + at(i, inner), b + at(j, inner));
 }
 
+/* Row by row: L[i][j] from the rows above, then the pivot on the diagonal. */
 bool opc_chol_factor(int n, double *a)
 {
     for (int i = 0; i < n; i++) {
@@ -67,6 +71,8 @@ bool opc_chol_factor(int n, double *a)
         const double before = row[i];
         for (int j = 0; j < i; j++)
             row[j] = (row[j] - opc_dense_dot(j, row, a + at(j, n))) / a[at(j, n) + (size_t)j];
+        /* The pivot is what rounding leaves of a difference: below 1e-15 of its start it means
+         * nothing. */
         const double pivot = before - opc_dense_dot(i, row, row);
         if (!(pivot > 1e-15 * before) || !isfinite(pivot))
             return false;
@@ -75,6 +81,7 @@ bool opc_chol_factor(int n, double *a)
     return true;
 }
 
+/* Forward substitution, all columns of x at once. */
 void opc_chol_lower(int n, const double *L, int columns, double *x)
 {
     for (int i = 0; i < n; i++) {
@@ -86,6 +93,7 @@ void opc_chol_lower(int n, const double *L, int columns, double *x)
     }
 }
 
+/* Backward substitution with L^T, whose entry (i, k) is L[k][i]. */
 void opc_chol_upper(int n, const double *L, int columns, double *x)
 {
     for (int i = n - 1; i >= 0; i--) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* num/gauss.h - Gaussian outputs of networks: the model's likelihood and the policy's squashing.
  *
- * Everything works on panels and row by row; sums over rows leave through one slot per panel, for
- * the caller to add in order. */
+ * Everything works on panels and row by row. Sums over the rows of a panel are left in a slot of
+ * that panel, for the caller to add in order. */
 #ifndef OPC_NUM_GAUSS_H
 #define OPC_NUM_GAUSS_H
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* Networks: parameters, first weights, forward and backward passes. SAC, PPO and the ensemble call
+ * the `_part` forms on slices of a batch from their own threads. A change must keep two things: no
+ * result depends on how the work was sliced, and padding of the parameters stays 0, because Adam,
+ * weight decay and checkpoints run over it, too. */
 #include "num/mlp.h"
 
 #include "base/pool.h"
@@ -6,12 +10,14 @@
 
 #include <math.h>
 
+/* Rounds up to whole cache lines of 16 floats: weights and biases of each layer start on one. */
 static size_t round_to_line(size_t floats)
 {
     return (floats + 15) / 16 * 16;
 }
 
-/* Rows of weights start on 32 bytes; a power of two would put them all into the same cache sets. */
+/* Floats from one row of weights to the next. Rows start at multiples of 32 bytes; a power of two
+ * would put them all into the same cache sets. */
 static int leading_dimension(int in)
 {
     int ld = (in + 7) / 8 * 8;
@@ -38,6 +44,7 @@ int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, stru
                         shape->layers, OPC_MLP_LAYERS);
     if (shape->members < 1)
         return opc_fail(err, OPC_EUSER, "a network of %d members; at least 1", shape->members);
+    /* Layer after layer in one run of parameters: weights w[out][ld], then biases. */
     struct opc_mlp *net = opc_alloc(1, sizeof *net);
     if (!net)
         goto full;
@@ -76,6 +83,8 @@ void opc_mlp_destroy(struct opc_mlp *net)
     opc_free(net);
 }
 
+/* Standard normal, drawn again outside 2 standard deviations; a pair is drawn each time and its
+ * second number dropped. */
 static float truncated_normal(struct opc_rng *r)
 {
     float z[2];
@@ -91,6 +100,8 @@ void opc_mlp_init(struct opc_mlp *net, enum opc_init how, uint64_t seed, uint32_
         struct opc_rng r = opc_rng_stream(seed, OPC_USE_INIT, which, (uint32_t)m);
         for (int l = 0; l < net->shape.layers; l++) {
             const struct opc_layer *layer = &net->layer[l];
+            /* PETS and MBPO: std 1 / (2 sqrt(in)); Glorot and Bengio (2010): uniform within
+             * `limit`. */
             const float std = 0.5f / sqrtf((float)layer->in);
             const float limit = sqrtf(6.0f / (float)(layer->in + layer->out));
             float *w = opc_mlp_member(net, m) + layer->weight;
@@ -118,6 +129,7 @@ static void draw_orthonormal(int n, int dim, struct opc_rng *r, double *v)
             for (int j = 0; j < 2 && k + j < dim; j++)
                 vi[k + j] = (double)z[j];
         }
+        /* Subtract the parts along the vectors before it, all of them twice. */
         for (int j = 0; j < 2 * i; j++) {
             const double *vj = v + (size_t)(j % i) * (size_t)dim;
             double along = 0;
@@ -136,6 +148,7 @@ static void draw_orthonormal(int n, int dim, struct opc_rng *r, double *v)
 int opc_mlp_init_orthogonal(struct opc_mlp *net, double gain, double last, uint64_t seed,
                             uint32_t which, struct opc_err *err)
 {
+    /* Memory for the largest layer, in double. */
     size_t max = 0;
     for (int l = 0; l < net->shape.layers; l++) {
         const size_t all = (size_t)net->layer[l].in * (size_t)net->layer[l].out;
@@ -152,6 +165,8 @@ int opc_mlp_init_orthogonal(struct opc_mlp *net, double gain, double last, uint6
             const double factor = l + 1 < net->shape.layers ? gain : last;
             float *w = opc_mlp_member(net, m) + layer->weight;
             float *b = opc_mlp_member(net, m) + layer->bias;
+            /* The shorter dimension has the orthonormal vectors: columns of W if in < out, else its
+             * rows. */
             draw_orthonormal(in < out ? in : out, in < out ? out : in, &r, v);
             for (int o = 0; o < out; o++) {
                 for (int i = 0; i < in; i++)
@@ -211,8 +226,9 @@ void opc_tape_destroy(struct opc_tape *tape)
     opc_free(tape);
 }
 
-/* ---- slices ---------------------------------------------------------------------------------- */
+/* ---- slices of one member -------------------------------------------------------------------- */
 
+/* Floats of one panel of a layer's outputs. */
 static size_t panel_floats(const struct opc_layer *layer)
 {
     return (size_t)layer->out * OPC_PANEL;
@@ -225,6 +241,8 @@ void opc_mlp_forward_part(const struct opc_mlp *net, int member, int p0, int p1,
     const float *param = opc_mlp_member(net, member);
     const float *in = tape->x + (size_t)p0 * tape->xs;
     size_t in_stride = tape->xs;
+    /* Each layer reads the outputs of the one before it, and keeps its own for the backward
+     * pass. */
     for (int l = 0; l < net->shape.layers; l++) {
         const struct opc_layer *layer = &net->layer[l];
         const size_t ys = panel_floats(layer), at = (size_t)p0 * ys;
@@ -241,6 +259,7 @@ void opc_mlp_backward_layer(const struct opc_mlp *net, int member, int l, int p0
 {
     const struct opc_layer *layer = &net->layer[l], *below = &net->layer[l - 1];
     const size_t dxs = panel_floats(below), at = (size_t)p0 * dxs;
+    /* What the layer below kept for its derivative: slopes of swish, or else its outputs. */
     const float *left =
         below->activation == OPC_ACTIVATION_SWISH ? tape->slope[l - 1] : tape->y[l - 1];
     opc_kernels()->back_input(p1 - p0, layer->in, layer->out,
@@ -259,6 +278,7 @@ void opc_mlp_backward_part(const struct opc_mlp *net, int member, int p0, int p1
 void opc_mlp_inputs_part(const struct opc_mlp *net, int member, int p0, int p1, int from, int count,
                          const struct opc_tape *tape, float *dx, size_t dxs)
 {
+    /* The first layer's inputs have no activation below them. */
     const struct opc_layer *first = &net->layer[0];
     opc_kernels()->back_input(p1 - p0, count, first->out,
                               opc_mlp_member(net, member) + first->weight + from, first->ld,
@@ -285,6 +305,7 @@ void opc_mlp_gradient_part(const struct opc_mlp *net, int l, int o0, int o1, int
 
 /* ---- all members ----------------------------------------------------------------------------- */
 
+/* One call of opc_mlp_forward or opc_mlp_backward. Work items are (member, part of panels). */
 struct pass {
     const struct opc_mlp *net;
     int rows, panels, parts; /* each member's panels are cut into this many parts */
@@ -319,6 +340,7 @@ static void backward_chunk(void *ctx, int first, int end, int worker)
     }
 }
 
+/* Whole members: a weight gradient sums over all rows, so panels cannot be shared out. */
 static void gradient_chunk(void *ctx, int first, int end, int worker)
 {
     (void)worker;
@@ -334,6 +356,8 @@ static void gradient_chunk(void *ctx, int first, int end, int worker)
         }
 }
 
+/* Members alone keep the threads busy if they divide evenly; otherwise their panels are cut,
+ * too. */
 static struct pass pass_over(const struct opc_mlp *net, int rows, struct opc_tape *const tape[],
                              const struct opc_pool *pool)
 {
@@ -374,6 +398,7 @@ void opc_mlp_backward(const struct opc_mlp *net, int rows, struct opc_tape *cons
 
 /* ---- without a tape -------------------------------------------------------------------------- */
 
+/* Floats of one panel of the widest hidden layer. */
 static size_t widest_hidden(const struct opc_mlp *net)
 {
     size_t widest = 0;
@@ -394,6 +419,8 @@ void opc_mlp_infer(const struct opc_mlp *net, int member, int panels, const floa
     const struct opc_kernels *k = opc_kernels();
     const float *param = opc_mlp_member(net, member);
     const size_t mark = scratch->used;
+    /* Two buffers in turn hold the hidden layers; the last layer writes into y, its first outputs
+     * only. */
     float *hidden[2];
     for (int i = 0; i < 2; i++)
         hidden[i] = opc_floats(scratch, (size_t)panels, widest_hidden(net));

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* In the coordinates w = L^T x, with P = L L^T, the objective is half the squared distance from
+/* The dual active-set method for study/ilc. tests/test_qp.c checks every answer by opc_qp_check,
+ * and tests/test_qp_ipopt.c against Ipopt.
+ *
+ * In the coordinates w = L^T x, with P = L L^T, the objective is half the squared distance from
  * w_0 = -L^-1 q, and a constraint a^T x <= b has the normal v = L^-1 a. The normals of the active
  * set are kept as V = Q R with orthonormal rows of Q, orthogonalised twice: bounds on states at
- * neighbouring times are nearly parallel, and V^T V would lose what tells them apart.
+ * neighbouring times are nearly parallel, and V^T V would lose the digits that distinguish them.
  *
  * Raising the multiplier of a violated constraint p by t moves w by -t z, where z is the part of
  * its normal v orthogonal to V, and the multipliers of the active set by -t r, where V r is the
@@ -18,8 +21,9 @@
 #include <string.h>
 
 static const double PARALLEL = 1e-11;  /* |z| / |v| below which p depends on the active set */
-static const double TOLERANCE = 1e-11; /* violation, relative to the bound, that counts as none */
+static const double TOLERANCE = 1e-11; /* smaller violations, relative to the bound, are rounding */
 
+/* The problem and the state of the method: the active set as Q R, its multipliers, and x. */
 struct qp {
     const struct opc_qp *problem;
     int n, k;     /* unknowns; active constraints */
@@ -35,6 +39,7 @@ struct qp {
     bool *active;    /* [rows] */
 };
 
+/* Equations stay active: their multipliers may have either sign. */
 static bool is_equation(const struct qp *qp, int row)
 {
     return qp->problem->low[row] == qp->problem->high[row];
@@ -48,6 +53,7 @@ static void qp_free(struct qp *qp)
         opc_free(all[i]);
 }
 
+/* Allocates, and changes coordinates: L of P, the normals L^-1 a of all rows, and w_0 = -L^-1 q. */
 static int qp_prepare(struct qp *qp, struct opc_err *err)
 {
     const struct opc_qp *p = qp->problem;
@@ -92,7 +98,8 @@ static void set_point(struct qp *qp, const double *w)
     opc_chol_upper(qp->n, qp->L, 1, qp->x);
 }
 
-/* Splits v into Q^T c + z, twice, so that z is orthogonal to Q to the last bit that counts. */
+/* Splits v into Q^T c + z with z orthogonal to the rows of Q. Twice, because once leaves a rest
+ * when v is nearly in their span. */
 static void orthogonalize(struct qp *qp, const double *v)
 {
     const size_t n = (size_t)qp->n;
@@ -119,14 +126,14 @@ static void solve_upper(const struct qp *qp, const double *c, double *r)
     }
 }
 
-/* s->v = the outward normal of a row's bound. */
+/* qp->v = the outward normal of a row's bound. */
 static void load_normal(struct qp *qp, int row, int side)
 {
     for (int j = 0; j < qp->n; j++)
         qp->v[j] = side * qp->N[(size_t)row * (size_t)qp->n + (size_t)j];
 }
 
-/* Appends a normal to Q R; z and c are those of split. */
+/* Appends a normal to Q R; z and c are those orthogonalize left. */
 static void extend_qr(struct qp *qp)
 {
     const size_t n = (size_t)qp->n, k = (size_t)qp->k;
@@ -139,6 +146,7 @@ static void extend_qr(struct qp *qp)
     qp->k++;
 }
 
+/* Adds a bound to the active set. */
 static void activate(struct qp *qp, int row, int side, double lambda)
 {
     qp->row[qp->k] = row;
@@ -150,6 +158,7 @@ static void activate(struct qp *qp, int row, int side, double lambda)
     extend_qr(qp);
 }
 
+/* Removes member j of the active set; Q R is built again from there on. */
 static void deactivate(struct qp *qp, int j)
 {
     const int all = qp->k;
@@ -159,7 +168,7 @@ static void deactivate(struct qp *qp, int j)
         activate(qp, qp->row[i], qp->side[i], qp->lambda[i]); /* lands in place i - 1 */
 }
 
-/* How far x is beyond the bound of a row on this side, <= 0: not at all. */
+/* How far x is beyond the bound of a row on this side; <= 0: it is not beyond. */
 static double violation(const struct qp *qp, int row, int side)
 {
     const double bound = side > 0 ? qp->problem->high[row] : qp->problem->low[row];
@@ -167,7 +176,7 @@ static double violation(const struct qp *qp, int row, int side)
     return isinf(bound) ? -INFINITY : side * (opc_dense_dot(qp->n, a, qp->x) - bound);
 }
 
-/* The bound that is violated most by its distance, equations first; false: none is. */
+/* Finds the bound that is violated most, by distance in w, equations first. False: none is. */
 static bool worst_violation(const struct qp *qp, int *row, int *side)
 {
     double max = 0.0;
@@ -190,17 +199,20 @@ static bool worst_violation(const struct qp *qp, int *row, int *side)
     return found;
 }
 
-/* Makes one violated bound hold; false when it contradicts the active set. */
+/* Steps until one violated bound holds and is active. False: it contradicts the active set. */
 static bool enforce_bound(struct qp *qp, int row, int side, int *steps)
 {
     double lambda = 0.0;
     for (;; ++*steps) {
+        /* The direction: z moves w, r moves the multipliers of the active set. */
         load_normal(qp, row, side);
         orthogonalize(qp, qp->v);
         solve_upper(qp, qp->c, qp->r);
         const double slope = opc_dense_dot(qp->n, qp->z, qp->z);
         const bool moves = qp->k < qp->n && sqrt(slope) > PARALLEL * qp->size[row];
         const double full = moves ? fmax(violation(qp, row, side), 0.0) / slope : INFINITY;
+        /* The longest step that keeps all multipliers >= 0; the first that would become negative
+         * leaves. */
         double t = full;
         int leaves = -1;
         for (int j = 0; j < qp->k; j++)
@@ -208,6 +220,7 @@ static bool enforce_bound(struct qp *qp, int row, int side, int *steps)
                 t = qp->lambda[j] / qp->r[j];
                 leaves = j;
             }
+        /* Neither can x move nor any constraint leave. */
         if (isinf(t))
             return false;
         for (int j = 0; j < qp->k; j++)
@@ -228,11 +241,12 @@ static bool enforce_bound(struct qp *qp, int row, int side, int *steps)
     }
 }
 
-/* The optimum for the active set alone, without what rounding the way here has left. */
+/* Solves for the active set directly, which removes the rounding errors of the steps. */
 static void polish_solution(struct qp *qp)
 {
     const size_t n = (size_t)qp->n;
-    orthogonalize(qp, qp->w0);        /* c = Q w0, z the rest */
+    orthogonalize(qp, qp->w0); /* c = Q w0, z the rest */
+    /* w = (part of w_0 orthogonal to the normals) + Q^T v, and R lambda = Q w_0 - v. */
     for (int i = 0; i < qp->k; i++) { /* v = R^-T b: where the active bounds are */
         double sum =
             qp->side[i] * (qp->side[i] > 0 ? qp->problem->high : qp->problem->low)[qp->row[i]];
@@ -249,6 +263,8 @@ static void polish_solution(struct qp *qp)
     set_point(qp, qp->z);
 }
 
+/* From the unconstrained minimum, one violated bound after the other. A cycle by rounding is ended
+ * after `max` steps. */
 static int solve_active_set(struct qp *qp, struct opc_qp_report *report, struct opc_err *err)
 {
     const int max = 50 * (qp->n + qp->problem->rows) + 100;
@@ -299,6 +315,7 @@ int opc_qp_solve(const struct opc_qp *p, double *x, double *y, struct opc_qp_rep
 struct opc_qp_kkt opc_qp_check(const struct opc_qp *p, const double *x, const double *y)
 {
     struct opc_qp_kkt kkt = {0};
+    /* P x + q + A^T y */
     for (int j = 0; j < p->n; j++) {
         double sum = p->q[j] + opc_dense_dot(p->n, p->P + (size_t)j * (size_t)p->n, x);
         for (int i = 0; i < p->rows; i++)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Input normalisation, for the ensemble (model/) and for the extremes of imagined states
+ * (run/imagine.c). opc_scaler_apply and the trainer's table (model/trainer.c) compute the same
+ * expression, to the bit: predictions must not depend on which of them scaled the inputs. */
 #include "num/scaler.h"
 
 #include "opc/mem.h"
@@ -15,6 +18,7 @@ int opc_scaler_create(int dim, struct opc_scaler **out, struct opc_err *err)
     scaler->inverse = opc_alloc((size_t)dim, sizeof *scaler->inverse);
     if (!scaler->mean || !scaler->inverse)
         goto full;
+    /* The identity until it is fitted: mean 0, 1 / std = 1. */
     for (int d = 0; d < dim; d++)
         scaler->inverse[d] = 1.0f;
     *out = scaler;
@@ -36,6 +40,7 @@ void opc_scaler_destroy(struct opc_scaler *scaler)
 void opc_scaler_fit(struct opc_scaler *scaler, int n, const float *table, size_t stride,
                     const int *index, bool sample_std)
 {
+    /* Two passes for each feature, mean first, so that a large mean does not drown the variance. */
     for (int d = 0; d < scaler->dim; d++) {
         double sum = 0.0, squares = 0.0;
         for (int i = 0; i < n; i++)

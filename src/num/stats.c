@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Statistics for the study folders and the plots. Samples are small (seeds of a method), so sorting
+ * and resampling by plain loops is fast enough. The order in which scores are drawn is fixed: the
+ * ends of published intervals depend on it. */
 #include "num/stats.h"
 
 #include "opc/mem.h"
@@ -35,6 +38,7 @@ static int by_size(const void *a, const void *b)
 double opc_quantile(int n, double *v, double q)
 {
     qsort(v, (size_t)n, sizeof *v, by_size);
+    /* Linear interpolation between the order statistics around place q (n - 1). */
     const double at = q * (n - 1);
     const int i = (int)at;
     return i + 1 < n ? v[i] + (at - i) * (v[i + 1] - v[i]) : v[n - 1];
@@ -63,7 +67,8 @@ double opc_interpolate(int n, const double *x, const double *y, double at)
     return y[i - 1] + (y[i] - y[i - 1]) * (at - x[i - 1]) / (x[i] - x[i - 1]);
 }
 
-/* Number i of n stands for the share [i, i + 1] / n of the distribution. */
+/* Number i of n, sorted, stands for the share [i, i + 1] / n of the distribution; the middle half
+ * of it counts, and a number across its edge for the part inside. */
 double opc_iqm(int n, double *v)
 {
     qsort(v, (size_t)n, sizeof *v, by_size);
@@ -87,7 +92,7 @@ static int count_scores(const struct opc_scores *scores)
     return all;
 }
 
-/* All scores, task after task; with rng as many from each task, drawn again. */
+/* All scores, task after task. With rng: as many from each task, drawn again with replacement. */
 static void draw_scores(const struct opc_scores *scores, struct opc_rng *rng, double *out)
 {
     for (int t = 0; t < scores->tasks; t++)
@@ -95,6 +100,7 @@ static void draw_scores(const struct opc_scores *scores, struct opc_rng *rng, do
             *out++ = scores->v[t][rng ? (int)opc_rng_below(rng, (uint32_t)scores->n[t]) : i];
 }
 
+/* The 95 % interval from n resampled values. */
 static struct opc_interval interval_around(double middle, int n, double *v)
 {
     return (struct opc_interval){middle, opc_quantile(n, v, 0.025), opc_quantile(n, v, 0.975)};
@@ -108,6 +114,7 @@ int opc_iqm_interval(const struct opc_scores *scores, int resamples, struct opc_
     if (n == 0)
         return OPC_OK;
     double *v = opc_alloc((size_t)n, sizeof *v), *at = opc_alloc((size_t)times, sizeof *at);
+    /* Resample first, then the estimate itself from all scores. */
     if (v && at) {
         for (int k = 0; k < times; k++) {
             draw_scores(scores, rng, v);
@@ -123,7 +130,8 @@ int opc_iqm_interval(const struct opc_scores *scores, int resamples, struct opc_
                  : opc_fail(err, OPC_ENOMEM, "not enough memory for a bootstrap of %d runs", n);
 }
 
-/* x and y: task after task. NaN when no task has both. */
+/* The share of pairs in which x beats y, by task, then the mean over tasks. x and y hold scores
+ * task after task, in the numbers of like_x and like_y. NaN when no task has both. */
 static double probability_of_improvement(const struct opc_scores *like_x,
                                          const struct opc_scores *like_y, const double *x,
                                          const double *y)
@@ -174,6 +182,7 @@ int opc_improvement(const struct opc_scores *sx, const struct opc_scores *sy, in
                             count_scores(sx) + count_scores(sy));
 }
 
+/* Wilson's interval: its centre is drawn towards 1/2, so it stays inside [0, 1] for 0 or n hits. */
 struct opc_interval opc_share_interval(int hits, int n)
 {
     const double z = 1.959963984540054, p = (double)hits / n, w = z * z / n;

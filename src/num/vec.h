@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* num/vec.h - element-wise functions, at most 4 ULP from libm, the same bits at any place.
+/* num/vec.h - element-wise functions of the table in use, at most 4 ULP from libm. An element's
+ * result has the same bits at any place of the array.
  *
  * y may be x. NaN in, NaN out; exp overflows to infinity and underflows through the denormals. */
 #ifndef OPC_NUM_VEC_H
