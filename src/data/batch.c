@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Drawing batches from the replay buffers. run/improve.c hands opc_batch_draw to SAC, which reads
+ * the drawn steps where they lie. The order of draws from the stream, positions of all still
+ * missing steps and then again for those that held none, is part of every recorded result. */
 #include "data/batch.h"
 
 #include "data/episodes_private.h"
@@ -6,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LINE = 64 };
+enum { LINE = 64 }; /* bytes of a cache line */
 
-/* Where steps are drawn from: positions, some of which hold no step. */
+/* A store to draw from. Some positions hold no step but the last state of a trajectory. */
 struct source {
     const float *records;
     size_t stride;
@@ -23,9 +26,9 @@ static const float *record_at(const struct source *from, uint32_t position)
     return from->records + record * from->stride;
 }
 
-/* n records that are steps, uniformly: a position that holds none is drawn again. The memory is
- * far away and the draws are independent, so all of them, some hundred, are on their way before the
- * first is looked at. */
+/* Draws n records that are steps, uniformly: a position that holds no step is drawn again. The
+ * memory is far away and the draws are independent, so all of them are prefetched, some hundred at
+ * once, before the first is read. */
 static void draw_steps(const struct source *from, int n, size_t bytes, struct opc_rng *rng,
                        const float **step)
 {
@@ -36,6 +39,7 @@ static void draw_steps(const struct source *from, int n, size_t bytes, struct op
                 __builtin_prefetch((const char *)step[i] + k);
             __builtin_prefetch((const char *)step[i] + bytes - 1);
         }
+        /* Keep the steps, in their order; whatever is missing is drawn in the next round. */
         int kept = have;
         for (int i = have; i < n; i++)
             if (!opc_record_ends(step[i], from->stride))
@@ -53,6 +57,7 @@ void opc_batch_draw(void *ctx, int n, struct opc_rng *rng, const float **step)
         fputs("opc: bug: a batch is drawn while there are no steps\n", stderr);
         abort();
     }
+    /* The recorded share, floor(n real_ratio), unless one side is empty. */
     const int real = !imagined ? n : !recorded ? 0 : (int)(n * mix->real_ratio);
     const int obs = recorded ? opc_episodes_obs(mix->episodes) : opc_imagined_obs(mix->imagined);
     const int act = recorded ? opc_episodes_act(mix->episodes) : opc_imagined_act(mix->imagined);

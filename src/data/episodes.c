@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* The recorded past D: every episode played on the real environment (opc/episodes.h). run/train.c
+ * writes it; model fitting, the transition models and off-policy batches read it. The invariant
+ * that all of them rely on: a record never moves and never changes once it is written, and an
+ * episode becomes visible as a whole, when it is closed. */
 #include "data/episodes_private.h"
 
 #include "opc/mem.h"
@@ -11,11 +15,11 @@ struct opc_episodes {
     int obs, act;
     int max_steps, max_episodes;
     int count;  /* closed episodes */
-    bool open;  /* one more is being written behind them, */
-    int length; /* of so many steps so far */
+    bool open;  /* one more episode is being written after them, */
+    int length; /* which has this many steps so far */
     size_t stride;
-    float *records; /* [steps + episodes][stride] */
-    int *first;     /* [episodes + 1] number of each one's step 0; behind the last: all steps */
+    float *records; /* [max_steps + max_episodes][stride] */
+    int *first;     /* [max_episodes + 1] number of each episode's step 0; [count]: all steps */
 };
 
 int opc_episodes_create(int obs, int act, int steps, int episodes, struct opc_episodes **out,
@@ -66,6 +70,7 @@ static float round_stored(double x)
     return (float)x + 0.0f;
 }
 
+/* Rounds a state into a record. The environment's doubles must fit a float. */
 static int store_state(const struct opc_episodes *past, float *record, const double *state,
                        struct opc_err *err)
 {
@@ -100,6 +105,8 @@ int opc_episodes_append(struct opc_episodes *past, const float *action, double r
                         past->open ? "step %d is recorded, but there is room for %d"
                                    : "step %d is recorded while no episode is open (room for %d)",
                         past->first[past->count] + past->length, past->max_steps);
+    /* The step fills its record; its next state opens the record after it. Nothing counts before
+     * `length` does, so a failure leaves the episode as it was. */
     float *record = record_at(past, past->count, past->length), *after = record + past->stride;
     const float r = round_stored(reward);
     if (!isfinite(r))
@@ -117,6 +124,7 @@ int opc_episodes_append(struct opc_episodes *past, const float *action, double r
 void opc_episodes_close(struct opc_episodes *past)
 {
     if (past->open && past->length > 0) {
+        /* The last state has no action; its mark says that no step starts in it. */
         float *last = record_at(past, past->count, past->length);
         memset(last + past->obs, 0, (past->stride - (size_t)past->obs) * sizeof *last);
         *opc_record_mark(last, past->obs, past->act) = OPC_RECORD_END;
@@ -191,6 +199,7 @@ int opc_episodes_first(const struct opc_episodes *past, int b)
 
 void opc_episodes_find(const struct opc_episodes *past, int step, int *b, int *t)
 {
+    /* Binary search for the episode. */
     int low = 0, high = past->count; /* first[low] <= step < first[high] */
     while (high - low > 1) {
         const int middle = low + (high - low) / 2;
@@ -209,6 +218,7 @@ void opc_episodes_flatten(const struct opc_episodes *past, float *sa, float *y)
     for (int b = 0; b < past->count; b++)
         for (int t = 0; t < opc_episodes_length(past, b); t++) {
             const float *s = record_at(past, b, t), *next = s + past->stride;
+            /* Inputs s and a are adjacent in a record; targets are s' - s and the reward. */
             memcpy(sa, s, features * sizeof *sa);
             for (int i = 0; i < past->obs; i++)
                 y[i] = next[i] - s[i];
@@ -230,7 +240,7 @@ int opc_episodes_restore(struct opc_episodes *past, const float *records, size_t
 {
     if (past->open)
         return opc_fail(err, OPC_EBUG, "episodes are restored while one is open");
-    /* Look at all of it before any of it counts. */
+    /* Check all records before any of them counts: `count` is set last. */
     int count = past->count, length = 0;
     for (size_t i = 0; i < n; i++) {
         const float mark = records[(i + 1) * past->stride - 1];

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* The replay buffer D_sim. opc/rollout.c appends, data/batch.c draws from it, run/save.c and
+ * run/restore.c write and read its checkpoints. A change must keep: a record that is kept never
+ * moves or changes, and which step a position holds depends on what was appended alone, not on
+ * where blocks lie in memory. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "data/imagined.h"
 
@@ -11,29 +15,29 @@
 #include <unistd.h>
 
 /* The tape is cut into blocks of 2^shift records. A rollout lies within one block, so that it is
- * one run of memory; what is left of a block that cannot take the next one is filled with END.
+ * one run of memory; the end of a block that cannot hold the next one is filled with END records.
  *
  *     tape       ... |  block b  | block b+1 | block b+2 |
  *                        ^ front                 ^ end
  *     memory     place[b % blocks] says where block b is; `spare` is a stack of places not in use
  *
- * Blocks are freed as the front leaves them and the one freed last is taken first, so the memory
- * ever touched is the most that was ever kept. A ring over the whole room would touch all of it. */
+ * Blocks are freed as the front leaves them, and the block freed last is taken first, so the memory
+ * ever touched is the most that was ever kept at once. A ring would touch all blocks. */
 struct opc_imagined {
     struct opc_imagined_shape shape;
     size_t stride;
     int shift, blocks;
-    float *records; /* [blocks << shift][stride] */
-    int *place;     /* [blocks] */
-    int *spare;     /* [blocks] */
-    int spares;
+    float *records;    /* [blocks << shift][stride] */
+    int *place;        /* [blocks] where block b of the tape lies, at b % blocks */
+    int *spare;        /* [blocks] stack of places that are not in use, */
+    int spares;        /* which has this many */
     uint64_t refilled; /* transitions found so far while restoring */
     struct opc_imagined_state now;
 };
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* Blocks of 64 rollouts or more, so that what is lost at their ends is below 2 %. */
+/* log2 of the records in a block: 64 rollouts or more, so that less than 2 % is lost at its end. */
 static int shift_for(int longest)
 {
     int shift = 10;
@@ -114,6 +118,7 @@ int opc_imagined_create(const struct opc_imagined_shape *shape, struct opc_imagi
         goto full;
     ask_for_large_pages(store->records,
                         ((size_t)store->blocks << shift) * store->stride * sizeof *store->records);
+    /* The stack starts with block 0 on top, so memory is touched from its start. */
     for (store->spares = 0; store->spares < store->blocks; store->spares++)
         store->spare[store->spares] = store->blocks - 1 - store->spares;
     store->now.limit = shape->transitions;
@@ -162,7 +167,7 @@ static float *record_at(const struct opc_imagined *store, uint64_t position)
     return store->records + number_of(store, position) * store->stride;
 }
 
-/* The first block that lies wholly at or behind a position. */
+/* The first block that starts at or after a position. */
 static uint64_t blocks_to(const struct opc_imagined *store, uint64_t position)
 {
     return block_of(store, position + ((uint64_t)1 << store->shift) - 1);
@@ -180,6 +185,7 @@ static void free_blocks(struct opc_imagined *store, uint64_t from, uint64_t to)
         store->spare[store->spares++] = store->place[b % (uint64_t)store->blocks];
 }
 
+/* The tape grows to `end` or shrinks from `front`: blocks are taken and freed at the boundaries. */
 static void move_end(struct opc_imagined *store, uint64_t end)
 {
     take_blocks(store, blocks_to(store, store->now.end), blocks_to(store, end));
@@ -215,6 +221,7 @@ static void forget_oldest_rollout(struct opc_imagined *store)
     move_front(store, after);
 }
 
+/* STEPS: forgets the oldest rollouts until `steps` more fit under the limit. */
 static void evict(struct opc_imagined *store, uint64_t steps)
 {
     while (store->now.rollouts > 0 && store->now.transitions + steps > store->now.limit)
@@ -233,6 +240,7 @@ void opc_imagined_clear(struct opc_imagined *store)
 {
     struct opc_imagined_state *state = &store->now;
     const uint64_t after = blocks_to(store, state->end);
+    /* Positions never go back: the tape goes on at the next whole block. */
     free_blocks(store, block_of(store, state->front), after);
     state->front = state->end = after << store->shift;
     state->transitions = state->rollouts = state->epochs = 0;
@@ -265,6 +273,8 @@ int opc_imagined_append(struct opc_imagined *store, int steps, const float *reco
     if (store->shape.forget == OPC_FORGET_STEPS)
         evict(store, (uint64_t)steps);
 
+    /* A rollout must not cross a block: if the rest of this one is too short, it becomes a gap of
+     * END records. */
     const uint64_t n = (uint64_t)steps + 1, block = (uint64_t)1 << store->shift;
     const uint64_t left = blocks_to(store, state->end) * block - state->end;
     const uint64_t gap = left < n ? left : 0;
@@ -333,6 +343,7 @@ bool opc_imagined_next(const struct opc_imagined *store, uint64_t *position,
         at++;
     if (at >= store->now.end)
         return false;
+    /* A rollout lies in one block, so its records are adjacent up to its END. */
     const float *records = record_at(store, at);
     int steps = 1;
     while (!opc_record_ends(records + (size_t)steps * store->stride, store->stride))
@@ -358,7 +369,7 @@ const float *opc_imagined_piece(const struct opc_imagined *store, uint64_t from,
     return record_at(store, from);
 }
 
-/* Do the epochs follow each other, from the front on, and make up the whole? */
+/* True if the epochs follow each other from the front on and add up to the whole. */
 static bool epochs_fit(const struct opc_imagined_state *state)
 {
     uint64_t at = state->front, transitions = 0, rollouts = 0;
@@ -376,6 +387,7 @@ static bool epochs_fit(const struct opc_imagined_state *state)
 int opc_imagined_restore(struct opc_imagined *store, const struct opc_imagined_state *state,
                          struct opc_err *err)
 {
+    /* A damaged state must not index memory: everything is checked before it counts. */
     const uint64_t first = block_of(store, state->front);
     if (state->front > state->end || state->end > UINT64_MAX / 2 ||
         state->epochs > OPC_RETAIN_MAX ||
@@ -401,6 +413,7 @@ int opc_imagined_refill(struct opc_imagined *store, uint64_t at, const float *re
         memcpy(record_at(store, at), records, store->stride * sizeof *records);
         store->refilled += !opc_record_ends(records, store->stride);
     }
+    /* After the last record the transitions must add up, and the last rollout must be whole. */
     if (at == store->now.end &&
         (store->refilled != store->now.transitions ||
          (n > 0 && !opc_record_ends(records - store->stride, store->stride))))

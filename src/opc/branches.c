@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Rollouts are followed by opc/walk.c, where rows that ended leave; here each has its place for
- * good, so rows->start tells where a row's step is kept. */
+/* Rollouts kept whole, for run/onpolicy.c, study/probe and study/ilc. opc/walk.c advances them and
+ * drops rows that ended; here each rollout keeps its place, and rows->start says which one a row
+ * is. Nothing is drawn here, so the results are those of opc/walk.c alone. */
 #include "opc/branches.h"
 
 #include "opc/mem.h"
@@ -48,12 +49,14 @@ void opc_branches_free(struct opc_branches *branches)
 
 /* ---- following ------------------------------------------------------------------------------- */
 
+/* State h of rollout i: there are horizon + 1 of them. */
 static float *state_at(const struct opc_branches *branches, int i, int h)
 {
     return branches->state +
            ((size_t)i * ((size_t)branches->horizon + 1) + (size_t)h) * (size_t)branches->obs;
 }
 
+/* The walk advances the streams, so it gets copies: the caller's stay as they were. */
 static void start_branches(struct opc_branches *branches, const struct opc_walk_plan *plan,
                            struct opc_rows *rows)
 {
@@ -70,6 +73,7 @@ static void start_branches(struct opc_branches *branches, const struct opc_walk_
     }
 }
 
+/* Keeps the step each row has just taken; a refused step is not kept. */
 static void keep_steps(struct opc_branches *branches, const struct opc_rows *rows)
 {
     const size_t obs = (size_t)branches->obs, act = (size_t)branches->act;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The idea of the paper. A row of a walk is in state s, has chosen action a, and walks beside a
- * recorded step: in s_ref the real environment was given a_ref and answered with s_ref'. Three
- * answers to "where does the row go?":
+/* The idea of the paper. A row of a walk is in state s, has chosen action a, and has a recorded
+ * step as its reference: in s_ref the real environment was given a_ref and answered with s_ref'.
+ * Three answers to "where does the row go?":
  *
- *     replay      eq. 3    s' = s_ref'                        exact, but deaf to a
- *     learned     eq. 2    s' ~ p~(. | s, a)                  hears a, but p~ is wrong
+ *     replay      eq. 3    s' = s_ref'                        exact, but ignores a
+ *     learned     eq. 2    s' ~ p~(. | s, a)                  depends on a, but p~ is wrong
  *     corrected   eq. 5    s' = s_ref' + [ f(s, a) - f(s_ref, a_ref) ],    f = E[p~]
  *
  * The third takes from the recording what happened, noise and all, and from the model only what
@@ -14,7 +14,9 @@
  *
  * f stands for one elite of the ensemble, the same in both places: each sample is corrected by
  * its own error, so that the members agree on-policy (section 3.4). The reward is column obs of
- * f, and the equations treat it as one more state. */
+ * f, and the equations treat it as one more state.
+ *
+ * opc/walk.c calls opc_transition_step for every step of every rollout. */
 #include "opc/transition.h"
 
 #include "base/pool.h"
@@ -24,17 +26,18 @@
 #include <string.h>
 
 enum {
-    ROWS = 512,   /* of a walk, done by one thread in one go */
-    AHEAD = 12,   /* rows from asking for a reference to using it */
-    PIECE = 8192, /* recorded steps predicted in one go by refresh */
+    ROWS = 512,   /* rows of a walk that one thread does in one go */
+    AHEAD = 12,   /* a reference is prefetched this many rows before its use */
+    PIECE = 8192, /* recorded steps that refresh_references predicts in one go */
 };
 
-/* What a chunk of rows is told: which model, which walk. */
+/* What all chunks of one step share. */
 struct job {
     const struct opc_transition *tr;
     struct opc_walk *walk;
 };
 
+/* The reference of row i. */
 static struct opc_step reference_step(const struct job *job, int i)
 {
     return opc_episodes_at(job->tr->past, job->walk->episode[i], job->walk->time[i]);
@@ -60,7 +63,8 @@ static void step_replay(const struct opc_transition *tr, struct opc_walk *walk,
     opc_pool_each(pool, walk->n, ROWS, replay_rows, &(struct job){tr, walk});
 }
 
-/* eq. 2: what the model says, drawn from its Gaussian or its mean. */
+/* eq. 2: the model's prediction, drawn from its Gaussian or its mean. Its rows [s', reward] are in
+ * walk->work and are copied apart here. */
 static void copy_predictions(void *ctx, int first, int end, int worker)
 {
     (void)worker;
@@ -95,7 +99,7 @@ static const float *f_reference(const struct job *job, int i)
     return tr->f_ref + row * ((size_t)tr->obs + 1);
 }
 
-/* References lie all over the past: asked for AHEAD of their use, they are there in time. */
+/* References lie all over the recorded past, so their memory is prefetched AHEAD rows early. */
 static void prefetch_reference(const struct job *job, int i)
 {
     const float *f_ref = f_reference(job, i);
@@ -145,6 +149,7 @@ static int refresh_references(struct opc_transition *tr, struct opc_pool *pool, 
         return opc_fail(err, OPC_EBUG, "%d steps were recorded, but there is room to correct %d",
                         steps, tr->capacity);
     const size_t obs = (size_t)tr->obs, act = (size_t)tr->act;
+    /* PIECE recorded steps at a time: gather s_ref and a_ref, and predict them with every elite. */
     int b = tr->first_episode, t = 0;
     for (int first = 0, n; first < steps; first += n) {
         for (n = 0; n < PIECE && first + n < steps; n++) {
@@ -168,6 +173,7 @@ static int refresh_references(struct opc_transition *tr, struct opc_pool *pool, 
     return OPC_OK;
 }
 
+/* f_ref[elites][steps][obs + 1], and the inputs of one PIECE. */
 static int allocate_references(struct opc_transition *tr, int steps, struct opc_err *err)
 {
     const size_t columns = (size_t)tr->obs + 1, elites = (size_t)tr->model->elites;
@@ -189,8 +195,7 @@ static size_t reference_bytes(int steps, int obs, int act, int elites)
     return (size_t)steps * (size_t)elites * ((size_t)obs + 1) * sizeof(float);
 }
 
-/* ---- the table of transition models ------------------------------------------------------------
- */
+/* ---- the table of transition models ---------------------------------------------------------- */
 
 static const struct opc_transition_type REPLAY = {
     .name = "replay",
@@ -249,6 +254,7 @@ const char *opc_transition_name(int i)
     return type ? type->name : NULL;
 }
 
+/* The message lists the names there are. */
 static int no_such_type(const char *name, struct opc_err *err)
 {
     char known[200] = "";
@@ -260,8 +266,7 @@ static int no_such_type(const char *name, struct opc_err *err)
                     known);
 }
 
-/* ---- a transition model ------------------------------------------------------------------------
- */
+/* ---- a transition model ---------------------------------------------------------------------- */
 
 int opc_transition_make(const char *name, const struct opc_episodes *past,
                         const struct opc_predictor *model, int steps, struct opc_transition *out,
