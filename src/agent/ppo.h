@@ -22,7 +22,7 @@
     X(INT,    batch_size,      "64",     2, 65536,  "steps in one gradient step", "batch|minibatch_size") \
     X(REAL,   clip_range,      "0.2",    1e-6, 1e6, "the ratio of probabilities is clipped at this distance from 1", "clip|clip_coef") \
     X(REAL,   clip_range_vf,   "0.2",    0, 1e6,    "the critic's new value is clipped at this distance from its old one; 0: no clipping", "clip_value") \
-    X(REAL,   vf_coef,         "0.5",    1e-6, 1e6, "weight of the critic's loss beside the policy's; it matters only through ppo.max_grad_norm", "value_weight") \
+    X(REAL,   vf_coef,         "0.5",    1e-6, 1e6, "weight of the critic's loss; it matters only through ppo.max_grad_norm", "value_weight") \
     X(REAL,   ent_coef,        "0",      0, 1e6,    "weight of the policy's entropy in its objective", "entropy_weight") \
     X(REAL,   max_grad_norm,   "0.5",    0, 1e9,    "longer gradients are scaled down to this norm; 0: never", "most_norm") \
     X(REAL,   log_std_init,    "0",      -20, 2,    "logarithm of the policy's standard deviation at the start", "log_std") \

@@ -28,7 +28,8 @@
 struct opc_sac_config {
     OPC_SAC_FIELDS(OPC_MEMBER)
 };
-/* The columns it reports, in the order of opc_sac_type.columns; means over the gradient steps. */
+/* The columns it reports, in the order of opc_sac_type.columns: means over the gradient steps,
+ * except for the extremes of the targets and the temperature, which is the last one. */
 enum {
     OPC_SAC_Q,        /* mean of both critics at (s, a) */
     OPC_SAC_Q_TARGET, /* mean of their targets */

@@ -249,7 +249,8 @@ int opc_episodes_restore(struct opc_episodes *past, const float *records, size_t
             continue;
         }
         if (mark != (float)OPC_RECORD_END || length == 0)
-            return opc_fail(err, OPC_EDAMAGED, "record %zu of %zu is of no episode", i, n);
+            return opc_fail(err, OPC_EDAMAGED, "record %zu of %zu does not belong to an episode", i,
+                            n);
         if (count == past->max_episodes || past->first[count] + length > past->max_steps)
             return opc_fail(err, OPC_EDAMAGED,
                             "there are more recorded steps than the %d in %d episodes of this run",

@@ -15,12 +15,13 @@ enum {
     OPC_AT_ONCE = 131072, /* rows sorted by elite together */
 };
 
+/* A predictor (opc/predictor.h) of type `ensemble`. */
 struct opc_ensemble {
     struct opc_predictor base;
     struct opc_ensemble_config config;
-    int in;  /* inputs: obs + act */
-    int dim; /* outputs: obs + 1, [s' - s, reward]; the network has 2 dim, means then log-variances
-              */
+    int in; /* inputs: obs + act */
+    /* Outputs: obs + 1, for [s' - s, reward]. The network has 2 dim: means, raw log-variances. */
+    int dim;
     uint64_t seed; /* seed and which name the streams of the first weights */
     uint32_t which;
     long fits;                 /* how often it has been fitted */

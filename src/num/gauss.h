@@ -13,15 +13,16 @@
  * A network gives dim means, then dim raw log-variances; two vectors hold them softly in bounds:
  *     l1 = lmax - softplus(lmax - raw),   l = lmin + softplus(l1 - lmin). */
 
-/* logvar[dim][16] from raw[dim][16], one panel. */
+/* The bounded log-variances logvar[dim][16] of one panel from raw[dim][16]; raw may be logvar. */
 void opc_gauss_bound(int dim, const float *lmax, const float *lmin, const float *raw, float *logvar,
                      struct opc_arena *scratch);
 
+/* What one panel adds to sums over the batch. */
 struct opc_gauss_slot {
     double loss;    /* sum over the panel's rows and dimensions, before 1 / (rows dim) */
     double squares; /* sum of (mean - y)^2 */
-    float *dmax,
-        *dmin; /* [dim] gradient of the whole batch's loss by the bounds, this panel's part */
+    /* [dim] gradient of the whole batch's loss by the bounds lmax and lmin: this panel's part. */
+    float *dmax, *dmin;
 };
 /* One panel of  (1 / (batch dim)) sum (mean - y)^2 exp(-l) + l.  out[2 dim][16] is the network's
  * output, y[dim][16] the target, `rows` (1 to 16) of them real; d[2 dim][16] gets the gradient, 0

@@ -274,7 +274,7 @@ static int solve_active_set(struct qp *qp, struct opc_qp_report *report, struct 
         if (!enforce_bound(qp, row, side, &report->steps)) {
             report->row = row;
             return opc_fail(err, OPC_EUSER,
-                            "no point keeps bound %d of %d together with the others", row + 1,
+                            "no point satisfies bound %d of %d together with the others", row + 1,
                             qp->problem->rows);
         }
         if (report->steps > max)

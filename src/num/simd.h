@@ -91,7 +91,7 @@ INLINE V pick(VI mask, V yes, V no)
     return (V)((mask & (VI)yes) | (~mask & (VI)no));
 }
 
-/* b where either is NaN, as x86 has it. */
+/* The smaller of both, lane by lane; b where either is NaN, as on x86. */
 INLINE V smaller(V a, V b)
 {
 #if defined(__AVX512F__)
@@ -105,6 +105,7 @@ INLINE V smaller(V a, V b)
 #endif
 }
 
+/* The larger of both; b where either is NaN. */
 INLINE V larger(V a, V b)
 {
 #if defined(__AVX512F__)
@@ -118,6 +119,7 @@ INLINE V larger(V a, V b)
 #endif
 }
 
+/* |x|: clears the sign bits. */
 INLINE V magnitude(V x)
 {
     return (V)((VI)x & 0x7fffffff);
