@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fitting the ensemble: maximum likelihood on bootstrapped rows until the holdout error stops
- * falling. run/train.c calls opc_ensemble_fit through opc_predictor_fit once an epoch.
+ * falling. run/train.c calls opc_ensemble_fit through opc_predictor_fit, every train.fit_every
+ * steps.
  *
  * A gradient step of all members is one or two passes of the pool. With T threads, as many members
  * as T divides go whole to a thread, which takes each layer's gradient and updates its weights

@@ -59,7 +59,7 @@ static void draw_start(const struct opc_rollout_plan *plan, struct opc_rng rng, 
         opc_episodes_find(past, first + (int)opc_rng_below(&rng, steps), b, t);
         return;
     }
-    /* The paper's start: an episode, then a step from which H recorded steps follow. */
+    /* The paper's start: an episode, then a step with H recorded ones from it on; 0 if T < H. */
     const int episodes = opc_episodes_count(past) - tr->first_episode;
     *b = tr->first_episode + (int)opc_rng_below(&rng, (uint32_t)episodes);
     const int starts = opc_episodes_length(past, *b) - plan->horizon + 1;
