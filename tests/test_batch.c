@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "data/batch.h"
 
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "test.h"
 
 enum { OBS = 5, ACT = 3, STRIDE = 10, LONGEST = 7, MAX = 1024 };
@@ -27,7 +27,7 @@ static struct opc_imagined *make_imagined(const int *length, int rollouts)
                 r[k] = entry(1, n + t, k);
             for (int k = OBS; k < OBS + ACT + 1 && t < length[i]; k++)
                 r[k] = entry(1, n + t, k);
-            r[STRIDE - 1] = t == length[i] ? OPC_END : (float)((n + t) % 2);
+            r[STRIDE - 1] = t == length[i] ? OPC_RECORD_END : (float)((n + t) % 2);
         }
         assert_ok(opc_imagined_append(d, length[i], records, &err), &err);
         n += length[i] + 1; /* the last state has a number, too */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The probabilistic ensemble: gradient steps against golden numbers, whole fits against a plain
  * retelling of algorithms.md 1.5, predictions against the network in double, and bits. */
-#include "model/ensemble_in.h"
+#include "model/ensemble_private.h"
 
 #include "num/normal.h"
 #include "test_net.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 
 #include "test.h"
 
@@ -198,12 +198,12 @@ static void records_that_are_no_episodes_are_refused_and_change_nothing(void **s
     assert_fails(opc_episodes_restore(copy, records, 9, &err), OPC_EDAMAGED, &err, "record 4");
     records[4 * STRIDE + STRIDE - 1] = NAN;
     assert_int_equal(opc_episodes_restore(copy, records, 9, &err), OPC_EDAMAGED);
-    records[0 * STRIDE + STRIDE - 1] = OPC_END;
+    records[0 * STRIDE + STRIDE - 1] = OPC_RECORD_END;
     assert_fails(opc_episodes_restore(copy, records, 9, &err), OPC_EDAMAGED, &err, "record 0");
     assert_int_equal(opc_episodes_steps(copy), 0);
     assert_int_equal(opc_episodes_count(copy), 0);
     assert_int_equal(opc_episodes_records(copy).n, 0);
-    opc_episodes_fetch(e, 2, 1); /* only asks; the last step there is room for is fine, too */
+    opc_episodes_prefetch(e, 2, 1); /* only asks; the last step there is room for is fine, too */
     opc_episodes_destroy(e);
     opc_episodes_destroy(copy);
 }

@@ -122,25 +122,25 @@ static void forward_is_right(const struct layer *l, struct opc_rng *r)
                 sum = multiply_add(k->fused, l->w[o * l->ld + j], l->x[at(i, j, l->xs)], sum);
             z[i * l->out + o] = sum + l->bias[o];
         }
-    k->vec[OPC_TANH_OF]((size_t)(l->rows * l->out), z, tanh_z); /* test_vec.c checks it */
+    k->vec[OPC_VEC_TANH]((size_t)(l->rows * l->out), z, tanh_z); /* test_vec.c checks it */
 
-    for (int act = OPC_LINEAR; act <= OPC_SWISH; act++)
-        for (int with_slope = 0; with_slope <= (act == OPC_SWISH); with_slope++) {
+    for (int act = OPC_ACTIVATION_LINEAR; act <= OPC_ACTIVATION_SWISH; act++)
+        for (int with_slope = 0; with_slope <= (act == OPC_ACTIVATION_SWISH); with_slope++) {
             const size_t size = (size_t)l->panels * l->ys;
             float *y = floats_of(size, 1234.5f), *slope = floats_of(size, 1234.5f);
             k->forward(l->panels, l->in, l->out, l->w, l->ld, l->bias, l->x, l->xs,
-                       (enum opc_act)act, y, l->ys, with_slope ? slope : NULL);
+                       (enum opc_activation)act, y, l->ys, with_slope ? slope : NULL);
             assert_gaps_untouched(y, l->panels, l->out, l->ys);
             if (with_slope)
                 assert_gaps_untouched(slope, l->panels, l->out, l->ys);
             for (int i = 0; i < l->rows; i++)
                 for (int o = 0; o < l->out; o++) {
                     const float sum = z[i * l->out + o], got = y[at(i, o, l->ys)];
-                    if (act == OPC_LINEAR)
+                    if (act == OPC_ACTIVATION_LINEAR)
                         assert_float_is(got, sum, l, i, o);
-                    else if (act == OPC_RELU)
+                    else if (act == OPC_ACTIVATION_RELU)
                         assert_float_is(got, sum < 0.0f ? 0.0f : sum, l, i, o);
-                    else if (act == OPC_TANH)
+                    else if (act == OPC_ACTIVATION_TANH)
                         assert_float_is(got, tanh_z[i * l->out + o], l, i, o);
                     else
                         assert_true(ulps_apart(got, (float)swish_of(sum)) <= 7);
@@ -161,7 +161,7 @@ static void forward_gives_the_bits_of_the_plain_chain(void **state)
 }
 
 /* One input, weight 1, bias 0: y is act(x) itself, and so x can be swept. */
-static void activation_of(enum opc_act act, int n, const float *x, float *y, float *slope)
+static void activation_of(enum opc_activation act, int n, const float *x, float *y, float *slope)
 {
     const float one = 1.0f, zero = 0.0f;
     float *panels = floats_of((size_t)(opc_panels(n) * P), 0.0f);
@@ -192,7 +192,7 @@ static void swish_and_its_slope_are_near_double_precision(void **state)
                                     : -ldexp(1.0 + part, (int)(part * 130.0) - 126));
     }
     x[0] = -0x1.430196p+6f; /* one of 62 floats below -10 that are 7 ULP off */
-    activation_of(OPC_SWISH, N, x, y, slope);
+    activation_of(OPC_ACTIVATION_SWISH, N, x, y, slope);
     for (int i = 0; i < N; i++) {
         const long ulps = ulps_apart(y[i], (float)swish_of(x[i]));
         if (fabsf(x[i]) <= 87.0f && ulps > (fabsf(x[i]) < 10.0f ? 4 : 7))
@@ -212,7 +212,7 @@ static void activations_agree_with_double_at_the_corners(void **state)
                        -1e-38f, 100.0f, -100.0f, 1e30f,   -1e4f};
     enum { N = sizeof x / sizeof *x };
     float y[N], slope[N];
-    activation_of(OPC_SWISH, N, x, y, slope);
+    activation_of(OPC_ACTIVATION_SWISH, N, x, y, slope);
     for (int i = 0; i < N; i++) {
         if (fabsf(x[i]) < 1.0f)
             assert_true(ulps_apart(y[i], 0.5f * x[i]) <= 4);
@@ -220,10 +220,10 @@ static void activations_agree_with_double_at_the_corners(void **state)
             assert_true(fabs(y[i] - (x[i] > 0.0f ? x[i] : 0.0)) <= 1e-30);
         assert_true(fabs(slope[i] - (x[i] > 88.0f ? 1.0 : x[i] < -88.0f ? 0.0 : 0.5)) < 1e-6);
     }
-    activation_of(OPC_TANH, N, x, y, NULL);
+    activation_of(OPC_ACTIVATION_TANH, N, x, y, NULL);
     for (int i = 0; i < N; i++)
         assert_true(ulps_apart(y[i], (float)tanh(x[i])) <= 4);
-    activation_of(OPC_RELU, N, x, y, NULL);
+    activation_of(OPC_ACTIVATION_RELU, N, x, y, NULL);
     for (int i = 0; i < N; i++)
         assert_true(y[i] == (x[i] > 0.0f ? x[i] : 0.0f));
 }
@@ -236,13 +236,13 @@ static void nan_stays_nan_and_stays_in_its_row(void **state)
     const struct opc_kernels *k = opc_kernels();
     struct opc_rng r = test_stream(2);
     for (int out = 1; out <= 14; out++)
-        for (int act = OPC_LINEAR; act <= OPC_SWISH; act++) {
+        for (int act = OPC_ACTIVATION_LINEAR; act <= OPC_ACTIVATION_SWISH; act++) {
             struct layer l = layer_make(&r, 37, 5, out);
             float *y = floats_of((size_t)l.panels * l.ys, 0.0f);
             const int bad = any_below(&r, l.rows);
             l.x[at(bad, 3, l.xs)] = NAN;
-            k->forward(l.panels, l.in, l.out, l.w, l.ld, l.bias, l.x, l.xs, (enum opc_act)act, y,
-                       l.ys, NULL);
+            k->forward(l.panels, l.in, l.out, l.w, l.ld, l.bias, l.x, l.xs,
+                       (enum opc_activation)act, y, l.ys, NULL);
             for (int i = 0; i < l.rows; i++)
                 for (int o = 0; o < out; o++)
                     assert_int_equal(isnan(y[at(i, o, l.ys)]) != 0, i == bad);
@@ -267,15 +267,16 @@ static void back_input_is_right(const struct layer *l, struct opc_rng *r)
     float *below = floats_any(r, size);
     for (size_t i = 0; i < size; i += 3)
         below[i] = 0.0f; /* as ReLU leaves them */
-    for (int act = OPC_LINEAR; act <= OPC_SWISH; act++)
-        for (int in_place = 0; in_place <= (act != OPC_LINEAR); in_place++) {
+    for (int act = OPC_ACTIVATION_LINEAR; act <= OPC_ACTIVATION_SWISH; act++)
+        for (int in_place = 0; in_place <= (act != OPC_ACTIVATION_LINEAR); in_place++) {
             float *dx = floats_of(size, 1234.5f);
             if (in_place)
                 memcpy(dx, below, size * sizeof *dx); /* slopes and dy share memory in a tape */
-            k->back_input(l->panels, l->in, l->out, l->w, l->ld, l->dy, l->ys, (enum opc_act)act,
-                          in_place            ? dx
-                          : act == OPC_LINEAR ? NULL
-                                              : below,
+            k->back_input(l->panels, l->in, l->out, l->w, l->ld, l->dy, l->ys,
+                          (enum opc_activation)act,
+                          in_place                       ? dx
+                          : act == OPC_ACTIVATION_LINEAR ? NULL
+                                                         : below,
                           dx, dxs);
             if (!in_place)
                 assert_gaps_untouched(dx, l->panels, l->in, dxs);
@@ -283,11 +284,11 @@ static void back_input_is_right(const struct layer *l, struct opc_rng *r)
                 for (int j = 0; j < l->in; j++) {
                     const float d = sum[i * l->in + j], left = below[at(i, j, dxs)];
                     float want = d;
-                    if (act == OPC_RELU)
+                    if (act == OPC_ACTIVATION_RELU)
                         want = left > 0.0f ? d : 0.0f;
-                    else if (act == OPC_TANH)
+                    else if (act == OPC_ACTIVATION_TANH)
                         want = d * multiply_add(k->fused, -left, left, 1.0f);
-                    else if (act == OPC_SWISH)
+                    else if (act == OPC_ACTIVATION_SWISH)
                         want = d * left;
                     assert_float_is(dx[at(i, j, dxs)], want, l, i, j);
                 }
@@ -310,7 +311,7 @@ static void weights_are_right(const struct layer *l, struct opc_rng *r)
     float *xt = floats_of(opc_transposed_size(panels, l->in), NAN);
     const int cut = any_below(r, panels + 1); /* in two parts, which keep to themselves */
     for (int part = 0; part < 2; part++) {
-        k->turn(part ? 0 : cut, part ? cut : panels, panels, l->in, l->x, l->xs, xt);
+        k->transpose(part ? 0 : cut, part ? cut : panels, panels, l->in, l->x, l->xs, xt);
         for (int i = 0; i < panels * P; i++)
             for (int j = 0; j < l->in; j++) {
                 const size_t group = (size_t)(j / P) * (size_t)(panels * P * P);
@@ -372,7 +373,7 @@ static void weight_gradient_in_slices_is_the_whole(void **state)
     const size_t size = (size_t)(l.out * l.ld);
     float *xt = floats_of(opc_transposed_size(l.panels, l.in), 0.0f);
     float *whole = floats_of(size, 0.0f), *sliced = floats_of(size, 0.0f);
-    k->turn(0, l.panels, l.panels, l.in, l.x, l.xs, xt);
+    k->transpose(0, l.panels, l.panels, l.in, l.x, l.xs, xt);
     k->back_weight(l.rows, l.panels, l.in, 0, l.out, xt, l.dy, l.ys, whole, l.ld);
     for (int step = 1; step <= l.out; step++) {
         memset(sliced, 0, size * sizeof *sliced);
@@ -405,10 +406,10 @@ static void a_row_does_not_depend_on_its_place_or_its_batch(void **state)
         const size_t below_size = (size_t)l.panels * l.xs;
         float *y = floats_of(size, 0.0f), *slope = floats_of(size, 0.0f);
         float *dx = floats_of(below_size, 0.0f), *below = floats_any(&r, below_size);
-        k->forward(l.panels, l.in, out, l.w, l.ld, l.bias, l.x, l.xs, (enum opc_act)act, y, l.ys,
-                   slope);
-        k->back_input(l.panels, l.in, out, l.w, l.ld, l.dy, l.ys, (enum opc_act)act, below, dx,
-                      l.xs);
+        k->forward(l.panels, l.in, out, l.w, l.ld, l.bias, l.x, l.xs, (enum opc_activation)act, y,
+                   l.ys, slope);
+        k->back_input(l.panels, l.in, out, l.w, l.ld, l.dy, l.ys, (enum opc_activation)act, below,
+                      dx, l.xs);
         for (int n = 0; n < ROW_COUNTS && ROWS[n] <= ALL; n++) {
             const int rows = ROWS[n], panels = opc_panels(rows), from = any_below(&r, ALL);
             float *x2 = wild_panels(&r, rows, l.in, xs), *dy2 = wild_panels(&r, rows, out, ys);
@@ -425,15 +426,15 @@ static void a_row_does_not_depend_on_its_place_or_its_batch(void **state)
                 for (int o = 0; o < out; o++)
                     dy2[at(i, o, ys)] = l.dy[at(old, o, l.ys)];
             }
-            k->forward(panels, l.in, out, l.w, l.ld, l.bias, x2, xs, (enum opc_act)act, y2, ys,
-                       slope2);
-            k->back_input(panels, l.in, out, l.w, l.ld, dy2, ys, (enum opc_act)act, below2, dx2,
-                          xs);
+            k->forward(panels, l.in, out, l.w, l.ld, l.bias, x2, xs, (enum opc_activation)act, y2,
+                       ys, slope2);
+            k->back_input(panels, l.in, out, l.w, l.ld, dy2, ys, (enum opc_activation)act, below2,
+                          dx2, xs);
             for (int i = 0; i < rows; i++) {
                 const int old = (from + 37 * i) % ALL;
                 for (int o = 0; o < out; o++) {
                     assert_float_is(y2[at(i, o, ys)], y[at(old, o, l.ys)], &l, i, o);
-                    if (act == OPC_SWISH)
+                    if (act == OPC_ACTIVATION_SWISH)
                         assert_float_is(slope2[at(i, o, ys)], slope[at(old, o, l.ys)], &l, i, o);
                 }
                 for (int j = 0; j < l.in; j++)
@@ -525,7 +526,7 @@ static void adam_and_follow_give_the_bits_of_plain_loops(void **state)
             target2[i] = target[i] + 0.005f * (param2[i] - target[i]);
         }
         k->adam(size, &a, grad, m, v, param);
-        k->follow(size, 0.005f, param, target);
+        k->polyak(size, 0.005f, param, target);
         assert_same_bits(m, m2, size * sizeof *m);
         assert_same_bits(v, v2, size * sizeof *v);
         assert_same_bits(param, param2, size * sizeof *param);
@@ -543,9 +544,9 @@ static void burning_counts_its_operations(void **state)
     (void)state;
     const struct opc_kernels *k = opc_kernels();
     float sink = NAN;
-    const double one = k->burn(1000, &sink);
+    const double one = k->peak_flops(1000, &sink);
     assert_true(isfinite(sink) && one >= 1000.0 * 2 * k->width);
-    assert_true(k->burn(3000, &sink) == 3 * one);
+    assert_true(k->peak_flops(3000, &sink) == 3 * one);
 }
 
 static void every_backend_can_be_chosen_by_name(void **state)

@@ -24,7 +24,9 @@ static void make(int id, int steps, float *records)
         r[0] = (float)id;
         r[1] = (float)t;
         r[2] = r[3] = t < steps ? 0.5f : 0;
-        r[4] = t == steps ? OPC_END : t + 1 == steps && id % 3 == 0 ? OPC_TERMINAL : OPC_GOES_ON;
+        r[4] = t == steps                      ? OPC_RECORD_END
+               : t + 1 == steps && id % 3 == 0 ? OPC_RECORD_TERMINAL
+                                               : OPC_RECORD_STEP;
     }
 }
 
@@ -314,7 +316,7 @@ static void what_does_not_fit_together_is_not_restored(void **state)
 
     assert_ok(opc_imagined_restore(d, &good, &err), &err);
     assert_fails(opc_imagined_refill(d, 1, tape[0], 99, &err), OPC_EDAMAGED, &err, "records 1");
-    tape[50][STRIDE - 1] = OPC_END;
+    tape[50][STRIDE - 1] = OPC_RECORD_END;
     assert_fails(opc_imagined_refill(d, 0, tape[0], 99, &err), OPC_EDAMAGED, &err, "89");
     assert_mentions(&err, "90");
     opc_imagined_destroy(d);

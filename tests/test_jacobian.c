@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The derivatives of a predictor's mean against central differences of the same network in double.
  */
-#include "model/ensemble_in.h"
+#include "model/ensemble_private.h"
 
 #include "model/linear.h"
 #include "test_net.h"

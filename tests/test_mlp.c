@@ -42,13 +42,13 @@ static double *plain_parameters(const struct opc_mlp *net, int member)
     return theta;
 }
 
-static double plain_act(enum opc_act act, double z)
+static double plain_act(enum opc_activation act, double z)
 {
     switch (act) {
-    case OPC_LINEAR: return z;
-    case OPC_RELU: return z > 0.0 ? z : 0.0;
-    case OPC_TANH: return tanh(z);
-    case OPC_SWISH: return z / (1.0 + exp(-z));
+    case OPC_ACTIVATION_LINEAR: return z;
+    case OPC_ACTIVATION_RELU: return z > 0.0 ? z : 0.0;
+    case OPC_ACTIVATION_TANH: return tanh(z);
+    case OPC_ACTIVATION_SWISH: return z / (1.0 + exp(-z));
     }
     return NAN;
 }
@@ -69,7 +69,7 @@ static void plain_row(const struct opc_mlp_shape *s, const double *theta, const 
                 z += theta[o * in + i] * from[i];
             if (kink && !last && fabs(z) < *kink)
                 *kink = fabs(z);
-            to[o] = last ? z : plain_act(s->hidden, z);
+            to[o] = last ? z : plain_act(s->activation, z);
         }
         memcpy(from, to, (size_t)out * sizeof *to);
         theta += out * (in + 1);
@@ -152,12 +152,12 @@ static struct bench bench_make(struct opc_rng *r, const struct opc_mlp_shape *s,
             double wide[WIDEST], y[WIDEST], kink;
             do { /* again while a sum is so near ReLU's corner that float may be on its other side
                   */
-                kink = s->hidden == OPC_RELU ? 1e-4 : 0.0;
+                kink = s->activation == OPC_ACTIVATION_RELU ? 1e-4 : 0.0;
                 for (int k = 0; k < in; k++)
                     wide[k] = row[k] = any_float(r);
                 for (int n = shared ? 0 : m; n < (shared ? s->members : m + 1); n++)
                     plain_row(s, theta[n], wide, y, &kink);
-            } while (s->hidden == OPC_RELU && kink < 1e-4);
+            } while (s->activation == OPC_ACTIVATION_RELU && kink < 1e-4);
             for (int k = 0; k < in; k++)
                 b.x[(size_t)m * b.apart + at(i, k, b.xs)] = row[k];
             for (int n = shared ? 0 : m; i < rows && n < (shared ? s->members : m + 1); n++)
@@ -193,8 +193,9 @@ static struct opc_mlp_shape random_shape(struct opc_rng *r, int trial)
     static const int WIDTH[] = {1, 2, 3, 5, 7, 8, 13, 17, 23};
     static const int MEMBER_COUNT[] = {1, 2, 7};
     const int members = MEMBER_COUNT[trial % 3];
-    struct opc_mlp_shape s = {
-        .members = members, .layers = 1 + any_below(r, 4), .hidden = (enum opc_act)(trial / 3 % 4)};
+    struct opc_mlp_shape s = {.members = members,
+                              .layers = 1 + any_below(r, 4),
+                              .activation = (enum opc_activation)(trial / 3 % 4)};
     const int choices = members == 7 ? 4 : members == 2 ? 7 : 9;
     for (int l = 0; l <= s.layers; l++)
         s.width[l] = trial < 12 && trial % 2 ? 1 : WIDTH[any_below(r, choices)];
@@ -213,7 +214,7 @@ static void assert_derivative(double got, double want, double scale, const struc
     if (fabs(got - want) <= 2e-6 * scale)
         return;
     const struct opc_mlp_shape *s = &b->net->shape;
-    print_error("%d members, %d rows, activation %d, widths", s->members, b->rows, s->hidden);
+    print_error("%d members, %d rows, activation %d, widths", s->members, b->rows, s->activation);
     for (int l = 0; l <= s->layers; l++)
         print_error(" %d", s->width[l]);
     fail_msg("; by %s %zu: %.9g, should be %.9g", by, i, got, want);
@@ -277,10 +278,10 @@ static void wide_networks_have_the_right_slope_in_every_direction(void **state)
     (void)state;
     struct opc_rng r = test_stream(2);
     const double h = 1e-5;
-    for (int act = OPC_RELU; act <= OPC_SWISH; act++) {
+    for (int act = OPC_ACTIVATION_RELU; act <= OPC_ACTIVATION_SWISH; act++) {
         const struct opc_mlp_shape s =
-            opc_mlp_shape_of(2, 23, LIGHT ? 65 : 200, 3, 36, (enum opc_act)act);
-        struct bench b = bench_make(&r, &s, LIGHT ? 20 : 100, act == OPC_TANH);
+            opc_mlp_shape_of(2, 23, LIGHT ? 65 : 200, 3, 36, (enum opc_activation)act);
+        struct bench b = bench_make(&r, &s, LIGHT ? 20 : 100, act == OPC_ACTIVATION_TANH);
         bench_pass(&b, NULL);
         for (int m = 0; m < s.members; m++) {
             const size_t n = plain_count(&s);
@@ -430,9 +431,11 @@ static void bits_do_not_depend_on_how_the_work_was_sliced(void **state)
 {
     (void)state;
     struct opc_rng r = test_stream(4);
-    for (int act = OPC_LINEAR; act <= OPC_SWISH; act++) {
-        const struct opc_mlp_shape s = {
-            .members = 2, .layers = 4, .width = {9, 21, 1, 14, 5}, .hidden = (enum opc_act)act};
+    for (int act = OPC_ACTIVATION_LINEAR; act <= OPC_ACTIVATION_SWISH; act++) {
+        const struct opc_mlp_shape s = {.members = 2,
+                                        .layers = 4,
+                                        .width = {9, 21, 1, 14, 5},
+                                        .activation = (enum opc_activation)act};
         struct bench b = bench_make(&r, &s, 75, false);
         bench_pass(&b, NULL);
         struct result whole = result_of(&b);
@@ -483,7 +486,7 @@ static void a_shared_batch_is_a_copy_for_each_member(void **state)
 {
     (void)state;
     struct opc_rng r = test_stream(5);
-    const struct opc_mlp_shape s = opc_mlp_shape_of(MEMBERS, 6, 12, 2, 4, OPC_SWISH);
+    const struct opc_mlp_shape s = opc_mlp_shape_of(MEMBERS, 6, 12, 2, 4, OPC_ACTIVATION_SWISH);
     struct bench b = bench_make(&r, &s, 35, true);
     const size_t size = (size_t)b.panels * b.xs;
     bench_pass(&b, NULL);
@@ -503,7 +506,7 @@ static void backward_gives_what_it_is_asked_for(void **state)
 {
     (void)state;
     struct opc_rng r = test_stream(6);
-    const struct opc_mlp_shape s = opc_mlp_shape_of(2, 6, 12, 2, 4, OPC_TANH);
+    const struct opc_mlp_shape s = opc_mlp_shape_of(2, 6, 12, 2, 4, OPC_ACTIVATION_TANH);
     struct bench b = bench_make(&r, &s, 35, true);
     bench_pass(&b, NULL);
     struct result both = result_of(&b);
@@ -536,7 +539,7 @@ static void a_smaller_batch_fits_a_larger_tape(void **state)
 {
     (void)state;
     struct opc_rng r = test_stream(7);
-    const struct opc_mlp_shape s = opc_mlp_shape_of(2, 6, 12, 2, 4, OPC_SWISH);
+    const struct opc_mlp_shape s = opc_mlp_shape_of(2, 6, 12, 2, 4, OPC_ACTIVATION_SWISH);
     struct bench b = bench_make(&r, &s, 35, true);
     bench_pass(&b, NULL);
     struct result small = result_of(&b);
@@ -619,7 +622,7 @@ static void padding_stays_zero_while_learning(void **state)
     struct opc_err err = {0};
     for (int torch = 0; torch < 2; torch++) {
         const struct opc_mlp_shape s = {
-            .members = 2, .layers = 3, .width = {5, 64, 3, 1}, .hidden = OPC_SWISH};
+            .members = 2, .layers = 3, .width = {5, 64, 3, 1}, .activation = OPC_ACTIVATION_SWISH};
         struct bench b = bench_make(&r, &s, 20, true);
         assert_padding_is_zero(b.net);
         const size_t count = (size_t)s.members * b.net->each;
@@ -745,8 +748,9 @@ static void fresh_weights_depend_on_seed_network_and_member_alone(void **state)
 {
     (void)state;
     for (int how = OPC_INIT_TRUNCATED; how <= OPC_INIT_GLOROT; how++) {
-        const struct opc_mlp_shape s = opc_mlp_shape_of(2, 4, 8, 2, 3, OPC_RELU);
-        const struct opc_mlp_shape more = opc_mlp_shape_of(MEMBERS, 4, 8, 2, 3, OPC_TANH);
+        const struct opc_mlp_shape s = opc_mlp_shape_of(2, 4, 8, 2, 3, OPC_ACTIVATION_RELU);
+        const struct opc_mlp_shape more =
+            opc_mlp_shape_of(MEMBERS, 4, 8, 2, 3, OPC_ACTIVATION_TANH);
         struct opc_mlp *net[] = {
             fresh(&s, (enum opc_init)how, 1, 0),    fresh(&s, (enum opc_init)how, 2, 0),
             fresh(&s, (enum opc_init)how, 1, 1),    fresh(&s, (enum opc_init)how, 1, 0),
@@ -768,7 +772,7 @@ static void parameters_start_on_cache_lines_and_avoid_powers_of_two(void **state
     (void)state;
     struct opc_err err = {0};
     for (int width = 1; width <= 512; width += width < 70 ? 1 : 63) {
-        const struct opc_mlp_shape s = opc_mlp_shape_of(3, width, 13, 2, 5, OPC_RELU);
+        const struct opc_mlp_shape s = opc_mlp_shape_of(3, width, 13, 2, 5, OPC_ACTIVATION_RELU);
         struct opc_mlp *net;
         assert_ok(opc_mlp_create(&s, &net, &err), &err);
         for (int m = 0; m < 3; m++)
@@ -791,20 +795,20 @@ static void impossible_shapes_are_refused(void **state)
     (void)state;
     struct opc_err err = {0};
     struct opc_mlp *net = (struct opc_mlp *)&err; /* left alone on failure */
-    struct opc_mlp_shape s = opc_mlp_shape_of(1, 3, 5, 8, 2, OPC_RELU);
+    struct opc_mlp_shape s = opc_mlp_shape_of(1, 3, 5, 8, 2, OPC_ACTIVATION_RELU);
     assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "9 layers");
-    s = opc_mlp_shape_of(1, 3, 5, -1, 2, OPC_RELU);
+    s = opc_mlp_shape_of(1, 3, 5, -1, 2, OPC_ACTIVATION_RELU);
     assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "0 layers");
-    s = opc_mlp_shape_of(0, 3, 5, 1, 2, OPC_RELU);
+    s = opc_mlp_shape_of(0, 3, 5, 1, 2, OPC_ACTIVATION_RELU);
     assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "0 members");
-    s = opc_mlp_shape_of(1, 0, 5, 1, 2, OPC_RELU);
+    s = opc_mlp_shape_of(1, 0, 5, 1, 2, OPC_ACTIVATION_RELU);
     assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "0 inputs");
-    s = opc_mlp_shape_of(1, 3, 5, 1, -2, OPC_RELU);
+    s = opc_mlp_shape_of(1, 3, 5, 1, -2, OPC_ACTIVATION_RELU);
     assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "-2 outputs");
-    s = opc_mlp_shape_of(1, 3, 65537, 2, 2, OPC_RELU);
+    s = opc_mlp_shape_of(1, 3, 65537, 2, 2, OPC_ACTIVATION_RELU);
     assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "65537 outputs");
     /* more floats than a size_t can count */
-    s = opc_mlp_shape_of(0x7fffffff, 65536, 65536, 7, 65536, OPC_RELU);
+    s = opc_mlp_shape_of(0x7fffffff, 65536, 65536, 7, 65536, OPC_ACTIVATION_RELU);
     assert_fails(opc_mlp_create(&s, &net, &err), OPC_ENOMEM, &err, "2147483647");
     assert_ptr_equal(net, &err);
 }
@@ -812,13 +816,13 @@ static void impossible_shapes_are_refused(void **state)
 static void shape_of_writes_out_what_was_meant(void **state)
 {
     (void)state;
-    const struct opc_mlp_shape s = opc_mlp_shape_of(7, 23, 200, 4, 36, OPC_SWISH);
+    const struct opc_mlp_shape s = opc_mlp_shape_of(7, 23, 200, 4, 36, OPC_ACTIVATION_SWISH);
     const int want[] = {23, 200, 200, 200, 200, 36};
     assert_int_equal(s.members, 7);
     assert_int_equal(s.layers, 5);
-    assert_int_equal(s.hidden, OPC_SWISH);
+    assert_int_equal(s.activation, OPC_ACTIVATION_SWISH);
     assert_memory_equal(s.width, want, sizeof want);
-    const struct opc_mlp_shape line = opc_mlp_shape_of(1, 2, 99, 0, 3, OPC_RELU);
+    const struct opc_mlp_shape line = opc_mlp_shape_of(1, 2, 99, 0, 3, OPC_ACTIVATION_RELU);
     assert_int_equal(line.layers, 1);
     assert_int_equal(line.width[0], 2);
     assert_int_equal(line.width[1], 3);
@@ -846,7 +850,7 @@ static void lack_of_memory_is_an_error(void **state)
 {
     (void)state;
     struct opc_err err = {0};
-    struct opc_mlp_shape s = opc_mlp_shape_of(2, 3, 5, 2, 2, OPC_SWISH);
+    struct opc_mlp_shape s = opc_mlp_shape_of(2, 3, 5, 2, 2, OPC_ACTIVATION_SWISH);
     assert_survives_lack_of_memory(create_network, &s);
     struct opc_mlp *net;
     assert_ok(opc_mlp_create(&s, &net, &err), &err);

@@ -128,9 +128,9 @@ static inline void assert_golden(const struct golden_entry *e, const double *got
 
 /* A network that is only asked for its layout. */
 static inline struct opc_mlp *layout_of(int members, int in, const struct opc_ints *hidden, int out,
-                                        enum opc_act act)
+                                        enum opc_activation act)
 {
-    struct opc_mlp_shape shape = {.members = members, .layers = hidden->n + 1, .hidden = act};
+    struct opc_mlp_shape shape = {.members = members, .layers = hidden->n + 1, .activation = act};
     struct opc_mlp *net = NULL;
     struct opc_err err = {0};
     shape.width[0] = in;
@@ -204,9 +204,9 @@ static inline void net_row(const struct opc_mlp_shape *s, const double *theta, c
             if (kink && !last && fabs(z) < *kink)
                 *kink = fabs(z);
             if (!last)
-                z = s->hidden == OPC_RELU   ? (z > 0.0 ? z : 0.0)
-                    : s->hidden == OPC_TANH ? tanh(z)
-                                            : z / (1.0 + exp(-z));
+                z = s->activation == OPC_ACTIVATION_RELU   ? (z > 0.0 ? z : 0.0)
+                    : s->activation == OPC_ACTIVATION_TANH ? tanh(z)
+                                                           : z / (1.0 + exp(-z));
             to[o] = z;
         }
         memcpy(from, to, (size_t)out * sizeof *to);

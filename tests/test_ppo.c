@@ -77,8 +77,8 @@ static struct play *play_open(const struct opc_ppo_config *config)
         .obs = OBS, .act = ACT, .seed = 3, .config = &p->config, .steps = STEPS};
     assert_ok(opc_agent_create("ppo", &args, &p->agent, &err), &err);
     assert_ok(p->agent->type->state(p->agent, note_part, &p->parts, &err), &err);
-    p->policy = layout_of(1, OBS, &config->policy_hidden, ACT, OPC_TANH);
-    p->critic = layout_of(1, OBS, &config->critic_hidden, 1, OPC_TANH);
+    p->policy = layout_of(1, OBS, &config->policy_hidden, ACT, OPC_ACTIVATION_TANH);
+    p->critic = layout_of(1, OBS, &config->critic_hidden, 1, OPC_ACTIVATION_TANH);
     p->feed = (struct opc_feed){.path = next_path, .ctx = p, .seed = 3};
     play_again(p, &r);
     return p;

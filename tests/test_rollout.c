@@ -456,7 +456,8 @@ static void they_end(const char *name, bool reference_terminal, bool with_termin
             const float *r = first + h * STRIDE;
             assert_true(r[0] == (float)(number + h) && r[2] == (float)(t + h));
             assert_true(r[OBS + ACT] == (float)(number + h));
-            assert_true(r[STRIDE - 1] == (h == steps - 1 && d_last ? OPC_TERMINAL : OPC_GOES_ON));
+            assert_true(r[STRIDE - 1] ==
+                        (h == steps - 1 && d_last ? OPC_RECORD_TERMINAL : OPC_RECORD_STEP));
         }
         assert_true(end[0] == (float)(number + steps));
         for (int k = OBS; k < STRIDE - 1; k++)
@@ -568,7 +569,7 @@ static void a_refused_step_is_not_stored_and_ends_its_rollout(void **state)
     for (uint64_t at = 0; opc_imagined_next(d, &at, &rows);) {
         assert_true(rows.steps >= 1);
         assert_true(rows.records[rows.steps * STRIDE] < 20);
-        assert_true(rows.records[rows.steps * STRIDE + STRIDE - 1] == OPC_END);
+        assert_true(rows.records[rows.steps * STRIDE + STRIDE - 1] == OPC_RECORD_END);
     }
 
     /* If nothing can be stored, it must not go on for ever; nor must it count as done. */
@@ -612,7 +613,8 @@ static void learned_rollouts_do_not_end_with_the_recording(void **state)
         const int number = (int)rows.records[0];
         const bool met = number < 17 && number + H >= 17;
         assert_int_equal(rows.steps, met ? 17 - number : H);
-        assert_true(rows.records[rows.steps * STRIDE - 1] == (met ? OPC_TERMINAL : OPC_GOES_ON));
+        assert_true(rows.records[rows.steps * STRIDE - 1] ==
+                    (met ? OPC_RECORD_TERMINAL : OPC_RECORD_STEP));
     }
     opc_imagined_destroy(d);
     opc_transition_free(&tr);

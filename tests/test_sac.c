@@ -85,8 +85,8 @@ static struct play *play_open(const struct setup *s)
     p->pool = pool_of(s->threads);
     assert_ok(create_agent(s, p->pool, &p->agent, &err), &err);
     assert_ok(p->agent->type->state(p->agent, note_part, &p->parts, &err), &err);
-    p->policy = layout_of(1, s->obs, &s->config.policy_hidden, 2 * s->act, OPC_RELU);
-    p->critics = layout_of(2, s->obs + s->act, &s->config.critic_hidden, 1, OPC_RELU);
+    p->policy = layout_of(1, s->obs, &s->config.policy_hidden, 2 * s->act, OPC_ACTIVATION_RELU);
+    p->critics = layout_of(2, s->obs + s->act, &s->config.critic_hidden, 1, OPC_ACTIVATION_RELU);
 
     struct opc_rng r = test_stream(1);
     p->columns = opc_step_columns(s->obs, s->act);
@@ -95,7 +95,7 @@ static struct play *play_open(const struct setup *s)
     for (int i = 0; i < s->steps * p->columns; i++)
         p->table[i] = any_float(&r);
     for (int i = 0; i < s->steps; i++)
-        *mark_of(p, i) = (float)(any_below(&r, 4) == 0 ? OPC_TERMINAL : OPC_GOES_ON);
+        *mark_of(p, i) = (float)(any_below(&r, 4) == 0 ? OPC_RECORD_TERMINAL : OPC_RECORD_STEP);
     p->feed = (struct opc_feed){.draw = draw, .ctx = p, .seed = s->seed};
     return p;
 }
@@ -304,7 +304,7 @@ static void oracle_goals(struct oracle *o)
         const double logp = oracle_act(o, o->policy, 0, i, x);
         const double soft = oracle_min(o, o->targets, x) - o->alpha * logp;
         o->y[i] = c->reward_scale * (double)*reward_of(p, i);
-        if (*mark_of(p, i) == (float)OPC_GOES_ON)
+        if (*mark_of(p, i) == (float)OPC_RECORD_STEP)
             o->y[i] += c->discount * soft;
     }
 }
@@ -582,7 +582,7 @@ static void only_steps_that_go_on_ask_the_target_critics(void **state)
             p->in_order = true;
             double mean = 0.0;
             for (int i = 0; i < s.steps; i++) {
-                *mark_of(p, i) = (float)(terminal ? OPC_TERMINAL : OPC_GOES_ON);
+                *mark_of(p, i) = (float)(terminal ? OPC_RECORD_TERMINAL : OPC_RECORD_STEP);
                 mean += (double)*reward_of(p, i) / s.steps;
             }
             if (other_targets) {
@@ -994,7 +994,7 @@ static void a_bandit_is_learned(void **state)
     for (int i = 0; i < SEEN; i++) {
         const float *row = p->table + i * p->columns, gap = row[2] - best_action(row);
         *reward_of(p, i) = -gap * gap;
-        *mark_of(p, i) = (float)OPC_TERMINAL;
+        *mark_of(p, i) = (float)OPC_RECORD_TERMINAL;
     }
     double error[2], entropy = 0.0;
     for (int k = 0; k < 2; k++) {

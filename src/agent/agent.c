@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* The table of agents, and the calls of opc/agent.h that go through an agent's type. A new agent is
+ * a file next to this one and a line in TYPES; settings and columns of metrics.csv come from its
+ * opc_agent_type. The order of the table never changes: the hash of a run's settings
+ * (run/config_hash.c) and the columns of metrics.csv (run/record.c) follow it. */
 #include "agent/policy.h"
 #include "agent/ppo.h"
 #include "agent/sac.h"
@@ -11,7 +15,7 @@
 extern const struct opc_agent_type OPC_ONE_MORE_AGENT;
 #endif
 
-/* A new agent is a file beside this one and a line here. */
+/* Written out, not assembled by constructors, so that a reader sees all of them. */
 static const struct opc_agent_type *const TYPES[] = {
     &opc_sac_type,
     &opc_ppo_type,
@@ -37,6 +41,7 @@ int opc_agent_create(const char *name, const struct opc_agent_args *args, struct
     for (int i = 0; opc_agent_name(i); i++)
         if (strcmp(opc_agent_name(i), name) == 0)
             return opc_agent_type(i)->create(args, out, err);
+    /* No such agent: the message lists those there are. */
     char known[200] = "";
     for (int i = 0; opc_agent_name(i); i++) {
         const size_t n = strlen(known);
@@ -55,28 +60,30 @@ int opc_visit_parts(const struct opc_state_part *part, size_t n,
     return code;
 }
 
-void opc_agent_destroy(struct opc_agent *a)
+/* The model is read before the agent is gone, and destroyed after it: the agent may still use
+ * it. */
+void opc_agent_destroy(struct opc_agent *agent)
 {
-    struct opc_predictor *model = a ? a->model : NULL;
-    if (a)
-        a->type->destroy(a);
+    struct opc_predictor *model = agent ? agent->model : NULL;
+    if (agent)
+        agent->type->destroy(agent);
     opc_predictor_destroy(model);
 }
 
-void opc_agent_act(const struct opc_agent *a, int n, const float *state, bool explore,
+void opc_agent_act(const struct opc_agent *agent, int n, const float *state, bool explore,
                    struct opc_rng *rng, float *action)
 {
-    a->type->act(a, n, state, explore, rng, action);
+    agent->type->act(agent, n, state, explore, rng, action);
 }
 
-void opc_agent_act_spread(const struct opc_agent *a, int n, const float *state, float spread,
+void opc_agent_act_spread(const struct opc_agent *agent, int n, const float *state, float spread,
                           struct opc_rng *rng, float *action)
 {
-    a->type->act_spread(a, n, state, spread, rng, action);
+    agent->type->act_spread(agent, n, state, spread, rng, action);
 }
 
-int opc_agent_improve(struct opc_agent *a, const struct opc_feed *feed, int updates,
+int opc_agent_improve(struct opc_agent *agent, const struct opc_feed *feed, int updates,
                       struct opc_agent_report *report, struct opc_err *err)
 {
-    return a->type->improve(a, feed, updates, report, err);
+    return agent->type->improve(agent, feed, updates, report, err);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* agent/policy.h - a squashed-Gaussian policy network, as every agent here has one. */
+/* agent/policy.h - the policy of SAC, a squashed Gaussian, and two helpers all agents use.
+ *
+ * The network maps s to the means and log-deviations of a Gaussian, whose draws go through tanh
+ * (num/gauss.h), so actions lie in (-1, 1). PPO has a policy of its own, without squashing. */
 #ifndef OPC_AGENT_POLICY_H
 #define OPC_AGENT_POLICY_H
 
@@ -13,18 +16,20 @@ struct opc_policy {
     struct opc_arena *scratch; /* [threads] */
 };
 
-/* hidden: `depth` widths. threads: the most that will ever ask it at once. */
+/* hidden[depth]: widths of the hidden layers. threads: how many threads at most ask it at once, the
+ * size of the pools that opc_policy_act will be given. */
 int opc_policy_create(int obs, int act, const int *hidden, int depth, int threads,
                       struct opc_policy **out, struct opc_err *err);
 void opc_policy_destroy(struct opc_policy *); /* NULL is fine */
-/* As opc_agent_act. Rows go through the network 8 panels at a time. */
+/* As opc_agent_act. Rows go through the network 8 panels at a time. Row i draws from rng[i]. */
 void opc_policy_act(const struct opc_policy *, int n, const float *state, bool explore,
                     struct opc_rng *rng, float *action, struct opc_pool *);
 /* As opc_agent_act_spread. */
 void opc_policy_act_spread(const struct opc_policy *, int n, const float *state, float spread,
                            struct opc_rng *rng, float *action, struct opc_pool *);
 
-/* What an agent's `state` is made of, and its visit, one after the other until one fails. */
+/* The parts an agent's state consists of, for opc_agent_type.state: opc_visit_parts visits them in
+ * order until a visit fails, and returns its code. */
 struct opc_state_part {
     const char *name;
     void *data;
@@ -34,8 +39,9 @@ int opc_visit_parts(const struct opc_state_part *, size_t n,
                     int (*visit)(void *, const char *, void *, size_t, struct opc_err *), void *ctx,
                     struct opc_err *err);
 
-/* Widths of a network with these hidden layers. */
-int opc_shape_from(int members, int in, const int *hidden, int depth, int out, enum opc_act act,
-                   struct opc_mlp_shape *shape, struct opc_err *err);
+/* The shape of a network with these widths. OPC_EUSER: more layers than OPC_MLP_LAYERS. */
+int opc_shape_from(int members, int in, const int *hidden, int depth, int out,
+                   enum opc_activation activation, struct opc_mlp_shape *shape,
+                   struct opc_err *err);
 
 #endif

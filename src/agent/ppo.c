@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Proximal policy optimisation on the episodes of one epoch, as CleanRL and OpenAI's baselines do
- * it for continuous actions. With rho the probability of a recorded action now, by what it was when
- * it was chosen, A its advantage and R = A + V:
+ * it for continuous actions. run/improve.c calls ppo_improve through opc_agent_type. Let rho be the
+ * probability of a recorded action under the new policy divided by that under the policy that chose
+ * it, A the advantage and R = A + V. The actor loss and the critic loss are
  *
  *     J_pi = mean max(-A rho, -A clip(rho, 1 - c, 1 + c)) - w_H entropy
  *     J_V  = 1/2 mean max((V - R)^2, (V_old + clip(V - V_old, -c', c') - R)^2)
  *
- * It differs from there in that
- * - an epoch ends with the end of an episode, which may be cut for it; and an episode that ran out
- *   of time, or was cut, is worth what the critic says about its last state;
- * - observations are scaled by the statistics from before the epoch, all along, so that the policy
- *   that acted is known exactly; only the first epoch, whose policy hardly looks at what it sees,
- *   is scaled by its own;
- * - actions are Gaussian in [-1, 1], whatever the task's range. */
+ * It differs from those two in three points:
+ * - An epoch ends with the end of an episode, which may be cut for it. Where an episode ran out of
+ *   time or was cut, the critic's value of its last state stands for the rewards that are missing.
+ * - Observations are normalised by the statistics from before the epoch, in acting and in learning,
+ *   so that log pi of the policy that acted is exact. Only the first epoch, whose policy hardly
+ *   looks at its observations, is normalised by its own statistics.
+ * - Actions are Gaussian in the scale [-1, 1], whatever the task's range. They may lie outside; the
+ *   environment clips them, and the record keeps them as drawn.
+ *
+ * Everything runs on one thread: networks and batches are small. A change must keep the order in
+ * which ppo_improve reads the statistics (first epoch) or updates them (later epochs). */
 #include "agent/ppo.h"
 
 #include "agent/policy.h"
@@ -31,15 +36,17 @@ enum { P = OPC_PANEL, CHUNK = 8, ROWS = CHUNK * P, WHICH_POLICY = 5, WHICH_CRITI
 
 #define HALF_LOG_2PI 0.91893853320467274178
 
-/* Columns of the table behind s and a. */
-enum { LOGP, ADVANTAGE, RETURN, VALUE, MORE };
+/* Columns of the table after s and a. LOGP and VALUE come from the networks before the improvement,
+ * ADVANTAGE is A and RETURN is R. */
+enum { LOGP, ADVANTAGE, RETURN, VALUE, EXTRA };
 
-/* Mean and variance of all that was seen, as gym's wrappers keep them. */
-struct seen {
+/* Running mean and variance of everything seen so far, as in gym's normalisation wrappers. */
+struct running_stats {
     double count, mean, var;
 };
 
-struct tally { /* sums over rows */
+/* Sums over the rows of all gradient steps, for the report. actor_loss is without the entropy. */
+struct tally {
     double actor_loss, critic_loss, kl, clipped;
 };
 
@@ -49,26 +56,29 @@ struct ppo {
     struct opc_mlp *policy, *critic; /* s to the means of a; s to V */
     float *log_std;                  /* [act] */
     struct opc_adam *policy_adam, *critic_adam, *std_adam;
-    struct seen *obs_seen; /* [obs] */
-    struct seen returns;   /* discounted, for the scale of rewards */
+    struct running_stats *obs_stats;   /* [obs] */
+    struct running_stats return_stats; /* discounted, for the scale of rewards */
 
-    int max, columns; /* steps of an improvement; obs + act + MORE */
-    float *table;     /* [2 most][columns] scaled s, a and what is known of each; ends of paths
-                       * have only s and VALUE */
-    int *step;        /* [most] rows of the table that are steps */
-    double *reward, *value, *advantage; /* [most + 1] of one path */
+    int max_steps; /* of one improvement */
+    int columns;   /* obs + act + EXTRA */
+    /* [2 max_steps][columns] normalised s, a and the EXTRA columns, trajectory after trajectory.
+     * The last state of a trajectory has a row, too, of which only s and VALUE mean anything. */
+    float *table;
+    int *step;                          /* [max_steps] rows of the table that are steps */
+    double *reward, *value, *advantage; /* [max_steps + 1] of one trajectory */
 
-    /* one gradient step */
+    /* What one gradient step works on. */
     float *batch; /* [panels][columns][16] */
-    struct opc_tape *actor, *critic_tape;
+    struct opc_tape *policy_tape, *critic_tape;
     float *policy_grad, *critic_grad, *std_grad;
-    double *by_std; /* [act] */
+    double *dlog_std; /* [act] */
     struct opc_arena scratch;
 };
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
-static void see(struct seen *s, double count, double mean, double var)
+/* Merges `count` more numbers of this mean and variance (Chan et al. 1979, the parallel form). */
+static void update_running_stats(struct running_stats *s, double count, double mean, double var)
 {
     const double gap = mean - s->mean, all = s->count + count;
     s->var = (s->var * s->count + var * count + gap * gap * s->count * count / all) / all;
@@ -76,52 +86,61 @@ static void see(struct seen *s, double count, double mean, double var)
     s->count = all;
 }
 
-static float scaled(const struct ppo *c, int k, float s)
+/* Entry k of an observation, normalised and clipped at clip_normalized standard deviations. */
+static float normalized_obs(const struct ppo *ppo, int k, float s)
 {
-    if (!c->config.normalize_obs)
+    if (!ppo->config.normalize_obs)
         return s;
-    const double max = c->config.clip_normalized;
-    const double x = ((double)s - c->obs_seen[k].mean) / sqrt(c->obs_seen[k].var + 1e-8);
+    const double max = ppo->config.clip_normalized;
+    const double x = ((double)s - ppo->obs_stats[k].mean) / sqrt(ppo->obs_stats[k].var + 1e-8);
     return (float)fmin(fmax(x, -max), max);
 }
 
-static const float *record(const struct ppo *c, const struct opc_path *path, int t)
+/* Record t of a trajectory: s, a, r, terminal (data/records.h). */
+static const float *record_of(const struct ppo *ppo, const struct opc_path *path, int t)
 {
-    return path->records + (size_t)t * (size_t)(c->base.obs + c->base.act + 2);
+    return path->records + (size_t)t * (size_t)(ppo->base.obs + ppo->base.act + 2);
 }
 
-/* The states that were acted in. */
-static void see_states(struct ppo *c, const struct opc_feed *feed)
+/* Updates the statistics of the observations by the states an action was chosen in; the last state
+ * of a trajectory is not one of them. Two passes over the data: mean, then variance. */
+static void update_obs_stats(struct ppo *ppo, const struct opc_feed *feed)
 {
     struct opc_path path;
-    for (int k = 0; k < c->base.obs; k++) {
+    for (int k = 0; k < ppo->base.obs; k++) {
         double n = 0, sum = 0, squares = 0;
         for (uint64_t at = 0; feed->path(feed->ctx, &at, &path); n += path.steps)
             for (int t = 0; t < path.steps; t++)
-                sum += (double)record(c, &path, t)[k];
+                sum += (double)record_of(ppo, &path, t)[k];
         for (uint64_t at = 0; feed->path(feed->ctx, &at, &path);)
             for (int t = 0; t < path.steps; t++) {
-                const double gap = (double)record(c, &path, t)[k] - sum / n;
+                const double gap = (double)record_of(ppo, &path, t)[k] - sum / n;
                 squares += gap * gap;
             }
-        see(&c->obs_seen[k], n, sum / n, squares / n);
+        update_running_stats(&ppo->obs_stats[k], n, sum / n, squares / n);
     }
 }
 
-/* Of one path, in time order: each is scaled by what was seen up to it. */
-static void scale_rewards(struct ppo *c, int n, double *reward)
+/* Normalises the rewards of one trajectory, in time order: each is divided by the standard
+ * deviation of the discounted returns seen up to it. The mean is not subtracted: that
+ * would change the task. */
+static void normalize_rewards(struct ppo *ppo, int n, double *reward)
 {
-    const double max = c->config.clip_normalized;
+    const double max = ppo->config.clip_normalized;
     double sum = 0; /* the return so far, discounted backwards */
     for (int t = 0; t < n; t++) {
-        sum = c->config.discount * sum + reward[t];
-        see(&c->returns, 1, sum, 0);
-        if (c->config.normalize_reward)
-            reward[t] = fmin(fmax(reward[t] / sqrt(c->returns.var + 1e-8), -max), max);
+        sum = ppo->config.discount * sum + reward[t];
+        update_running_stats(&ppo->return_stats, 1, sum, 0);
+        if (ppo->config.normalize_reward)
+            reward[t] = fmin(fmax(reward[t] / sqrt(ppo->return_stats.var + 1e-8), -max), max);
     }
 }
 
-/* ---- what an epoch says ---------------------------------------------------------------------- */
+/* ---- the table of an epoch ------------------------------------------------------------------- */
+
+/* Generalised advantage estimation, backwards in time:
+ *     delta_t = r_t + discount V(s_t+1) - V(s_t),   A_t = delta_t + discount lambda A_t+1.
+ * A terminal last step has no V(s_n); any other end is bootstrapped with it. */
 
 void opc_advantages(int n, const double *reward, const double *value, bool terminal,
                     double discount, double lambda, double *advantage)
@@ -135,11 +154,13 @@ void opc_advantages(int n, const double *reward, const double *value, bool termi
     }
 }
 
-static double log_probability(const struct ppo *c, const float *mean, const float *a, size_t stride)
+/* log pi(a) of the diagonal Gaussian; `stride` floats lie between the entries of mean and of a. */
+static double log_probability(const struct ppo *ppo, const float *mean, const float *a,
+                              size_t stride)
 {
     double sum = 0;
-    for (int k = 0; k < c->base.act; k++) {
-        const double l = (double)c->log_std[k];
+    for (int k = 0; k < ppo->base.act; k++) {
+        const double l = (double)ppo->log_std[k];
         const double z =
             ((double)a[(size_t)k * stride] - (double)mean[(size_t)k * stride]) / exp(l);
         sum -= 0.5 * z * z + l + HALF_LOG_2PI;
@@ -147,153 +168,172 @@ static double log_probability(const struct ppo *c, const float *mean, const floa
     return sum;
 }
 
-/* VALUE and, where an action was chosen, LOGP of all rows. */
-static void decide_rows(struct ppo *c, int rows)
+/* Fills VALUE and LOGP of all rows from the networks before any update, ROWS at a time. The last
+ * state of a trajectory has no action; its LOGP is never read. */
+static void evaluate_rows(struct ppo *ppo, int rows)
 {
-    const int obs = c->base.obs, act = c->base.act;
-    const size_t columns = (size_t)c->columns, xs = columns * P, mark = c->scratch.used;
-    float *x = opc_floats(&c->scratch, columns, ROWS), *v = opc_floats(&c->scratch, 1, ROWS);
-    float *mean = opc_floats(&c->scratch, (size_t)act, ROWS);
+    const int obs = ppo->base.obs, act = ppo->base.act;
+    const size_t columns = (size_t)ppo->columns, xs = columns * P, mark = ppo->scratch.used;
+    float *x = opc_floats(&ppo->scratch, columns, ROWS), *v = opc_floats(&ppo->scratch, 1, ROWS);
+    float *mean = opc_floats(&ppo->scratch, (size_t)act, ROWS);
     for (int first = 0; first < rows; first += ROWS) {
         const int n = rows - first < ROWS ? rows - first : ROWS;
-        float *row = c->table + (size_t)first * columns;
-        opc_kernels()->gather(n, c->columns, row, columns, NULL, x, xs);
-        opc_mlp_infer(c->critic, 0, opc_panels(n), x, xs, 1, v, P, &c->scratch);
-        opc_mlp_infer(c->policy, 0, opc_panels(n), x, xs, act, mean, (size_t)act * P, &c->scratch);
+        float *row = ppo->table + (size_t)first * columns;
+        opc_kernels()->gather(n, ppo->columns, row, columns, NULL, x, xs);
+        opc_mlp_infer(ppo->critic, 0, opc_panels(n), x, xs, 1, v, P, &ppo->scratch);
+        opc_mlp_infer(ppo->policy, 0, opc_panels(n), x, xs, act, mean, (size_t)act * P,
+                      &ppo->scratch);
         for (int i = 0; i < n; i++, row += columns) {
             const size_t panel = (size_t)(i / P), lane = (size_t)(i % P);
             row[obs + act + VALUE] = v[i];
             row[obs + act + LOGP] =
-                (float)log_probability(c, mean + panel * (size_t)act * P + lane,
+                (float)log_probability(ppo, mean + panel * (size_t)act * P + lane,
                                        x + panel * xs + (size_t)obs * P + lane, P);
         }
     }
-    opc_arena_rewind(&c->scratch, mark);
+    opc_arena_rewind(&ppo->scratch, mark);
 }
 
-/* All paths into the table; the number of steps, which are numbered in c->step. */
-static int lay_out(struct ppo *c, const struct opc_feed *feed, int *rows)
+/* Copies all trajectories into the table with normalised observations. Returns the number of steps,
+ * whose rows are listed in ppo->step; *rows counts the last states, too. */
+static int build_batch(struct ppo *ppo, const struct opc_feed *feed, int *rows)
 {
-    const int obs = c->base.obs, act = c->base.act;
+    const int obs = ppo->base.obs, act = ppo->base.act;
     struct opc_path path;
     int steps = 0;
     *rows = 0;
     for (uint64_t at = 0; feed->path(feed->ctx, &at, &path);)
         for (int t = 0; t <= path.steps; t++) {
-            const float *from = record(c, &path, t);
-            float *row = c->table + (size_t)*rows * (size_t)c->columns;
+            const float *from = record_of(ppo, &path, t);
+            float *row = ppo->table + (size_t)*rows * (size_t)ppo->columns;
             for (int k = 0; k < obs; k++)
-                row[k] = scaled(c, k, from[k]);
+                row[k] = normalized_obs(ppo, k, from[k]);
             memcpy(row + obs, from + obs, (size_t)act * sizeof *row);
             if (t < path.steps)
-                c->step[steps++] = *rows;
+                ppo->step[steps++] = *rows;
             (*rows)++;
         }
     return steps;
 }
 
-static void find_advantages(struct ppo *c, const struct opc_feed *feed)
+/* Fills ADVANTAGE and RETURN of all steps, trajectory by trajectory. `row` walks through the table
+ * in the order build_batch filled it, and skips the row of each last state. */
+static void compute_advantages(struct ppo *ppo, const struct opc_feed *feed)
 {
-    const int more = c->base.obs + c->base.act;
+    const int extra = ppo->base.obs + ppo->base.act;
     struct opc_path path;
-    float *row = c->table + more;
-    for (uint64_t at = 0; feed->path(feed->ctx, &at, &path); row += c->columns) {
+    float *row = ppo->table + extra;
+    for (uint64_t at = 0; feed->path(feed->ctx, &at, &path); row += ppo->columns) {
         for (int t = 0; t <= path.steps; t++) {
-            c->reward[t] = (double)record(c, &path, t)[more];
-            c->value[t] = (double)row[(size_t)t * (size_t)c->columns + VALUE];
+            ppo->reward[t] = (double)record_of(ppo, &path, t)[extra];
+            ppo->value[t] = (double)row[(size_t)t * (size_t)ppo->columns + VALUE];
         }
-        scale_rewards(c, path.steps, c->reward);
-        const bool terminal = record(c, &path, path.steps - 1)[more + 1] != 0;
-        opc_advantages(path.steps, c->reward, c->value, terminal, c->config.discount,
-                       c->config.gae_lambda, c->advantage);
-        for (int t = 0; t < path.steps; t++, row += c->columns) {
-            row[ADVANTAGE] = (float)c->advantage[t];
-            row[RETURN] = (float)(c->advantage[t] + c->value[t]);
+        normalize_rewards(ppo, path.steps, ppo->reward);
+        const bool terminal = record_of(ppo, &path, path.steps - 1)[extra + 1] != 0;
+        opc_advantages(path.steps, ppo->reward, ppo->value, terminal, ppo->config.discount,
+                       ppo->config.gae_lambda, ppo->advantage);
+        for (int t = 0; t < path.steps; t++, row += ppo->columns) {
+            row[ADVANTAGE] = (float)ppo->advantage[t];
+            row[RETURN] = (float)(ppo->advantage[t] + ppo->value[t]);
         }
     }
 }
 
 /* ---- one gradient step ----------------------------------------------------------------------- */
 
-static float *column(const struct ppo *c, int row, int k)
+/* Column k of row `row` of the batch, which is in panels. */
+static float *column(const struct ppo *ppo, int row, int k)
 {
-    return c->batch + (size_t)(row / P) * (size_t)c->columns * P + (size_t)(k * P + row % P);
+    return ppo->batch + (size_t)(row / P) * (size_t)ppo->columns * P + (size_t)(k * P + row % P);
 }
 
-/* To mean 0 and deviation 1 (of the sample, as PyTorch's). */
-static void even_out_advantages(const struct ppo *c, int n)
+/* Normalises the advantages of a minibatch to mean 0 and standard deviation 1. The deviation is
+ * that of the sample, as in PyTorch. */
+static void normalize_advantages(const struct ppo *ppo, int n)
 {
-    const int k = c->base.obs + c->base.act + ADVANTAGE;
+    const int k = ppo->base.obs + ppo->base.act + ADVANTAGE;
     double sum = 0, squares = 0;
     for (int i = 0; i < n; i++)
-        sum += (double)*column(c, i, k);
+        sum += (double)*column(ppo, i, k);
     for (int i = 0; i < n; i++) {
-        const double gap = (double)*column(c, i, k) - sum / n;
+        const double gap = (double)*column(ppo, i, k) - sum / n;
         squares += gap * gap;
     }
     const double std = n > 1 ? sqrt(squares / (n - 1)) : 0;
     for (int i = 0; i < n; i++)
-        *column(c, i, k) = (float)(((double)*column(c, i, k) - sum / n) / (std + 1e-8));
+        *column(ppo, i, k) = (float)(((double)*column(ppo, i, k) - sum / n) / (std + 1e-8));
 }
 
-/* J_pi by the policy's means and deviations. */
-static void policy_gradient(struct ppo *c, int n, struct tally *sum)
+/* The actor loss J_pi, and its gradient by the policy's means (into dy of the last layer) and by
+ * log_std (into std_grad). log_std is a parameter of its own and not an output of the network. */
+static void policy_gradient(struct ppo *ppo, int n, struct tally *sum)
 {
-    const int obs = c->base.obs, act = c->base.act, last = c->policy->shape.layers - 1;
-    const double clip = c->config.clip_range;
-    memset(c->by_std, 0, (size_t)act * sizeof *c->by_std);
+    const int obs = ppo->base.obs, act = ppo->base.act, last = ppo->policy->shape.layers - 1;
+    const double clip = ppo->config.clip_range;
+    memset(ppo->dlog_std, 0, (size_t)act * sizeof *ppo->dlog_std);
     for (int i = 0; i < opc_panels(n) * P; i++) {
         const size_t at = (size_t)(i / P * act) * P + (size_t)(i % P);
-        const float *mean = c->actor->y[last] + at;
-        float *by_mean = c->actor->dy[last] + at;
+        const float *mean = ppo->policy_tape->y[last] + at;
+        float *dmean = ppo->policy_tape->dy[last] + at;
+        /* Rows of padding, and rows whose clipped loss is the larger, have no gradient. */
         for (int k = 0; k < act; k++)
-            by_mean[k * P] = 0;
+            dmean[k * P] = 0;
         if (i >= n)
             continue;
-        const float *a = column(c, i, obs);
-        const double old = (double)*column(c, i, obs + act + LOGP);
-        const double gain = (double)*column(c, i, obs + act + ADVANTAGE);
-        const double change = log_probability(c, mean, a, P) - old, rho = exp(change);
-        const double held = fmin(fmax(rho, 1 - clip), 1 + clip);
-        sum->actor_loss += fmax(-gain * rho, -gain * held);
-        sum->kl += rho - 1 - change;
+        /* The surrogate: the larger of the two losses is the pessimistic one. */
+        const float *a = column(ppo, i, obs);
+        const double old = (double)*column(ppo, i, obs + act + LOGP);
+        const double advantage = (double)*column(ppo, i, obs + act + ADVANTAGE);
+        const double log_ratio = log_probability(ppo, mean, a, P) - old, rho = exp(log_ratio);
+        const double clipped = fmin(fmax(rho, 1 - clip), 1 + clip);
+        sum->actor_loss += fmax(-advantage * rho, -advantage * clipped);
+        /* The estimator (rho - 1) - log rho of the KL divergence; it is never negative. */
+        sum->kl += rho - 1 - log_ratio;
         sum->clipped += fabs(rho - 1) > clip;
-        if (-gain * rho < -gain * held)
+        /* The clipped loss is constant, so there is no gradient. */
+        if (-advantage * rho < -advantage * clipped)
             continue;
+        /* d rho / d mean = rho z / std, d rho / d log_std = rho (z^2 - 1). */
         for (int k = 0; k < act; k++) {
-            const double std = exp((double)c->log_std[k]);
+            const double std = exp((double)ppo->log_std[k]);
             const double z = ((double)a[k * P] - (double)mean[k * P]) / std;
-            by_mean[k * P] = (float)(-gain * rho * z / std / n);
-            c->by_std[k] += -gain * rho * (z * z - 1) / n;
+            dmean[k * P] = (float)(-advantage * rho * z / std / n);
+            ppo->dlog_std[k] += -advantage * rho * (z * z - 1) / n;
         }
     }
+    /* The entropy of a Gaussian is sum log_std plus a constant: its derivative is 1. */
     for (int k = 0; k < act; k++)
-        c->std_grad[k] = (float)(c->by_std[k] - c->config.ent_coef);
+        ppo->std_grad[k] = (float)(ppo->dlog_std[k] - ppo->config.ent_coef);
 }
 
-/* value_weight J_V by the values. */
-static void value_gradient(struct ppo *c, int n, struct tally *sum)
+/* The critic loss J_V, and the gradient of vf_coef J_V by the values, into dy of the last layer. */
+static void value_gradient(struct ppo *ppo, int n, struct tally *sum)
 {
-    const int more = c->base.obs + c->base.act, last = c->critic->shape.layers - 1;
-    const double clip = c->config.clip_range_vf, weight = c->config.vf_coef;
+    const int extra = ppo->base.obs + ppo->base.act, last = ppo->critic->shape.layers - 1;
+    const double clip = ppo->config.clip_range_vf, weight = ppo->config.vf_coef;
     for (int i = 0; i < opc_panels(n) * P; i++) {
-        float *by_value = c->critic_tape->dy[last] + i;
-        *by_value = 0;
+        float *dvalue = ppo->critic_tape->dy[last] + i;
+        *dvalue = 0;
         if (i >= n)
             continue;
-        const double v = (double)c->critic_tape->y[last][i],
-                     old = (double)*column(c, i, more + VALUE);
-        const double gap = v - (double)*column(c, i, more + RETURN);
+        /* `gap` is the error of the new value, `clipped` that of the new value held near the old
+         * one. */
+        const double v = (double)ppo->critic_tape->y[last][i],
+                     old = (double)*column(ppo, i, extra + VALUE);
+        const double gap = v - (double)*column(ppo, i, extra + RETURN);
         const double moved = clip > 0 ? fmin(fmax(v - old, -clip), clip) : v - old;
-        const double held = old + moved - (double)*column(c, i, more + RETURN);
-        const bool free = clip == 0 || gap * gap >= held * held;
-        sum->critic_loss += 0.5 * (free ? gap * gap : held * held);
-        if (free || fabs(v - old) < clip)
-            *by_value = (float)(weight * (free ? gap : held) / n);
+        const double clipped = old + moved - (double)*column(ppo, i, extra + RETURN);
+        const bool unclipped = clip == 0 || gap * gap >= clipped * clipped;
+        /* The larger loss counts. A value that the clipping moved has no gradient. */
+        sum->critic_loss += 0.5 * (unclipped ? gap * gap : clipped * clipped);
+        if (unclipped || fabs(v - old) < clip)
+            *dvalue = (float)(weight * (unclipped ? gap : clipped) / n);
     }
 }
 
-static void differentiate(const struct opc_mlp *net, int rows, struct opc_tape *tape, float *grad)
+/* Backward pass and gradient of all weights, from dy of the last layer. */
+static void network_gradient(const struct opc_mlp *net, int rows, struct opc_tape *tape,
+                             float *grad)
 {
     const int panels = opc_panels(rows);
     opc_mlp_backward_part(net, 0, 0, panels, tape);
@@ -303,7 +343,7 @@ static void differentiate(const struct opc_mlp *net, int rows, struct opc_tape *
     }
 }
 
-static double squares_of(size_t n, const float *x)
+static double sum_of_squares(size_t n, const float *x)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -311,44 +351,50 @@ static double squares_of(size_t n, const float *x)
     return sum;
 }
 
-static void clip_grad_norm(struct ppo *c)
+/* Scales the gradients of policy, critic and log_std so that their common norm is at most
+ * max_grad_norm (1e-6 as in PyTorch's clip_grad_norm_). */
+static void clip_grad_norm(struct ppo *ppo)
 {
     const struct {
         float *at;
         size_t n;
-    } part[] = {{c->policy_grad, c->policy->each},
-                {c->critic_grad, c->critic->each},
-                {c->std_grad, (size_t)c->base.act}};
+    } part[] = {{ppo->policy_grad, ppo->policy->each},
+                {ppo->critic_grad, ppo->critic->each},
+                {ppo->std_grad, (size_t)ppo->base.act}};
     double squares = 0;
     for (int i = 0; i < 3; i++)
-        squares += squares_of(part[i].n, part[i].at);
-    const double factor = c->config.max_grad_norm / (sqrt(squares) + 1e-6);
-    if (c->config.max_grad_norm == 0 || factor >= 1)
+        squares += sum_of_squares(part[i].n, part[i].at);
+    const double factor = ppo->config.max_grad_norm / (sqrt(squares) + 1e-6);
+    if (ppo->config.max_grad_norm == 0 || factor >= 1)
         return;
     for (int i = 0; i < 3; i++)
         for (size_t k = 0; k < part[i].n; k++)
             part[i].at[k] *= (float)factor;
 }
 
-static void update(struct ppo *c, int n, const int *rows, struct tally *sum)
+/* One gradient step on the minibatch of these n rows of the table. */
+static void ppo_update(struct ppo *ppo, int n, const int *rows, struct tally *sum)
 {
-    const size_t columns = (size_t)c->columns;
-    opc_kernels()->gather(n, c->columns, c->table, columns, rows, c->batch, columns * P);
-    even_out_advantages(c, n);
-    opc_mlp_forward_part(c->policy, 0, 0, opc_panels(n), c->actor);
-    opc_mlp_forward_part(c->critic, 0, 0, opc_panels(n), c->critic_tape);
-    policy_gradient(c, n, sum);
-    value_gradient(c, n, sum);
-    differentiate(c->policy, n, c->actor, c->policy_grad);
-    differentiate(c->critic, n, c->critic_tape, c->critic_grad);
-    clip_grad_norm(c);
-    opc_adam_step(c->policy_adam, 0.0, c->policy_grad, c->policy->param);
-    opc_adam_step(c->critic_adam, 0.0, c->critic_grad, c->critic->param);
-    opc_adam_step(c->std_adam, 0.0, c->std_grad, c->log_std);
+    const size_t columns = (size_t)ppo->columns;
+    opc_kernels()->gather(n, ppo->columns, ppo->table, columns, rows, ppo->batch, columns * P);
+    normalize_advantages(ppo, n);
+    /* Losses, and their gradients down to the weights. */
+    opc_mlp_forward_part(ppo->policy, 0, 0, opc_panels(n), ppo->policy_tape);
+    opc_mlp_forward_part(ppo->critic, 0, 0, opc_panels(n), ppo->critic_tape);
+    policy_gradient(ppo, n, sum);
+    value_gradient(ppo, n, sum);
+    network_gradient(ppo->policy, n, ppo->policy_tape, ppo->policy_grad);
+    network_gradient(ppo->critic, n, ppo->critic_tape, ppo->critic_grad);
+    /* One Adam step for each of the three groups of parameters. */
+    clip_grad_norm(ppo);
+    opc_adam_step(ppo->policy_adam, 0.0, ppo->policy_grad, ppo->policy->param);
+    opc_adam_step(ppo->critic_adam, 0.0, ppo->critic_grad, ppo->critic->param);
+    opc_adam_step(ppo->std_adam, 0.0, ppo->std_grad, ppo->log_std);
 }
 
 /* ---- improve --------------------------------------------------------------------------------- */
 
+/* Fisher-Yates. */
 static void shuffle(int n, int *rows, struct opc_rng *rng)
 {
     for (int i = n - 1; i > 0; i--) {
@@ -358,11 +404,12 @@ static void shuffle(int n, int *rows, struct opc_rng *rng)
     }
 }
 
-static void report_on(const struct ppo *c, int steps, int updates, const struct tally *sum,
-                      struct opc_agent_report *out)
+/* Means over all rows of all passes; values and targets are those of before the improvement. */
+static void ppo_report(const struct ppo *ppo, int steps, int updates, const struct tally *sum,
+                       struct opc_agent_report *out)
 {
-    const int more = c->base.obs + c->base.act;
-    const double rows = (double)steps * c->config.update_epochs;
+    const int extra = ppo->base.obs + ppo->base.act;
+    const double rows = (double)steps * ppo->config.update_epochs;
     double *v = out->value;
     *out = (struct opc_agent_report){.updates = updates};
     v[OPC_PPO_CRITIC_LOSS] = sum->critic_loss / rows;
@@ -372,15 +419,15 @@ static void report_on(const struct ppo *c, int steps, int updates, const struct 
     v[OPC_PPO_TARGET_MIN] = INFINITY;
     v[OPC_PPO_TARGET_MAX] = -INFINITY;
     for (int i = 0; i < steps; i++) {
-        const float *row = c->table + (size_t)c->step[i] * (size_t)c->columns + more;
+        const float *row = ppo->table + (size_t)ppo->step[i] * (size_t)ppo->columns + extra;
         const double target = (double)row[RETURN];
         v[OPC_PPO_TARGET_MIN] = fmin(v[OPC_PPO_TARGET_MIN], target);
         v[OPC_PPO_TARGET_MAX] = fmax(v[OPC_PPO_TARGET_MAX], target);
         v[OPC_PPO_Q] += (double)row[VALUE] / steps;
         v[OPC_PPO_Q_TARGET] += target / steps;
     }
-    for (int k = 0; k < c->base.act; k++)
-        v[OPC_PPO_ENTROPY] += (double)c->log_std[k] + HALF_LOG_2PI + 0.5;
+    for (int k = 0; k < ppo->base.act; k++)
+        v[OPC_PPO_ENTROPY] += (double)ppo->log_std[k] + HALF_LOG_2PI + 0.5;
 }
 
 static uint64_t count_steps(const struct opc_feed *feed)
@@ -392,37 +439,46 @@ static uint64_t count_steps(const struct opc_feed *feed)
     return n;
 }
 
+/* Asks every 64 gradient steps. */
 static bool asked_to_stop(const struct opc_feed *feed, int made)
 {
     return made % 64 == 0 && feed->stop && feed->stop(feed->stop_ctx);
 }
 
-static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates,
-                   struct opc_agent_report *report, struct opc_err *err)
+/* One improvement: the trajectories of this epoch become a table, which is passed over
+ * update_epochs times in minibatches. */
+static int ppo_improve(struct opc_agent *a, const struct opc_feed *feed, int updates,
+                       struct opc_agent_report *report, struct opc_err *err)
 {
     (void)updates; /* follow from the number of steps */
-    struct ppo *c = (struct ppo *)a;
-    const bool first = c->policy_adam->steps == 0;
-    const uint64_t there = count_steps(feed);
-    if (there == 0 || there > (uint64_t)c->max)
+    struct ppo *ppo = (struct ppo *)a;
+    const bool first = ppo->policy_adam->steps == 0;
+    const uint64_t given = count_steps(feed);
+    if (given == 0 || given > (uint64_t)ppo->max_steps)
         return opc_fail(err, OPC_EBUG, "%llu steps to learn from, where 1 to %d are possible",
-                        (unsigned long long)there, c->max);
-    const double rate = c->config.learning_rate * (c->config.anneal_lr ? 1 - feed->done : 1);
+                        (unsigned long long)given, ppo->max_steps);
+    /* The learning rate falls linearly to 0 over the run; feed->done is the share of it that is
+     * over. */
+    const double rate = ppo->config.learning_rate * (ppo->config.anneal_lr ? 1 - feed->done : 1);
     struct tally sum = {0};
     int rows, made = 0;
+    /* Table with old values, old log-probabilities and advantages, all fixed for the passes
+     * below. */
     if (first)
-        see_states(c, feed);
-    const int steps = lay_out(c, feed, &rows);
-    decide_rows(c, rows);
-    find_advantages(c, feed);
-    c->policy_adam->config.learning_rate = c->critic_adam->config.learning_rate =
-        c->std_adam->config.learning_rate = rate;
-    for (int pass = 0; pass < c->config.update_epochs; pass++) {
+        update_obs_stats(ppo, feed);
+    const int steps = build_batch(ppo, feed, &rows);
+    evaluate_rows(ppo, rows);
+    compute_advantages(ppo, feed);
+    ppo->policy_adam->config.learning_rate = ppo->critic_adam->config.learning_rate =
+        ppo->std_adam->config.learning_rate = rate;
+    /* Passes over the table, each in its own order. */
+    for (int pass = 0; pass < ppo->config.update_epochs; pass++) {
         struct opc_rng rng = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, (uint32_t)pass);
-        shuffle(steps, c->step, &rng);
-        for (int from = 0; from < steps; from += c->config.batch_size) {
-            update(c, steps - from < c->config.batch_size ? steps - from : c->config.batch_size,
-                   c->step + from, &sum);
+        shuffle(steps, ppo->step, &rng);
+        for (int from = 0; from < steps; from += ppo->config.batch_size) {
+            ppo_update(
+                ppo, steps - from < ppo->config.batch_size ? steps - from : ppo->config.batch_size,
+                ppo->step + from, &sum);
             if (asked_to_stop(feed, ++made))
                 return opc_fail(err, OPC_ESTOPPED, "stopped while improving the policy");
         }
@@ -435,219 +491,237 @@ static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates
                 isfinite(sum.critic_loss) ? sum.actor_loss : sum.critic_loss, pass + 1,
                 feed->epoch);
     }
+    /* Only now: while this epoch was played, observations were normalised by the older
+     * statistics. */
     if (!first)
-        see_states(c, feed);
-    report_on(c, steps, made, &sum, report);
+        update_obs_stats(ppo, feed);
+    ppo_report(ppo, steps, made, &sum, report);
     return OPC_OK;
 }
 
 /* ---- act ------------------------------------------------------------------------------------- */
 
-/* rng NULL: the mode. */
-static void act_some(struct ppo *c, int n, const float *state, float spread, struct opc_rng *rng,
+/* Actions of up to ROWS states. rng NULL: the mode, which is the mean. */
+static void act_some(struct ppo *ppo, int n, const float *state, float spread, struct opc_rng *rng,
                      float *action)
 {
-    const int obs = c->base.obs, act = c->base.act;
-    const size_t mark = c->scratch.used;
-    float *x = opc_floats(&c->scratch, (size_t)obs, ROWS);
-    float *mean = opc_floats(&c->scratch, (size_t)act, ROWS);
-    float *eps = opc_floats(&c->scratch, (size_t)act, ROWS);
+    const int obs = ppo->base.obs, act = ppo->base.act;
+    const size_t mark = ppo->scratch.used;
+    float *x = opc_floats(&ppo->scratch, (size_t)obs, ROWS);
+    float *mean = opc_floats(&ppo->scratch, (size_t)act, ROWS);
+    float *eps = opc_floats(&ppo->scratch, (size_t)act, ROWS);
+    /* Normalised observations in panels; the padding is 0. */
     for (int i = 0; i < opc_panels(n) * P; i++)
         for (int k = 0; k < obs; k++)
             x[(size_t)(i / P * obs + k) * P + (size_t)(i % P)] =
-                i < n ? scaled(c, k, state[i * obs + k]) : 0;
-    opc_mlp_infer(c->policy, 0, opc_panels(n), x, (size_t)obs * P, act, mean, (size_t)act * P,
-                  &c->scratch);
+                i < n ? normalized_obs(ppo, k, state[i * obs + k]) : 0;
+    opc_mlp_infer(ppo->policy, 0, opc_panels(n), x, (size_t)obs * P, act, mean, (size_t)act * P,
+                  &ppo->scratch);
     if (rng)
         opc_rng_normals_rows(rng, n, act, eps);
+    /* a = mean + spread exp(log_std) eps */
     for (int i = 0; i < n; i++)
         for (int k = 0; k < act; k++) {
             const size_t at = (size_t)(i / P * act + k) * P + (size_t)(i % P);
             action[i * act + k] = mean[at];
             if (rng)
-                action[i * act + k] += spread * expf(c->log_std[k]) * eps[at];
+                action[i * act + k] += spread * expf(ppo->log_std[k]) * eps[at];
         }
-    opc_arena_rewind(&c->scratch, mark);
+    opc_arena_rewind(&ppo->scratch, mark);
 }
 
-static void act_spread(const struct opc_agent *a, int n, const float *state, float spread,
-                       struct opc_rng *rng, float *action)
+static void ppo_act_spread(const struct opc_agent *a, int n, const float *state, float spread,
+                           struct opc_rng *rng, float *action)
 {
-    struct ppo *c = (struct ppo *)a; /* its scratch */
+    struct ppo *ppo = (struct ppo *)a; /* its scratch */
     for (int i = 0; i < n; i += ROWS)
-        act_some(c, n - i < ROWS ? n - i : ROWS, state + (size_t)i * (size_t)c->base.obs, spread,
-                 rng ? rng + i : NULL, action + (size_t)i * (size_t)c->base.act);
+        act_some(ppo, n - i < ROWS ? n - i : ROWS, state + (size_t)i * (size_t)ppo->base.obs,
+                 spread, rng ? rng + i : NULL, action + (size_t)i * (size_t)ppo->base.act);
 }
 
-static void act(const struct opc_agent *a, int n, const float *state, bool explore,
-                struct opc_rng *rng, float *action)
+static void ppo_act(const struct opc_agent *a, int n, const float *state, bool explore,
+                    struct opc_rng *rng, float *action)
 {
-    act_spread(a, n, state, 1, explore ? rng : NULL, action);
+    ppo_act_spread(a, n, state, 1, explore ? rng : NULL, action);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void destroy(struct opc_agent *a)
+/* Accepts a half-built agent: every destroy below takes NULL. */
+static void ppo_destroy(struct opc_agent *a)
 {
-    struct ppo *c = (struct ppo *)a;
-    opc_mlp_destroy(c->policy);
-    opc_mlp_destroy(c->critic);
-    opc_adam_destroy(c->policy_adam);
-    opc_adam_destroy(c->critic_adam);
-    opc_adam_destroy(c->std_adam);
-    opc_tape_destroy(c->actor);
-    opc_tape_destroy(c->critic_tape);
-    opc_arena_destroy(&c->scratch);
-    opc_free(c->log_std);
-    opc_free(c->obs_seen);
-    opc_free(c->table);
-    opc_free(c->step);
-    opc_free(c->reward);
-    opc_free(c->value);
-    opc_free(c->advantage);
-    opc_free(c->batch);
-    opc_free(c->policy_grad);
-    opc_free(c->critic_grad);
-    opc_free(c->std_grad);
-    opc_free(c->by_std);
-    opc_free(c);
+    struct ppo *ppo = (struct ppo *)a;
+    opc_mlp_destroy(ppo->policy);
+    opc_mlp_destroy(ppo->critic);
+    opc_adam_destroy(ppo->policy_adam);
+    opc_adam_destroy(ppo->critic_adam);
+    opc_adam_destroy(ppo->std_adam);
+    opc_tape_destroy(ppo->policy_tape);
+    opc_tape_destroy(ppo->critic_tape);
+    opc_arena_destroy(&ppo->scratch);
+    opc_free(ppo->log_std);
+    opc_free(ppo->obs_stats);
+    opc_free(ppo->table);
+    opc_free(ppo->step);
+    opc_free(ppo->reward);
+    opc_free(ppo->value);
+    opc_free(ppo->advantage);
+    opc_free(ppo->batch);
+    opc_free(ppo->policy_grad);
+    opc_free(ppo->critic_grad);
+    opc_free(ppo->std_grad);
+    opc_free(ppo->dlog_std);
+    opc_free(ppo);
 }
 
-static int state(struct opc_agent *a,
-                 int (*visit)(void *, const char *, void *, size_t, struct opc_err *), void *ctx,
-                 struct opc_err *err)
+/* Everything a later improvement depends on, by name, for checkpoints. Names and order are part of
+ * the file format. */
+static int ppo_state(struct opc_agent *a,
+                     int (*visit)(void *, const char *, void *, size_t, struct opc_err *),
+                     void *ctx, struct opc_err *err)
 {
-    struct ppo *c = (struct ppo *)a;
-    const size_t policy = c->policy->each * sizeof(float), critic = c->critic->each * sizeof(float);
-    const size_t std = (size_t)c->base.act * sizeof(float);
+    struct ppo *ppo = (struct ppo *)a;
+    const size_t policy = ppo->policy->each * sizeof(float),
+                 critic = ppo->critic->each * sizeof(float);
+    const size_t std = (size_t)ppo->base.act * sizeof(float);
     const struct opc_state_part part[] = {
-        {"ppo.policy", c->policy->param, policy},
-        {"ppo.policy.m", c->policy_adam->m, policy},
-        {"ppo.policy.v", c->policy_adam->v, policy},
-        {"ppo.policy.steps", &c->policy_adam->steps, sizeof(long)},
-        {"ppo.critic", c->critic->param, critic},
-        {"ppo.critic.m", c->critic_adam->m, critic},
-        {"ppo.critic.v", c->critic_adam->v, critic},
-        {"ppo.critic.steps", &c->critic_adam->steps, sizeof(long)},
-        {"ppo.std", c->log_std, std},
-        {"ppo.std.m", c->std_adam->m, std},
-        {"ppo.std.v", c->std_adam->v, std},
-        {"ppo.std.steps", &c->std_adam->steps, sizeof(long)},
-        {"ppo.obs", c->obs_seen, (size_t)c->base.obs * sizeof *c->obs_seen},
-        {"ppo.returns", &c->returns, sizeof c->returns},
+        {"ppo.policy", ppo->policy->param, policy},
+        {"ppo.policy.m", ppo->policy_adam->m, policy},
+        {"ppo.policy.v", ppo->policy_adam->v, policy},
+        {"ppo.policy.steps", &ppo->policy_adam->steps, sizeof(long)},
+        {"ppo.critic", ppo->critic->param, critic},
+        {"ppo.critic.m", ppo->critic_adam->m, critic},
+        {"ppo.critic.v", ppo->critic_adam->v, critic},
+        {"ppo.critic.steps", &ppo->critic_adam->steps, sizeof(long)},
+        {"ppo.std", ppo->log_std, std},
+        {"ppo.std.m", ppo->std_adam->m, std},
+        {"ppo.std.v", ppo->std_adam->v, std},
+        {"ppo.std.steps", &ppo->std_adam->steps, sizeof(long)},
+        {"ppo.obs", ppo->obs_stats, (size_t)ppo->base.obs * sizeof *ppo->obs_stats},
+        {"ppo.returns", &ppo->return_stats, sizeof ppo->return_stats},
     };
     return opc_visit_parts(part, sizeof part / sizeof *part, visit, ctx, err);
 }
 
-static int make_network(const struct ppo *c, const struct opc_ints *hidden, int out, double gain,
-                        uint64_t seed, uint32_t which, struct opc_mlp **net, struct opc_tape **tape,
-                        struct opc_err *err)
+/* A network with tanh layers and orthogonal weights: gain sqrt(2), and `gain` for the last layer.
+ * Its tape reads the batch, of which s are the first columns. */
+static int ppo_make_network(const struct ppo *ppo, const struct opc_ints *hidden, int out,
+                            double gain, uint64_t seed, uint32_t which, struct opc_mlp **net,
+                            struct opc_tape **tape, struct opc_err *err)
 {
     struct opc_mlp_shape shape;
-    int code = opc_shape_from(1, c->base.obs, hidden->at, hidden->n, out, OPC_TANH, &shape, err);
+    int code = opc_shape_from(1, ppo->base.obs, hidden->at, hidden->n, out, OPC_ACTIVATION_TANH,
+                              &shape, err);
     if (!code)
         code = opc_mlp_create(&shape, net, err);
     if (!code)
         code = opc_mlp_init_orthogonal(*net, sqrt(2), gain, seed, which, err);
     if (!code)
-        code = opc_tape_create(*net, c->config.batch_size, tape, err);
+        code = opc_tape_create(*net, ppo->config.batch_size, tape, err);
     if (!code) {
-        (*tape)->x = c->batch;
-        (*tape)->xs = (size_t)c->columns * P;
+        (*tape)->x = ppo->batch;
+        (*tape)->xs = (size_t)ppo->columns * P;
     }
     return code;
 }
 
-static int make_networks(struct ppo *c, uint64_t seed, struct opc_err *err)
+/* Policy and critic, their optimisers and gradients, and the scratch of evaluate_rows and act_some.
+ * Adam's epsilon of 1e-5 and the last gains of 0.01 and 1 are those of OpenAI's baselines. */
+static int ppo_make_networks(struct ppo *ppo, uint64_t seed, struct opc_err *err)
 {
     const struct opc_adam_config rates = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-5, .torch = true};
-    const size_t act = (size_t)c->base.act;
-    int code = make_network(c, &c->config.policy_hidden, c->base.act, 0.01, seed, WHICH_POLICY,
-                            &c->policy, &c->actor, err);
+    const size_t act = (size_t)ppo->base.act;
+    int code = ppo_make_network(ppo, &ppo->config.policy_hidden, ppo->base.act, 0.01, seed,
+                                WHICH_POLICY, &ppo->policy, &ppo->policy_tape, err);
     if (!code)
-        code = make_network(c, &c->config.critic_hidden, 1, 1, seed, WHICH_CRITIC, &c->critic,
-                            &c->critic_tape, err);
+        code = ppo_make_network(ppo, &ppo->config.critic_hidden, 1, 1, seed, WHICH_CRITIC,
+                                &ppo->critic, &ppo->critic_tape, err);
     if (!code)
-        code = opc_adam_create(c->policy->each, rates, &c->policy_adam, err);
+        code = opc_adam_create(ppo->policy->each, rates, &ppo->policy_adam, err);
     if (!code)
-        code = opc_adam_create(c->critic->each, rates, &c->critic_adam, err);
+        code = opc_adam_create(ppo->critic->each, rates, &ppo->critic_adam, err);
     if (!code)
-        code = opc_adam_create(act, rates, &c->std_adam, err);
+        code = opc_adam_create(act, rates, &ppo->std_adam, err);
     if (code)
         return code;
-    c->policy_grad = opc_alloc(c->policy->each, sizeof(float));
-    c->critic_grad = opc_alloc(c->critic->each, sizeof(float));
-    if (!c->policy_grad || !c->critic_grad)
+    ppo->policy_grad = opc_alloc(ppo->policy->each, sizeof(float));
+    ppo->critic_grad = opc_alloc(ppo->critic->each, sizeof(float));
+    if (!ppo->policy_grad || !ppo->critic_grad)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent's gradients");
-    const size_t a = opc_mlp_infer_need(c->policy, CHUNK), b = opc_mlp_infer_need(c->critic, CHUNK);
+    const size_t a = opc_mlp_infer_need(ppo->policy, CHUNK),
+                 b = opc_mlp_infer_need(ppo->critic, CHUNK);
     const size_t wide = ROWS * sizeof(float);
-    return opc_arena_create(opc_arena_need((size_t)c->columns, wide) + opc_arena_need(1, wide) +
+    return opc_arena_create(opc_arena_need((size_t)ppo->columns, wide) + opc_arena_need(1, wide) +
                                 2 * opc_arena_need(act, wide) + (a > b ? a : b),
-                            &c->scratch, err);
+                            &ppo->scratch, err);
 }
 
-static int make_table(struct ppo *c, struct opc_err *err)
+/* Memory of an improvement, sized by its steps, so that improving allocates nothing. */
+static int ppo_make_table(struct ppo *ppo, struct opc_err *err)
 {
-    const size_t max = (size_t)c->max, columns = (size_t)c->columns, act = (size_t)c->base.act;
-    c->table = opc_alloc(2 * max, columns * sizeof(float));
-    c->step = opc_alloc(max, sizeof *c->step);
-    c->reward = opc_alloc(max + 1, sizeof *c->reward);
-    c->value = opc_alloc(max + 1, sizeof *c->value);
-    c->advantage = opc_alloc(max, sizeof *c->advantage);
-    c->batch = opc_alloc((size_t)opc_panels(c->config.batch_size) * P, columns * sizeof(float));
-    c->log_std = opc_alloc(act, sizeof *c->log_std);
-    c->std_grad = opc_alloc(act, sizeof *c->std_grad);
-    c->by_std = opc_alloc(act, sizeof *c->by_std);
-    c->obs_seen = opc_alloc((size_t)c->base.obs, sizeof *c->obs_seen);
-    if (!c->table || !c->step || !c->reward || !c->value || !c->advantage || !c->batch ||
-        !c->log_std || !c->std_grad || !c->by_std || !c->obs_seen)
+    const size_t max = (size_t)ppo->max_steps, columns = (size_t)ppo->columns,
+                 act = (size_t)ppo->base.act;
+    ppo->table = opc_alloc(2 * max, columns * sizeof(float));
+    ppo->step = opc_alloc(max, sizeof *ppo->step);
+    ppo->reward = opc_alloc(max + 1, sizeof *ppo->reward);
+    ppo->value = opc_alloc(max + 1, sizeof *ppo->value);
+    ppo->advantage = opc_alloc(max, sizeof *ppo->advantage);
+    ppo->batch = opc_alloc((size_t)opc_panels(ppo->config.batch_size) * P, columns * sizeof(float));
+    ppo->log_std = opc_alloc(act, sizeof *ppo->log_std);
+    ppo->std_grad = opc_alloc(act, sizeof *ppo->std_grad);
+    ppo->dlog_std = opc_alloc(act, sizeof *ppo->dlog_std);
+    ppo->obs_stats = opc_alloc((size_t)ppo->base.obs, sizeof *ppo->obs_stats);
+    if (!ppo->table || !ppo->step || !ppo->reward || !ppo->value || !ppo->advantage ||
+        !ppo->batch || !ppo->log_std || !ppo->std_grad || !ppo->dlog_std || !ppo->obs_stats)
         return opc_fail(
             err, OPC_ENOMEM,
             "not enough memory to learn from %d steps at once; lower train.steps_per_epoch",
-            c->max);
+            ppo->max_steps);
     for (size_t k = 0; k < act; k++)
-        c->log_std[k] = (float)c->config.log_std_init;
-    c->returns = (struct seen){.count = 1e-4, .var = 1};
-    for (int k = 0; k < c->base.obs; k++)
-        c->obs_seen[k] = c->returns;
+        ppo->log_std[k] = (float)ppo->config.log_std_init;
+    /* The statistics start at mean 0 and variance 1 with almost no weight, as gym's do. */
+    ppo->return_stats = (struct running_stats){.count = 1e-4, .var = 1};
+    for (int k = 0; k < ppo->base.obs; k++)
+        ppo->obs_stats[k] = ppo->return_stats;
     return OPC_OK;
 }
 
-static int create(const struct opc_agent_args *args, struct opc_agent **out, struct opc_err *err)
+static int ppo_create(const struct opc_agent_args *args, struct opc_agent **out,
+                      struct opc_err *err)
 {
-    struct ppo *c = opc_alloc(1, sizeof *c);
-    if (!c)
+    struct ppo *ppo = opc_alloc(1, sizeof *ppo);
+    if (!ppo)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent");
-    c->base = (struct opc_agent){.type = &opc_ppo_type, .obs = args->obs, .act = args->act};
+    ppo->base = (struct opc_agent){.type = &opc_ppo_type, .obs = args->obs, .act = args->act};
     int code = OPC_OK;
     if (args->config)
-        c->config = *(const struct opc_ppo_config *)args->config;
+        ppo->config = *(const struct opc_ppo_config *)args->config;
     else
-        code = opc_section_defaults(&opc_ppo_section, &c->config, err);
-    c->max = args->steps;
-    c->columns = args->obs + args->act + MORE;
+        code = opc_section_defaults(&opc_ppo_section, &ppo->config, err);
+    ppo->max_steps = args->steps;
+    ppo->columns = args->obs + args->act + EXTRA;
     if (!code)
-        code = make_table(c, err);
+        code = ppo_make_table(ppo, err);
     if (!code)
-        code = make_networks(c, args->seed, err);
+        code = ppo_make_networks(ppo, args->seed, err);
     if (code) {
-        destroy(&c->base);
+        ppo_destroy(&ppo->base);
         return code;
     }
-    *out = &c->base;
+    *out = &ppo->base;
     return OPC_OK;
 }
 
-/* Its learning rate falls to 0 at the end of train.epochs. */
-static bool knows_its_end(const void *config)
+/* With an annealed learning rate, what it learns depends on train.epochs. */
+static bool ppo_knows_its_end(const void *config)
 {
     return ((const struct opc_ppo_config *)config)->anneal_lr;
 }
 
-/* The table of an epoch, where paths of one step have two rows. */
-static size_t bytes(int steps, int obs, int act_size)
+/* Bytes of the table of an epoch: at worst every trajectory has one step, and so two rows. */
+static size_t ppo_bytes(int steps, int obs, int act_size)
 {
-    return (size_t)steps * (2 * (size_t)(obs + act_size + MORE) * sizeof(float) + 32);
+    return (size_t)steps * (2 * (size_t)(obs + act_size + EXTRA) * sizeof(float) + 32);
 }
 
 static const struct opc_agent_column COLUMNS[] = {
@@ -669,12 +743,12 @@ const struct opc_agent_type opc_ppo_type = {
     .needs = OPC_NEEDS_TRAJECTORIES,
     .settings = &opc_ppo_section,
     .columns = COLUMNS,
-    .knows_its_end = knows_its_end,
-    .bytes = bytes,
-    .create = create,
-    .act = act,
-    .improve = improve,
-    .destroy = destroy,
-    .state = state,
-    .act_spread = act_spread,
+    .knows_its_end = ppo_knows_its_end,
+    .bytes = ppo_bytes,
+    .create = ppo_create,
+    .act = ppo_act,
+    .improve = ppo_improve,
+    .destroy = ppo_destroy,
+    .state = ppo_state,
+    .act_spread = ppo_act_spread,
 };

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* agent/ppo.h - proximal policy optimisation (Schulman et al. 2017). */
+/* agent/ppo.h - proximal policy optimisation (Schulman et al. 2017): its settings and its type.
+ *
+ * On-policy: it learns from the trajectories its own policy has made since the last improvement.
+ * The names of the settings are CleanRL's, with aliases of other implementations after the help
+ * text. */
 #ifndef OPC_AGENT_PPO_H
 #define OPC_AGENT_PPO_H
 
@@ -18,7 +22,7 @@
     X(INT,    batch_size,      "64",     2, 65536,  "steps in one gradient step", "batch|minibatch_size") \
     X(REAL,   clip_range,      "0.2",    1e-6, 1e6, "the ratio of probabilities is clipped at this distance from 1", "clip|clip_coef") \
     X(REAL,   clip_range_vf,   "0.2",    0, 1e6,    "the critic's new value is clipped at this distance from its old one; 0: no clipping", "clip_value") \
-    X(REAL,   vf_coef,         "0.5",    1e-6, 1e6, "weight of the critic's loss beside the policy's; it matters only through ppo.max_grad_norm", "value_weight") \
+    X(REAL,   vf_coef,         "0.5",    1e-6, 1e6, "weight of the critic's loss; it matters only through ppo.max_grad_norm", "value_weight") \
     X(REAL,   ent_coef,        "0",      0, 1e6,    "weight of the policy's entropy in its objective", "entropy_weight") \
     X(REAL,   max_grad_norm,   "0.5",    0, 1e9,    "longer gradients are scaled down to this norm; 0: never", "most_norm") \
     X(REAL,   log_std_init,    "0",      -20, 2,    "logarithm of the policy's standard deviation at the start", "log_std") \
@@ -29,24 +33,25 @@
 struct opc_ppo_config {
     OPC_PPO_FIELDS(OPC_MEMBER)
 };
-/* What it reports. */
+/* The columns it reports, in the order of opc_ppo_type.columns. */
 enum {
-    OPC_PPO_Q,        /* mean value of the states, before the improvement, in scaled rewards */
+    OPC_PPO_Q,        /* mean value of the states, before the improvement, in normalised rewards */
     OPC_PPO_Q_TARGET, /* mean of the critic's targets */
     OPC_PPO_TARGET_MIN,
     OPC_PPO_TARGET_MAX,
     OPC_PPO_CRITIC_LOSS,
     OPC_PPO_ACTOR_LOSS,
-    OPC_PPO_ENTROPY, /* before actions are cut off */
-    OPC_PPO_KL,      /* mean distance from the policy that acted */
+    OPC_PPO_ENTROPY, /* of the Gaussian, before the environment clips actions */
+    OPC_PPO_KL,      /* mean KL divergence from the policy that acted */
     OPC_PPO_CLIPPED, /* share of steps whose ratio was clipped */
     OPC_PPO_COLUMNS
 };
 extern const struct opc_section opc_ppo_section; /* "ppo" */
 extern const struct opc_agent_type opc_ppo_type;
 
-/* Generalised advantages of a path of n steps, from its rewards and the critic's value[n + 1] of
- * its states; that of the last one counts only if the path did not end there. */
+/* Generalised advantage estimation (Schulman et al. 2016) for a trajectory of n steps, from
+ * reward[n] and the critic's value[n + 1] of its states. value[n] counts only if the last step is
+ * not terminal. */
 void opc_advantages(int n, const double *reward, const double *value, bool terminal,
                     double discount, double lambda, double *advantage);
 

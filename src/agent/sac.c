@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Soft actor-critic. One update, with a' and a~ drawn from the policy:
+/* Soft actor-critic (Haarnoja et al. 2018), the agent of the paper's experiments. run/improve.c
+ * calls sac_improve through opc_agent_type; batches come from the replay buffer (data/batch.h),
+ * recorded and imagined steps alike. One update, with a' and a~ drawn from the policy:
  *
  *     y    = reward_scale r + gamma (1 - d) (min_i Q'_i(s', a') - alpha log pi(a'|s'))
  *     J_Q  = 1/2 mean (Q_i(s, a) - y)^2                        for both critics
@@ -7,10 +9,14 @@
  *     J_al = -log alpha mean (log pi(a~|s) + H)
  *     Q'   = tau Q + (1 - tau) Q'
  *
- * All four gradients are taken from the parameters as they were before the update (as the original
- * code does in one graph call). Everything up to the gradients goes row by row, so the first call
- * of the pool does it by panels; the second does the gradients, which sum over rows, by outputs,
- * and moves the parameters it has just differentiated. */
+ * that is: Bellman target, critic loss, actor loss, temperature loss, Polyak average of the target
+ * critics. All gradients are taken from the parameters as they were before the update (as the
+ * original code does in one graph call).
+ *
+ * Two passes of the pool. losses_of_panels goes row by row, so the threads share out the panels;
+ * gradients_of_outputs sums over rows, so they share out the outputs of each layer, and each thread
+ * applies Adam to the parameters it has just differentiated. A change must keep the order of every
+ * sum: no bit of the result depends on the number of threads. */
 #include "agent/sac.h"
 
 #include "agent/policy.h"
@@ -27,17 +33,21 @@ const struct opc_section opc_sac_section =
     OPC_SECTION("sac", "soft actor-critic, the agent that improves the policy", OPC_SAC_FIELDS);
 #undef SELF
 
+/* WHICH_*: streams of the first weights. Runs depend on these numbers. */
 enum { P = OPC_PANEL, WHICH_POLICY = 1, WHICH_CRITICS = 2, LEARNERS = 3 };
 
-struct sums { /* of one panel */
+/* Sums over the real rows of one panel, for the report. One for each panel, so that no two threads
+ * add to the same number. */
+struct panel_sums {
     double q, target, critic_loss, actor_loss, logp;
     double target_min, target_max;
 };
 
-/* A network that learns: its parameters and what moves them. */
+/* One network under training: critic 1, critic 2 or the policy. It names what apply_gradient needs:
+ * the parameters, the tape of the loss, and the optimiser. */
 struct learner {
-    struct opc_mlp *net, *target; /* target NULL: none follows */
-    int member;
+    struct opc_mlp *net, *target; /* target: NULL for the policy, which has no target network */
+    int member;                   /* of net: 0 or 1 for the critics, 0 for the policy */
     struct opc_tape *tape;
     struct opc_adam *adam;
     float *grad;                       /* laid out as the parameters */
@@ -47,262 +57,300 @@ struct learner {
 struct sac {
     struct opc_agent base;
     struct opc_sac_config config;
-    double target_entropy;
+    double target_entropy; /* H of J_al, in nats */
     struct opc_pool *pool;
-    int threads, panels, columns; /* of a batch */
+    int threads;
+    int panels, columns; /* of a batch; columns are those of one step: s, a, r, mark, s' */
 
     struct opc_policy *policy;
     struct opc_mlp *critics, *targets; /* two members each */
     struct opc_adam *policy_adam, *critic_adam, *alpha_adam;
-    float log_alpha;
-    long updates;
+    float log_alpha; /* the temperature is learned as its logarithm, so it stays positive */
+    long updates;    /* gradient steps since the run began; target_interval counts them */
 
-    /* one batch */
+    /* What one update works on. */
     const float **step;               /* [batch] as drawn: s, a, r, mark, s' */
     float *batch;                     /* [panels][columns][16] the same in panels */
     float *noise;                     /* [2][panels][act][16] for a', then for a~ */
     float *joint;                     /* [panels][obs + act][16] s, a~ */
-    float *spread;                    /* [panels][act][16] deviations of a~ */
-    float *by_action;                 /* [2][panels][act][16] dQ_i / da~ */
-    struct opc_tape *actor;           /* policy at s */
-    struct opc_tape *critic[2];       /* Q_i at (s, a) */
-    struct opc_tape *actor_q[2];      /* Q_i at (s, a~) */
-    struct sums *sums;                /* [panels] */
+    float *std;                       /* [panels][act][16] deviations of a~ */
+    float *dq_da;                     /* [2][panels][act][16] dQ_i / da~ */
+    struct opc_tape *policy_tape;     /* policy at s */
+    struct opc_tape *critic_tape[2];  /* Q_i at (s, a) */
+    struct opc_tape *actor_q_tape[2]; /* Q_i at (s, a~) */
+    struct panel_sums *sums;          /* [panels] */
     float *policy_grad, *critic_grad; /* laid out as the parameters */
-    float *transposed;                /* of all learners */
+    float *transposed;                /* the learners' transposed[] point in here */
     struct learner learner[LEARNERS]; /* both critics and the policy */
     struct opc_arena *scratch;        /* [threads] */
-    float alpha;                      /* of this update */
-    struct opc_rng stream;            /* of its noise */
+    float alpha;                      /* exp(log_alpha) before this update */
+    struct opc_rng stream;            /* of the noise of a' and a~ */
 };
 
+/* Panel p of an array [panels][features][16]. */
 static float *panel(float *base, int p, int features)
 {
     return base + (size_t)p * (size_t)features * P;
 }
 
-/* ---- row by row ------------------------------------------------------------------------------ */
+/* ---- losses, row by row ---------------------------------------------------------------------- */
 
-/* y for panels p0 .. p1-1: both target critics at s' and a' ~ pi(s'). */
-static void targets_of(struct sac *c, int p0, int p1, float *y, struct opc_arena *scratch)
+/* The Bellman targets y[p1 - p0][16] of panels p0 .. p1-1. No gradient flows through them, so they
+ * are computed without a tape. */
+static void bellman_targets(struct sac *sac, int p0, int p1, float *y, struct opc_arena *scratch)
 {
-    const int obs = c->base.obs, act = c->base.act, in = obs + act, n = p1 - p0;
-    const size_t stride = (size_t)c->columns * P, mark = scratch->used;
-    const float *next = c->batch + (size_t)p0 * stride + (in + 2) * P;
+    const int obs = sac->base.obs, act = sac->base.act, in = obs + act, n = p1 - p0;
+    const size_t stride = (size_t)sac->columns * P, mark = scratch->used;
+    const float *next = sac->batch + (size_t)p0 * stride + (in + 2) * P;
     float *x = opc_floats(scratch, (size_t)(n * in), P);
     float *out = opc_floats(scratch, (size_t)(n * 2 * act), P);
     float *q = opc_floats(scratch, (size_t)(2 * n), P), *logp = opc_floats(scratch, (size_t)n, P);
-    opc_mlp_infer(c->policy->net, 0, n, next, stride, 2 * act, out, (size_t)(2 * act) * P, scratch);
+    /* a' ~ pi(. | s') and its log-probability, next to s' in x[n][obs + act][16]. */
+    opc_mlp_infer(sac->policy->net, 0, n, next, stride, 2 * act, out, (size_t)(2 * act) * P,
+                  scratch);
     for (int i = 0; i < n; i++) {
         float *xi = panel(x, i, in);
         memcpy(xi, next + (size_t)i * stride, (size_t)obs * P * sizeof *xi);
-        opc_squash(act, panel(out, i, 2 * act), panel(c->noise, p0 + i, act), xi + obs * P,
+        opc_squash(act, panel(out, i, 2 * act), panel(sac->noise, p0 + i, act), xi + obs * P,
                    logp + i * P, NULL, scratch);
     }
+    /* Both target critics at (s', a'). */
     for (int k = 0; k < 2; k++)
-        opc_mlp_infer(c->targets, k, n, x, (size_t)in * P, 1, q + k * n * P, P, scratch);
-    const float gamma = (float)c->config.discount, scale = (float)c->config.reward_scale;
+        opc_mlp_infer(sac->targets, k, n, x, (size_t)in * P, 1, q + k * n * P, P, scratch);
+    /* y = reward_scale r + discount (1 - terminal) (min Q' - alpha log pi). A terminal state has no
+     * future; running out of time is not terminal. */
+    const float gamma = (float)sac->config.discount, scale = (float)sac->config.reward_scale;
     for (int i = 0; i < n; i++) {
-        const float *row = c->batch + (size_t)(p0 + i) * stride;
+        const float *row = sac->batch + (size_t)(p0 + i) * stride;
         const float *r = row + in * P, *terminal = r + P;
         for (int j = 0; j < P; j++) {
             const float q0 = q[i * P + j], q1 = q[(n + i) * P + j];
-            const float soft = (q0 < q1 ? q0 : q1) - c->alpha * logp[i * P + j];
+            const float soft = (q0 < q1 ? q0 : q1) - sac->alpha * logp[i * P + j];
             y[i * P + j] = scale * r[j] + gamma * (1.0f - terminal[j]) * soft;
         }
     }
     opc_arena_rewind(scratch, mark);
 }
 
-static int real_rows(const struct sac *c, int p)
+/* Rows of panel p that hold a step; the rest of the last panel is padding. */
+static int real_rows(const struct sac *sac, int p)
 {
-    const int left = c->config.batch_size - p * P;
+    const int left = sac->config.batch_size - p * P;
     return left < P ? left : P;
 }
 
-/* J_Q down to every layer's sums. */
-static void critic_loss(struct sac *c, int p0, int p1, const float *y)
+/* The critic loss J_Q: forward at (s, a), loss, and backward to the dy of every layer. The gradient
+ * of the weights sums over rows and waits for gradients_of_outputs. */
+static void critic_loss(struct sac *sac, int p0, int p1, const float *y)
 {
-    const int last = c->critics->shape.layers - 1;
-    const float each = 1.0f / (float)c->config.batch_size;
+    const int last = sac->critics->shape.layers - 1;
+    /* 1 / batch size: the loss is a mean over the batch. */
+    const float each = 1.0f / (float)sac->config.batch_size;
+    /* Start this update's report with the extremes of the targets. */
     for (int p = p0; p < p1; p++) {
-        struct sums *s = &c->sums[p];
-        *s = (struct sums){.target_min = INFINITY, .target_max = -INFINITY};
-        for (int j = 0; j < real_rows(c, p); j++) {
+        struct panel_sums *s = &sac->sums[p];
+        *s = (struct panel_sums){.target_min = INFINITY, .target_max = -INFINITY};
+        for (int j = 0; j < real_rows(sac, p); j++) {
             s->target_min = fmin(s->target_min, (double)y[(p - p0) * P + j]);
             s->target_max = fmax(s->target_max, (double)y[(p - p0) * P + j]);
         }
     }
+    /* dJ_Q / dQ = (Q - y) / batch size; 0 in the padding, which must not reach any sum. */
     for (int k = 0; k < 2; k++) {
-        struct opc_tape *t = c->critic[k];
-        opc_mlp_forward_part(c->critics, k, p0, p1, t);
+        struct opc_tape *t = sac->critic_tape[k];
+        opc_mlp_forward_part(sac->critics, k, p0, p1, t);
         for (int p = p0; p < p1; p++)
             for (int j = 0; j < P; j++) {
                 const float q = t->y[last][p * P + j], goal = y[(p - p0) * P + j], gap = q - goal;
-                const bool real = j < real_rows(c, p);
+                const bool real = j < real_rows(sac, p);
                 t->dy[last][p * P + j] = real ? gap * each : 0.0f;
                 if (real) {
-                    c->sums[p].critic_loss += 0.5 * (double)gap * (double)gap;
-                    c->sums[p].q += 0.5 * (double)q;
-                    c->sums[p].target += 0.5 * (double)goal;
+                    sac->sums[p].critic_loss += 0.5 * (double)gap * (double)gap;
+                    sac->sums[p].q += 0.5 * (double)q;
+                    sac->sums[p].target += 0.5 * (double)goal;
                 }
             }
-        opc_mlp_backward_part(c->critics, k, p0, p1, t);
+        opc_mlp_backward_part(sac->critics, k, p0, p1, t);
     }
 }
 
-/* J_pi down to every layer's sums of the policy. */
-static void actor_loss(struct sac *c, int p0, int p1, struct opc_arena *scratch)
+/* The actor loss J_pi: forward at (s, a~), loss, and backward through the critics into the policy.
+ * The critics are held fixed here: only dQ / da~ is taken from them, not the gradient of their
+ * weights. Both tapes of a critic are separate, because critic_loss needs its own. */
+static void actor_loss(struct sac *sac, int p0, int p1, struct opc_arena *scratch)
 {
-    const int obs = c->base.obs, act = c->base.act, in = obs + act;
-    const int out = c->policy->net->shape.layers - 1, last = c->critics->shape.layers - 1;
+    const int obs = sac->base.obs, act = sac->base.act, in = obs + act;
+    const int out = sac->policy->net->shape.layers - 1, last = sac->critics->shape.layers - 1;
     const size_t mark = scratch->used;
     float *logp = opc_floats(scratch, (size_t)(p1 - p0), P);
-    const float *eps = c->noise + (size_t)c->panels * (size_t)act * P;
+    const float *eps = sac->noise + (size_t)sac->panels * (size_t)act * P;
 
-    opc_mlp_forward_part(c->policy->net, 0, p0, p1, c->actor);
+    /* a~ ~ pi(. | s) with the reparameterisation a~ = tanh(mean + std eps); (s, a~) side by side in
+     * `joint`. */
+    opc_mlp_forward_part(sac->policy->net, 0, p0, p1, sac->policy_tape);
     for (int p = p0; p < p1; p++) {
-        float *x = panel(c->joint, p, in);
-        memcpy(x, c->batch + (size_t)p * (size_t)c->columns * P, (size_t)obs * P * sizeof *x);
-        opc_squash(act, panel(c->actor->y[out], p, 2 * act), eps + (size_t)(p * act) * P,
-                   x + obs * P, logp + (p - p0) * P, panel(c->spread, p, act), scratch);
+        float *x = panel(sac->joint, p, in);
+        memcpy(x, sac->batch + (size_t)p * (size_t)sac->columns * P, (size_t)obs * P * sizeof *x);
+        opc_squash(act, panel(sac->policy_tape->y[out], p, 2 * act), eps + (size_t)(p * act) * P,
+                   x + obs * P, logp + (p - p0) * P, panel(sac->std, p, act), scratch);
     }
+    /* Q_i(s, a~), and the gradient of -min Q: it flows through the smaller critic of each row
+     * alone. */
     for (int k = 0; k < 2; k++)
-        opc_mlp_forward_part(c->critics, k, p0, p1, c->actor_q[k]);
+        opc_mlp_forward_part(sac->critics, k, p0, p1, sac->actor_q_tape[k]);
     for (int p = p0; p < p1; p++)
         for (int j = 0; j < P; j++) {
-            const float q0 = c->actor_q[0]->y[last][p * P + j],
-                        q1 = c->actor_q[1]->y[last][p * P + j];
-            c->actor_q[0]->dy[last][p * P + j] = q0 < q1 ? -1.0f : 0.0f; /* of -min Q */
-            c->actor_q[1]->dy[last][p * P + j] = q0 < q1 ? 0.0f : -1.0f;
-            if (j < real_rows(c, p)) {
+            const float q0 = sac->actor_q_tape[0]->y[last][p * P + j],
+                        q1 = sac->actor_q_tape[1]->y[last][p * P + j];
+            sac->actor_q_tape[0]->dy[last][p * P + j] = q0 < q1 ? -1.0f : 0.0f; /* of -min Q */
+            sac->actor_q_tape[1]->dy[last][p * P + j] = q0 < q1 ? 0.0f : -1.0f;
+            if (j < real_rows(sac, p)) {
                 const double l = (double)logp[(p - p0) * P + j], q = (double)(q0 < q1 ? q0 : q1);
-                c->sums[p].logp += l;
-                c->sums[p].actor_loss += (double)c->alpha * l - q;
+                sac->sums[p].logp += l;
+                sac->sums[p].actor_loss += (double)sac->alpha * l - q;
             }
         }
-    float *by[2] = {c->by_action, c->by_action + (size_t)c->panels * (size_t)act * P};
+    /* dQ_i / da~: back through the critics to their inputs obs .. obs+act-1. */
+    float *dq_da[2] = {sac->dq_da, sac->dq_da + (size_t)sac->panels * (size_t)act * P};
     for (int k = 0; k < 2; k++) {
-        opc_mlp_backward_part(c->critics, k, p0, p1, c->actor_q[k]);
-        opc_mlp_inputs_part(c->critics, k, p0, p1, obs, act, c->actor_q[k], by[k], (size_t)act * P);
+        opc_mlp_backward_part(sac->critics, k, p0, p1, sac->actor_q_tape[k]);
+        opc_mlp_inputs_part(sac->critics, k, p0, p1, obs, act, sac->actor_q_tape[k], dq_da[k],
+                            (size_t)act * P);
     }
+    /* Add both (one of them is 0) and go back through tanh and the Gaussian; log pi adds its own
+     * part, weighted by alpha. */
     for (int p = p0; p < p1; p++) {
-        float *dq = panel(by[0], p, act);
-        const float *other = panel(by[1], p, act);
+        float *dq = panel(dq_da[0], p, act);
+        const float *other = panel(dq_da[1], p, act);
         for (int i = 0; i < act * P; i++)
             dq[i] += other[i];
-        opc_squash_back(act, real_rows(c, p), 1.0f / (float)c->config.batch_size, c->alpha,
-                        panel(c->actor->y[out], p, 2 * act), eps + (size_t)(p * act) * P,
-                        panel(c->joint, p, in) + obs * P, panel(c->spread, p, act), dq,
-                        panel(c->actor->dy[out], p, 2 * act));
+        opc_squash_back(act, real_rows(sac, p), 1.0f / (float)sac->config.batch_size, sac->alpha,
+                        panel(sac->policy_tape->y[out], p, 2 * act), eps + (size_t)(p * act) * P,
+                        panel(sac->joint, p, in) + obs * P, panel(sac->std, p, act), dq,
+                        panel(sac->policy_tape->dy[out], p, 2 * act));
     }
-    opc_mlp_backward_part(c->policy->net, 0, p0, p1, c->actor);
+    /* And down through the policy's layers. */
+    opc_mlp_backward_part(sac->policy->net, 0, p0, p1, sac->policy_tape);
     opc_arena_rewind(scratch, mark);
 }
 
-/* The steps of these panels, from wherever they lie. */
-static void gather_batch(struct sac *c, int p0, int p1)
+/* Copies the drawn steps of panels p0 .. p1-1 out of the replay buffer into panels. */
+static void gather_batch(struct sac *sac, int p0, int p1)
 {
-    const int first = p0 * P, end = p1 * P < c->config.batch_size ? p1 * P : c->config.batch_size;
-    opc_kernels()->collect(end - first, c->columns, c->step + first,
-                           panel(c->batch, p0, c->columns), (size_t)c->columns * P);
+    const int first = p0 * P,
+              end = p1 * P < sac->config.batch_size ? p1 * P : sac->config.batch_size;
+    opc_kernels()->collect(end - first, sac->columns, sac->step + first,
+                           panel(sac->batch, p0, sac->columns), (size_t)sac->columns * P);
 }
 
-/* The noise of a' and a~ is one run of the update's stream; these panels' share of it. */
-static void draw_noise(struct sac *c, int p0, int p1)
+/* The noise of a' and a~ is one run of the update's stream. Each thread jumps to its panels' share
+ * of that run, so the noise does not depend on how many threads there are. */
+static void draw_noise(struct sac *sac, int p0, int p1)
 {
-    const int each = c->base.act * P; /* words of a panel: whole blocks of four */
+    const int each = sac->base.act * P; /* words of a panel: whole blocks of four */
     for (int half = 0; half < 2; half++) {
-        const int at = (half * c->panels + p0) * each;
-        struct opc_rng r = c->stream;
+        const int at = (half * sac->panels + p0) * each;
+        struct opc_rng r = sac->stream;
         r.block += (uint64_t)at / 4;
-        opc_rng_normals(&r, (p1 - p0) * each, c->noise + at);
+        opc_rng_normals(&r, (p1 - p0) * each, sac->noise + at);
     }
 }
 
-/* The inputs of all layers, as their gradients want them. All networks look at one batch: the
- * policy's s are the first columns of the critics' (s, a). */
-static void turn(struct sac *c, int p0, int p1)
+/* Transposes the inputs of all layers, as the weight gradients want them. All three networks read
+ * one batch, and the policy's s are the first columns of the critics' (s, a): so layer 0 is
+ * transposed once, for learner 0, and shared. */
+static void transpose_inputs(struct sac *sac, int p0, int p1)
 {
     for (int i = 0; i < LEARNERS; i++) {
-        const struct learner *n = &c->learner[i];
-        for (int l = i == 0 ? 0 : 1; l < n->net->shape.layers; l++)
-            opc_mlp_transpose_part(n->net, l, p0, p1, c->panels, n->tape, n->transposed[l]);
+        const struct learner *learner = &sac->learner[i];
+        for (int l = i == 0 ? 0 : 1; l < learner->net->shape.layers; l++)
+            opc_mlp_transpose_part(learner->net, l, p0, p1, sac->panels, learner->tape,
+                                   learner->transposed[l]);
     }
 }
 
-static void rows_part(void *ctx, int first, int end, int worker)
+/* First pass of the pool: part i of the panels, from the batch to dy of every layer of the critics
+ * and the policy. */
+static void losses_of_panels(void *ctx, int first, int end, int worker)
 {
-    struct sac *c = ctx;
-    struct opc_arena *scratch = &c->scratch[worker];
+    struct sac *sac = ctx;
+    struct opc_arena *scratch = &sac->scratch[worker];
     for (int i = first; i < end; i++) {
-        const int p0 = opc_cut(c->panels, c->threads, i),
-                  p1 = opc_cut(c->panels, c->threads, i + 1);
+        const int p0 = opc_cut(sac->panels, sac->threads, i),
+                  p1 = opc_cut(sac->panels, sac->threads, i + 1);
         if (p0 == p1)
             continue;
         const size_t mark = scratch->used;
         float *y = opc_floats(scratch, (size_t)(p1 - p0), P);
-        gather_batch(c, p0, p1);
-        draw_noise(c, p0, p1);
-        targets_of(c, p0, p1, y, scratch);
-        critic_loss(c, p0, p1, y);
-        actor_loss(c, p0, p1, scratch);
-        turn(c, p0, p1);
+        /* The order matters: actor_loss adds to the sums that critic_loss has reset. */
+        gather_batch(sac, p0, p1);
+        draw_noise(sac, p0, p1);
+        bellman_targets(sac, p0, p1, y, scratch);
+        critic_loss(sac, p0, p1, y);
+        actor_loss(sac, p0, p1, scratch);
+        transpose_inputs(sac, p0, p1);
         opc_arena_rewind(scratch, mark);
     }
 }
 
-/* ---- sums over rows -------------------------------------------------------------------------- */
+/* ---- gradients, summed over rows ------------------------------------------------------------- */
 
-static void learn(const struct sac *c, const struct learner *n, int l, int part, bool follows)
+/* Takes the gradient of layer l by this part of its outputs, applies Adam, and lets the target
+ * network follow: target += tau (param - target), the Polyak average. Weights and biases of the
+ * outputs are two runs of the parameters. */
+static void apply_gradient(const struct sac *sac, const struct learner *learner, int l, int part,
+                           bool update_target)
 {
-    const struct opc_layer *layer = &n->net->layer[l];
-    const int o0 = opc_cut(layer->out, c->threads, part),
-              o1 = opc_cut(layer->out, c->threads, part + 1);
+    const struct opc_layer *layer = &learner->net->layer[l];
+    const int o0 = opc_cut(layer->out, sac->threads, part),
+              o1 = opc_cut(layer->out, sac->threads, part + 1);
     if (o0 == o1)
         return;
-    const size_t base = (size_t)n->member * n->net->each, ld = (size_t)layer->ld;
+    const size_t base = (size_t)learner->member * learner->net->each, ld = (size_t)layer->ld;
     const struct {
         size_t first, count;
     } range[2] = {{layer->weight + (size_t)o0 * ld, (size_t)(o1 - o0) * ld},
                   {layer->bias + (size_t)o0, (size_t)(o1 - o0)}};
-    opc_mlp_gradient_part(n->net, l, o0, o1, c->config.batch_size, n->tape, n->transposed[l],
-                          n->grad + base);
+    opc_mlp_gradient_part(learner->net, l, o0, o1, sac->config.batch_size, learner->tape,
+                          learner->transposed[l], learner->grad + base);
     for (int i = 0; i < 2; i++) {
         const size_t at = base + range[i].first;
-        opc_adam_range(n->adam, at, range[i].count, 0.0, n->grad + at, n->net->param + at);
-        if (follows && n->target)
-            opc_kernels()->follow(range[i].count, (float)c->config.tau, n->net->param + at,
-                                  n->target->param + at);
+        opc_adam_range(learner->adam, at, range[i].count, 0.0, learner->grad + at,
+                       learner->net->param + at);
+        if (update_target && learner->target)
+            opc_kernels()->polyak(range[i].count, (float)sac->config.tau, learner->net->param + at,
+                                  learner->target->param + at);
     }
 }
 
-static void sums_part(void *ctx, int first, int end, int worker)
+/* Second pass of the pool: part i of the outputs of every layer of every learner. */
+static void gradients_of_outputs(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct sac *c = ctx;
-    const bool follows = (c->updates + 1) % c->config.target_interval == 0;
+    const struct sac *sac = ctx;
+    const bool update_target = (sac->updates + 1) % sac->config.target_interval == 0;
     for (int part = first; part < end; part++)
         for (int i = 0; i < LEARNERS; i++)
-            for (int l = 0; l < c->learner[i].net->shape.layers; l++)
-                learn(c, &c->learner[i], l, part, follows);
+            for (int l = 0; l < sac->learner[i].net->shape.layers; l++)
+                apply_gradient(sac, &sac->learner[i], l, part, update_target);
 }
 
 /* ---- updates --------------------------------------------------------------------------------- */
 
-static struct sums total(const struct sac *c)
+/* The report of one update: sums of the panels, added in order, over the batch size. */
+static struct panel_sums mean_over_batch(const struct sac *sac)
 {
-    struct sums all = {.target_min = INFINITY, .target_max = -INFINITY};
-    for (int p = 0; p < c->panels; p++) {
-        all.target_min = fmin(all.target_min, c->sums[p].target_min);
-        all.target_max = fmax(all.target_max, c->sums[p].target_max);
-        all.q += c->sums[p].q;
-        all.target += c->sums[p].target;
-        all.critic_loss += c->sums[p].critic_loss;
-        all.actor_loss += c->sums[p].actor_loss;
-        all.logp += c->sums[p].logp;
+    struct panel_sums all = {.target_min = INFINITY, .target_max = -INFINITY};
+    for (int p = 0; p < sac->panels; p++) {
+        all.target_min = fmin(all.target_min, sac->sums[p].target_min);
+        all.target_max = fmax(all.target_max, sac->sums[p].target_max);
+        all.q += sac->sums[p].q;
+        all.target += sac->sums[p].target;
+        all.critic_loss += sac->sums[p].critic_loss;
+        all.actor_loss += sac->sums[p].actor_loss;
+        all.logp += sac->sums[p].logp;
     }
-    const double n = c->config.batch_size;
+    const double n = sac->config.batch_size;
     all.q /= n;
     all.target /= n;
     all.critic_loss /= n;
@@ -311,43 +359,49 @@ static struct sums total(const struct sac *c)
     return all;
 }
 
-static struct sums update(struct sac *c, const struct opc_feed *feed, uint32_t index)
+/* One gradient step of the critics, the policy and the temperature. The streams are named by the
+ * update's index, so a resumed run draws what an uninterrupted one would have drawn. */
+static struct panel_sums sac_update(struct sac *sac, const struct opc_feed *feed, uint32_t index)
 {
     struct opc_rng pick = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, index);
-    feed->draw(feed->ctx, c->config.batch_size, &pick, c->step);
-    c->stream = opc_rng_stream(feed->seed, OPC_USE_UPDATE, feed->epoch, index);
-    c->alpha = expf(c->log_alpha);
+    feed->draw(feed->ctx, sac->config.batch_size, &pick, sac->step);
+    sac->stream = opc_rng_stream(feed->seed, OPC_USE_UPDATE, feed->epoch, index);
+    sac->alpha = expf(sac->log_alpha);
 
-    opc_pool_each(c->pool, c->threads, 1, rows_part, c);
-    const struct sums mean = total(c);
-    opc_adam_begin(c->critic_adam);
-    opc_adam_begin(c->policy_adam);
-    opc_pool_each(c->pool, c->threads, 1, sums_part, c);
-    if (c->config.tune_entropy) {
-        const float by_log_alpha = (float)-(mean.logp + c->target_entropy);
-        opc_adam_step(c->alpha_adam, 0.0, &by_log_alpha, &c->log_alpha);
+    /* Losses first, all of them with the old parameters; then gradients and Adam. */
+    opc_pool_each(sac->pool, sac->threads, 1, losses_of_panels, sac);
+    const struct panel_sums mean = mean_over_batch(sac);
+    opc_adam_begin(sac->critic_adam);
+    opc_adam_begin(sac->policy_adam);
+    opc_pool_each(sac->pool, sac->threads, 1, gradients_of_outputs, sac);
+    /* The temperature loss J_al: alpha rises while the policy's entropy is below the target. */
+    if (sac->config.tune_entropy) {
+        const float alpha_gradient = (float)-(mean.logp + sac->target_entropy);
+        opc_adam_step(sac->alpha_adam, 0.0, &alpha_gradient, &sac->log_alpha);
     }
-    c->updates++;
+    sac->updates++;
     return mean;
 }
 
-static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates,
-                   struct opc_agent_report *report, struct opc_err *err)
+/* `updates` gradient steps. The report holds means over them, and the extremes of the targets. */
+static int sac_improve(struct opc_agent *a, const struct opc_feed *feed, int updates,
+                       struct opc_agent_report *report, struct opc_err *err)
 {
-    struct sac *c = (struct sac *)a;
+    struct sac *sac = (struct sac *)a;
     double *v = report->value;
     *report = (struct opc_agent_report){.updates = updates};
     v[OPC_SAC_TARGET_MIN] = INFINITY;
     v[OPC_SAC_TARGET_MAX] = -INFINITY;
     for (int i = 0; i < updates; i++) {
-        const struct sums m = update(c, feed, feed->first + (uint32_t)i);
+        const struct panel_sums m = sac_update(sac, feed, feed->first + (uint32_t)i);
+        /* A loss that is not finite never recovers: it ends the run. */
         if (!isfinite(m.critic_loss) || !isfinite(m.actor_loss))
             return opc_fail(err, OPC_EDIVERGED,
                             "the %s loss became %g in update %u of epoch %u (mean Q %g, "
                             "temperature %g); lower sac.learning_rate, or look for huge rewards",
                             isfinite(m.critic_loss) ? "actor's" : "critics'",
                             isfinite(m.critic_loss) ? m.actor_loss : m.critic_loss,
-                            feed->first + (uint32_t)i, feed->epoch, m.q, (double)c->alpha);
+                            feed->first + (uint32_t)i, feed->epoch, m.q, (double)sac->alpha);
         v[OPC_SAC_Q] += m.q / updates;
         v[OPC_SAC_Q_TARGET] += m.target / updates;
         v[OPC_SAC_CRITIC_LOSS] += m.critic_loss / updates;
@@ -358,85 +412,89 @@ static int improve(struct opc_agent *a, const struct opc_feed *feed, int updates
         if (i % 64 == 63 && feed->stop && feed->stop(feed->stop_ctx))
             return opc_fail(err, OPC_ESTOPPED, "stopped while improving the policy");
     }
-    v[OPC_SAC_ALPHA] = (double)expf(c->log_alpha);
+    v[OPC_SAC_ALPHA] = (double)expf(sac->log_alpha);
     return OPC_OK;
 }
 
-static void act(const struct opc_agent *a, int n, const float *state, bool explore,
-                struct opc_rng *rng, float *action)
+static void sac_act(const struct opc_agent *a, int n, const float *state, bool explore,
+                    struct opc_rng *rng, float *action)
 {
-    const struct sac *c = (const struct sac *)a;
-    opc_policy_act(c->policy, n, state, explore, rng, action, c->pool);
+    const struct sac *sac = (const struct sac *)a;
+    opc_policy_act(sac->policy, n, state, explore, rng, action, sac->pool);
 }
 
-static void act_spread(const struct opc_agent *a, int n, const float *state, float spread,
-                       struct opc_rng *rng, float *action)
+static void sac_act_spread(const struct opc_agent *a, int n, const float *state, float spread,
+                           struct opc_rng *rng, float *action)
 {
-    const struct sac *c = (const struct sac *)a;
-    opc_policy_act_spread(c->policy, n, state, spread, rng, action, c->pool);
+    const struct sac *sac = (const struct sac *)a;
+    opc_policy_act_spread(sac->policy, n, state, spread, rng, action, sac->pool);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void destroy(struct opc_agent *a)
+/* Accepts a half-built agent: every destroy below takes NULL. */
+static void sac_destroy(struct opc_agent *a)
 {
-    struct sac *c = (struct sac *)a;
-    opc_policy_destroy(c->policy);
-    opc_mlp_destroy(c->critics);
-    opc_mlp_destroy(c->targets);
-    opc_adam_destroy(c->policy_adam);
-    opc_adam_destroy(c->critic_adam);
-    opc_adam_destroy(c->alpha_adam);
-    opc_tape_destroy(c->actor);
+    struct sac *sac = (struct sac *)a;
+    opc_policy_destroy(sac->policy);
+    opc_mlp_destroy(sac->critics);
+    opc_mlp_destroy(sac->targets);
+    opc_adam_destroy(sac->policy_adam);
+    opc_adam_destroy(sac->critic_adam);
+    opc_adam_destroy(sac->alpha_adam);
+    opc_tape_destroy(sac->policy_tape);
     for (int k = 0; k < 2; k++) {
-        opc_tape_destroy(c->critic[k]);
-        opc_tape_destroy(c->actor_q[k]);
+        opc_tape_destroy(sac->critic_tape[k]);
+        opc_tape_destroy(sac->actor_q_tape[k]);
     }
-    for (int i = 0; i < c->threads && c->scratch; i++)
-        opc_arena_destroy(&c->scratch[i]);
-    opc_free(c->transposed);
-    opc_free(c->scratch);
-    opc_free(c->step);
-    opc_free(c->batch);
-    opc_free(c->noise);
-    opc_free(c->joint);
-    opc_free(c->spread);
-    opc_free(c->by_action);
-    opc_free(c->sums);
-    opc_free(c->policy_grad);
-    opc_free(c->critic_grad);
-    opc_free(c);
+    for (int i = 0; i < sac->threads && sac->scratch; i++)
+        opc_arena_destroy(&sac->scratch[i]);
+    opc_free(sac->transposed);
+    opc_free(sac->scratch);
+    opc_free(sac->step);
+    opc_free(sac->batch);
+    opc_free(sac->noise);
+    opc_free(sac->joint);
+    opc_free(sac->std);
+    opc_free(sac->dq_da);
+    opc_free(sac->sums);
+    opc_free(sac->policy_grad);
+    opc_free(sac->critic_grad);
+    opc_free(sac);
 }
 
-static int state(struct opc_agent *a,
-                 int (*visit)(void *, const char *, void *, size_t, struct opc_err *), void *ctx,
-                 struct opc_err *err)
+/* Everything a later update depends on, by name, for checkpoints. Names and order are part of the
+ * file format. */
+static int sac_state(struct opc_agent *a,
+                     int (*visit)(void *, const char *, void *, size_t, struct opc_err *),
+                     void *ctx, struct opc_err *err)
 {
-    struct sac *c = (struct sac *)a;
-    const size_t policy = c->policy_adam->count * sizeof(float);
-    const size_t critics = c->critic_adam->count * sizeof(float);
+    struct sac *sac = (struct sac *)a;
+    const size_t policy = sac->policy_adam->count * sizeof(float);
+    const size_t critics = sac->critic_adam->count * sizeof(float);
     const struct opc_state_part part[] = {
-        {"sac.policy", c->policy->net->param, policy},
-        {"sac.policy.m", c->policy_adam->m, policy},
-        {"sac.policy.v", c->policy_adam->v, policy},
-        {"sac.policy.steps", &c->policy_adam->steps, sizeof(long)},
-        {"sac.critics", c->critics->param, critics},
-        {"sac.critics.m", c->critic_adam->m, critics},
-        {"sac.critics.v", c->critic_adam->v, critics},
-        {"sac.critics.steps", &c->critic_adam->steps, sizeof(long)},
-        {"sac.targets", c->targets->param, critics},
-        {"sac.alpha", &c->log_alpha, sizeof c->log_alpha},
-        {"sac.alpha.m", c->alpha_adam->m, sizeof(float)},
-        {"sac.alpha.v", c->alpha_adam->v, sizeof(float)},
-        {"sac.alpha.steps", &c->alpha_adam->steps, sizeof(long)},
-        {"sac.updates", &c->updates, sizeof c->updates},
+        {"sac.policy", sac->policy->net->param, policy},
+        {"sac.policy.m", sac->policy_adam->m, policy},
+        {"sac.policy.v", sac->policy_adam->v, policy},
+        {"sac.policy.steps", &sac->policy_adam->steps, sizeof(long)},
+        {"sac.critics", sac->critics->param, critics},
+        {"sac.critics.m", sac->critic_adam->m, critics},
+        {"sac.critics.v", sac->critic_adam->v, critics},
+        {"sac.critics.steps", &sac->critic_adam->steps, sizeof(long)},
+        {"sac.targets", sac->targets->param, critics},
+        {"sac.alpha", &sac->log_alpha, sizeof sac->log_alpha},
+        {"sac.alpha.m", sac->alpha_adam->m, sizeof(float)},
+        {"sac.alpha.v", sac->alpha_adam->v, sizeof(float)},
+        {"sac.alpha.steps", &sac->alpha_adam->steps, sizeof(long)},
+        {"sac.updates", &sac->updates, sizeof sac->updates},
     };
     return opc_visit_parts(part, sizeof part / sizeof *part, visit, ctx, err);
 }
 
-/* "auto" or a number. */
-static int entropy_goal(const struct opc_agent_args *args, const struct opc_sac_config *config,
-                        double *out, struct opc_err *err)
+/* sac.target_entropy: "auto" or a number. Auto is the task's own, or -(number of actions). */
+static int parse_target_entropy(const struct opc_agent_args *args,
+                                const struct opc_sac_config *config, double *out,
+                                struct opc_err *err)
 {
     if (strcmp(config->target_entropy, "auto") == 0)
         *out = isnan(args->target_entropy) ? -(double)args->act : args->target_entropy;
@@ -449,150 +507,160 @@ static int entropy_goal(const struct opc_agent_args *args, const struct opc_sac_
     return OPC_OK;
 }
 
-static int make_networks(struct sac *c, uint64_t seed, struct opc_err *err)
+/* Policy, critics and target critics with their optimisers. The target critics start as copies of
+ * the critics. */
+static int sac_make_networks(struct sac *sac, uint64_t seed, struct opc_err *err)
 {
-    const struct opc_sac_config *config = &c->config;
-    const int obs = c->base.obs, actions = c->base.act;
+    const struct opc_sac_config *config = &sac->config;
+    const int obs = sac->base.obs, actions = sac->base.act;
     struct opc_mlp_shape shape;
     struct opc_adam_config adam = opc_adam_usual(config->learning_rate);
     adam.torch = config->adam == 1;
     int code = opc_policy_create(obs, actions, config->policy_hidden.at, config->policy_hidden.n,
-                                 c->threads, &c->policy, err);
+                                 sac->threads, &sac->policy, err);
     if (!code)
         code = opc_shape_from(2, obs + actions, config->critic_hidden.at, config->critic_hidden.n,
-                              1, OPC_RELU, &shape, err);
+                              1, OPC_ACTIVATION_RELU, &shape, err);
     if (!code)
-        code = opc_mlp_create(&shape, &c->critics, err);
+        code = opc_mlp_create(&shape, &sac->critics, err);
     if (!code)
-        code = opc_mlp_create(&shape, &c->targets, err);
+        code = opc_mlp_create(&shape, &sac->targets, err);
     if (!code)
-        code = opc_adam_create(c->policy->net->each, adam, &c->policy_adam, err);
+        code = opc_adam_create(sac->policy->net->each, adam, &sac->policy_adam, err);
     if (!code)
-        code = opc_adam_create(2 * c->critics->each, adam, &c->critic_adam, err);
+        code = opc_adam_create(2 * sac->critics->each, adam, &sac->critic_adam, err);
     if (!code)
-        code = opc_adam_create(1, adam, &c->alpha_adam, err);
+        code = opc_adam_create(1, adam, &sac->alpha_adam, err);
     if (code)
         return code;
-    opc_mlp_init(c->policy->net, OPC_INIT_GLOROT, seed, WHICH_POLICY);
-    opc_mlp_init(c->critics, OPC_INIT_GLOROT, seed, WHICH_CRITICS);
-    memcpy(c->targets->param, c->critics->param, 2 * c->critics->each * sizeof(float));
-    c->log_alpha = logf((float)config->alpha);
+    opc_mlp_init(sac->policy->net, OPC_INIT_GLOROT, seed, WHICH_POLICY);
+    opc_mlp_init(sac->critics, OPC_INIT_GLOROT, seed, WHICH_CRITICS);
+    memcpy(sac->targets->param, sac->critics->param, 2 * sac->critics->each * sizeof(float));
+    sac->log_alpha = logf((float)config->alpha);
     return OPC_OK;
 }
 
-/* Scratch of one thread in rows_part. */
-static size_t rows_need(const struct sac *c)
+/* Bytes of scratch for one thread in losses_of_panels; 8 alignments for its separate arrays. */
+static size_t scratch_need(const struct sac *sac)
 {
-    const int obs = c->base.obs, actions = c->base.act;
-    const size_t wide = (size_t)c->panels * P * sizeof(float);
-    const size_t a = opc_mlp_infer_need(c->policy->net, c->panels);
-    const size_t b = opc_mlp_infer_need(c->targets, c->panels);
+    const int obs = sac->base.obs, actions = sac->base.act;
+    const size_t wide = (size_t)sac->panels * P * sizeof(float);
+    const size_t a = opc_mlp_infer_need(sac->policy->net, sac->panels);
+    const size_t b = opc_mlp_infer_need(sac->targets, sac->panels);
     return opc_arena_need((size_t)(obs + 3 * actions + 5), wide) + 8 * OPC_ALIGN + (a > b ? a : b) +
            opc_squash_need(actions);
 }
 
-/* Floats of a learner's turned inputs behind the first layer's. */
-static size_t transposed_size_of(const struct sac *c, const struct opc_mlp *net)
+/* Floats of a network's transposed inputs, without the first layer's, which are shared. */
+static size_t transposed_floats(const struct sac *sac, const struct opc_mlp *net)
 {
     size_t floats = 0;
     for (int l = 1; l < net->shape.layers; l++)
-        floats += opc_transposed_size(c->panels, net->layer[l].in);
+        floats += opc_transposed_size(sac->panels, net->layer[l].in);
     return floats;
 }
 
-static int make_tapes(struct sac *c, struct opc_err *err)
+/* One tape for each forward pass that is differentiated. */
+static int sac_make_tapes(struct sac *sac, struct opc_err *err)
 {
-    const int batch = c->config.batch_size;
-    int code = opc_tape_create(c->policy->net, batch, &c->actor, err);
+    const int batch = sac->config.batch_size;
+    int code = opc_tape_create(sac->policy->net, batch, &sac->policy_tape, err);
     for (int k = 0; !code && k < 2; k++) {
-        code = opc_tape_create(c->critics, batch, &c->critic[k], err);
+        code = opc_tape_create(sac->critics, batch, &sac->critic_tape[k], err);
         if (!code)
-            code = opc_tape_create(c->critics, batch, &c->actor_q[k], err);
+            code = opc_tape_create(sac->critics, batch, &sac->actor_q_tape[k], err);
     }
     return code;
 }
 
-static int make_batch(struct sac *c, struct opc_err *err)
+/* Memory of an update, sized by the batch, so that updates allocate nothing. */
+static int sac_make_batch(struct sac *sac, struct opc_err *err)
 {
-    const int obs = c->base.obs, actions = c->base.act, batch = c->config.batch_size;
-    const size_t wide = (size_t)c->panels * P, a = (size_t)actions;
-    const size_t first = opc_transposed_size(c->panels, obs + actions);
-    c->step = opc_alloc((size_t)batch, sizeof *c->step);
-    c->batch = opc_alloc(wide * (size_t)c->columns, sizeof(float));
-    c->noise = opc_alloc(2 * wide * a, sizeof(float));
-    c->joint = opc_alloc(wide * (size_t)(obs + actions), sizeof(float));
-    c->spread = opc_alloc(wide * a, sizeof(float));
-    c->by_action = opc_alloc(2 * wide * a, sizeof(float));
-    c->sums = opc_alloc((size_t)c->panels, sizeof *c->sums);
-    c->policy_grad = opc_alloc(c->policy->net->each, sizeof(float));
-    c->critic_grad = opc_alloc(2 * c->critics->each, sizeof(float));
-    c->transposed = opc_alloc(first + 2 * transposed_size_of(c, c->critics) +
-                                  transposed_size_of(c, c->policy->net),
-                              sizeof(float));
-    c->scratch = opc_alloc((size_t)c->threads, sizeof *c->scratch);
-    if (!c->step || !c->batch || !c->noise || !c->joint || !c->spread || !c->by_action ||
-        !c->sums || !c->policy_grad || !c->critic_grad || !c->transposed || !c->scratch)
+    const int obs = sac->base.obs, actions = sac->base.act, batch = sac->config.batch_size;
+    const size_t wide = (size_t)sac->panels * P, a = (size_t)actions;
+    const size_t first = opc_transposed_size(sac->panels, obs + actions);
+    sac->step = opc_alloc((size_t)batch, sizeof *sac->step);
+    sac->batch = opc_alloc(wide * (size_t)sac->columns, sizeof(float));
+    sac->noise = opc_alloc(2 * wide * a, sizeof(float));
+    sac->joint = opc_alloc(wide * (size_t)(obs + actions), sizeof(float));
+    sac->std = opc_alloc(wide * a, sizeof(float));
+    sac->dq_da = opc_alloc(2 * wide * a, sizeof(float));
+    sac->sums = opc_alloc((size_t)sac->panels, sizeof *sac->sums);
+    sac->policy_grad = opc_alloc(sac->policy->net->each, sizeof(float));
+    sac->critic_grad = opc_alloc(2 * sac->critics->each, sizeof(float));
+    sac->transposed = opc_alloc(first + 2 * transposed_floats(sac, sac->critics) +
+                                    transposed_floats(sac, sac->policy->net),
+                                sizeof(float));
+    sac->scratch = opc_alloc((size_t)sac->threads, sizeof *sac->scratch);
+    if (!sac->step || !sac->batch || !sac->noise || !sac->joint || !sac->std || !sac->dq_da ||
+        !sac->sums || !sac->policy_grad || !sac->critic_grad || !sac->transposed || !sac->scratch)
         return opc_fail(err, OPC_ENOMEM,
                         "not enough memory for batches of %d steps; lower sac.batch_size", batch);
-    int code = make_tapes(c, err);
-    for (int i = 0; i < c->threads && !code; i++)
-        code = opc_arena_create(rows_need(c), &c->scratch[i], err);
+    int code = sac_make_tapes(sac, err);
+    for (int i = 0; i < sac->threads && !code; i++)
+        code = opc_arena_create(scratch_need(sac), &sac->scratch[i], err);
     if (code)
         return code;
-    c->actor->x = c->batch;
-    c->actor->xs = (size_t)c->columns * P;
+    /* Where each tape reads its batch: s and (s, a) are the first columns of a step; (s, a~) has
+     * its own array. */
+    sac->policy_tape->x = sac->batch;
+    sac->policy_tape->xs = (size_t)sac->columns * P;
     for (int k = 0; k < 2; k++) {
-        c->critic[k]->x = c->batch;
-        c->critic[k]->xs = (size_t)c->columns * P;
-        c->actor_q[k]->x = c->joint;
-        c->actor_q[k]->xs = (size_t)(obs + actions) * P;
-        c->learner[k] = (struct learner){.net = c->critics,
-                                         .target = c->targets,
-                                         .member = k,
-                                         .tape = c->critic[k],
-                                         .adam = c->critic_adam,
-                                         .grad = c->critic_grad};
+        sac->critic_tape[k]->x = sac->batch;
+        sac->critic_tape[k]->xs = (size_t)sac->columns * P;
+        sac->actor_q_tape[k]->x = sac->joint;
+        sac->actor_q_tape[k]->xs = (size_t)(obs + actions) * P;
+        sac->learner[k] = (struct learner){.net = sac->critics,
+                                           .target = sac->targets,
+                                           .member = k,
+                                           .tape = sac->critic_tape[k],
+                                           .adam = sac->critic_adam,
+                                           .grad = sac->critic_grad};
     }
-    c->learner[2] = (struct learner){
-        .net = c->policy->net, .tape = c->actor, .adam = c->policy_adam, .grad = c->policy_grad};
-    float *at = c->transposed + first;
+    sac->learner[2] = (struct learner){.net = sac->policy->net,
+                                       .tape = sac->policy_tape,
+                                       .adam = sac->policy_adam,
+                                       .grad = sac->policy_grad};
+    /* Hand out `transposed`: the shared first layer, then the other layers of each learner. */
+    float *at = sac->transposed + first;
     for (int i = 0; i < LEARNERS; i++) {
-        struct learner *n = &c->learner[i];
-        n->transposed[0] = c->transposed;
-        for (int l = 1; l < n->net->shape.layers; l++) {
-            n->transposed[l] = at;
-            at += opc_transposed_size(c->panels, n->net->layer[l].in);
+        struct learner *learner = &sac->learner[i];
+        learner->transposed[0] = sac->transposed;
+        for (int l = 1; l < learner->net->shape.layers; l++) {
+            learner->transposed[l] = at;
+            at += opc_transposed_size(sac->panels, learner->net->layer[l].in);
         }
     }
     return OPC_OK;
 }
 
-static int create(const struct opc_agent_args *args, struct opc_agent **out, struct opc_err *err)
+static int sac_create(const struct opc_agent_args *args, struct opc_agent **out,
+                      struct opc_err *err)
 {
-    struct sac *c = opc_alloc(1, sizeof *c);
-    if (!c)
+    struct sac *sac = opc_alloc(1, sizeof *sac);
+    if (!sac)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent");
-    c->base = (struct opc_agent){.type = &opc_sac_type, .obs = args->obs, .act = args->act};
+    sac->base = (struct opc_agent){.type = &opc_sac_type, .obs = args->obs, .act = args->act};
     int code = OPC_OK;
     if (args->config)
-        c->config = *(const struct opc_sac_config *)args->config;
+        sac->config = *(const struct opc_sac_config *)args->config;
     else
-        code = opc_section_defaults(&opc_sac_section, &c->config, err);
-    c->pool = args->pool;
-    c->threads = opc_pool_threads(args->pool);
-    c->panels = opc_panels(c->config.batch_size);
-    c->columns = 2 * args->obs + args->act + 2;
+        code = opc_section_defaults(&opc_sac_section, &sac->config, err);
+    sac->pool = args->pool;
+    sac->threads = opc_pool_threads(args->pool);
+    sac->panels = opc_panels(sac->config.batch_size);
+    sac->columns = 2 * args->obs + args->act + 2;
     if (!code)
-        code = entropy_goal(args, &c->config, &c->target_entropy, err);
+        code = parse_target_entropy(args, &sac->config, &sac->target_entropy, err);
     if (!code)
-        code = make_networks(c, args->seed, err);
+        code = sac_make_networks(sac, args->seed, err);
     if (!code)
-        code = make_batch(c, err);
+        code = sac_make_batch(sac, err);
     if (code) {
-        destroy(&c->base);
+        sac_destroy(&sac->base);
         return code;
     }
-    *out = &c->base;
+    *out = &sac->base;
     return OPC_OK;
 }
 
@@ -615,10 +683,10 @@ const struct opc_agent_type opc_sac_type = {
     .needs = OPC_NEEDS_STEPS,
     .settings = &opc_sac_section,
     .columns = COLUMNS,
-    .create = create,
-    .act = act,
-    .improve = improve,
-    .destroy = destroy,
-    .state = state,
-    .act_spread = act_spread,
+    .create = sac_create,
+    .act = sac_act,
+    .improve = sac_improve,
+    .destroy = sac_destroy,
+    .state = sac_state,
+    .act_spread = sac_act_spread,
 };

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* agent/sac.h - soft actor-critic with automatic temperature (Haarnoja et al. 2018). */
+/* agent/sac.h - soft actor-critic with automatic temperature (Haarnoja et al. 2018): its settings
+ * and its type.
+ *
+ * Off-policy: it learns from batches of a replay buffer, whoever chose their actions. Words after
+ * the help text of a setting are aliases, the names other implementations use. */
 #ifndef OPC_AGENT_SAC_H
 #define OPC_AGENT_SAC_H
 
@@ -24,7 +28,8 @@
 struct opc_sac_config {
     OPC_SAC_FIELDS(OPC_MEMBER)
 };
-/* What it reports. */
+/* The columns it reports, in the order of opc_sac_type.columns: means over the gradient steps,
+ * except for the extremes of the targets and the temperature, which is the last one. */
 enum {
     OPC_SAC_Q,        /* mean of both critics at (s, a) */
     OPC_SAC_Q_TARGET, /* mean of their targets */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* data/batch.h - batches for gradient steps, mixed from imagined and recorded steps. */
+/* data/batch.h - batches for gradient steps of off-policy agents, mixed from the two replay
+ * buffers: imagined steps (data/imagined.h) and recorded ones (opc/episodes.h). */
 #ifndef OPC_DATA_BATCH_H
 #define OPC_DATA_BATCH_H
 
@@ -13,10 +14,10 @@ struct opc_mix {
     double real_ratio;                   /* of a batch of n, floor(n real_ratio) are recorded */
 };
 
-/* n steps, the recorded ones first, each drawn uniformly with replacement; when one side is empty
- * all come from the other, and both must not be. step[i] is a record of one of the stores (see
- * records.h), good until that store changes. This is an opc_draw_fn of opc/agent.h; mix is a struct
- * opc_mix. */
+/* Draws n steps, the recorded ones first, each uniformly with replacement. When one side is empty
+ * all come from the other; both must not be empty. step[i] points at a record of one of the stores
+ * (records.h) and is valid until that store changes. This is an opc_draw_fn of opc/agent.h; mix is
+ * a struct opc_mix. */
 void opc_batch_draw(void *mix, int n, struct opc_rng *, const float **step);
 
 #endif

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* The replay buffer D_sim. opc/rollout.c appends, data/batch.c draws from it, run/save.c and
+ * run/restore.c write and read its checkpoints. A change must keep: a record that is kept never
+ * moves or changes, and which step a position holds depends on what was appended alone, not on
+ * where blocks lie in memory. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "data/imagined.h"
 
@@ -11,29 +15,29 @@
 #include <unistd.h>
 
 /* The tape is cut into blocks of 2^shift records. A rollout lies within one block, so that it is
- * one run of memory; what is left of a block that cannot take the next one is filled with END.
+ * one run of memory; the end of a block that cannot hold the next one is filled with END records.
  *
  *     tape       ... |  block b  | block b+1 | block b+2 |
  *                        ^ front                 ^ end
  *     memory     place[b % blocks] says where block b is; `spare` is a stack of places not in use
  *
- * Blocks are freed as the front leaves them and the one freed last is taken first, so the memory
- * ever touched is the most that was ever kept. A ring over the whole room would touch all of it. */
+ * Blocks are freed as the front leaves them, and the block freed last is taken first, so the memory
+ * ever touched is the most that was ever kept at once. A ring would touch all blocks. */
 struct opc_imagined {
     struct opc_imagined_shape shape;
     size_t stride;
     int shift, blocks;
-    float *records; /* [blocks << shift][stride] */
-    int *place;     /* [blocks] */
-    int *spare;     /* [blocks] */
-    int spares;
+    float *records;    /* [blocks << shift][stride] */
+    int *place;        /* [blocks] where block b of the tape lies, at b % blocks */
+    int *spare;        /* [blocks] stack of places that are not in use, */
+    int spares;        /* which has this many */
     uint64_t refilled; /* transitions found so far while restoring */
     struct opc_imagined_state now;
 };
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* Blocks of 64 rollouts or more, so that what is lost at their ends is below 2 %. */
+/* log2 of the records in a block: 64 rollouts or more, so that less than 2 % is lost at its end. */
 static int shift_for(int longest)
 {
     int shift = 10;
@@ -43,21 +47,21 @@ static int shift_for(int longest)
 }
 
 /* Records of all that is kept, if every rollout has `length` steps. */
-static double records_for(const struct opc_imagined_shape *s, int length)
+static double records_for(const struct opc_imagined_shape *shape, int length)
 {
-    const double epochs = s->forget == OPC_FORGET_EPOCHS ? s->retain : 1;
-    return epochs * (double)s->transitions / length * (length + 1);
+    const double epochs = shape->forget == OPC_FORGET_EPOCHS ? shape->retain : 1;
+    return epochs * (double)shape->transitions / length * (length + 1);
 }
 
-static double bytes_for(const struct opc_imagined_shape *s, double records)
+static double bytes_for(const struct opc_imagined_shape *shape, double records)
 {
-    return records * (double)(opc_record_stride(s->obs, s->act) * sizeof(float));
+    return records * (double)(opc_record_stride(shape->obs, shape->act) * sizeof(float));
 }
 
-size_t opc_imagined_need(const struct opc_imagined_shape *s)
+size_t opc_imagined_need(const struct opc_imagined_shape *shape)
 {
-    const double block = (double)((size_t)1 << shift_for(s->longest));
-    return (size_t)bytes_for(s, ceil(records_for(s, s->longest) / block) * block);
+    const double block = (double)((size_t)1 << shift_for(shape->longest));
+    return (size_t)bytes_for(shape, ceil(records_for(shape, shape->longest) / block) * block);
 }
 
 /* ---- making one ------------------------------------------------------------------------------ */
@@ -99,26 +103,29 @@ int opc_imagined_create(const struct opc_imagined_shape *shape, struct opc_imagi
                         "opc.transitions or data.retain",
                         shape->transitions,
                         shape->forget == OPC_FORGET_EPOCHS ? " in each epoch" : "");
-    struct opc_imagined *d = opc_alloc(1, sizeof *d);
-    if (!d)
+    struct opc_imagined *store = opc_alloc(1, sizeof *store);
+    if (!store)
         goto full;
-    d->shape = *shape;
-    d->stride = opc_record_stride(shape->obs, shape->act);
-    d->shift = shift;
-    d->blocks = (int)blocks;
-    d->place = opc_alloc((size_t)d->blocks, sizeof *d->place);
-    d->spare = opc_alloc((size_t)d->blocks, sizeof *d->spare);
-    d->records = opc_alloc((size_t)d->blocks << shift, d->stride * sizeof *d->records);
-    if (!d->place || !d->spare || !d->records)
+    store->shape = *shape;
+    store->stride = opc_record_stride(shape->obs, shape->act);
+    store->shift = shift;
+    store->blocks = (int)blocks;
+    store->place = opc_alloc((size_t)store->blocks, sizeof *store->place);
+    store->spare = opc_alloc((size_t)store->blocks, sizeof *store->spare);
+    store->records =
+        opc_alloc((size_t)store->blocks << shift, store->stride * sizeof *store->records);
+    if (!store->place || !store->spare || !store->records)
         goto full;
-    ask_for_large_pages(d->records, ((size_t)d->blocks << shift) * d->stride * sizeof *d->records);
-    for (d->spares = 0; d->spares < d->blocks; d->spares++)
-        d->spare[d->spares] = d->blocks - 1 - d->spares;
-    d->now.limit = shape->transitions;
-    *out = d;
+    ask_for_large_pages(store->records,
+                        ((size_t)store->blocks << shift) * store->stride * sizeof *store->records);
+    /* The stack starts with block 0 on top, so memory is touched from its start. */
+    for (store->spares = 0; store->spares < store->blocks; store->spares++)
+        store->spare[store->spares] = store->blocks - 1 - store->spares;
+    store->now.limit = shape->transitions;
+    *out = store;
     return OPC_OK;
 full:
-    opc_imagined_destroy(d);
+    opc_imagined_destroy(store);
     return opc_fail(
         err, OPC_ENOMEM,
         "not enough memory for the imagined data: %.1f GB have to be reserved, of which about "
@@ -126,212 +133,220 @@ full:
         gigabytes, (double)opc_imagined_need(shape) / 1e9);
 }
 
-void opc_imagined_destroy(struct opc_imagined *d)
+void opc_imagined_destroy(struct opc_imagined *store)
 {
-    if (!d)
+    if (!store)
         return;
-    opc_free(d->records);
-    opc_free(d->place);
-    opc_free(d->spare);
-    opc_free(d);
+    opc_free(store->records);
+    opc_free(store->place);
+    opc_free(store->spare);
+    opc_free(store);
 }
 
 /* ---- the tape -------------------------------------------------------------------------------- */
 
-static uint64_t block_of(const struct opc_imagined *d, uint64_t position)
+static uint64_t block_of(const struct opc_imagined *store, uint64_t position)
 {
-    return position >> d->shift;
+    return position >> store->shift;
 }
 
-static uint64_t offset_of(const struct opc_imagined *d, uint64_t position)
+static uint64_t offset_of(const struct opc_imagined *store, uint64_t position)
 {
-    return position & (((uint64_t)1 << d->shift) - 1);
+    return position & (((uint64_t)1 << store->shift) - 1);
 }
 
 /* Number of the record at a position that is kept, or is being written. */
-static size_t number_of(const struct opc_imagined *d, uint64_t position)
+static size_t number_of(const struct opc_imagined *store, uint64_t position)
 {
-    const int place = d->place[block_of(d, position) % (uint64_t)d->blocks];
-    return ((size_t)place << d->shift) + (size_t)offset_of(d, position);
+    const int place = store->place[block_of(store, position) % (uint64_t)store->blocks];
+    return ((size_t)place << store->shift) + (size_t)offset_of(store, position);
 }
 
-static float *record_at(const struct opc_imagined *d, uint64_t position)
+static float *record_at(const struct opc_imagined *store, uint64_t position)
 {
-    return d->records + number_of(d, position) * d->stride;
+    return store->records + number_of(store, position) * store->stride;
 }
 
-/* The first block that lies wholly at or behind a position. */
-static uint64_t blocks_to(const struct opc_imagined *d, uint64_t position)
+/* The first block that starts at or after a position. */
+static uint64_t blocks_to(const struct opc_imagined *store, uint64_t position)
 {
-    return block_of(d, position + ((uint64_t)1 << d->shift) - 1);
+    return block_of(store, position + ((uint64_t)1 << store->shift) - 1);
 }
 
-static void take_blocks(struct opc_imagined *d, uint64_t from, uint64_t to)
+static void take_blocks(struct opc_imagined *store, uint64_t from, uint64_t to)
 {
     for (uint64_t b = from; b < to; b++)
-        d->place[b % (uint64_t)d->blocks] = d->spare[--d->spares];
+        store->place[b % (uint64_t)store->blocks] = store->spare[--store->spares];
 }
 
-static void free_blocks(struct opc_imagined *d, uint64_t from, uint64_t to)
+static void free_blocks(struct opc_imagined *store, uint64_t from, uint64_t to)
 {
     for (uint64_t b = from; b < to; b++)
-        d->spare[d->spares++] = d->place[b % (uint64_t)d->blocks];
+        store->spare[store->spares++] = store->place[b % (uint64_t)store->blocks];
 }
 
-static void move_end(struct opc_imagined *d, uint64_t end)
+/* The tape grows to `end` or shrinks from `front`: blocks are taken and freed at the boundaries. */
+static void move_end(struct opc_imagined *store, uint64_t end)
 {
-    take_blocks(d, blocks_to(d, d->now.end), blocks_to(d, end));
-    d->now.end = end;
+    take_blocks(store, blocks_to(store, store->now.end), blocks_to(store, end));
+    store->now.end = end;
 }
 
-static void move_front(struct opc_imagined *d, uint64_t front)
+static void move_front(struct opc_imagined *store, uint64_t front)
 {
-    free_blocks(d, block_of(d, d->now.front), block_of(d, front));
-    d->now.front = front;
+    free_blocks(store, block_of(store, store->now.front), block_of(store, front));
+    store->now.front = front;
 }
 
 /* ---- forgetting ------------------------------------------------------------------------------ */
 
-static void forget_oldest_epoch(struct opc_imagined *d)
+static void forget_oldest_epoch(struct opc_imagined *store)
 {
-    struct opc_imagined_state *s = &d->now;
-    s->transitions -= s->epoch[0].transitions;
-    s->rollouts -= s->epoch[0].rollouts;
-    s->epochs--;
-    memmove(s->epoch, s->epoch + 1, s->epochs * sizeof *s->epoch);
-    move_front(d, s->epochs > 0 ? s->epoch[0].start : s->end);
+    struct opc_imagined_state *state = &store->now;
+    state->transitions -= state->epoch[0].transitions;
+    state->rollouts -= state->epoch[0].rollouts;
+    state->epochs--;
+    memmove(state->epoch, state->epoch + 1, state->epochs * sizeof *state->epoch);
+    move_front(store, state->epochs > 0 ? state->epoch[0].start : state->end);
 }
 
-static void forget_oldest_rollout(struct opc_imagined *d)
+static void forget_oldest_rollout(struct opc_imagined *store)
 {
     struct opc_rollout_rows rows;
-    uint64_t after = d->now.front;
-    if (!opc_imagined_next(d, &after, &rows))
+    uint64_t after = store->now.front;
+    if (!opc_imagined_next(store, &after, &rows))
         return;
-    d->now.transitions -= (uint64_t)rows.steps;
-    d->now.rollouts--;
-    move_front(d, after);
+    store->now.transitions -= (uint64_t)rows.steps;
+    store->now.rollouts--;
+    move_front(store, after);
 }
 
-static void evict(struct opc_imagined *d, uint64_t steps)
+/* STEPS: forgets the oldest rollouts until `steps` more fit under the limit. */
+static void evict(struct opc_imagined *store, uint64_t steps)
 {
-    while (d->now.rollouts > 0 && d->now.transitions + steps > d->now.limit)
-        forget_oldest_rollout(d);
+    while (store->now.rollouts > 0 && store->now.transitions + steps > store->now.limit)
+        forget_oldest_rollout(store);
 }
 
-void opc_imagined_limit(struct opc_imagined *d, size_t transitions)
+void opc_imagined_limit(struct opc_imagined *store, size_t transitions)
 {
-    d->now.limit = transitions < d->shape.transitions ? transitions : d->shape.transitions;
-    if (d->shape.forget == OPC_FORGET_STEPS)
-        evict(d, 0);
+    store->now.limit =
+        transitions < store->shape.transitions ? transitions : store->shape.transitions;
+    if (store->shape.forget == OPC_FORGET_STEPS)
+        evict(store, 0);
 }
 
-void opc_imagined_clear(struct opc_imagined *d)
+void opc_imagined_clear(struct opc_imagined *store)
 {
-    struct opc_imagined_state *s = &d->now;
-    const uint64_t after = blocks_to(d, s->end);
-    free_blocks(d, block_of(d, s->front), after);
-    s->front = s->end = after << d->shift;
-    s->transitions = s->rollouts = s->epochs = 0;
+    struct opc_imagined_state *state = &store->now;
+    const uint64_t after = blocks_to(store, state->end);
+    /* Positions never go back: the tape goes on at the next whole block. */
+    free_blocks(store, block_of(store, state->front), after);
+    state->front = state->end = after << store->shift;
+    state->transitions = state->rollouts = state->epochs = 0;
 }
 
-void opc_imagined_open_epoch(struct opc_imagined *d, int epoch)
+void opc_imagined_open_epoch(struct opc_imagined *store, int epoch)
 {
-    struct opc_imagined_state *s = &d->now;
-    if (s->epochs > 0 && s->epoch[s->epochs - 1].epoch == epoch)
+    struct opc_imagined_state *state = &store->now;
+    if (state->epochs > 0 && state->epoch[state->epochs - 1].epoch == epoch)
         return;
-    if (d->shape.forget == OPC_FORGET_STEPS)
-        s->epochs = 0;
+    if (store->shape.forget == OPC_FORGET_STEPS)
+        state->epochs = 0;
     else
-        while (s->epochs > 0 && s->epoch[0].epoch <= epoch - d->shape.retain)
-            forget_oldest_epoch(d);
-    s->epoch[s->epochs++] = (struct opc_imagined_epoch){.epoch = epoch, .start = s->end};
+        while (state->epochs > 0 && state->epoch[0].epoch <= epoch - store->shape.retain)
+            forget_oldest_epoch(store);
+    state->epoch[state->epochs++] =
+        (struct opc_imagined_epoch){.epoch = epoch, .start = state->end};
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-int opc_imagined_append(struct opc_imagined *d, int steps, const float *records,
+int opc_imagined_append(struct opc_imagined *store, int steps, const float *records,
                         struct opc_err *err)
 {
-    struct opc_imagined_state *s = &d->now;
-    if (s->epochs == 0 || steps < 1 || steps > d->shape.longest)
+    struct opc_imagined_state *state = &store->now;
+    if (state->epochs == 0 || steps < 1 || steps > store->shape.longest)
         return opc_fail(err, OPC_EBUG,
                         "a rollout of %d steps comes where they have 1 to %d and %s epoch is open",
-                        steps, d->shape.longest, s->epochs == 0 ? "no" : "an");
-    if (d->shape.forget == OPC_FORGET_STEPS)
-        evict(d, (uint64_t)steps);
+                        steps, store->shape.longest, state->epochs == 0 ? "no" : "an");
+    if (store->shape.forget == OPC_FORGET_STEPS)
+        evict(store, (uint64_t)steps);
 
-    const uint64_t n = (uint64_t)steps + 1, block = (uint64_t)1 << d->shift;
-    const uint64_t left = blocks_to(d, s->end) * block - s->end;
+    /* A rollout must not cross a block: if the rest of this one is too short, it becomes a gap of
+     * END records. */
+    const uint64_t n = (uint64_t)steps + 1, block = (uint64_t)1 << store->shift;
+    const uint64_t left = blocks_to(store, state->end) * block - state->end;
     const uint64_t gap = left < n ? left : 0;
-    if (left < n && d->spares == 0)
+    if (left < n && store->spares == 0)
         return opc_fail(err, OPC_EBUG, "the imagined data is full at %zu transitions",
-                        (size_t)s->transitions);
+                        (size_t)state->transitions);
     for (uint64_t i = 0; i < gap; i++) {
-        float *record = record_at(d, s->end + i);
-        memset(record, 0, d->stride * sizeof *record);
-        record[d->stride - 1] = OPC_END;
+        float *record = record_at(store, state->end + i);
+        memset(record, 0, store->stride * sizeof *record);
+        record[store->stride - 1] = OPC_RECORD_END;
     }
-    const uint64_t at = s->end + gap;
-    move_end(d, at + n);
-    memcpy(record_at(d, at), records, n * d->stride * sizeof *records);
+    const uint64_t at = state->end + gap;
+    move_end(store, at + n);
+    memcpy(record_at(store, at), records, n * store->stride * sizeof *records);
 
-    struct opc_imagined_epoch *e = &s->epoch[s->epochs - 1];
-    s->transitions += (uint64_t)steps;
-    e->transitions += (uint64_t)steps;
-    s->rollouts++;
-    e->rollouts++;
+    struct opc_imagined_epoch *epoch = &state->epoch[state->epochs - 1];
+    state->transitions += (uint64_t)steps;
+    epoch->transitions += (uint64_t)steps;
+    state->rollouts++;
+    epoch->rollouts++;
     return OPC_OK;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-size_t opc_imagined_transitions(const struct opc_imagined *d)
+size_t opc_imagined_transitions(const struct opc_imagined *store)
 {
-    return (size_t)d->now.transitions;
+    return (size_t)store->now.transitions;
 }
 
-size_t opc_imagined_rollouts(const struct opc_imagined *d)
+size_t opc_imagined_rollouts(const struct opc_imagined *store)
 {
-    return (size_t)d->now.rollouts;
+    return (size_t)store->now.rollouts;
 }
 
-int opc_imagined_obs(const struct opc_imagined *d)
+int opc_imagined_obs(const struct opc_imagined *store)
 {
-    return d->shape.obs;
+    return store->shape.obs;
 }
 
-int opc_imagined_act(const struct opc_imagined *d)
+int opc_imagined_act(const struct opc_imagined *store)
 {
-    return d->shape.act;
+    return store->shape.act;
 }
 
-const float *opc_imagined_records(const struct opc_imagined *d)
+const float *opc_imagined_records(const struct opc_imagined *store)
 {
-    return d->records;
+    return store->records;
 }
 
-uint32_t opc_imagined_positions(const struct opc_imagined *d)
+uint32_t opc_imagined_positions(const struct opc_imagined *store)
 {
-    return (uint32_t)(d->now.end - d->now.front);
+    return (uint32_t)(store->now.end - store->now.front);
 }
 
-int opc_imagined_record(const struct opc_imagined *d, uint32_t i)
+int opc_imagined_record(const struct opc_imagined *store, uint32_t i)
 {
-    return (int)number_of(d, d->now.front + i);
+    return (int)number_of(store, store->now.front + i);
 }
 
-bool opc_imagined_next(const struct opc_imagined *d, uint64_t *position,
+bool opc_imagined_next(const struct opc_imagined *store, uint64_t *position,
                        struct opc_rollout_rows *out)
 {
-    uint64_t at = *position < d->now.front ? d->now.front : *position;
-    while (at < d->now.end && opc_record_ends(record_at(d, at), d->stride)) /* a gap */
+    uint64_t at = *position < store->now.front ? store->now.front : *position;
+    while (at < store->now.end && opc_record_ends(record_at(store, at), store->stride)) /* a gap */
         at++;
-    if (at >= d->now.end)
+    if (at >= store->now.end)
         return false;
-    const float *records = record_at(d, at);
+    /* A rollout lies in one block, so its records are adjacent up to its END. */
+    const float *records = record_at(store, at);
     int steps = 1;
-    while (!opc_record_ends(records + (size_t)steps * d->stride, d->stride))
+    while (!opc_record_ends(records + (size_t)steps * store->stride, store->stride))
         steps++;
     *out = (struct opc_rollout_rows){.steps = steps, .records = records};
     *position = at + (uint64_t)steps + 1;
@@ -340,66 +355,70 @@ bool opc_imagined_next(const struct opc_imagined *d, uint64_t *position,
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-const struct opc_imagined_state *opc_imagined_state(const struct opc_imagined *d)
+const struct opc_imagined_state *opc_imagined_state(const struct opc_imagined *store)
 {
-    return &d->now;
+    return &store->now;
 }
 
-const float *opc_imagined_piece(const struct opc_imagined *d, uint64_t from, size_t *n)
+const float *opc_imagined_piece(const struct opc_imagined *store, uint64_t from, size_t *n)
 {
-    if (from < d->now.front || from >= d->now.end)
+    if (from < store->now.front || from >= store->now.end)
         return NULL;
-    const uint64_t block_end = (block_of(d, from) + 1) << d->shift;
-    *n = (size_t)((block_end < d->now.end ? block_end : d->now.end) - from);
-    return record_at(d, from);
+    const uint64_t block_end = (block_of(store, from) + 1) << store->shift;
+    *n = (size_t)((block_end < store->now.end ? block_end : store->now.end) - from);
+    return record_at(store, from);
 }
 
-/* Do the epochs follow each other, from the front on, and make up the whole? */
-static bool epochs_fit(const struct opc_imagined_state *s)
+/* True if the epochs follow each other from the front on and add up to the whole. */
+static bool epochs_fit(const struct opc_imagined_state *state)
 {
-    uint64_t at = s->front, transitions = 0, rollouts = 0;
-    for (uint64_t i = 0; i < s->epochs; i++) {
-        const struct opc_imagined_epoch *e = &s->epoch[i];
-        if (e->start < at || e->start > s->end || (i == 0 && e->start != at))
+    uint64_t at = state->front, transitions = 0, rollouts = 0;
+    for (uint64_t i = 0; i < state->epochs; i++) {
+        const struct opc_imagined_epoch *epoch = &state->epoch[i];
+        if (epoch->start < at || epoch->start > state->end || (i == 0 && epoch->start != at))
             return false;
-        at = e->start;
-        transitions += e->transitions;
-        rollouts += e->rollouts;
+        at = epoch->start;
+        transitions += epoch->transitions;
+        rollouts += epoch->rollouts;
     }
-    return transitions == s->transitions && rollouts == s->rollouts;
+    return transitions == state->transitions && rollouts == state->rollouts;
 }
 
-int opc_imagined_restore(struct opc_imagined *d, const struct opc_imagined_state *state,
+int opc_imagined_restore(struct opc_imagined *store, const struct opc_imagined_state *state,
                          struct opc_err *err)
 {
-    const uint64_t first = block_of(d, state->front);
+    /* A damaged state must not index memory: everything is checked before it counts. */
+    const uint64_t first = block_of(store, state->front);
     if (state->front > state->end || state->end > UINT64_MAX / 2 ||
         state->epochs > OPC_RETAIN_MAX ||
-        (d->shape.forget == OPC_FORGET_EPOCHS && !epochs_fit(state)) ||
-        state->limit > d->shape.transitions ||
-        blocks_to(d, state->end) - first > (uint64_t)d->blocks ||
-        (d->shape.forget == OPC_FORGET_EPOCHS && state->epochs > (uint64_t)d->shape.retain))
+        (store->shape.forget == OPC_FORGET_EPOCHS && !epochs_fit(state)) ||
+        state->limit > store->shape.transitions ||
+        blocks_to(store, state->end) - first > (uint64_t)store->blocks ||
+        (store->shape.forget == OPC_FORGET_EPOCHS && state->epochs > (uint64_t)store->shape.retain))
         return opc_fail(err, OPC_EDAMAGED, "there is more imagined data than this run can hold");
-    opc_imagined_clear(d);
-    d->now = *state;
-    d->refilled = 0;
-    take_blocks(d, first, blocks_to(d, state->end));
+    opc_imagined_clear(store);
+    store->now = *state;
+    store->refilled = 0;
+    take_blocks(store, first, blocks_to(store, state->end));
     return OPC_OK;
 }
 
-int opc_imagined_refill(struct opc_imagined *d, uint64_t at, const float *records, size_t n,
+int opc_imagined_refill(struct opc_imagined *store, uint64_t at, const float *records, size_t n,
                         struct opc_err *err)
 {
-    if (at < d->now.front || at > d->now.end || n > d->now.end - at)
+    if (at < store->now.front || at > store->now.end || n > store->now.end - at)
         return opc_fail(err, OPC_EDAMAGED, "imagined records %llu .. are not of this store",
                         (unsigned long long)at);
-    for (size_t i = 0; i < n; i++, at++, records += d->stride) {
-        memcpy(record_at(d, at), records, d->stride * sizeof *records);
-        d->refilled += !opc_record_ends(records, d->stride);
+    for (size_t i = 0; i < n; i++, at++, records += store->stride) {
+        memcpy(record_at(store, at), records, store->stride * sizeof *records);
+        store->refilled += !opc_record_ends(records, store->stride);
     }
-    if (at == d->now.end && (d->refilled != d->now.transitions ||
-                             (n > 0 && !opc_record_ends(records - d->stride, d->stride))))
+    /* After the last record the transitions must add up, and the last rollout must be whole. */
+    if (at == store->now.end &&
+        (store->refilled != store->now.transitions ||
+         (n > 0 && !opc_record_ends(records - store->stride, store->stride))))
         return opc_fail(err, OPC_EDAMAGED, "the imagined data has %llu transitions and not %llu",
-                        (unsigned long long)d->refilled, (unsigned long long)d->now.transitions);
+                        (unsigned long long)store->refilled,
+                        (unsigned long long)store->now.transitions);
     return OPC_OK;
 }

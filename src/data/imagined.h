@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* data/imagined.h - D_sim, the imagined steps the policy learns from.
+/* data/imagined.h - D_sim, the replay buffer of imagined steps the policy learns from.
  *
- * Rollouts are kept whole, each state once (records.h), one behind the other on a tape. Positions
- * on the tape count records and go on for ever; what is kept is front .. end-1. Either whole
- * epochs are forgotten, so that exactly the last `retain` remain however early rollouts ended (the
- * paper), or the oldest rollouts as soon as there are more steps than a limit (original MBPO).
+ * Rollouts are kept whole, each state once (records.h), one after the other on a tape. Positions on
+ * the tape count records and grow forever; positions front .. end-1 are kept. Either whole epochs
+ * are forgotten, so that exactly the last `retain` remain however early rollouts ended (the paper),
+ * or the oldest rollouts as soon as there are more steps than a limit (original MBPO).
  *
- * Room is reserved for the worst case, rollouts of one step, but memory that was never written
- * costs nothing, and what was forgotten is written first: in use is what is kept. */
+ * Memory is reserved for the worst case, rollouts of one step. Pages that were never written cost
+ * nothing, and forgotten memory is reused first, so the memory in use is that of the kept steps. */
 #ifndef OPC_DATA_IMAGINED_H
 #define OPC_DATA_IMAGINED_H
 
@@ -24,11 +24,12 @@ enum { OPC_RETAIN_MAX = 1024 };
 
 struct opc_imagined_shape {
     int obs, act;
-    int longest; /* steps of a rollout, at most */
+    int longest; /* most steps of a rollout */
     enum opc_forget forget;
-    int retain;         /* EPOCHS: how many are kept, at most OPC_RETAIN_MAX */
-    size_t transitions; /* EPOCHS: most in each; a call that wants N makes up to N + longest - 1.
-                         * STEPS: the highest limit there will be, and the first */
+    int retain; /* EPOCHS: how many are kept, at most OPC_RETAIN_MAX */
+    /* EPOCHS: the most of one epoch; a rollout call that wants N makes up to N + longest - 1.
+     * STEPS: the highest limit there will be, and the first one. */
+    size_t transitions;
 };
 
 int opc_imagined_create(const struct opc_imagined_shape *, struct opc_imagined **out,
@@ -37,13 +38,13 @@ void opc_imagined_destroy(struct opc_imagined *); /* NULL is fine */
 /* Bytes in use once it is full, if rollouts go to their end. */
 size_t opc_imagined_need(const struct opc_imagined_shape *);
 
-/* What is appended from now on belongs to this epoch, which is no earlier than the last one; twice
- * is fine. EPOCHS: forgets what lies `retain` epochs back and further. */
+/* Rollouts appended from now on belong to this epoch, which is no earlier than the last one;
+ * calling it twice is fine. EPOCHS: forgets what is `retain` or more epochs old. */
 void opc_imagined_open_epoch(struct opc_imagined *, int epoch);
 /* One rollout of `steps` steps: steps + 1 records. */
 int opc_imagined_append(struct opc_imagined *, int steps, const float *records,
                         struct opc_err *err);
-/* STEPS: from now on at most so many transitions, and no more than the shape says. */
+/* STEPS: from now on at most this many transitions are kept, and no more than the shape says. */
 void opc_imagined_limit(struct opc_imagined *, size_t transitions);
 void opc_imagined_clear(struct opc_imagined *); /* forgets everything; next, open an epoch */
 
@@ -53,14 +54,14 @@ int opc_imagined_obs(const struct opc_imagined *);
 int opc_imagined_act(const struct opc_imagined *);
 
 /* ---- reading -----------------------------------------------------------------------------------
- * All records there is room for, and which of them lies at position front + i of the tape. A
- * position may hold no step: its mark tells. */
+ * All records in memory, and which of them lies at position front + i of the tape. A position may
+ * hold no step: opc_record_ends says so. */
 const float *opc_imagined_records(const struct opc_imagined *);
 uint32_t opc_imagined_positions(const struct opc_imagined *); /* end - front */
 int opc_imagined_record(const struct opc_imagined *, uint32_t i);
 
-/* The rollouts in order: starts at a position (a state's front, or the start of an epoch) and
- * leaves it behind the rollout found; false when there is none. */
+/* Iterates over the rollouts in order: starts at *position (a state's front, or the start of an
+ * epoch) and moves it after the rollout found; false when there are no more. */
 struct opc_rollout_rows {
     int steps;
     const float *records; /* [steps + 1][stride] */
@@ -69,8 +70,8 @@ bool opc_imagined_next(const struct opc_imagined *, uint64_t *position,
                        struct opc_rollout_rows *out);
 
 /* ---- checkpoints -------------------------------------------------------------------------------
- * What was written at a position stays as it is until it is forgotten, so a checkpoint saves the
- * state, whole, and of the tape only what has come since the last one:
+ * A record does not change until it is forgotten, so a checkpoint saves the whole state, and of the
+ * tape only the records that are new since the last checkpoint:
  *
  *     for (uint64_t at = saved; (p = opc_imagined_piece(d, at, &n)); at += n)
  *         write n records from p

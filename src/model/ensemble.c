@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "model/ensemble_in.h"
+/* The probabilistic ensemble: prediction, state and life of the model p~ of eq. 2, whose mean f
+ * enters eq. 5. opc/transition.c asks it through opc_predictor_mean and opc_predictor_sample;
+ * fitting is in trainer.c. A change must keep this: a row's prediction depends, to the bit, on the
+ * row, its elite and its stream alone, wherever the row stands in a batch. Eq. 5 is exact on-policy
+ * because of it. */
+#include "model/ensemble_private.h"
 
 #include "base/pool.h"
 #include "num/normal.h"
@@ -16,12 +21,13 @@ const struct opc_section opc_ensemble_section = OPC_SECTION(
  * Rows are sorted by elite (a counting sort, so equal elites keep their order) and cut into chunks
  * of 8 panels that go through the whole network while they are in the cache. */
 
-struct question {
-    const struct opc_ensemble *e;
+/* One call of ensemble_predict, cut into chunks. */
+struct query {
+    const struct opc_ensemble *ensemble;
     const float *s, *a;
     struct opc_rng *rng; /* NULL: the mean is wanted */
-    float *y;
-    const int *order;
+    float *y;            /* [n][dim] */
+    const int *order;    /* row numbers, sorted by elite */
     int n_chunks;
     struct chunk {
         int elite, first, rows; /* in `order` */
@@ -30,34 +36,39 @@ struct question {
 
 enum { ROWS = OPC_CHUNK * OPC_PANEL };
 
-static size_t chunk_need(const struct opc_ensemble *e)
+/* Bytes of scratch for one thread in predict_chunk. */
+static size_t chunk_need(const struct opc_ensemble *ensemble)
 {
     const size_t wide = ROWS * sizeof(float);
-    return opc_mlp_infer_need(e->net, OPC_CHUNK) + opc_gauss_need(e->dim) +
-           opc_arena_need((size_t)e->in, wide) * 2 + opc_arena_need((size_t)e->dim, wide) * 4 +
+    return opc_mlp_infer_need(ensemble->net, OPC_CHUNK) + opc_gauss_need(ensemble->dim) +
+           opc_arena_need((size_t)ensemble->in, wide) * 2 +
+           opc_arena_need((size_t)ensemble->dim, wide) * 4 +
            opc_arena_need(ROWS, sizeof(struct opc_rng));
 }
 
-/* Turns the chunk's means into draws: mean + exp(logvar / 2) eps. */
-static void add_noise(const struct question *q, const struct chunk *c, int panels, float *out,
+/* Turns the chunk's means into draws, mean + exp(logvar / 2) eps. out[panels][2 dim][16] holds
+ * means and raw log-variances; the latter are overwritten by standard deviations. */
+static void add_noise(const struct query *query, const struct chunk *chunk, int panels, float *out,
                       size_t stride, struct opc_arena *scratch)
 {
-    const struct opc_ensemble *e = q->e;
-    const int member = e->base.elite[c->elite];
-    const size_t n = (size_t)e->dim * OPC_PANEL;
+    const struct opc_ensemble *ensemble = query->ensemble;
+    const int member = ensemble->base.elite[chunk->elite];
+    const size_t n = (size_t)ensemble->dim * OPC_PANEL;
+    /* The rows' streams are copied together for one call, and written back advanced. */
     struct opc_rng *rng = opc_arena_take(scratch, ROWS, sizeof *rng);
-    float *eps = opc_floats(scratch, (size_t)e->dim, ROWS);
-    for (int i = 0; i < c->rows; i++)
-        rng[i] = q->rng[q->order[c->first + i]];
-    opc_rng_normals_rows(rng, c->rows, e->dim, eps);
-    for (int i = 0; i < c->rows; i++)
-        q->rng[q->order[c->first + i]] = rng[i];
+    float *eps = opc_floats(scratch, (size_t)ensemble->dim, ROWS);
+    for (int i = 0; i < chunk->rows; i++)
+        rng[i] = query->rng[query->order[chunk->first + i]];
+    opc_rng_normals_rows(rng, chunk->rows, ensemble->dim, eps);
+    for (int i = 0; i < chunk->rows; i++)
+        query->rng[query->order[chunk->first + i]] = rng[i];
 
+    /* Log-variance softly held between its bounds, then std = exp(logvar / 2). */
     for (int p = 0; p < panels; p++) {
         float *mean = out + (size_t)p * stride, *std = mean + n;
         const float *z = eps + (size_t)p * n;
-        opc_gauss_bound(e->dim, opc_ensemble_upper(e, member), opc_ensemble_lower(e, member), std,
-                        std, scratch);
+        opc_gauss_bound(ensemble->dim, opc_ensemble_upper(ensemble, member),
+                        opc_ensemble_lower(ensemble, member), std, std, scratch);
         for (size_t k = 0; k < n; k++)
             std[k] *= 0.5f;
         opc_vec_exp(n, std, std);
@@ -66,101 +77,116 @@ static void add_noise(const struct question *q, const struct chunk *c, int panel
     }
 }
 
-static void answer(const struct question *q, const struct chunk *c, struct opc_arena *scratch)
+/* Up to ROWS rows of one elite: gather, scale, network, noise, add s, scatter. */
+static void predict_chunk(const struct query *query, const struct chunk *chunk,
+                          struct opc_arena *scratch)
 {
-    const struct opc_ensemble *e = q->e;
+    const struct opc_ensemble *ensemble = query->ensemble;
     const struct opc_kernels *k = opc_kernels();
     const size_t mark = scratch->used;
-    const int obs = e->base.obs, act = e->base.act, dim = e->dim, panels = opc_panels(c->rows);
-    const int *rows = q->order + c->first;
-    const size_t xs = (size_t)e->in * OPC_PANEL, ys = (size_t)(2 * dim) * OPC_PANEL;
+    const int obs = ensemble->base.obs, act = ensemble->base.act, dim = ensemble->dim,
+              panels = opc_panels(chunk->rows);
+    const int *rows = query->order + chunk->first;
+    const size_t xs = (size_t)ensemble->in * OPC_PANEL, ys = (size_t)(2 * dim) * OPC_PANEL;
     float *s = opc_floats(scratch, (size_t)obs, ROWS),
-          *x = opc_floats(scratch, (size_t)e->in, ROWS);
+          *x = opc_floats(scratch, (size_t)ensemble->in, ROWS);
     float *out = opc_floats(scratch, (size_t)(2 * dim), ROWS);
     float *flat = opc_floats(scratch, ROWS, (size_t)dim);
 
-    k->gather(c->rows, obs, q->s, (size_t)obs, rows, s, (size_t)obs * OPC_PANEL);
-    k->gather(c->rows, act, q->a, (size_t)act, rows, x + obs * OPC_PANEL, xs);
+    /* The inputs x = [s, a] in panels; s is kept unscaled, too, for the sum below. */
+    k->gather(chunk->rows, obs, query->s, (size_t)obs, rows, s, (size_t)obs * OPC_PANEL);
+    k->gather(chunk->rows, act, query->a, (size_t)act, rows, x + obs * OPC_PANEL, xs);
     for (int p = 0; p < panels; p++)
         memcpy(x + (size_t)p * xs, s + (size_t)(p * obs) * OPC_PANEL,
                (size_t)obs * OPC_PANEL * sizeof *x);
-    opc_scaler_apply(e->scaler, panels, x, xs);
-    opc_mlp_infer(e->net, e->base.elite[c->elite], panels, x, xs, q->rng ? 2 * dim : dim, out, ys,
-                  scratch);
-    if (q->rng)
-        add_noise(q, c, panels, out, ys, scratch);
+    /* Without noise the log-variances are not computed at all: the last layer stops after dim
+     * outputs. */
+    opc_scaler_apply(ensemble->scaler, panels, x, xs);
+    opc_mlp_infer(ensemble->net, ensemble->base.elite[chunk->elite], panels, x, xs,
+                  query->rng ? 2 * dim : dim, out, ys, scratch);
+    if (query->rng)
+        add_noise(query, chunk, panels, out, ys, scratch);
 
-    /* the network knows s' - s */
+    /* The network predicts s' - s. */
     for (int p = 0; p < panels; p++) {
         float *to = out + (size_t)p * ys;
         const float *from = s + (size_t)(p * obs) * OPC_PANEL;
         for (int i = 0; i < obs * OPC_PANEL; i++)
             to[i] += from[i];
     }
-    k->scatter(c->rows, dim, out, ys, flat, (size_t)dim);
-    for (int i = 0; i < c->rows; i++)
-        memcpy(q->y + (size_t)rows[i] * (size_t)dim, flat + (size_t)i * (size_t)dim,
+    /* Panels to rows, and each row to its place before the sort. */
+    k->scatter(chunk->rows, dim, out, ys, flat, (size_t)dim);
+    for (int i = 0; i < chunk->rows; i++)
+        memcpy(query->y + (size_t)rows[i] * (size_t)dim, flat + (size_t)i * (size_t)dim,
                (size_t)dim * sizeof *flat);
     opc_arena_rewind(scratch, mark);
 }
 
-static void answer_chunks(void *ctx, int first, int end, int worker)
+static void predict_chunks(void *ctx, int first, int end, int worker)
 {
-    const struct question *q = ctx;
+    const struct query *query = ctx;
     for (int i = first; i < end; i++)
-        answer(q, &q->chunk[i], &q->e->scratch[worker]);
+        predict_chunk(query, &query->chunk[i], &query->ensemble->scratch[worker]);
 }
 
-/* Sorts rows 0 .. n-1 by elite into e->order and cuts them into chunks of one elite each. */
-static void sort_by_elite(const struct opc_ensemble *e, int n, const int *elite, struct question *q)
+/* Sorts rows 0 .. n-1 by elite into ensemble->order (a counting sort) and cuts them into chunks of
+ * one elite each. */
+static void sort_by_elite(const struct opc_ensemble *ensemble, int n, const int *elite,
+                          struct query *query)
 {
     int first[OPC_MEMBERS + 1] = {0}, at[OPC_MEMBERS];
+    /* first[k]: how many rows have an elite before k, so the place of elite k's first row. */
     for (int i = 0; i < n; i++)
         first[elite[i] + 1]++;
-    for (int k = 0; k < e->base.elites; k++) {
+    for (int k = 0; k < ensemble->base.elites; k++) {
         first[k + 1] += first[k];
         at[k] = first[k];
     }
     for (int i = 0; i < n; i++)
-        e->order[at[elite[i]]++] = i;
-    for (int k = 0; k < e->base.elites; k++)
+        ensemble->order[at[elite[i]]++] = i;
+    for (int k = 0; k < ensemble->base.elites; k++)
         for (int i = first[k]; i < first[k + 1]; i += ROWS) {
             const int left = first[k + 1] - i;
-            q->chunk[q->n_chunks++] = (struct chunk){k, i, left < ROWS ? left : ROWS};
+            query->chunk[query->n_chunks++] = (struct chunk){k, i, left < ROWS ? left : ROWS};
         }
 }
 
-static void predict(const struct opc_predictor *p, int n, const float *s, const float *a,
-                    const int *elite, struct opc_rng *rng, float *y, struct opc_pool *pool)
+/* Any number of rows, OPC_AT_ONCE of them at a time, which bounds the memory of the sort. `elite`
+ * holds indices 0 .. elites-1, not member numbers. */
+static void ensemble_predict(const struct opc_predictor *p, int n, const float *s, const float *a,
+                             const int *elite, struct opc_rng *rng, float *y, struct opc_pool *pool)
 {
-    const struct opc_ensemble *e = (const struct opc_ensemble *)p;
+    const struct opc_ensemble *ensemble = (const struct opc_ensemble *)p;
     struct chunk chunk[OPC_AT_ONCE / ROWS + OPC_MEMBERS];
     for (int done = 0; done < n; done += OPC_AT_ONCE) {
         const int here = n - done < OPC_AT_ONCE ? n - done : OPC_AT_ONCE;
-        struct question q = {.e = e,
-                             .s = s + (size_t)done * (size_t)p->obs,
-                             .a = a + (size_t)done * (size_t)p->act,
-                             .rng = rng ? rng + done : NULL,
-                             .y = y + (size_t)done * (size_t)e->dim,
-                             .order = e->order,
-                             .chunk = chunk};
-        sort_by_elite(e, here, elite + done, &q);
-        opc_pool_each(pool, q.n_chunks, 1, answer_chunks, &q);
+        struct query query = {.ensemble = ensemble,
+                              .s = s + (size_t)done * (size_t)p->obs,
+                              .a = a + (size_t)done * (size_t)p->act,
+                              .rng = rng ? rng + done : NULL,
+                              .y = y + (size_t)done * (size_t)ensemble->dim,
+                              .order = ensemble->order,
+                              .chunk = chunk};
+        sort_by_elite(ensemble, here, elite + done, &query);
+        opc_pool_each(pool, query.n_chunks, 1, predict_chunks, &query);
     }
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-void opc_ensemble_restart(struct opc_ensemble *e)
+void opc_ensemble_restart(struct opc_ensemble *ensemble)
 {
     /* Later beginnings (model.warm_start = false) draw from streams of their own. */
-    opc_mlp_init(e->net, OPC_INIT_TRUNCATED, e->seed, e->which | (uint32_t)(e->fits & 0xFFFF) << 8);
-    for (int i = 0; i < e->sets; i++)
-        for (int j = 0; j < e->dim; j++) {
-            e->bound[(2 * i) * e->dim + j] = (float)e->config.log_var_max;
-            e->bound[(2 * i + 1) * e->dim + j] = (float)e->config.log_var_min;
+    opc_mlp_init(ensemble->net, OPC_INIT_TRUNCATED, ensemble->seed,
+                 ensemble->which | (uint32_t)(ensemble->fits & 0xFFFF) << 8);
+    /* The bounds at their first values. */
+    for (int i = 0; i < ensemble->sets; i++)
+        for (int j = 0; j < ensemble->dim; j++) {
+            ensemble->bound[(2 * i) * ensemble->dim + j] = (float)ensemble->config.log_var_max;
+            ensemble->bound[(2 * i + 1) * ensemble->dim + j] = (float)ensemble->config.log_var_min;
         }
-    struct opc_adam *both[] = {e->adam, e->bound_adam};
+    /* Adam starts without moments. */
+    struct opc_adam *both[] = {ensemble->adam, ensemble->bound_adam};
     for (int i = 0; i < 2; i++) {
         memset(both[i]->m, 0, both[i]->count * sizeof(float));
         memset(both[i]->v, 0, both[i]->count * sizeof(float));
@@ -168,52 +194,57 @@ void opc_ensemble_restart(struct opc_ensemble *e)
     }
 }
 
-static void destroy(struct opc_predictor *p)
+/* Accepts a half-built ensemble: every destroy below takes NULL. */
+static void ensemble_destroy(struct opc_predictor *p)
 {
-    struct opc_ensemble *e = opc_ensemble_of(p);
-    for (int i = 0; e->scratch && i < e->threads; i++)
-        opc_arena_destroy(&e->scratch[i]);
-    opc_free(e->scratch);
-    opc_free(e->order);
-    opc_free(e->bound);
-    opc_adam_destroy(e->adam);
-    opc_adam_destroy(e->bound_adam);
-    opc_scaler_destroy(e->scaler);
-    opc_mlp_destroy(e->net);
-    opc_free(e);
+    struct opc_ensemble *ensemble = opc_ensemble_of(p);
+    for (int i = 0; ensemble->scratch && i < ensemble->threads; i++)
+        opc_arena_destroy(&ensemble->scratch[i]);
+    opc_free(ensemble->scratch);
+    opc_free(ensemble->order);
+    opc_free(ensemble->bound);
+    opc_adam_destroy(ensemble->adam);
+    opc_adam_destroy(ensemble->bound_adam);
+    opc_scaler_destroy(ensemble->scaler);
+    opc_mlp_destroy(ensemble->net);
+    opc_free(ensemble);
 }
 
-static int state(struct opc_predictor *p,
-                 int (*visit)(void *, const char *, void *, size_t, struct opc_err *), void *ctx,
-                 struct opc_err *err)
+/* Everything a later fit or prediction depends on, by name, for checkpoints. Names and order are
+ * part of the file format. Elites that were read are checked: they index memory. */
+static int ensemble_state(struct opc_predictor *p,
+                          int (*visit)(void *, const char *, void *, size_t, struct opc_err *),
+                          void *ctx, struct opc_err *err)
 {
-    struct opc_ensemble *e = opc_ensemble_of(p);
-    const size_t weights = e->adam->count * sizeof(float);
-    const size_t bounds = e->bound_adam->count * sizeof(float);
-    const size_t inputs = (size_t)e->in * sizeof(float);
+    struct opc_ensemble *ensemble = opc_ensemble_of(p);
+    /* Sizes in bytes. */
+    const size_t weights = ensemble->adam->count * sizeof(float);
+    const size_t bounds = ensemble->bound_adam->count * sizeof(float);
+    const size_t inputs = (size_t)ensemble->in * sizeof(float);
     const struct {
         const char *name;
         void *data;
         size_t bytes;
     } part[] = {
         {"model.elite", p->elite, sizeof p->elite},
-        {"model.fits", &e->fits, sizeof e->fits},
-        {"model.weights", e->net->param, weights},
-        {"model.adam.steps", &e->adam->steps, sizeof e->adam->steps},
-        {"model.adam.m", e->adam->m, weights},
-        {"model.adam.v", e->adam->v, weights},
-        {"model.bounds", e->bound, bounds},
-        {"model.bounds.steps", &e->bound_adam->steps, sizeof e->bound_adam->steps},
-        {"model.bounds.m", e->bound_adam->m, bounds},
-        {"model.bounds.v", e->bound_adam->v, bounds},
-        {"model.scale.mean", e->scaler->mean, inputs},
-        {"model.scale.inverse", e->scaler->inverse, inputs},
+        {"model.fits", &ensemble->fits, sizeof ensemble->fits},
+        {"model.weights", ensemble->net->param, weights},
+        {"model.adam.steps", &ensemble->adam->steps, sizeof ensemble->adam->steps},
+        {"model.adam.m", ensemble->adam->m, weights},
+        {"model.adam.v", ensemble->adam->v, weights},
+        {"model.bounds", ensemble->bound, bounds},
+        {"model.bounds.steps", &ensemble->bound_adam->steps, sizeof ensemble->bound_adam->steps},
+        {"model.bounds.m", ensemble->bound_adam->m, bounds},
+        {"model.bounds.v", ensemble->bound_adam->v, bounds},
+        {"model.scale.mean", ensemble->scaler->mean, inputs},
+        {"model.scale.inverse", ensemble->scaler->inverse, inputs},
     };
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
         int code = visit(ctx, part[i].name, part[i].data, part[i].bytes, err);
         if (code)
             return code;
     }
+    /* A file may be damaged: an elite is a member's number and indexes memory. */
     for (int i = 0; i < p->elites; i++)
         if (p->elite[i] < 0 || p->elite[i] >= p->members)
             return opc_fail(err, OPC_EDAMAGED, "elite %d is member %d of %d", i, p->elite[i],
@@ -224,28 +255,29 @@ static int state(struct opc_predictor *p,
 static const struct opc_predictor_type ensemble_type = {
     .name = "ensemble",
     .fit = opc_ensemble_fit,
-    .predict = predict,
-    .destroy = destroy,
-    .state = state,
+    .predict = ensemble_predict,
+    .destroy = ensemble_destroy,
+    .state = ensemble_state,
     .jacobian = opc_ensemble_jacobian,
 };
 
-static int check(const struct opc_ensemble_config *c, struct opc_err *err)
+/* Settings that contradict each other; what one setting alone may be is checked by base/field.c. */
+static int check_config(const struct opc_ensemble_config *config, struct opc_err *err)
 {
-    const int layers = c->hidden.n + 1;
-    if (c->elites > c->members)
+    const int layers = config->hidden.n + 1;
+    if (config->elites > config->members)
         return opc_fail(err, OPC_EUSER,
                         "model.elites = %d, but model.members = %d; there cannot be more elites",
-                        c->elites, c->members);
+                        config->elites, config->members);
     if (layers > OPC_MLP_LAYERS)
-        return opc_fail(err, OPC_EUSER, "model.hidden lists %d layers; at most %d", c->hidden.n,
-                        OPC_MLP_LAYERS - 1);
-    if (c->weight_decay.n != 1 && c->weight_decay.n != layers)
+        return opc_fail(err, OPC_EUSER, "model.hidden lists %d layers; at most %d",
+                        config->hidden.n, OPC_MLP_LAYERS - 1);
+    if (config->weight_decay.n != 1 && config->weight_decay.n != layers)
         return opc_fail(
             err, OPC_EUSER,
             "model.weight_decay lists %d numbers; %d hidden layers need %d (the output layer "
             "counts), or one number for all",
-            c->weight_decay.n, c->hidden.n, layers);
+            config->weight_decay.n, config->hidden.n, layers);
     return OPC_OK;
 }
 
@@ -253,57 +285,63 @@ int opc_ensemble_create(const struct opc_ensemble_config *config, int obs, int a
                         uint64_t seed, uint32_t which, struct opc_predictor **out,
                         struct opc_err *err)
 {
-    if (check(config, err))
+    if (check_config(config, err))
         return err ? (int)err->code : OPC_EUSER;
-    struct opc_ensemble *e = opc_alloc(1, sizeof *e);
-    if (!e)
+    /* From here on failure ends in ensemble_destroy, which accepts what is there so far. */
+    struct opc_ensemble *ensemble = opc_alloc(1, sizeof *ensemble);
+    if (!ensemble)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the model");
-    e->base = (struct opc_predictor){.type = &ensemble_type,
-                                     .obs = obs,
-                                     .act = act,
-                                     .members = config->members,
-                                     .elites = config->elites};
+    ensemble->base = (struct opc_predictor){.type = &ensemble_type,
+                                            .obs = obs,
+                                            .act = act,
+                                            .members = config->members,
+                                            .elites = config->elites};
+    /* Before the first fit the first members are the elites. */
     for (int i = 0; i < config->elites; i++)
-        e->base.elite[i] = i;
-    e->config = *config;
-    e->in = obs + act;
-    e->dim = obs + 1;
-    e->seed = seed;
-    e->which = which;
-    e->sets = config->bounds == OPC_BOUNDS_MEMBER ? config->members : 1;
-    e->threads = threads;
+        ensemble->base.elite[i] = i;
+    ensemble->config = *config;
+    ensemble->in = obs + act;
+    ensemble->dim = obs + 1;
+    ensemble->seed = seed;
+    ensemble->which = which;
+    ensemble->sets = config->bounds == OPC_BOUNDS_MEMBER ? config->members : 1;
+    ensemble->threads = threads;
 
-    struct opc_mlp_shape shape = {
-        .members = config->members, .layers = config->hidden.n + 1, .hidden = OPC_SWISH};
-    shape.width[0] = e->in;
+    /* Hidden layers as in the settings, and 2 dim outputs: means, then raw log-variances. */
+    struct opc_mlp_shape shape = {.members = config->members,
+                                  .layers = config->hidden.n + 1,
+                                  .activation = OPC_ACTIVATION_SWISH};
+    shape.width[0] = ensemble->in;
     for (int l = 0; l < config->hidden.n; l++)
         shape.width[l + 1] = config->hidden.at[l];
-    shape.width[shape.layers] = 2 * e->dim;
+    shape.width[shape.layers] = 2 * ensemble->dim;
 
     struct opc_adam_config adam = opc_adam_usual(config->learning_rate);
     adam.torch = config->adam == 1;
-    const size_t bounds = (size_t)(e->sets * 2 * e->dim);
-    int code = opc_mlp_create(&shape, &e->net, err);
+    /* Networks, optimisers, scaler, and the memory of predictions. */
+    const size_t bounds = (size_t)(ensemble->sets * 2 * ensemble->dim);
+    int code = opc_mlp_create(&shape, &ensemble->net, err);
     if (!code)
-        code = opc_adam_create((size_t)config->members * e->net->each, adam, &e->adam, err);
+        code = opc_adam_create((size_t)config->members * ensemble->net->each, adam, &ensemble->adam,
+                               err);
     if (!code)
-        code = opc_adam_create(bounds, adam, &e->bound_adam, err);
+        code = opc_adam_create(bounds, adam, &ensemble->bound_adam, err);
     if (!code)
-        code = opc_scaler_create(e->in, &e->scaler, err);
+        code = opc_scaler_create(ensemble->in, &ensemble->scaler, err);
     if (!code) {
-        e->bound = opc_alloc(bounds, sizeof *e->bound);
-        e->order = opc_alloc(OPC_AT_ONCE, sizeof *e->order);
-        e->scratch = opc_alloc((size_t)threads, sizeof *e->scratch);
-        if (!e->bound || !e->order || !e->scratch)
+        ensemble->bound = opc_alloc(bounds, sizeof *ensemble->bound);
+        ensemble->order = opc_alloc(OPC_AT_ONCE, sizeof *ensemble->order);
+        ensemble->scratch = opc_alloc((size_t)threads, sizeof *ensemble->scratch);
+        if (!ensemble->bound || !ensemble->order || !ensemble->scratch)
             code = opc_fail(err, OPC_ENOMEM, "not enough memory for the model's scratch memory");
     }
     for (int i = 0; !code && i < threads; i++)
-        code = opc_arena_create(chunk_need(e), &e->scratch[i], err);
+        code = opc_arena_create(chunk_need(ensemble), &ensemble->scratch[i], err);
     if (code) {
-        destroy(&e->base);
+        ensemble_destroy(&ensemble->base);
         return code;
     }
-    opc_ensemble_restart(e);
-    *out = &e->base;
+    opc_ensemble_restart(ensemble);
+    *out = &ensemble->base;
     return OPC_OK;
 }

@@ -9,6 +9,8 @@
 #include "base/field.h"
 #include "opc/predictor.h"
 
+/* The settings, section "model". Defaults are those of Janner et al. (2019); (mbrl-lib) marks what
+ * that library does instead. Words after a help text are aliases. */
 /* clang-format off */
 #define OPC_ENSEMBLE_FIELDS(X)                                                                      \
     X(INT,    members,        "7",      1, 32,    "networks in the ensemble", "ensemble_size|num_networks") \
@@ -40,25 +42,27 @@ struct opc_ensemble_config {
 };
 extern const struct opc_section opc_ensemble_section; /* "model" */
 
+/* Values of the choices above, in the order of their words. */
 enum { OPC_BEST_FRESH, OPC_BEST_INCOMING };
 enum { OPC_SNAPSHOT_MEMBER, OPC_SNAPSHOT_WHOLE };
 enum { OPC_BOUNDS_LEARNED, OPC_BOUNDS_FIXED, OPC_BOUNDS_MEMBER };
 enum { OPC_SCALE_TRAIN, OPC_SCALE_ALL };
 
-/* threads: the most that will ever work on it at once. seed and which name its first weights. */
+/* threads: how many threads at most work on it at once. seed and which name the streams of its
+ * first weights (OPC_USE_INIT). OPC_EUSER: the settings contradict each other. */
 int opc_ensemble_create(const struct opc_ensemble_config *, int obs, int act, int threads,
                         uint64_t seed, uint32_t which, struct opc_predictor **out,
                         struct opc_err *err);
 
-/* One gradient step of every member, for benchmarks and for tests against other implementations:
- * a trainer holds the data in the form the steps want. */
+/* One gradient step of every member, for benchmarks and for tests against other implementations.
+ * opc_predictor_fit uses the same trainer, which holds the data scaled and ready to be gathered. */
 struct opc_ensemble;
 struct opc_trainer;
 int opc_trainer_create(struct opc_predictor *, int n, const float *sa, const float *y,
                        struct opc_pool *, struct opc_trainer **out, struct opc_err *err);
 void opc_trainer_destroy(struct opc_trainer *); /* NULL is fine */
 /* Member m trains on rows index[m * apart + 0 .. rows-1]. Returns the sum of the members' losses
- * (without decay and bounds); NaN when one diverged. */
+ * (without weight decay and bound penalty); NaN when one diverged. */
 double opc_trainer_step(struct opc_trainer *, int rows, const int *index, size_t apart);
 
 #endif

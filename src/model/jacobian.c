@@ -1,54 +1,64 @@
 /* SPDX-License-Identifier: MIT */
-/* The derivatives of an ensemble's mean, by backward passes: a row is asked once for each of its
- * outputs, with the gradient 1 at that output and 0 at the others, so that one pass down gives the
- * Jacobians of a whole piece. The chain goes on through the input scale, and s' = s + (learned
- * difference) adds the identity. */
-#include "model/ensemble_in.h"
+/* The derivatives of an ensemble's mean by s and a, for iterative learning control
+ * (study/ilc/ilc.c, through opc_predictor_jacobian).
+ *
+ * They come from backward passes: each row stands in the batch once for each of its outputs, with
+ * the gradient 1 at that output and 0 at the others, so that one backward pass gives the Jacobians
+ * of many rows. The chain rule goes on through the input scale, and s' = s + (learned difference)
+ * adds the identity. It is not for inner loops: it allocates, and runs on one thread. */
+#include "model/ensemble_private.h"
 
 #include <string.h>
 
 enum { PIECE = 64 }; /* rows in one pass, each as often as there are outputs */
 
 struct piece {
-    const struct opc_ensemble *e;
+    const struct opc_ensemble *ensemble;
     struct opc_tape *tape;
-    float *flat, *x, *dx; /* [PIECE * dim][in], and in panels */
+    float *flat;   /* [PIECE * dim][in] rows */
+    float *x, *dx; /* the same in panels: inputs, and gradients by the inputs */
 };
 
-/* Rows row[0 .. n-1], all of one member, into J. */
-static void differentiate(const struct piece *c, int member, int n, const int *row, const float *s,
-                          const float *a, float *J)
+/* The Jacobians of rows row[0 .. n-1], all of one member, into J[row][dim][in]. */
+static void jacobian_of_piece(const struct piece *piece, int member, int n, const int *row,
+                              const float *s, const float *a, float *J)
 {
-    const struct opc_ensemble *e = c->e;
+    const struct opc_ensemble *ensemble = piece->ensemble;
     const struct opc_kernels *k = opc_kernels();
-    const int obs = e->base.obs, act = e->base.act, dim = e->dim, asked = n * dim;
-    const int panels = opc_panels(asked), last = e->net->shape.layers - 1;
-    const size_t in = (size_t)e->in, xs = in * OPC_PANEL, out = (size_t)(2 * dim) * OPC_PANEL;
+    const int obs = ensemble->base.obs, act = ensemble->base.act, dim = ensemble->dim,
+              asked = n * dim;
+    const int panels = opc_panels(asked), last = ensemble->net->shape.layers - 1;
+    const size_t in = (size_t)ensemble->in, xs = in * OPC_PANEL,
+                 out = (size_t)(2 * dim) * OPC_PANEL;
 
+    /* The inputs (s, a) of row i / dim, `dim` times over; then the forward pass. */
     for (int i = 0; i < asked; i++) {
-        float *to = c->flat + (size_t)i * in;
+        float *to = piece->flat + (size_t)i * in;
         memcpy(to, s + (size_t)row[i / dim] * (size_t)obs, (size_t)obs * sizeof *to);
         memcpy(to + obs, a + (size_t)row[i / dim] * (size_t)act, (size_t)act * sizeof *to);
     }
-    k->gather(asked, e->in, c->flat, in, NULL, c->x, xs);
-    opc_scaler_apply(e->scaler, panels, c->x, xs);
-    c->tape->x = c->x;
-    c->tape->xs = xs;
-    opc_mlp_forward_part(e->net, member, 0, panels, c->tape);
+    k->gather(asked, ensemble->in, piece->flat, in, NULL, piece->x, xs);
+    opc_scaler_apply(ensemble->scaler, panels, piece->x, xs);
+    piece->tape->x = piece->x;
+    piece->tape->xs = xs;
+    opc_mlp_forward_part(ensemble->net, member, 0, panels, piece->tape);
 
-    float *dy = c->tape->dy[last];
+    /* dy[i] is 1 at output i % dim, among the means alone: the log-variances get no gradient. */
+    float *dy = piece->tape->dy[last];
     memset(dy, 0, (size_t)panels * out * sizeof *dy);
     for (int i = 0; i < asked; i++)
         dy[(size_t)(i / OPC_PANEL) * out + (size_t)(i % dim * OPC_PANEL + i % OPC_PANEL)] = 1.0f;
-    opc_mlp_backward_part(e->net, member, 0, panels, c->tape);
-    opc_mlp_inputs_part(e->net, member, 0, panels, 0, e->in, c->tape, c->dx, xs);
-    k->scatter(asked, e->in, c->dx, xs, c->flat, in);
+    opc_mlp_backward_part(ensemble->net, member, 0, panels, piece->tape);
+    opc_mlp_inputs_part(ensemble->net, member, 0, panels, 0, ensemble->in, piece->tape, piece->dx,
+                        xs);
+    k->scatter(asked, ensemble->in, piece->dx, xs, piece->flat, in);
 
+    /* Through the input scale (x - mean) / std, and + 1 where s' = s + difference. */
     for (int i = 0; i < asked; i++) {
         const int output = i % dim;
         float *to = J + ((size_t)row[i / dim] * (size_t)dim + (size_t)output) * in;
         for (size_t j = 0; j < in; j++)
-            to[j] = c->flat[(size_t)i * in + j] * e->scaler->inverse[j];
+            to[j] = piece->flat[(size_t)i * in + j] * ensemble->scaler->inverse[j];
         if (output < obs)
             to[output] += 1.0f;
     }
@@ -58,18 +68,19 @@ int opc_ensemble_jacobian(const struct opc_predictor *p, int n, const float *s, 
                           const int *elite, float *J, struct opc_pool *pool, struct opc_err *err)
 {
     (void)pool;
-    const struct opc_ensemble *e = (const struct opc_ensemble *)p;
-    const int max = PIECE * e->dim;
-    const size_t count = (size_t)opc_panels(max) * OPC_PANEL * (size_t)e->in;
-    struct piece c = {.e = e,
-                      .flat = opc_alloc(count, sizeof(float)),
-                      .x = opc_alloc(count, sizeof(float)),
-                      .dx = opc_alloc(count, sizeof(float))};
+    const struct opc_ensemble *ensemble = (const struct opc_ensemble *)p;
+    const int max = PIECE * ensemble->dim;
+    const size_t count = (size_t)opc_panels(max) * OPC_PANEL * (size_t)ensemble->in;
+    struct piece piece = {.ensemble = ensemble,
+                          .flat = opc_alloc(count, sizeof(float)),
+                          .x = opc_alloc(count, sizeof(float)),
+                          .dx = opc_alloc(count, sizeof(float))};
     int code = OPC_OK;
-    if (!c.flat || !c.x || !c.dx)
+    if (!piece.flat || !piece.x || !piece.dx)
         code = opc_fail(err, OPC_ENOMEM, "not enough memory to differentiate the model");
     else
-        code = opc_tape_create(e->net, max, &c.tape, err);
+        code = opc_tape_create(ensemble->net, max, &piece.tape, err);
+    /* Elite by elite, PIECE of its rows at a time. */
     for (int k = 0; !code && k < p->elites; k++)
         for (int i = 0; i < n;) {
             int row[PIECE], found = 0;
@@ -77,11 +88,11 @@ int opc_ensemble_jacobian(const struct opc_predictor *p, int n, const float *s, 
                 if (elite[i] == k)
                     row[found++] = i;
             if (found)
-                differentiate(&c, p->elite[k], found, row, s, a, J);
+                jacobian_of_piece(&piece, p->elite[k], found, row, s, a, J);
         }
-    opc_tape_destroy(c.tape);
-    opc_free(c.flat);
-    opc_free(c.x);
-    opc_free(c.dx);
+    opc_tape_destroy(piece.tape);
+    opc_free(piece.flat);
+    opc_free(piece.x);
+    opc_free(piece.dx);
     return code;
 }

@@ -3,9 +3,9 @@
  *
  *     f(s, a) = A s + B a,    reward exp(-|s|^2 / 0.05^2) of the state the step is taken in.
  *
- * A and B are given and not learned, so fitting changes nothing; there is no noise, so drawing
- * from it is its mean. The reward is the 1-D example's own (env/builtin/linear1d.c): in the example
- * only the dynamics are wrong, and a reward that is known stays what it is under eq. 5. */
+ * A and B are given and not learned, so fitting changes nothing. There is no noise, so a sample is
+ * the mean. The reward is that of the 1-D example (env/builtin/linear1d.c): in the example only the
+ * dynamics are wrong, and a reward function that is known stays the same under eq. 5. */
 #ifndef OPC_MODEL_LINEAR_H
 #define OPC_MODEL_LINEAR_H
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* The calls of opc/predictor.h, which go through a model's type. opc/transition.c predicts with
+ * them, run/train.c fits, and study/ilc/ilc.c differentiates. Sizes were checked when the model was
+ * created, so predicting cannot fail and nothing is checked here. */
 #include "opc/predictor.h"
 
 int opc_predictor_fit(struct opc_predictor *p, int n, const float *sa, const float *y,

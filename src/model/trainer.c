@@ -1,223 +1,267 @@
 /* SPDX-License-Identifier: MIT */
-/* Fitting the ensemble.
+/* Fitting the ensemble: maximum likelihood on bootstrapped rows until the holdout error stops
+ * falling. run/train.c calls opc_ensemble_fit through opc_predictor_fit, every train.fit_every
+ * steps.
  *
- * A gradient step of all members is one or two calls of the pool. With T threads, as many members
- * as T divides go whole to a thread, which takes each layer's gradient and moves its weights while
- * they are in the cache. The members left over are cut by panels for forward and backward, and
- * then, in the second call, by outputs for the gradient, which sums over rows. The bounds of the
- * log-variance belong to all members: what each panel of each member says about them is added up
- * in order at the end. No bit depends on T. */
+ * A gradient step of all members is one or two passes of the pool. With T threads, as many members
+ * as T divides go whole to a thread, which takes each layer's gradient and updates its weights
+ * while they are in the cache (train_member). The members left over are split by panels for forward
+ * and backward (forward_backward), and then by outputs for the weights (weight_gradient), because
+ * those gradients sum over rows. The bounds of the log-variance belong to all members: each panel
+ * of each member leaves its part of their gradient in a slot, and the slots are added in order at
+ * the end. A change must keep the order of every sum: no bit of the result depends on T. */
 #include "base/pool.h"
-#include "model/ensemble_in.h"
+#include "model/ensemble_private.h"
 
 #include <math.h>
 #include <string.h>
 
 struct opc_trainer {
-    struct opc_ensemble *e;
+    struct opc_ensemble *ensemble;
     struct opc_pool *pool;
-    int threads, whole, split; /* members that go whole, members that are cut */
-    int n, columns;            /* of the table: scaled inputs, then targets */
+    int threads, whole, split; /* members 0 .. whole-1 go whole to a thread, the rest are split */
+    int n, columns;            /* of the table: in scaled inputs, then dim targets */
     float *table;              /* [n][columns] */
 
-    struct opc_tape **tape;      /* [threads], then [split] */
-    float **batch, **grad;       /* likewise: [panels][columns][16], [each] */
+    /* A place holds what one forward and backward pass needs. Thread i trains whole members in
+     * place i; each split member has a place of its own after them, which all threads share. */
+    struct opc_tape **tape;      /* [threads + split] */
+    float **batch, **grad;       /* [threads + split]: [panels][columns][16], [each] */
     struct opc_arena *scratch;   /* [threads] */
-    struct opc_gauss_slot *slot; /* [members][panels] */
-    float *slot_bounds;          /* [members][panels][2][dim] */
+    struct opc_gauss_slot *slot; /* [members][panels] loss and gradient by the bounds */
+    float *slot_bounds;          /* [members][panels][2][dim] memory of the slots */
     float *bound_grad;           /* [sets][2][dim] */
 
-    /* the step under way */
+    /* The gradient step under way: see opc_trainer_step. */
     int rows, panels;
     const int *index;
     size_t apart;
 };
 
-static int max_panels(const struct opc_trainer *t)
+/* Panels of a full batch: the stride of `slot` from one member to the next. */
+static int max_panels(const struct opc_trainer *trainer)
 {
-    return opc_panels(t->e->config.batch_size);
+    return opc_panels(trainer->ensemble->config.batch_size);
 }
 
 /* ---- one gradient step ----------------------------------------------------------------------- */
 
-static double decay_of(const struct opc_ensemble *e, int layer)
+/* L2 penalty of a layer's weights: model.weight_decay has one number for all layers or one for
+ * each. */
+static double decay_of(const struct opc_ensemble *ensemble, int layer)
 {
-    const struct opc_reals *d = &e->config.weight_decay;
+    const struct opc_reals *d = &ensemble->config.weight_decay;
     return d->at[d->n == 1 ? 0 : layer];
 }
 
-/* Moves outputs o0 .. o1-1 of one layer of a member. */
-static void move(struct opc_ensemble *e, int member, int l, int o0, int o1, const float *grad)
+/* Adam on the weights and biases of outputs o0 .. o1-1 of one layer of a member. */
+static void apply_adam(struct opc_ensemble *ensemble, int member, int l, int o0, int o1,
+                       const float *grad)
 {
-    const struct opc_layer *layer = &e->net->layer[l];
-    const size_t base = (size_t)member * e->net->each, ld = (size_t)layer->ld;
+    const struct opc_layer *layer = &ensemble->net->layer[l];
+    const size_t base = (size_t)member * ensemble->net->each, ld = (size_t)layer->ld;
     const size_t w = layer->weight + (size_t)o0 * ld, b = layer->bias + (size_t)o0;
-    const double decay = decay_of(e, l);
-    opc_adam_range(e->adam, base + w, (size_t)(o1 - o0) * ld, decay, grad + w,
-                   e->net->param + base + w);
-    opc_adam_range(e->adam, base + b, (size_t)(o1 - o0), e->config.decay_biases ? decay : 0.0,
-                   grad + b, e->net->param + base + b);
+    const double decay = decay_of(ensemble, l);
+    opc_adam_range(ensemble->adam, base + w, (size_t)(o1 - o0) * ld, decay, grad + w,
+                   ensemble->net->param + base + w);
+    opc_adam_range(ensemble->adam, base + b, (size_t)(o1 - o0),
+                   ensemble->config.decay_biases ? decay : 0.0, grad + b,
+                   ensemble->net->param + base + b);
 }
 
-/* Batch, forward pass and loss of panels p0 .. p1-1. */
-static void forward_and_loss(struct opc_trainer *t, int member, int p0, int p1,
+/* Gathers the batch of panels p0 .. p1-1 of a member, runs it forward, and fills dy of the last
+ * layer with the gradient of the negative log-likelihood. */
+static void forward_and_loss(struct opc_trainer *trainer, int member, int p0, int p1,
                              struct opc_tape *tape, float *batch, struct opc_arena *scratch)
 {
-    const struct opc_ensemble *e = t->e;
-    const size_t xs = (size_t)t->columns * OPC_PANEL, ys = (size_t)(2 * e->dim) * OPC_PANEL;
-    const int last = e->net->shape.layers - 1, end = p1 * OPC_PANEL;
-    opc_kernels()->gather(
-        (end < t->rows ? end : t->rows) - p0 * OPC_PANEL, t->columns, t->table, (size_t)t->columns,
-        t->index + (size_t)member * t->apart + (size_t)p0 * OPC_PANEL, batch + (size_t)p0 * xs, xs);
-    opc_mlp_forward_part(e->net, member, p0, p1, tape);
+    const struct opc_ensemble *ensemble = trainer->ensemble;
+    const size_t xs = (size_t)trainer->columns * OPC_PANEL,
+                 ys = (size_t)(2 * ensemble->dim) * OPC_PANEL;
+    const int last = ensemble->net->shape.layers - 1, end = p1 * OPC_PANEL;
+    opc_kernels()->gather((end < trainer->rows ? end : trainer->rows) - p0 * OPC_PANEL,
+                          trainer->columns, trainer->table, (size_t)trainer->columns,
+                          trainer->index + (size_t)member * trainer->apart + (size_t)p0 * OPC_PANEL,
+                          batch + (size_t)p0 * xs, xs);
+    opc_mlp_forward_part(ensemble->net, member, p0, p1, tape);
+    /* Panel by panel: loss, gradient by the outputs, and this panel's part of the bounds'
+     * gradient. */
     for (int p = p0; p < p1; p++) {
-        const int left = t->rows - p * OPC_PANEL;
-        opc_gauss_nll(
-            e->dim, left < OPC_PANEL ? left : OPC_PANEL, t->rows, opc_ensemble_upper(e, member),
-            opc_ensemble_lower(e, member), tape->y[last] + (size_t)p * ys,
-            batch + (size_t)p * xs + (size_t)e->in * OPC_PANEL, tape->dy[last] + (size_t)p * ys,
-            &t->slot[member * max_panels(t) + p], scratch);
+        const int left = trainer->rows - p * OPC_PANEL;
+        opc_gauss_nll(ensemble->dim, left < OPC_PANEL ? left : OPC_PANEL, trainer->rows,
+                      opc_ensemble_upper(ensemble, member), opc_ensemble_lower(ensemble, member),
+                      tape->y[last] + (size_t)p * ys,
+                      batch + (size_t)p * xs + (size_t)ensemble->in * OPC_PANEL,
+                      tape->dy[last] + (size_t)p * ys,
+                      &trainer->slot[member * max_panels(trainer) + p], scratch);
     }
 }
 
-static void train_whole(struct opc_trainer *t, int member, int worker)
+/* A whole gradient step of one member, layer by layer from the top, so that a layer's weights are
+ * still in the cache when they are updated. */
+static void train_member(struct opc_trainer *trainer, int member, int worker)
 {
-    struct opc_ensemble *e = t->e;
-    struct opc_tape *tape = t->tape[worker];
-    float *grad = t->grad[worker];
-    forward_and_loss(t, member, 0, t->panels, tape, t->batch[worker], &t->scratch[worker]);
-    for (int l = e->net->shape.layers - 1; l >= 0; l--) {
+    struct opc_ensemble *ensemble = trainer->ensemble;
+    struct opc_tape *tape = trainer->tape[worker];
+    float *grad = trainer->grad[worker];
+    forward_and_loss(trainer, member, 0, trainer->panels, tape, trainer->batch[worker],
+                     &trainer->scratch[worker]);
+    for (int l = ensemble->net->shape.layers - 1; l >= 0; l--) {
         if (l > 0) /* before the layer's weights move */
-            opc_mlp_backward_layer(e->net, member, l, 0, t->panels, tape);
-        opc_mlp_transpose_part(e->net, l, 0, t->panels, t->panels, tape, tape->transposed);
-        opc_mlp_gradient_part(e->net, l, 0, e->net->layer[l].out, t->rows, tape, tape->transposed,
-                              grad);
-        move(e, member, l, 0, e->net->layer[l].out, grad);
+            opc_mlp_backward_layer(ensemble->net, member, l, 0, trainer->panels, tape);
+        opc_mlp_transpose_part(ensemble->net, l, 0, trainer->panels, trainer->panels, tape,
+                               tape->transposed);
+        opc_mlp_gradient_part(ensemble->net, l, 0, ensemble->net->layer[l].out, trainer->rows, tape,
+                              tape->transposed, grad);
+        apply_adam(ensemble, member, l, 0, ensemble->net->layer[l].out, grad);
     }
 }
 
-static void first_call(void *ctx, int first, int end, int worker)
+/* First pass of the pool. Item i < whole is a whole member; the items after them are (split member,
+ * part of its panels), of which only forward and backward are done. */
+static void forward_backward(void *ctx, int first, int end, int worker)
 {
-    struct opc_trainer *t = ctx;
+    struct opc_trainer *trainer = ctx;
     for (int i = first; i < end; i++) {
-        if (i < t->whole) {
-            train_whole(t, i, worker);
+        if (i < trainer->whole) {
+            train_member(trainer, i, worker);
             continue;
         }
-        const int s = (i - t->whole) / t->threads, part = (i - t->whole) % t->threads;
-        const int p0 = opc_cut(t->panels, t->threads, part);
-        const int p1 = opc_cut(t->panels, t->threads, part + 1);
-        struct opc_tape *tape = t->tape[t->threads + s];
+        const int s = (i - trainer->whole) / trainer->threads,
+                  part = (i - trainer->whole) % trainer->threads;
+        const int p0 = opc_cut(trainer->panels, trainer->threads, part);
+        const int p1 = opc_cut(trainer->panels, trainer->threads, part + 1);
+        struct opc_tape *tape = trainer->tape[trainer->threads + s];
         if (p0 == p1)
             continue;
-        forward_and_loss(t, t->whole + s, p0, p1, tape, t->batch[t->threads + s],
-                         &t->scratch[worker]);
-        opc_mlp_backward_part(t->e->net, t->whole + s, p0, p1, tape);
+        forward_and_loss(trainer, trainer->whole + s, p0, p1, tape,
+                         trainer->batch[trainer->threads + s], &trainer->scratch[worker]);
+        opc_mlp_backward_part(trainer->ensemble->net, trainer->whole + s, p0, p1, tape);
     }
 }
 
-static void second_call(void *ctx, int first, int end, int worker)
+/* Second pass of the pool: item i is (split member, part of the outputs of every layer). Each
+ * thread transposes the inputs for itself, into its own tape's memory. */
+static void weight_gradient(void *ctx, int first, int end, int worker)
 {
-    struct opc_trainer *t = ctx;
-    struct opc_ensemble *e = t->e;
+    struct opc_trainer *trainer = ctx;
+    struct opc_ensemble *ensemble = trainer->ensemble;
     for (int i = first; i < end; i++) {
-        const int s = i / t->threads, part = i % t->threads;
-        for (int l = 0; l < e->net->shape.layers; l++) {
-            const int o0 = opc_cut(e->net->layer[l].out, t->threads, part);
-            const int o1 = opc_cut(e->net->layer[l].out, t->threads, part + 1);
+        const int s = i / trainer->threads, part = i % trainer->threads;
+        for (int l = 0; l < ensemble->net->shape.layers; l++) {
+            const int o0 = opc_cut(ensemble->net->layer[l].out, trainer->threads, part);
+            const int o1 = opc_cut(ensemble->net->layer[l].out, trainer->threads, part + 1);
             if (o0 == o1)
                 continue;
-            const struct opc_tape *tape = t->tape[t->threads + s];
-            float *transposed = t->tape[worker]->transposed;
-            opc_mlp_transpose_part(e->net, l, 0, t->panels, t->panels, tape, transposed);
-            opc_mlp_gradient_part(e->net, l, o0, o1, t->rows, tape, transposed,
-                                  t->grad[t->threads + s]);
-            move(e, t->whole + s, l, o0, o1, t->grad[t->threads + s]);
+            const struct opc_tape *tape = trainer->tape[trainer->threads + s];
+            float *transposed = trainer->tape[worker]->transposed;
+            opc_mlp_transpose_part(ensemble->net, l, 0, trainer->panels, trainer->panels, tape,
+                                   transposed);
+            opc_mlp_gradient_part(ensemble->net, l, o0, o1, trainer->rows, tape, transposed,
+                                  trainer->grad[trainer->threads + s]);
+            apply_adam(ensemble, trainer->whole + s, l, o0, o1,
+                       trainer->grad[trainer->threads + s]);
         }
     }
 }
 
-static void move_bounds(struct opc_trainer *t)
+/* Adam on the bounds of the log-variance: gradients of the likelihood plus the penalty
+ * bound_penalty (upper - lower), which draws them together. */
+static void update_bounds(struct opc_trainer *trainer)
 {
-    struct opc_ensemble *e = t->e;
-    const int dim = e->dim, max = max_panels(t);
-    const float penalty = (float)e->config.bound_penalty;
-    if (e->config.bounds == OPC_BOUNDS_FIXED)
+    struct opc_ensemble *ensemble = trainer->ensemble;
+    const int dim = ensemble->dim, max = max_panels(trainer);
+    const float penalty = (float)ensemble->config.bound_penalty;
+    if (ensemble->config.bounds == OPC_BOUNDS_FIXED)
         return;
-    for (int i = 0; i < e->sets; i++)
+    /* d penalty: +1 by the upper bounds, -1 by the lower ones. */
+    for (int i = 0; i < ensemble->sets; i++)
         for (int j = 0; j < dim; j++) {
-            t->bound_grad[(2 * i) * dim + j] = penalty;
-            t->bound_grad[(2 * i + 1) * dim + j] = -penalty;
+            trainer->bound_grad[(2 * i) * dim + j] = penalty;
+            trainer->bound_grad[(2 * i + 1) * dim + j] = -penalty;
         }
-    for (int m = 0; m < e->base.members; m++) {
-        float *grad = t->bound_grad + (e->sets > 1 ? 2 * m * dim : 0);
-        for (int p = 0; p < t->panels; p++) {
-            const struct opc_gauss_slot *slot = &t->slot[m * max + p];
+    /* What each panel left in its slot, in the order of members and panels. */
+    for (int m = 0; m < ensemble->base.members; m++) {
+        float *grad = trainer->bound_grad + (ensemble->sets > 1 ? 2 * m * dim : 0);
+        for (int p = 0; p < trainer->panels; p++) {
+            const struct opc_gauss_slot *slot = &trainer->slot[m * max + p];
             for (int j = 0; j < dim; j++) {
                 grad[j] += slot->dmax[j];
                 grad[dim + j] += slot->dmin[j];
             }
         }
     }
-    opc_adam_step(e->bound_adam, 0.0, t->bound_grad, e->bound);
+    opc_adam_step(ensemble->bound_adam, 0.0, trainer->bound_grad, ensemble->bound);
 }
 
-double opc_trainer_step(struct opc_trainer *t, int rows, const int *index, size_t apart)
+/* One gradient step of every member: forward, backward, Adam; then the bounds. */
+double opc_trainer_step(struct opc_trainer *trainer, int rows, const int *index, size_t apart)
 {
-    t->rows = rows;
-    t->panels = opc_panels(rows);
-    t->index = index;
-    t->apart = apart;
-    opc_adam_begin(t->e->adam);
-    opc_pool_each(t->pool, t->whole + t->split * t->threads, 1, first_call, t);
-    if (t->split)
-        opc_pool_each(t->pool, t->split * t->threads, 1, second_call, t);
-    move_bounds(t);
+    trainer->rows = rows;
+    trainer->panels = opc_panels(rows);
+    trainer->index = index;
+    trainer->apart = apart;
+    /* Adam counts one step for all members, whichever thread applies it. */
+    opc_adam_begin(trainer->ensemble->adam);
+    opc_pool_each(trainer->pool, trainer->whole + trainer->split * trainer->threads, 1,
+                  forward_backward, trainer);
+    /* The split members' weights can only move once all their panels have gone backward. */
+    if (trainer->split)
+        opc_pool_each(trainer->pool, trainer->split * trainer->threads, 1, weight_gradient,
+                      trainer);
+    update_bounds(trainer);
+    /* The sum of the members' mean losses, added up in order. */
     double loss = 0.0;
-    for (int m = 0; m < t->e->base.members; m++)
-        for (int p = 0; p < t->panels; p++)
-            loss += t->slot[m * max_panels(t) + p].loss;
-    return loss / ((double)rows * t->e->dim);
+    for (int m = 0; m < trainer->ensemble->base.members; m++)
+        for (int p = 0; p < trainer->panels; p++)
+            loss += trainer->slot[m * max_panels(trainer) + p].loss;
+    return loss / ((double)rows * trainer->ensemble->dim);
 }
 
 /* ---- the trainer's life ---------------------------------------------------------------------- */
 
-static int allocate(struct opc_trainer *t, struct opc_err *err)
+/* Memory of all gradient steps of a fit; on failure opc_trainer_destroy frees what was taken. */
+static int trainer_allocate(struct opc_trainer *trainer, struct opc_err *err)
 {
-    struct opc_ensemble *e = t->e;
-    const size_t places = (size_t)(t->threads + t->split), panels = (size_t)max_panels(t);
-    const size_t slots = (size_t)e->base.members * panels, dim = (size_t)e->dim;
-    t->table = opc_alloc((size_t)t->n * (size_t)t->columns, sizeof(float));
-    t->tape = opc_alloc(places, sizeof *t->tape);
-    t->batch = opc_alloc(places, sizeof *t->batch);
-    t->grad = opc_alloc(places, sizeof *t->grad);
-    t->scratch = opc_alloc((size_t)t->threads, sizeof *t->scratch);
-    t->slot = opc_alloc(slots, sizeof *t->slot);
-    t->slot_bounds = opc_alloc(slots * 2 * dim, sizeof(float));
-    t->bound_grad = opc_alloc((size_t)e->sets * 2 * dim, sizeof(float));
-    if (!t->table || !t->tape || !t->batch || !t->grad || !t->scratch || !t->slot ||
-        !t->slot_bounds || !t->bound_grad)
+    struct opc_ensemble *ensemble = trainer->ensemble;
+    const size_t places = (size_t)(trainer->threads + trainer->split),
+                 panels = (size_t)max_panels(trainer);
+    const size_t slots = (size_t)ensemble->base.members * panels, dim = (size_t)ensemble->dim;
+    trainer->table = opc_alloc((size_t)trainer->n * (size_t)trainer->columns, sizeof(float));
+    trainer->tape = opc_alloc(places, sizeof *trainer->tape);
+    trainer->batch = opc_alloc(places, sizeof *trainer->batch);
+    trainer->grad = opc_alloc(places, sizeof *trainer->grad);
+    trainer->scratch = opc_alloc((size_t)trainer->threads, sizeof *trainer->scratch);
+    trainer->slot = opc_alloc(slots, sizeof *trainer->slot);
+    trainer->slot_bounds = opc_alloc(slots * 2 * dim, sizeof(float));
+    trainer->bound_grad = opc_alloc((size_t)ensemble->sets * 2 * dim, sizeof(float));
+    if (!trainer->table || !trainer->tape || !trainer->batch || !trainer->grad ||
+        !trainer->scratch || !trainer->slot || !trainer->slot_bounds || !trainer->bound_grad)
         goto full;
+    /* Each slot has its own 2 dim floats, so panels can be done by any thread. */
     for (size_t i = 0; i < slots; i++) {
-        t->slot[i].dmax = t->slot_bounds + i * 2 * dim;
-        t->slot[i].dmin = t->slot[i].dmax + dim;
+        trainer->slot[i].dmax = trainer->slot_bounds + i * 2 * dim;
+        trainer->slot[i].dmin = trainer->slot[i].dmax + dim;
     }
+    /* Tapes read the batch that is gathered into their place. */
     for (size_t i = 0; i < places; i++) {
-        const int code = opc_tape_create(e->net, e->config.batch_size, &t->tape[i], err);
+        const int code =
+            opc_tape_create(ensemble->net, ensemble->config.batch_size, &trainer->tape[i], err);
         if (code)
             return code;
-        t->batch[i] = opc_alloc(panels * (size_t)t->columns * OPC_PANEL, sizeof(float));
-        t->grad[i] = opc_alloc(e->net->each, sizeof(float));
-        if (!t->batch[i] || !t->grad[i])
+        trainer->batch[i] = opc_alloc(panels * (size_t)trainer->columns * OPC_PANEL, sizeof(float));
+        trainer->grad[i] = opc_alloc(ensemble->net->each, sizeof(float));
+        if (!trainer->batch[i] || !trainer->grad[i])
             goto full;
-        t->tape[i]->x = t->batch[i];
-        t->tape[i]->xs = (size_t)t->columns * OPC_PANEL;
+        trainer->tape[i]->x = trainer->batch[i];
+        trainer->tape[i]->xs = (size_t)trainer->columns * OPC_PANEL;
     }
+    /* Scratch of one thread: the loss of a panel, or a chunk of the holdout error. */
     const size_t wide = OPC_CHUNK * OPC_PANEL * sizeof(float);
-    for (int i = 0; i < t->threads; i++) {
-        const size_t need = opc_gauss_need(e->dim) + opc_mlp_infer_need(e->net, OPC_CHUNK) +
-                            opc_arena_need((size_t)t->columns, wide) + opc_arena_need(dim, wide);
-        const int code = opc_arena_create(need, &t->scratch[i], err);
+    for (int i = 0; i < trainer->threads; i++) {
+        const size_t need =
+            opc_gauss_need(ensemble->dim) + opc_mlp_infer_need(ensemble->net, OPC_CHUNK) +
+            opc_arena_need((size_t)trainer->columns, wide) + opc_arena_need(dim, wide);
+        const int code = opc_arena_create(need, &trainer->scratch[i], err);
         if (code)
             return code;
     }
@@ -227,123 +271,132 @@ full:
         err, OPC_ENOMEM,
         "not enough memory to fit the model to %d steps; lower model.batch_size or train with less "
         "data",
-        t->n);
+        trainer->n);
 }
 
 int opc_trainer_create(struct opc_predictor *p, int n, const float *sa, const float *y,
                        struct opc_pool *pool, struct opc_trainer **out, struct opc_err *err)
 {
-    struct opc_ensemble *e = opc_ensemble_of(p);
-    struct opc_trainer *t = opc_alloc(1, sizeof *t);
-    if (!t)
+    struct opc_ensemble *ensemble = opc_ensemble_of(p);
+    struct opc_trainer *trainer = opc_alloc(1, sizeof *trainer);
+    if (!trainer)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to fit the model");
-    t->e = e;
-    t->pool = pool;
-    t->threads = opc_pool_threads(pool);
-    t->split = p->members % t->threads;
-    t->whole = p->members - t->split;
-    t->n = n;
-    t->columns = e->in + e->dim;
-    const int code = allocate(t, err);
+    trainer->ensemble = ensemble;
+    trainer->pool = pool;
+    trainer->threads = opc_pool_threads(pool);
+    trainer->split = p->members % trainer->threads;
+    trainer->whole = p->members - trainer->split;
+    trainer->n = n;
+    trainer->columns = ensemble->in + ensemble->dim;
+    const int code = trainer_allocate(trainer, err);
     if (code) {
-        opc_trainer_destroy(t);
+        opc_trainer_destroy(trainer);
         return code;
     }
+    /* The table: inputs scaled once for the whole fit, targets as they are. */
     for (int i = 0; i < n; i++) {
-        float *row = t->table + (size_t)i * (size_t)t->columns;
-        const float *x = sa + (size_t)i * (size_t)e->in;
-        for (int d = 0; d < e->in; d++) /* as opc_scaler_apply does it, to the bit */
-            row[d] = (x[d] - e->scaler->mean[d]) * e->scaler->inverse[d];
-        memcpy(row + e->in, y + (size_t)i * (size_t)e->dim, (size_t)e->dim * sizeof *row);
+        float *row = trainer->table + (size_t)i * (size_t)trainer->columns;
+        const float *x = sa + (size_t)i * (size_t)ensemble->in;
+        for (int d = 0; d < ensemble->in; d++) /* as opc_scaler_apply does it, to the bit */
+            row[d] = (x[d] - ensemble->scaler->mean[d]) * ensemble->scaler->inverse[d];
+        memcpy(row + ensemble->in, y + (size_t)i * (size_t)ensemble->dim,
+               (size_t)ensemble->dim * sizeof *row);
     }
-    *out = t;
+    *out = trainer;
     return OPC_OK;
 }
 
-void opc_trainer_destroy(struct opc_trainer *t)
+void opc_trainer_destroy(struct opc_trainer *trainer)
 {
-    if (!t)
+    if (!trainer)
         return;
-    for (int i = 0; i < t->threads + t->split; i++) {
-        if (t->tape)
-            opc_tape_destroy(t->tape[i]);
-        if (t->batch)
-            opc_free(t->batch[i]);
-        if (t->grad)
-            opc_free(t->grad[i]);
+    for (int i = 0; i < trainer->threads + trainer->split; i++) {
+        if (trainer->tape)
+            opc_tape_destroy(trainer->tape[i]);
+        if (trainer->batch)
+            opc_free(trainer->batch[i]);
+        if (trainer->grad)
+            opc_free(trainer->grad[i]);
     }
-    for (int i = 0; t->scratch && i < t->threads; i++)
-        opc_arena_destroy(&t->scratch[i]);
-    opc_free(t->scratch);
-    opc_free(t->tape);
-    opc_free(t->batch);
-    opc_free(t->grad);
-    opc_free(t->table);
-    opc_free(t->slot);
-    opc_free(t->slot_bounds);
-    opc_free(t->bound_grad);
-    opc_free(t);
+    for (int i = 0; trainer->scratch && i < trainer->threads; i++)
+        opc_arena_destroy(&trainer->scratch[i]);
+    opc_free(trainer->scratch);
+    opc_free(trainer->tape);
+    opc_free(trainer->batch);
+    opc_free(trainer->grad);
+    opc_free(trainer->table);
+    opc_free(trainer->slot);
+    opc_free(trainer->slot_bounds);
+    opc_free(trainer->bound_grad);
+    opc_free(trainer);
 }
 
 /* ---- holdout error --------------------------------------------------------------------------- */
 
 enum { ROWS = OPC_CHUNK * OPC_PANEL };
 
-struct exam {
-    struct opc_trainer *t;
+/* One evaluation of the holdout rows by all members, cut into (member, chunk of ROWS rows). */
+struct holdout_job {
+    struct opc_trainer *trainer;
     const int *index;
     int n, chunks;
     double *squares; /* [members][chunks] */
 };
 
-static void examine(void *ctx, int first, int end, int worker)
+/* Sums of squared errors of items first .. end-1, each in its own place of `squares`, so that the
+ * order of the final sum does not depend on the threads. */
+static void holdout_error_of_chunks(void *ctx, int first, int end, int worker)
 {
-    const struct exam *x = ctx;
-    const struct opc_trainer *t = x->t;
-    const struct opc_ensemble *e = t->e;
-    struct opc_arena *scratch = &t->scratch[worker];
-    const size_t mark = scratch->used, xs = (size_t)t->columns * OPC_PANEL;
-    const size_t ys = (size_t)e->dim * OPC_PANEL;
-    float *batch = opc_floats(scratch, (size_t)t->columns, ROWS);
-    float *mean = opc_floats(scratch, (size_t)e->dim, ROWS);
+    const struct holdout_job *job = ctx;
+    const struct opc_trainer *trainer = job->trainer;
+    const struct opc_ensemble *ensemble = trainer->ensemble;
+    struct opc_arena *scratch = &trainer->scratch[worker];
+    const size_t mark = scratch->used, xs = (size_t)trainer->columns * OPC_PANEL;
+    const size_t ys = (size_t)ensemble->dim * OPC_PANEL;
+    float *batch = opc_floats(scratch, (size_t)trainer->columns, ROWS);
+    float *mean = opc_floats(scratch, (size_t)ensemble->dim, ROWS);
     for (int i = first; i < end; i++) {
-        const int member = i / x->chunks, from = i % x->chunks * ROWS;
-        const int rows = x->n - from < ROWS ? x->n - from : ROWS;
-        opc_kernels()->gather(rows, t->columns, t->table, (size_t)t->columns, x->index + from,
-                              batch, xs);
-        opc_mlp_infer(e->net, member, opc_panels(rows), batch, xs, e->dim, mean, ys, scratch);
+        const int member = i / job->chunks, from = i % job->chunks * ROWS;
+        const int rows = job->n - from < ROWS ? job->n - from : ROWS;
+        opc_kernels()->gather(rows, trainer->columns, trainer->table, (size_t)trainer->columns,
+                              job->index + from, batch, xs);
+        opc_mlp_infer(ensemble->net, member, opc_panels(rows), batch, xs, ensemble->dim, mean, ys,
+                      scratch);
+        /* Row r of the chunk lies in panel r / 16, lane r % 16; targets follow the inputs in its
+         * columns. */
         double sum = 0.0;
         for (int r = 0; r < rows; r++) {
             const float *m = mean + (size_t)(r / OPC_PANEL) * ys + r % OPC_PANEL;
-            const float *y =
-                batch + (size_t)(r / OPC_PANEL) * xs + (size_t)e->in * OPC_PANEL + r % OPC_PANEL;
-            for (int j = 0; j < e->dim; j++) {
+            const float *y = batch + (size_t)(r / OPC_PANEL) * xs +
+                             (size_t)ensemble->in * OPC_PANEL + r % OPC_PANEL;
+            for (int j = 0; j < ensemble->dim; j++) {
                 const double gap = (double)m[j * OPC_PANEL] - (double)y[j * OPC_PANEL];
                 sum += gap * gap;
             }
         }
-        x->squares[i] = sum;
+        job->squares[i] = sum;
     }
     opc_arena_rewind(scratch, mark);
 }
 
-/* Mean squared error of each member's mean on the given rows. */
-static void holdout_errors(struct opc_trainer *t, int n, const int *index, double *squares,
-                           double *error)
+/* error[member]: mean squared error of the member's mean, over the given rows and all outputs. */
+static void holdout_error(struct opc_trainer *trainer, int n, const int *index, double *squares,
+                          double *error)
 {
-    struct exam x = {t, index, n, (n + ROWS - 1) / ROWS, squares};
-    const int members = t->e->base.members;
-    opc_pool_each(t->pool, members * x.chunks, 1, examine, &x);
+    struct holdout_job job = {trainer, index, n, (n + ROWS - 1) / ROWS, squares};
+    const int members = trainer->ensemble->base.members;
+    opc_pool_each(trainer->pool, members * job.chunks, 1, holdout_error_of_chunks, &job);
     for (int m = 0; m < members; m++) {
         double sum = 0.0;
-        for (int c = 0; c < x.chunks; c++)
-            sum += squares[m * x.chunks + c];
-        error[m] = sum / ((double)n * t->e->dim);
+        for (int c = 0; c < job.chunks; c++)
+            sum += squares[m * job.chunks + c];
+        error[m] = sum / ((double)n * trainer->ensemble->dim);
     }
 }
 
 /* ---- a whole fit ----------------------------------------------------------------------------- */
 
+/* Fisher-Yates. */
 static void shuffle(struct opc_rng *r, int n, int *at)
 {
     for (int i = n - 1; i > 0; i--) {
@@ -369,145 +422,161 @@ static void choose_elites(struct opc_predictor *p, const double *error)
     }
 }
 
+/* One call of opc_ensemble_fit. */
 struct fit {
-    struct opc_ensemble *e;
+    struct opc_ensemble *ensemble;
     const struct opc_fit_plan *plan;
     struct opc_trainer *trainer;
     int n_hold, n_train, batch;
     int *split; /* [n] holdout rows, then training rows */
-    int *rows;  /* [members][n_train] what each member trains on */
-    struct opc_rng rng[OPC_MEMBERS];
-    float *best_param; /* [members][each] */
-    double *squares;   /* scratch of holdout_errors */
+    int *rows;  /* [members][n_train] what each member trains on, in the order of this pass */
+    struct opc_rng rng[OPC_MEMBERS]; /* of the bootstrap and the shuffles */
+    float *best_param;               /* [members][each] */
+    double *squares;                 /* scratch of holdout_error */
     double best[OPC_MEMBERS], error[OPC_MEMBERS];
     double loss; /* mean over the last pass's steps and members */
 };
 
-static int one_pass(struct fit *f, int pass, struct opc_err *err)
+/* One pass of every member over its rows, in batches; the last batch may be short. */
+static int train_pass(struct fit *fit, int pass, struct opc_err *err)
 {
-    const int members = f->e->base.members;
+    const int members = fit->ensemble->base.members;
     double sum = 0.0;
     int steps = 0;
-    for (int at = 0; at < f->n_train; at += f->batch, steps++) {
-        const int left = f->n_train - at;
-        const double loss = opc_trainer_step(f->trainer, left < f->batch ? left : f->batch,
-                                             f->rows + at, (size_t)f->n_train);
+    /* Batch `at` of every member; the members' rows lie n_train apart. */
+    for (int at = 0; at < fit->n_train; at += fit->batch, steps++) {
+        const int left = fit->n_train - at;
+        const double loss = opc_trainer_step(fit->trainer, left < fit->batch ? left : fit->batch,
+                                             fit->rows + at, (size_t)fit->n_train);
         if (!isfinite(loss))
             return opc_fail(
                 err, OPC_EDIVERGED,
                 "the model's loss became %g in pass %d, step %d of epoch %u; lower "
                 "model.learning_rate, or look for huge values in the environment's observations",
-                loss, pass, steps, f->plan->epoch);
+                loss, pass, steps, fit->plan->epoch);
         sum += loss;
     }
-    f->loss = sum / ((double)steps * members);
+    fit->loss = sum / ((double)steps * members);
     return OPC_OK;
 }
 
+/* The order of the next pass, member by member from its own stream. */
 static void shuffle_members(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    struct fit *f = ctx;
+    struct fit *fit = ctx;
     for (int m = first; m < end; m++)
-        shuffle(&f->rng[m], f->n_train, f->rows + (size_t)m * (size_t)f->n_train);
+        shuffle(&fit->rng[m], fit->n_train, fit->rows + (size_t)m * (size_t)fit->n_train);
 }
 
-/* Every member's error on the holdout, which NaN in those rows or in a weight makes NaN. */
-static int measure(struct fit *f, int pass, struct opc_err *err)
+/* Measures every member's holdout error. NaN in those rows or in a weight makes it NaN, and ends
+ * the run. */
+static int measure_holdout(struct fit *fit, int pass, struct opc_err *err)
 {
-    holdout_errors(f->trainer, f->n_hold, f->split, f->squares, f->error);
-    for (int m = 0; m < f->e->base.members; m++)
-        if (!isfinite(f->error[m]))
+    holdout_error(fit->trainer, fit->n_hold, fit->split, fit->squares, fit->error);
+    for (int m = 0; m < fit->ensemble->base.members; m++)
+        if (!isfinite(fit->error[m]))
             return opc_fail(
                 err, OPC_EDIVERGED,
                 "the model's holdout error became %g (member %d, pass %d of epoch %u); "
                 "lower model.learning_rate, or look for huge values in the environment's "
                 "observations",
-                f->error[m], m, pass, f->plan->epoch);
+                fit->error[m], m, pass, fit->plan->epoch);
     return OPC_OK;
 }
 
-/* Notes which members improved by more than the threshold and keeps their weights. */
-static bool keep_improved(struct fit *f)
+/* Finds the members whose holdout error fell by more than min_improvement (relative) and keeps
+ * their weights, or those of the whole ensemble as mbrl-lib does. Returns whether there was any. */
+static bool keep_improved(struct fit *fit)
 {
-    struct opc_ensemble *e = f->e;
-    const size_t bytes = e->net->each * sizeof(float);
+    struct opc_ensemble *ensemble = fit->ensemble;
+    const size_t bytes = ensemble->net->each * sizeof(float);
     bool any = false;
-    for (int m = 0; m < e->base.members; m++) {
-        if (!((f->best[m] - f->error[m]) / f->best[m] > e->config.min_improvement))
+    for (int m = 0; m < ensemble->base.members; m++) {
+        if (!((fit->best[m] - fit->error[m]) / fit->best[m] > ensemble->config.min_improvement))
             continue;
-        f->best[m] = f->error[m];
+        fit->best[m] = fit->error[m];
         any = true;
-        if (e->config.snapshot == OPC_SNAPSHOT_MEMBER)
-            memcpy(f->best_param + (size_t)m * e->net->each, opc_mlp_member(e->net, m), bytes);
+        if (ensemble->config.snapshot == OPC_SNAPSHOT_MEMBER)
+            memcpy(fit->best_param + (size_t)m * ensemble->net->each,
+                   opc_mlp_member(ensemble->net, m), bytes);
     }
-    if (any && e->config.snapshot == OPC_SNAPSHOT_WHOLE) {
-        memcpy(f->best_param, e->net->param, (size_t)e->base.members * bytes);
-        for (int m = 0; m < e->base.members; m++) /* small improvements count now, too */
-            if (f->error[m] < f->best[m])
-                f->best[m] = f->error[m];
+    if (any && ensemble->config.snapshot == OPC_SNAPSHOT_WHOLE) {
+        memcpy(fit->best_param, ensemble->net->param, (size_t)ensemble->base.members * bytes);
+        for (int m = 0; m < ensemble->base.members; m++) /* small improvements count now, too */
+            if (fit->error[m] < fit->best[m])
+                fit->best[m] = fit->error[m];
     }
     return any;
 }
 
-static int passes(struct fit *f, struct opc_fit_report *report, struct opc_err *err)
+/* Passes over the data until no member has improved for more than `patience` of them; then the best
+ * weights come back. */
+static int train_until_no_better(struct fit *fit, struct opc_fit_report *report,
+                                 struct opc_err *err)
 {
-    struct opc_ensemble *e = f->e;
-    const int members = e->base.members;
-    const size_t all = (size_t)members * e->net->each * sizeof(float);
-    memcpy(f->best_param, e->net->param, all);
+    struct opc_ensemble *ensemble = fit->ensemble;
+    const int members = ensemble->base.members;
+    const size_t all = (size_t)members * ensemble->net->each * sizeof(float);
+    /* Nothing is better yet than the weights the fit starts from; 1e10 lets any first pass improve
+     * on them. */
+    memcpy(fit->best_param, ensemble->net->param, all);
     for (int m = 0; m < members; m++)
-        f->best[m] = 1e10; /* so that the first pass always counts */
+        fit->best[m] = 1e10; /* so that the first pass always counts */
     int since = 0, pass = 0;
-    if (e->config.best == OPC_BEST_INCOMING) {
-        const int code = measure(f, pass, err);
+    /* mbrl-lib: the weights that came in have to be improved on, too. */
+    if (ensemble->config.best == OPC_BEST_INCOMING) {
+        const int code = measure_holdout(fit, pass, err);
         if (code)
             return code;
-        memcpy(f->best, f->error, sizeof f->best);
+        memcpy(fit->best, fit->error, sizeof fit->best);
     }
-    while (since <= e->config.patience) {
-        int code = one_pass(f, pass, err);
+    while (since <= ensemble->config.patience) {
+        /* One pass, the order of the next one, and the holdout error after it. */
+        int code = train_pass(fit, pass, err);
         if (code)
             return code;
-        opc_pool_each(f->plan->pool, members, 1, shuffle_members, f);
-        code = measure(f, pass, err);
+        opc_pool_each(fit->plan->pool, members, 1, shuffle_members, fit);
+        code = measure_holdout(fit, pass, err);
         if (code)
             return code;
-        since = keep_improved(f) ? 0 : since + 1;
+        since = keep_improved(fit) ? 0 : since + 1;
         pass++;
-        if (e->config.max_epochs && pass >= e->config.max_epochs)
+        if (ensemble->config.max_epochs && pass >= ensemble->config.max_epochs)
             break;
-        if (f->plan->stop && f->plan->stop(f->plan->stop_ctx))
+        if (fit->plan->stop && fit->plan->stop(fit->plan->stop_ctx))
             return opc_fail(err, OPC_ESTOPPED, "stopped while fitting the model");
     }
-    memcpy(e->net->param, f->best_param, all);
-    if (e->config.snapshot == OPC_SNAPSHOT_MEMBER)
-        holdout_errors(f->trainer, f->n_hold, f->split, f->squares, f->error);
+    /* Restore the best weights, and the errors the elites are chosen by. */
+    memcpy(ensemble->net->param, fit->best_param, all);
+    if (ensemble->config.snapshot == OPC_SNAPSHOT_MEMBER)
+        holdout_error(fit->trainer, fit->n_hold, fit->split, fit->squares, fit->error);
     else /* mbrl-lib ranks by each member's best, whatever weights it came from */
-        memcpy(f->error, f->best, sizeof f->error);
+        memcpy(fit->error, fit->best, sizeof fit->error);
     report->passes = pass;
     return OPC_OK;
 }
 
-/* Holdout and training rows; each member's rows of the first pass. */
-static void divide(struct fit *f, int n)
+/* Splits the data into holdout and training rows at random, and draws each member's training rows:
+ * a bootstrap with replacement, or all of them shuffled. */
+static void split_holdout(struct fit *fit, int n)
 {
-    const struct opc_fit_plan *plan = f->plan;
+    const struct opc_fit_plan *plan = fit->plan;
     struct opc_rng r = opc_rng_stream(plan->seed, OPC_USE_SPLIT, plan->epoch, plan->index);
     for (int i = 0; i < n; i++)
-        f->split[i] = i;
-    shuffle(&r, n, f->split);
-    const int *train = f->split + f->n_hold;
-    for (int m = 0; m < f->e->base.members; m++) {
-        int *rows = f->rows + (size_t)m * (size_t)f->n_train;
-        f->rng[m] = opc_rng_stream(plan->seed, OPC_USE_FIT, plan->epoch,
-                                   plan->index * OPC_MEMBERS + (uint32_t)m);
-        for (int i = 0; i < f->n_train; i++)
-            rows[i] = f->e->config.bootstrap
-                          ? train[opc_rng_below(&f->rng[m], (uint32_t)f->n_train)]
+        fit->split[i] = i;
+    shuffle(&r, n, fit->split);
+    const int *train = fit->split + fit->n_hold;
+    for (int m = 0; m < fit->ensemble->base.members; m++) {
+        int *rows = fit->rows + (size_t)m * (size_t)fit->n_train;
+        fit->rng[m] = opc_rng_stream(plan->seed, OPC_USE_FIT, plan->epoch,
+                                     plan->index * OPC_MEMBERS + (uint32_t)m);
+        for (int i = 0; i < fit->n_train; i++)
+            rows[i] = fit->ensemble->config.bootstrap
+                          ? train[opc_rng_below(&fit->rng[m], (uint32_t)fit->n_train)]
                           : train[i];
-        if (!f->e->config.bootstrap)
-            shuffle(&f->rng[m], f->n_train, rows);
+        if (!fit->ensemble->config.bootstrap)
+            shuffle(&fit->rng[m], fit->n_train, rows);
     }
 }
 
@@ -515,56 +584,61 @@ int opc_ensemble_fit(struct opc_predictor *p, int n, const float *sa, const floa
                      const struct opc_fit_plan *plan, struct opc_fit_report *report,
                      struct opc_err *err)
 {
-    struct opc_ensemble *e = opc_ensemble_of(p);
-    const struct opc_ensemble_config *c = &e->config;
-    struct fit f = {.e = e, .plan = plan, .batch = c->batch_size};
-    f.n_hold = (int)(c->holdout_ratio * n);
-    if (f.n_hold > c->max_holdout)
-        f.n_hold = c->max_holdout;
-    if (f.n_hold < 1)
-        f.n_hold = 1;
-    f.n_train = n - f.n_hold;
-    if (f.n_train < 1)
+    struct opc_ensemble *ensemble = opc_ensemble_of(p);
+    const struct opc_ensemble_config *config = &ensemble->config;
+    struct fit fit = {.ensemble = ensemble, .plan = plan, .batch = config->batch_size};
+    /* The holdout set: a ratio of the data, at most max_holdout rows, at least one. */
+    fit.n_hold = (int)(config->holdout_ratio * n);
+    if (fit.n_hold > config->max_holdout)
+        fit.n_hold = config->max_holdout;
+    if (fit.n_hold < 1)
+        fit.n_hold = 1;
+    fit.n_train = n - fit.n_hold;
+    if (fit.n_train < 1)
         return opc_fail(err, OPC_EUSER,
                         "%d recorded steps are too few to fit a model; raise train.random_steps",
                         n);
     *report = (struct opc_fit_report){0};
-    if (!c->warm_start && e->fits > 0)
-        opc_ensemble_restart(e);
+    if (!config->warm_start && ensemble->fits > 0)
+        opc_ensemble_restart(ensemble);
 
     int code = OPC_OK;
     const size_t members = (size_t)p->members;
-    f.split = opc_alloc((size_t)n, sizeof *f.split);
-    f.rows = opc_alloc(members * (size_t)f.n_train, sizeof *f.rows);
-    f.best_param = opc_alloc(members * e->net->each, sizeof *f.best_param);
-    f.squares = opc_alloc(members * (size_t)((f.n_hold + ROWS - 1) / ROWS), sizeof *f.squares);
-    if (!f.split || !f.rows || !f.best_param || !f.squares) {
+    fit.split = opc_alloc((size_t)n, sizeof *fit.split);
+    fit.rows = opc_alloc(members * (size_t)fit.n_train, sizeof *fit.rows);
+    fit.best_param = opc_alloc(members * ensemble->net->each, sizeof *fit.best_param);
+    fit.squares =
+        opc_alloc(members * (size_t)((fit.n_hold + ROWS - 1) / ROWS), sizeof *fit.squares);
+    if (!fit.split || !fit.rows || !fit.best_param || !fit.squares) {
         code = opc_fail(err, OPC_ENOMEM, "not enough memory to fit the model to %d steps", n);
     } else {
-        divide(&f, n);
-        const bool all = c->scale_on == OPC_SCALE_ALL;
-        opc_scaler_fit(e->scaler, all ? n : f.n_train, sa, (size_t)e->in,
-                       all ? NULL : f.split + f.n_hold, c->scale_std == 1);
-        code = opc_trainer_create(p, n, sa, y, plan->pool, &f.trainer, err);
+        /* The input scale comes from the training rows alone (or all rows, as in mbrl-lib). */
+        split_holdout(&fit, n);
+        const bool all = config->scale_on == OPC_SCALE_ALL;
+        opc_scaler_fit(ensemble->scaler, all ? n : fit.n_train, sa, (size_t)ensemble->in,
+                       all ? NULL : fit.split + fit.n_hold, config->scale_std == 1);
+        code = opc_trainer_create(p, n, sa, y, plan->pool, &fit.trainer, err);
     }
     if (!code)
-        code = passes(&f, report, err);
+        code = train_until_no_better(&fit, report, err);
+    /* The elites: the members with the smallest holdout errors. Then the report. */
     if (!code) {
-        choose_elites(p, f.error);
-        memcpy(report->holdout, f.error, sizeof report->holdout);
-        report->train_loss = f.loss;
-        for (int i = 0; i < e->sets; i++)
-            for (int j = 0; j < e->dim; j++) {
-                const float *upper = e->bound + 2 * i * e->dim;
-                report->log_std_max += 0.5 * (double)upper[j] / (e->sets * e->dim);
-                report->log_std_min += 0.5 * (double)upper[e->dim + j] / (e->sets * e->dim);
+        choose_elites(p, fit.error);
+        memcpy(report->holdout, fit.error, sizeof report->holdout);
+        report->train_loss = fit.loss;
+        for (int i = 0; i < ensemble->sets; i++)
+            for (int j = 0; j < ensemble->dim; j++) {
+                const float *upper = ensemble->bound + 2 * i * ensemble->dim;
+                report->log_std_max += 0.5 * (double)upper[j] / (ensemble->sets * ensemble->dim);
+                report->log_std_min +=
+                    0.5 * (double)upper[ensemble->dim + j] / (ensemble->sets * ensemble->dim);
             }
-        e->fits++;
+        ensemble->fits++;
     }
-    opc_trainer_destroy(f.trainer);
-    opc_free(f.split);
-    opc_free(f.rows);
-    opc_free(f.best_param);
-    opc_free(f.squares);
+    opc_trainer_destroy(fit.trainer);
+    opc_free(fit.split);
+    opc_free(fit.rows);
+    opc_free(fit.best_param);
+    opc_free(fit.squares);
     return code;
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* The Adam optimiser, for the agents and the ensemble's trainer. A step is opc_adam_begin once, and
+ * then every parameter exactly once, in any ranges: the element-wise kernel makes the result
+ * independent of how the ranges were cut and of the threads that did them. */
 #include "num/adam.h"
 
 #include "opc/mem.h"
@@ -8,55 +11,56 @@
 int opc_adam_create(size_t count, struct opc_adam_config config, struct opc_adam **out,
                     struct opc_err *err)
 {
-    struct opc_adam *a = opc_alloc(1, sizeof *a);
-    if (!a)
+    struct opc_adam *adam = opc_alloc(1, sizeof *adam);
+    if (!adam)
         goto full;
-    a->config = config;
-    a->count = count;
-    a->m = opc_alloc(count, sizeof *a->m);
-    a->v = opc_alloc(count, sizeof *a->v);
-    if (!a->m || !a->v)
+    adam->config = config;
+    adam->count = count;
+    adam->m = opc_alloc(count, sizeof *adam->m);
+    adam->v = opc_alloc(count, sizeof *adam->v);
+    if (!adam->m || !adam->v)
         goto full;
-    *out = a;
+    *out = adam;
     return OPC_OK;
 full:
-    opc_adam_destroy(a);
+    opc_adam_destroy(adam);
     return opc_fail(err, OPC_ENOMEM, "not enough memory for the moments of %zu parameters", count);
 }
 
-void opc_adam_destroy(struct opc_adam *a)
+void opc_adam_destroy(struct opc_adam *adam)
 {
-    if (!a)
+    if (!adam)
         return;
-    opc_free(a->m);
-    opc_free(a->v);
-    opc_free(a);
+    opc_free(adam->m);
+    opc_free(adam->v);
+    opc_free(adam);
 }
 
-void opc_adam_begin(struct opc_adam *a)
+void opc_adam_begin(struct opc_adam *adam)
 {
-    const struct opc_adam_config *c = &a->config;
-    a->steps++;
-    const double fair1 = 1.0 - pow(c->beta1, (double)a->steps);
-    const double fair2 = sqrt(1.0 - pow(c->beta2, (double)a->steps));
-    a->now = (struct opc_adam_rates){
-        .beta1 = (float)c->beta1,
-        .beta2 = (float)c->beta2,
-        .step = (float)(c->learning_rate * fair2 / fair1),
-        .eps = (float)(c->torch ? c->eps * fair2 : c->eps),
+    const struct opc_adam_config *config = &adam->config;
+    adam->steps++;
+    /* The bias corrections of step t, in double: 1 - beta2^t is tiny at first. */
+    const double correction1 = 1.0 - pow(config->beta1, (double)adam->steps);
+    const double correction2 = sqrt(1.0 - pow(config->beta2, (double)adam->steps));
+    adam->now = (struct opc_adam_rates){
+        .beta1 = (float)config->beta1,
+        .beta2 = (float)config->beta2,
+        .step = (float)(config->learning_rate * correction2 / correction1),
+        .eps = (float)(config->torch ? config->eps * correction2 : config->eps),
     };
 }
 
-void opc_adam_range(struct opc_adam *a, size_t first, size_t count, double decay, const float *grad,
-                    float *param)
+void opc_adam_range(struct opc_adam *adam, size_t first, size_t count, double decay,
+                    const float *grad, float *param)
 {
-    struct opc_adam_rates rates = a->now;
+    struct opc_adam_rates rates = adam->now;
     rates.decay = (float)decay;
-    opc_kernels()->adam(count, &rates, grad, a->m + first, a->v + first, param);
+    opc_kernels()->adam(count, &rates, grad, adam->m + first, adam->v + first, param);
 }
 
-void opc_adam_step(struct opc_adam *a, double decay, const float *grad, float *param)
+void opc_adam_step(struct opc_adam *adam, double decay, const float *grad, float *param)
 {
-    opc_adam_begin(a);
-    opc_adam_range(a, 0, a->count, decay, grad, param);
+    opc_adam_begin(adam);
+    opc_adam_range(adam, 0, adam->count, decay, grad, param);
 }

@@ -33,11 +33,12 @@ int opc_adam_create(size_t count, struct opc_adam_config, struct opc_adam **out,
                     struct opc_err *err);
 void opc_adam_destroy(struct opc_adam *); /* NULL is fine */
 
-/* A step is begun once, and then every parameter is moved once, in any ranges, by any threads. */
+/* A step: begin once, and then every parameter once, in any ranges, by any threads. decay: weight
+ * decay of the range. */
 void opc_adam_begin(struct opc_adam *);
 void opc_adam_range(struct opc_adam *, size_t first, size_t count, double decay, const float *grad,
                     float *param); /* grad and param of the range's first element */
-/* Both for all parameters. */
+/* A whole step: begins it and updates all parameters. */
 void opc_adam_step(struct opc_adam *, double decay, const float *grad, float *param);
 
 #endif

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
+/* The choice among the tables of kernels: the best the processor supports, or OPC_BACKEND. Every
+ * layer calls opc_kernels(). The table in use is the one mutable global of num; it changes at most
+ * once outside of tests, from NULL, so threads that race for it store the same pointer. */
 #include "num/kernel.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Which of these exist is decided by CMake from the compiler; whether they may run, below. */
 #if defined(OPC_HAVE_AVX512)
 extern const struct opc_kernels opc_kernels_avx512;
 #endif
@@ -24,6 +28,7 @@ extern const struct opc_kernels opc_kernels_neon;
 extern const struct opc_kernels opc_kernels_generic;
 #endif
 
+/* Best first. */
 int opc_kernels_list(const struct opc_kernels *out[8])
 {
     int n = 0;
@@ -52,7 +57,8 @@ int opc_kernels_list(const struct opc_kernels *out[8])
     return n;
 }
 
-static const struct opc_kernels *find(const char *name)
+/* NULL: the best. */
+static const struct opc_kernels *find_backend(const char *name)
 {
     const struct opc_kernels *all[8];
     const int n = opc_kernels_list(all);
@@ -69,15 +75,17 @@ const struct opc_kernels *opc_kernels(void)
 {
     const struct opc_kernels *k = atomic_load_explicit(&in_use, memory_order_acquire);
     if (!k) {
-        k = find(getenv("OPC_BACKEND"));
+        /* A name that does not exist falls back to the best; opc_kernels_check reports it at the
+         * start. */
+        k = find_backend(getenv("OPC_BACKEND"));
         if (!k)
-            k = find(NULL);
+            k = find_backend(NULL);
         atomic_store_explicit(&in_use, k, memory_order_release);
     }
     return k;
 }
 
-static int unknown(const char *name, struct opc_err *err)
+static int unknown_backend(const char *name, struct opc_err *err)
 {
     const struct opc_kernels *all[8];
     const int n = opc_kernels_list(all);
@@ -90,6 +98,8 @@ static int unknown(const char *name, struct opc_err *err)
                     names);
 }
 
+/* Backends that fuse multiply and add agree with each other, and those that do not among themselves
+ * (num/kernel.h, Rounding). */
 static bool is_fused(const char *name)
 {
     return strcmp(name, "avx2") == 0 || strcmp(name, "avx512") == 0 || strcmp(name, "neon") == 0;
@@ -109,17 +119,17 @@ bool opc_kernels_agree(const char *name, const char *other)
 int opc_kernels_check(struct opc_err *err)
 {
     const char *name = getenv("OPC_BACKEND");
-    if (!name || find(name))
+    if (!name || find_backend(name))
         return OPC_OK;
-    unknown(name, err);
+    unknown_backend(name, err);
     return opc_within(err, "OPC_BACKEND");
 }
 
 int opc_kernels_use(const char *name, struct opc_err *err)
 {
-    const struct opc_kernels *k = find(name);
+    const struct opc_kernels *k = find_backend(name);
     if (!k)
-        return unknown(name, err);
+        return unknown_backend(name, err);
     atomic_store_explicit(&in_use, k, memory_order_release);
     return OPC_OK;
 }

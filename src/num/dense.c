@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/* Dense linear algebra for num/qp.c and study/ilc: some hundred unknowns, so plain loops along rows
+ * are fast enough. Matrices are row-major, and a triangle that is not mentioned is not read. */
 #include "num/dense.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
+/* Index of the first entry of a row. */
 static size_t at(int row, int columns)
 {
     return (size_t)row * (size_t)columns;
@@ -24,7 +27,7 @@ double opc_dense_norm(int n, const double *a)
 }
 
 /* y += factor x */
-static void add(int n, double factor, const double *x, double *y)
+static void add_scaled(int n, double factor, const double *x, double *y)
 {
     for (int i = 0; i < n; i++)
         y[i] += factor * x[i];
@@ -36,7 +39,8 @@ void opc_dense_mul(int rows, int inner, int columns, const double *a, const doub
     for (int i = 0; i < rows; i++)
         for (int k = 0; k < inner; k++)
             if (a[at(i, inner) + (size_t)k] != 0.0) /* lifted systems are half zeros */
-                add(columns, a[at(i, inner) + (size_t)k], b + at(k, columns), out + at(i, columns));
+                add_scaled(columns, a[at(i, inner) + (size_t)k], b + at(k, columns),
+                           out + at(i, columns));
 }
 
 void opc_dense_mul_ta(int rows, int inner, int columns, const double *a, const double *b,
@@ -46,7 +50,8 @@ void opc_dense_mul_ta(int rows, int inner, int columns, const double *a, const d
     for (int k = 0; k < inner; k++)
         for (int i = 0; i < rows; i++)
             if (a[at(k, rows) + (size_t)i] != 0.0)
-                add(columns, a[at(k, rows) + (size_t)i], b + at(k, columns), out + at(i, columns));
+                add_scaled(columns, a[at(k, rows) + (size_t)i], b + at(k, columns),
+                           out + at(i, columns));
 }
 
 void opc_dense_mul_tb(int rows, int inner, int columns, const double *a, const double *b,
@@ -58,6 +63,7 @@ void opc_dense_mul_tb(int rows, int inner, int columns, const double *a, const d
                 opc_dense_dot(inner, a + at(i, inner), b + at(j, inner));
 }
 
+/* Row by row: L[i][j] from the rows above, then the pivot on the diagonal. */
 bool opc_chol_factor(int n, double *a)
 {
     for (int i = 0; i < n; i++) {
@@ -65,6 +71,8 @@ bool opc_chol_factor(int n, double *a)
         const double before = row[i];
         for (int j = 0; j < i; j++)
             row[j] = (row[j] - opc_dense_dot(j, row, a + at(j, n))) / a[at(j, n) + (size_t)j];
+        /* The pivot is what rounding leaves of a difference: below 1e-15 of its start it means
+         * nothing. */
         const double pivot = before - opc_dense_dot(i, row, row);
         if (!(pivot > 1e-15 * before) || !isfinite(pivot))
             return false;
@@ -73,23 +81,25 @@ bool opc_chol_factor(int n, double *a)
     return true;
 }
 
+/* Forward substitution, all columns of x at once. */
 void opc_chol_lower(int n, const double *L, int columns, double *x)
 {
     for (int i = 0; i < n; i++) {
         double *row = x + at(i, columns);
         for (int k = 0; k < i; k++)
-            add(columns, -L[at(i, n) + (size_t)k], x + at(k, columns), row);
+            add_scaled(columns, -L[at(i, n) + (size_t)k], x + at(k, columns), row);
         for (int j = 0; j < columns; j++)
             row[j] /= L[at(i, n) + (size_t)i];
     }
 }
 
+/* Backward substitution with L^T, whose entry (i, k) is L[k][i]. */
 void opc_chol_upper(int n, const double *L, int columns, double *x)
 {
     for (int i = n - 1; i >= 0; i--) {
         double *row = x + at(i, columns);
         for (int k = i + 1; k < n; k++)
-            add(columns, -L[at(k, n) + (size_t)i], x + at(k, columns), row);
+            add_scaled(columns, -L[at(k, n) + (size_t)i], x + at(k, columns), row);
         for (int j = 0; j < columns; j++)
             row[j] /= L[at(i, n) + (size_t)i];
     }

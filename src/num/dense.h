@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* num/dense.h - small dense linear algebra in double, row-major: what learning control over a
- * whole trajectory needs. Networks and batches are num's business. */
-#ifndef OPC_STUDY_DENSE_H
-#define OPC_STUDY_DENSE_H
+/* num/dense.h - small dense linear algebra in double, row-major, for the quadratic programs of
+ * iterative learning control (num/qp.c, study/ilc). Networks and batches use num/kernel.h. */
+#ifndef OPC_NUM_DENSE_H
+#define OPC_NUM_DENSE_H
 
 #include <stdbool.h>
 
 double opc_dense_dot(int n, const double *a, const double *b);
 double opc_dense_norm(int n, const double *a); /* Euclidean */
 
-/* out[rows][columns] = a[rows][inner] b[inner][columns]; out is none of the two. */
+/* out[rows][columns] = a[rows][inner] b[inner][columns]; out must not overlap a or b. */
 void opc_dense_mul(int rows, int inner, int columns, const double *a, const double *b, double *out);
 /* out[rows][columns] = a[inner][rows]^T b[inner][columns] */
 void opc_dense_mul_ta(int rows, int inner, int columns, const double *a, const double *b,

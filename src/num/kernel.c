@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* One source for all instruction sets: cmake compiles it with -DOPC_ISA=avx2 and so on. Nothing
- * here may be called before backend.c has asked the processor. */
+/* The kernels of num/kernel.h. One source for all instruction sets: CMake compiles it with
+ * -DOPC_ISA=avx2 and so on, and each compilation defines one table, opc_kernels_avx2 and so on.
+ * Callers reach it through opc_kernels(); nothing here may run before backend.c has asked the
+ * processor what it supports.
+ *
+ * A change must keep the rounding that kernel.h promises: every sum in its order, no reassociation,
+ * so that a row has the same bits in any batch. tests/test_gemm.c compares each backend with a
+ * plain loop, bit for bit. Speed depends on the sums staying in registers: compare `opc bench gemm`
+ * before and after a change. */
 #include "num/kernel.h"
 #include "num/simd.h"
 #include "num/simd_math.h"
@@ -13,14 +20,16 @@
 #define QUOTE_(a) #a
 #define QUOTE(a) QUOTE_(a)
 
-/* By value and out of line: taking the address of a sum would move it out of its register. */
+/* Stores the first n floats of v. By value and out of line: taking the address of a sum would move
+ * it out of its register. */
 static __attribute__((noinline)) void store_some(float *p, V v, int n)
 {
     if (n > 0)
         memcpy(p, &v, (size_t)n * sizeof *p);
 }
 
-/* ---- functions of every element -------------------------------------------------------------- */
+/* ---- functions of every element ----------------------------------------------------------------
+ * The last, partial vector is padded with zeros: an element's bits do not depend on its place. */
 
 #define ELEMENTWISE(name, fn)                                                                      \
     static void name(size_t n, const float *x, float *y)                                           \
@@ -45,7 +54,8 @@ ELEMENTWISE(vec_softplus, softplus_)
 /* ---- random words ----------------------------------------------------------------------------
  * Philox4x32-10 as in base/rng.c, VW counters at a time. */
 
-/* The high and the low half of a * m. */
+/* The high and the low 32 bits of each product a * m. AVX2 multiplies 32 x 32 to 64 bits in even
+ * lanes only, so odd lanes are shifted down and the halves are blended together. */
 INLINE void multiply(VU a, uint32_t m, VU *high, VU *low)
 {
 #if defined(__AVX2__) && !defined(__AVX512F__)
@@ -64,6 +74,7 @@ INLINE void multiply(VU a, uint32_t m, VU *high, VU *low)
 #endif
 }
 
+/* VW counters at a time through ten rounds; the constants are those of Salmon et al. (2011). */
 static void philox(const uint32_t counter[4][PANEL], const uint32_t key[2], uint32_t out[4][PANEL])
 {
     for (int at = 0; at < PANEL; at += VW) {
@@ -95,6 +106,7 @@ static void philox(const uint32_t counter[4][PANEL], const uint32_t key[2], uint
  * quarter, the other thirty the place in it, so that sine and cosine need no range reduction. */
 INLINE void normal_pairs(VU radius, VU angle, V *z0, V *z1)
 {
+    /* The radius: r = sqrt(-2 log u), where rounding may leave -2 log u just below 0. */
     V u = fma_(__builtin_convertvector((VI)(radius >> 1), V), splat(0x1p-31f), splat(0x1p-32f));
     V squared = -2.0f * log_(u);
     V r = {0};
@@ -102,6 +114,7 @@ INLINE void normal_pairs(VU radius, VU angle, V *z0, V *z1)
     for (int i = 0; i < VW; i++)
         r[i] = sqrtf(squared[i] > 0.0f ? squared[i] : 0.0f);
 
+    /* Sine and cosine of f quarter turns, |f| <= 1/2, by polynomials in f^2. */
     V f = __builtin_convertvector((VI)(angle << 2), V) * 0x1p-32f; /* in [-1/2, 1/2) quarters */
     V z = f * f;
     V s = fma_(splat(-0x1.2d9bb6p-8f), z, splat(0x1.465ec6p-4f));
@@ -112,6 +125,7 @@ INLINE void normal_pairs(VU radius, VU angle, V *z0, V *z1)
     c = fma_(c, z, splat(-0x1.3bd3ccp+0f));
     c = fma_(c, z, splat(1.0f));
 
+    /* Odd quarters exchange sine and cosine; the top bit turns the pair by half a circle. */
     VI odd = -(VI)(angle >> 30 & 1);
     VI back = (VI)(angle & 0x80000000u); /* quarters 2 and 3 are 0 and 1 turned by half */
     V cosine = pick(odd, -s, c), sine = pick(odd, c, s);
@@ -119,6 +133,8 @@ INLINE void normal_pairs(VU radius, VU angle, V *z0, V *z1)
     *z1 = r * (V)((VI)sine ^ back);
 }
 
+/* The words of a pair lie next to each other; they are taken apart so that vectors hold all radii
+ * and all angles. */
 static void normals(size_t n, const uint32_t *words, float *z)
 {
     for (size_t i = 0; i < n; i += 2 * VW) {
@@ -179,6 +195,7 @@ INLINE void swish(V x[TOGETHER], V slope[TOGETHER])
 {
 #define EACH UNROLL for (int i = 0; i < TOGETHER; i++)
     const V magic = splat(0x1.8p23f);
+    /* Clamp, then -x = k ln 2 - r with a whole k: adding `magic` rounds to a whole number. */
     V t[TOGETHER], k[TOGETHER], r[TOGETHER], p[TOGETHER], s[TOGETHER];
     EACH t[i] = larger(smaller(x[i], splat(87.0f)), splat(-88.0f));
     EACH k[i] = fma_(t[i], splat(-0x1.715476p+0f), magic);
@@ -188,35 +205,39 @@ INLINE void swish(V x[TOGETHER], V slope[TOGETHER])
         EACH r[i] = fma_(k[i] - magic, splat(0.693359375f), t[i]);
         EACH r[i] = fma_(k[i] - magic, splat(-0x1.bd0106p-13f), r[i]);
     }
+    /* e^-r by its polynomial, then times 2^k by adding k to the exponent. */
     EACH p[i] = fma_(splat(-0x1.1061ecp-7f), r[i], splat(0x1.572b42p-5f));
     EACH p[i] = fma_(p[i], r[i], splat(-0x1.5557b2p-3f));
     EACH p[i] = fma_(p[i], r[i], splat(0x1.fffdfap-2f));
     EACH p[i] = fma_(p[i], r[i], splat(-1.0f));
     EACH p[i] = fma_(p[i], r[i], splat(1.0f));
     EACH p[i] = (V)((VI)p[i] + ((VI)k[i] << 23)); /* the magic number has no bits that low */
+    /* y = x s with s the sigmoid, and y' = s + y (1 - s). */
     EACH s[i] = 1.0f / (1.0f + p[i]);
     EACH x[i] = x[i] * s[i];
     EACH slope[i] = fma_(x[i], 1.0f - s[i], s[i]);
 #undef EACH
 }
 
-/* d times the slope of the layer below, from what that layer left. */
-INLINE V through(enum opc_act act, V d, const float *below)
+/* d times the derivative of the layer below's activation, from what that layer kept: ReLU' and
+ * tanh' from its outputs, which saves the sums before activation; swish' from its stored slopes. */
+INLINE V activation_backward(enum opc_activation activation, V d, const float *below)
 {
-    if (act == OPC_RELU)
+    if (activation == OPC_ACTIVATION_RELU)
         return pick(load(below) > 0.0f, d, splat(0.0f));
-    if (act == OPC_TANH) {
+    if (activation == OPC_ACTIVATION_TANH) {
         V y = load(below);
         return d * fma_(-y, y, splat(1.0f));
     }
-    if (act == OPC_SWISH)
+    if (activation == OPC_ACTIVATION_SWISH)
         return d * load(below);
     return d;
 }
 
+/* The arguments of a product, handed to each of its tiles. */
 struct forward_job {
     int in, ld;
-    enum opc_act act;
+    enum opc_activation activation;
     const float *w, *bias, *x;
     float *y, *slope;
     size_t xs, ys;
@@ -224,7 +245,7 @@ struct forward_job {
 
 struct back_job {
     int out, ld;
-    enum opc_act act;
+    enum opc_activation activation;
     const float *w, *dy, *below;
     float *dx;
     size_t dys, dxs;
@@ -240,6 +261,7 @@ struct weight_job {
 /* Where vector c of row r of a tile lies, from the tile's first panel and lane on. */
 #define PLACE(r, c, stride) ((size_t)((c) / NV) * (stride) + (size_t)((r)*PANEL + (c) % NV * VW))
 
+/* Adds the bias to the sums of a tile and stores `value`, an expression in z. */
 #define FINISH(MR, C, value)                                                                       \
     UNROLL for (int r = 0; r < MR; r++)                                                            \
     {                                                                                              \
@@ -251,6 +273,7 @@ struct weight_job {
         }                                                                                          \
     }
 
+/* The same for swish, TOGETHER vectors at a time, with the slopes for the backward pass. */
 #define FINISH_SWISH(MR, C)                                                                        \
     UNROLL for (int i = 0; i < MR * C; i += TOGETHER)                                              \
     {                                                                                              \
@@ -270,7 +293,8 @@ struct weight_job {
         }                                                                                          \
     }
 
-/* Rows o .. o+MR-1 of the result and C vectors from vector q on. */
+/* One tile of the forward pass and one of the backward pass: rows o .. o+MR-1 (k .. k+MR-1) of the
+ * result, and C vectors from vector q on. */
 #define FORWARD_AND_BACK(MR, C)                                                                    \
     static void forward_##MR##_##C(const struct forward_job *j, int o, int q)                      \
     {                                                                                              \
@@ -279,11 +303,11 @@ struct weight_job {
         float *y = j->y + at;                                                                      \
         V sum[MR][C] = {0};                                                                        \
         tile_##MR##_##C(j->in, j->w + (ptrdiff_t)o * j->ld, j->ld, 1, x, j->xs, sum);              \
-        switch (j->act) {                                                                          \
-        case OPC_LINEAR: FINISH(MR, C, z) break;                                                   \
-        case OPC_RELU: FINISH(MR, C, larger(splat(0.0f), z)) break; /* NaN stays NaN */            \
-        case OPC_TANH: FINISH(MR, C, tanh_(z)) break;                                              \
-        case OPC_SWISH: FINISH_SWISH(MR, C) break;                                                 \
+        switch (j->activation) {                                                                   \
+        case OPC_ACTIVATION_LINEAR: FINISH(MR, C, z) break;                                        \
+        case OPC_ACTIVATION_RELU: FINISH(MR, C, larger(splat(0.0f), z)) break; /* NaN stays NaN */ \
+        case OPC_ACTIVATION_TANH: FINISH(MR, C, tanh_(z)) break;                                   \
+        case OPC_ACTIVATION_SWISH: FINISH_SWISH(MR, C) break;                                      \
         }                                                                                          \
     }                                                                                              \
     static void back_##MR##_##C(const struct back_job *j, int k, int q)                            \
@@ -297,12 +321,14 @@ struct weight_job {
             UNROLL for (int c = 0; c < C; c++)                                                     \
             {                                                                                      \
                 const size_t here = at + PLACE(r, c, j->dxs);                                      \
-                store(j->dx + here, through(j->act, sum[r][c], j->below + here));                  \
+                store(j->dx + here,                                                                \
+                      activation_backward(j->activation, sum[r][c], j->below + here));             \
             }                                                                                      \
         }                                                                                          \
     }
 
-/* The next panel of dy is too far away for the hardware to guess. */
+/* One tile of the weight gradient: outputs o .. o+MR-1, C vectors of inputs from vector q on, panel
+ * after panel of rows. The next panel of dy is too far away for the hardware to guess it. */
 #define WEIGHT(MR, C)                                                                              \
     static void weight_##MR##_##C(const struct weight_job *j, int o, int q)                        \
     {                                                                                              \
@@ -358,8 +384,9 @@ INLINE int height(int left)
     return left >= 14 ? 6 : last[left];
 }
 
-/* Covers `rows` times `vectors` with tiles. Tall ones run with the vectors outside, so that one
- * panel stays in the first-level cache; a thin rest takes several panels at once. */
+/* Covers `rows` times `vectors` with tiles. Tall tiles run with the vectors in the outer loop, so
+ * that one panel stays in the first-level cache; the last one to three rows, if they cannot join a
+ * taller tile, take several panels at once. */
 #define COVER(kind, job, rows, vectors)                                                            \
     do {                                                                                           \
         static void (*const tile[6][2])(const struct kind##_job *, int, int) = ROWS(kind);         \
@@ -378,16 +405,19 @@ INLINE int height(int left)
     } while (0)
 
 static void forward(int panels, int in, int out, const float *w, int ld, const float *bias,
-                    const float *x, size_t xs, enum opc_act act, float *y, size_t ys, float *slope)
+                    const float *x, size_t xs, enum opc_activation activation, float *y, size_t ys,
+                    float *slope)
 {
-    const struct forward_job job = {in, ld, act, w, bias, x, y, slope, xs, ys};
+    const struct forward_job job = {in, ld, activation, w, bias, x, y, slope, xs, ys};
     COVER(forward, &job, out, panels * NV);
 }
 
 static void back_input(int panels, int in, int out, const float *w, int ld, const float *dy,
-                       size_t dys, enum opc_act act, const float *below, float *dx, size_t dxs)
+                       size_t dys, enum opc_activation activation, const float *below, float *dx,
+                       size_t dxs)
 {
-    const struct back_job job = {out, ld, act, w, dy, act == OPC_LINEAR ? dx : below, dx, dys, dxs};
+    const struct back_job job = {
+        out, ld, activation, w, dy, activation == OPC_ACTIVATION_LINEAR ? dx : below, dx, dys, dxs};
     COVER(back, &job, in, panels * NV);
 }
 
@@ -441,8 +471,8 @@ INLINE void transpose8(V8 r[8])
 #undef MIX
 }
 
-/* Eight outputs at once: their 16 sums stand in registers, are turned, and are added up in order.
- */
+/* Eight outputs at once: each has 16 sums, one for each row of a panel, in two vectors. Both blocks
+ * are transposed, so that vector i holds sum i of all eight, and then added in order. */
 static void back_bias(int rows, int o0, int o1, const float *dy, size_t dys, float *db)
 {
     for (int o = o0; o < o1; o += 8) {
@@ -450,6 +480,7 @@ static void back_bias(int rows, int o0, int o1, const float *dy, size_t dys, flo
         V8 low[8] = {0}, high[8] = {0};
         const float *d = dy + (size_t)o * PANEL;
         int left = rows;
+        /* Whole panels, then the real rows of the last one. */
         for (; left >= PANEL; left -= PANEL, d += dys)
             for (int i = 0; i < here; i++) {
                 low[i] += *(const V8 *)(d + i * PANEL);
@@ -473,7 +504,9 @@ static void back_bias(int rows, int o0, int o1, const float *dy, size_t dys, flo
     }
 }
 
-static void turn(int p0, int p1, int panels, int in, const float *x, size_t xs, float *xt)
+/* x[panel][feature][16] to xt[group of 16 features][row][16]: blocks of 8 x 8, turned in
+ * registers. */
+static void transpose(int p0, int p1, int panels, int in, const float *x, size_t xs, float *xt)
 {
     const size_t group = (size_t)panels * PANEL * PANEL;
     for (int p = p0; p < p1; p++) {
@@ -494,7 +527,7 @@ static void turn(int p0, int p1, int panels, int in, const float *x, size_t xs, 
     }
 }
 
-/* Columns of 16 rows, which are turned eight by eight. */
+/* Makes one panel from 16 rows of dim floats, in blocks of 8 x 8, the last columns one by one. */
 static inline void fill_panel(int dim, const float *const *row, float *x)
 {
     int k = 0;
@@ -514,7 +547,8 @@ static inline void fill_panel(int dim, const float *const *row, float *x)
             x[k * PANEL + i] = row[i][k];
 }
 
-static inline void fetch(const float *row, int dim)
+/* Asks for a row that the next panel will read; rows of a batch are scattered all over memory. */
+static inline void prefetch_row(const float *row, int dim)
 {
     for (int k = 0; k < dim; k += PANEL)
         __builtin_prefetch(row + k);
@@ -524,13 +558,14 @@ static void gather(int rows, int dim, const float *table, size_t stride, const i
                    size_t xs)
 {
     for (int first = 0; first < rows; first += PANEL, x += xs) {
+        /* Past the last row the panel's first one is repeated: padding must be finite. */
         const float *row[PANEL];
         for (int i = 0; i < PANEL; i++) {
             const int at = first + (first + i < rows ? i : 0);
             row[i] = table + (size_t)(index ? index[at] : at) * stride;
         }
         for (int i = first + PANEL; index && i < first + 2 * PANEL && i < rows; i++)
-            fetch(table + (size_t)index[i] * stride, dim);
+            prefetch_row(table + (size_t)index[i] * stride, dim);
         fill_panel(dim, row, x);
     }
 }
@@ -542,7 +577,7 @@ static void collect(int rows, int dim, const float *const *row, float *x, size_t
         for (int i = 0; i < PANEL; i++)
             here[i] = row[i < rows ? i : 0];
         for (int i = PANEL; i < 2 * PANEL && i < rows; i++)
-            fetch(row[i], dim);
+            prefetch_row(row[i], dim);
         fill_panel(dim, here, x);
     }
 }
@@ -553,6 +588,7 @@ static void scatter(int rows, int dim, const float *x, size_t xs, float *table, 
         float *row = table + (size_t)first * stride;
         const int here = rows - first < PANEL ? rows - first : PANEL;
         int k = 0;
+        /* Whole panels in blocks of 8 x 8, the rest element by element. */
         for (; here == PANEL && k + 8 <= dim; k += 8)
             for (int half = 0; half < PANEL; half += 8) {
                 V8 r[8];
@@ -585,7 +621,7 @@ static void adam(size_t n, const struct opc_adam_rates *rates, const float *rest
     }
 }
 
-static void follow(size_t n, float rate, const float *restrict param, float *restrict target)
+static void polyak(size_t n, float rate, const float *restrict param, float *restrict target)
 {
     for (size_t i = 0; i < n; i++)
         target[i] += rate * (param[i] - target[i]);
@@ -593,7 +629,8 @@ static void follow(size_t n, float rate, const float *restrict param, float *res
 
 /* ---- the machine's peak ---------------------------------------------------------------------- */
 
-static double burn(long rounds, float *sink)
+/* Twelve independent chains hide the latency of the multiply-add, some 4 cycles on 2 units. */
+static double peak_flops(long rounds, float *sink)
 {
     V sum[12], a = splat(0.999f), b = splat(1e-3f);
     UNROLL
@@ -617,7 +654,7 @@ const struct opc_kernels PASTE(opc_kernels_, OPC_ISA) = {
     .width = VW,
     .forward = forward,
     .back_input = back_input,
-    .turn = turn,
+    .transpose = transpose,
     .back_weight = back_weight,
     .back_bias = back_bias,
     .gather = gather,
@@ -627,6 +664,6 @@ const struct opc_kernels PASTE(opc_kernels_, OPC_ISA) = {
     .philox = philox,
     .normals = normals,
     .adam = adam,
-    .follow = follow,
-    .burn = burn,
+    .polyak = polyak,
+    .peak_flops = peak_flops,
 };

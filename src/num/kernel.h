@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* num/kernel.h - the loops that carry the work, compiled once per instruction set.
+/* num/kernel.h - the loops that do nearly all the work, compiled once per instruction set.
  *
  * kernel.c is one source in vector extensions; each compilation of it fills one table of this
  * type, and backend.c picks the best the processor has when the program starts.
@@ -22,28 +22,43 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { OPC_PANEL = 16 };
+enum { OPC_PANEL = 16 }; /* rows in a panel: one vector of AVX-512, two of AVX2 */
+
+/* Panels of this many rows. */
 
 static inline int opc_panels(int rows)
 {
     return (rows + OPC_PANEL - 1) / OPC_PANEL;
 }
 
-/* Floats of xt, below. */
+/* Floats of xt, the transposed inputs that `transpose` fills: both dimensions rounded up to 16. */
 static inline size_t opc_transposed_size(int panels, int in)
 {
     return (size_t)panels * OPC_PANEL * (size_t)(opc_panels(in) * OPC_PANEL);
 }
 
-enum opc_act { OPC_LINEAR, OPC_RELU, OPC_TANH, OPC_SWISH };
+enum opc_activation {
+    OPC_ACTIVATION_LINEAR,
+    OPC_ACTIVATION_RELU,
+    OPC_ACTIVATION_TANH,
+    OPC_ACTIVATION_SWISH
+};
 
-/* Element-wise functions of one vector argument. */
-enum opc_vec { OPC_EXP, OPC_LOG, OPC_TANH_OF, OPC_SIGMOID, OPC_SOFTPLUS, OPC_VEC_COUNT };
+/* Element-wise functions of one vector argument (num/vec.h). */
+enum opc_vec {
+    OPC_VEC_EXP,
+    OPC_VEC_LOG,
+    OPC_VEC_TANH,
+    OPC_VEC_SIGMOID,
+    OPC_VEC_SOFTPLUS,
+    OPC_VEC_COUNT
+};
 
+/* The numbers of one Adam step, bias corrections included (num/adam.c). */
 struct opc_adam_rates {
     float beta1, beta2;
     float step;  /* lr * sqrt(1 - beta2^t) / (1 - beta1^t) */
-    float eps;   /* as it stands beside sqrt(v) */
+    float eps;   /* as it is added to sqrt(v) */
     float decay; /* L2: adds decay * param to the gradient */
 };
 
@@ -55,28 +70,31 @@ struct opc_kernels {
     /* y = act(W x + b): w[out][ld], x[panels][xs], y[panels][ys]; xs and ys are the floats from one
      * panel to the next. slope (swish only, may be NULL): act'(W x + b), laid out as y. */
     void (*forward)(int panels, int in, int out, const float *w, int ld, const float *bias,
-                    const float *x, size_t xs, enum opc_act act, float *y, size_t ys, float *slope);
-    /* dx = (W^T dy) * act'(...) of the layer below, for inputs 0 .. in-1 of w. below: what the
-     * layer below left for its derivative, laid out as dx: its outputs (ReLU, tanh) or slopes
-     * (swish); unused for linear. */
+                    const float *x, size_t xs, enum opc_activation activation, float *y, size_t ys,
+                    float *slope);
+    /* dx = (W^T dy) * act'(...) of the layer below, for inputs 0 .. in-1 of w. `activation` is that
+     * of the layer below, and `below` what it kept for its derivative, laid out as dx: its outputs
+     * (ReLU, tanh) or slopes (swish); unused for linear. dx may be below. */
     void (*back_input)(int panels, int in, int out, const float *w, int ld, const float *dy,
-                       size_t dys, enum opc_act act, const float *below, float *dx, size_t dxs);
+                       size_t dys, enum opc_activation activation, const float *below, float *dx,
+                       size_t dxs);
     /* Panels p0 .. p1-1 of x[panels][xs] to xt[ceil(in / 16)][16 * panels][16]: features innermost,
-     * rows in order (opc_transposed_size tells the size). */
-    void (*turn)(int p0, int p1, int panels, int in, const float *x, size_t xs, float *xt);
-    /* dw[o][k] = sum over rows of dy * x, for outputs o0 .. o1-1; xt from turn for `panels`. */
+     * rows in order; xt has opc_transposed_size floats. Threads may do different panels at once. */
+    void (*transpose)(int p0, int p1, int panels, int in, const float *x, size_t xs, float *xt);
+    /* dw[o][k] = sum over rows of dy * x, for outputs o0 .. o1-1; xt from `transpose`, for the same
+     * number of panels. Rows of padding are left out. */
     void (*back_weight)(int rows, int panels, int in, int o0, int o1, const float *xt,
                         const float *dy, size_t dys, float *dw, int ld);
     /* db[o] = sum over rows of dy: 16 sums, one for each row of a panel, then added in order. */
     void (*back_bias)(int rows, int o0, int o1, const float *dy, size_t dys, float *db);
 
-    /* Rows index[i] of a table (index NULL: rows 0, 1, ...) into panels, their first dim columns; a
-     * short last panel is filled with copies of its first row. */
+    /* Copies the first dim columns of rows index[i] of a table (index NULL: rows 0, 1, ...) into
+     * panels; a short last panel is filled up with copies of its first row. */
     void (*gather)(int rows, int dim, const float *table, size_t stride, const int *index, float *x,
                    size_t xs);
-    /* The same for rows that lie anywhere. */
+    /* The same for rows anywhere in memory: row[i] points at row i. */
     void (*collect)(int rows, int dim, const float *const *row, float *x, size_t xs);
-    /* The way back: panels to rows. */
+    /* The way back, from panels to rows of a table. */
     void (*scatter)(int rows, int dim, const float *x, size_t xs, float *table, size_t stride);
 
     void (*vec[OPC_VEC_COUNT])(size_t n, const float *x, float *y);
@@ -85,21 +103,23 @@ struct opc_kernels {
                    uint32_t out[4][OPC_PANEL]);
     /* n / 2 pairs of standard normals from n words (n even), Box-Muller. */
     void (*normals)(size_t n, const uint32_t *words, float *z);
+    /* One Adam step of n parameters; see num/adam.h for the formula. */
     void (*adam)(size_t n, const struct opc_adam_rates *, const float *grad, float *m, float *v,
                  float *param);
-    /* target += rate * (param - target) */
-    void (*follow)(size_t n, float rate, const float *param, float *target);
+    /* The Polyak average of a target network: target += rate * (param - target). */
+    void (*polyak)(size_t n, float rate, const float *param, float *target);
 
-    /* For measuring the machine: `rounds` rounds of independent multiply-adds on registers; returns
-     * how many floating-point operations that was. */
-    double (*burn)(long rounds, float *sink);
+    /* Measures the processor: `rounds` rounds of independent multiply-adds on registers. Returns
+     * the number of floating-point operations done; *sink keeps the compiler from dropping them. */
+    double (*peak_flops)(long rounds, float *sink);
 };
 
 /* The table in use. Chosen once; OPC_BACKEND=NAME in the environment overrides the choice. */
 const struct opc_kernels *opc_kernels(void);
-/* OPC_EUSER: that NAME is none this processor can run. */
+/* OPC_EUSER: OPC_BACKEND names no backend this processor can run. */
 int opc_kernels_check(struct opc_err *err);
-/* Whether tables of these names, perhaps another machine's, give the same bits. */
+/* True if the backends of these names give the same bits. They need not exist on this machine: a
+ * run may be resumed elsewhere. */
 bool opc_kernels_agree(const char *name, const char *other);
 /* All tables this processor can run, best first. */
 int opc_kernels_list(const struct opc_kernels *out[8]);

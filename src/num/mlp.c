@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* Networks: parameters, first weights, forward and backward passes. SAC, PPO and the ensemble call
+ * the `_part` forms on slices of a batch from their own threads. A change must keep two things: no
+ * result depends on how the work was sliced, and padding of the parameters stays 0, because Adam,
+ * weight decay and checkpoints run over it, too. */
 #include "num/mlp.h"
 
 #include "base/pool.h"
@@ -6,28 +10,31 @@
 
 #include <math.h>
 
-static size_t whole_lines(size_t floats)
+/* Rounds up to whole cache lines of 16 floats: weights and biases of each layer start on one. */
+static size_t round_to_line(size_t floats)
 {
     return (floats + 15) / 16 * 16;
 }
 
-/* Rows of weights start on 32 bytes; a power of two would put them all into the same cache sets. */
-static int leading(int in)
+/* Floats from one row of weights to the next. Rows start at multiples of 32 bytes; a power of two
+ * would put them all into the same cache sets. */
+static int leading_dimension(int in)
 {
     int ld = (in + 7) / 8 * 8;
     return ld >= 64 && (ld & (ld - 1)) == 0 ? ld + 8 : ld;
 }
 
 struct opc_mlp_shape opc_mlp_shape_of(int members, int inputs, int hidden, int depth, int outputs,
-                                      enum opc_act act)
+                                      enum opc_activation activation)
 {
-    struct opc_mlp_shape s = {.members = members, .layers = depth + 1, .hidden = act};
-    s.width[0] = inputs;
+    struct opc_mlp_shape shape = {
+        .members = members, .layers = depth + 1, .activation = activation};
+    shape.width[0] = inputs;
     for (int i = 1; i <= depth && i < OPC_MLP_LAYERS; i++)
-        s.width[i] = hidden;
+        shape.width[i] = hidden;
     if (depth + 1 <= OPC_MLP_LAYERS)
-        s.width[depth + 1] = outputs;
-    return s;
+        shape.width[depth + 1] = outputs;
+    return shape;
 }
 
 int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, struct opc_err *err)
@@ -37,6 +44,7 @@ int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, stru
                         shape->layers, OPC_MLP_LAYERS);
     if (shape->members < 1)
         return opc_fail(err, OPC_EUSER, "a network of %d members; at least 1", shape->members);
+    /* Layer after layer in one run of parameters: weights w[out][ld], then biases. */
     struct opc_mlp *net = opc_alloc(1, sizeof *net);
     if (!net)
         goto full;
@@ -49,10 +57,11 @@ int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, stru
             return opc_fail(err, OPC_EUSER, "layer %d has %d inputs and %d outputs; 1 to 65536",
                             l + 1, in, wide);
         }
-        *layer = (struct opc_layer){.in = in, .out = wide, .ld = leading(in), .weight = net->each};
-        layer->act = l + 1 < shape->layers ? shape->hidden : OPC_LINEAR;
-        layer->bias = layer->weight + whole_lines((size_t)wide * (size_t)layer->ld);
-        layer->end = layer->bias + whole_lines((size_t)wide);
+        *layer = (struct opc_layer){
+            .in = in, .out = wide, .ld = leading_dimension(in), .weight = net->each};
+        layer->activation = l + 1 < shape->layers ? shape->activation : OPC_ACTIVATION_LINEAR;
+        layer->bias = layer->weight + round_to_line((size_t)wide * (size_t)layer->ld);
+        layer->end = layer->bias + round_to_line((size_t)wide);
         net->each = layer->end;
     }
     net->param = opc_alloc((size_t)shape->members, net->each * sizeof *net->param);
@@ -74,6 +83,8 @@ void opc_mlp_destroy(struct opc_mlp *net)
     opc_free(net);
 }
 
+/* Standard normal, drawn again outside 2 standard deviations; a pair is drawn each time and its
+ * second number dropped. */
 static float truncated_normal(struct opc_rng *r)
 {
     float z[2];
@@ -89,6 +100,8 @@ void opc_mlp_init(struct opc_mlp *net, enum opc_init how, uint64_t seed, uint32_
         struct opc_rng r = opc_rng_stream(seed, OPC_USE_INIT, which, (uint32_t)m);
         for (int l = 0; l < net->shape.layers; l++) {
             const struct opc_layer *layer = &net->layer[l];
+            /* PETS and MBPO: std 1 / (2 sqrt(in)); Glorot and Bengio (2010): uniform within
+             * `limit`. */
             const float std = 0.5f / sqrtf((float)layer->in);
             const float limit = sqrtf(6.0f / (float)(layer->in + layer->out));
             float *w = opc_mlp_member(net, m) + layer->weight;
@@ -116,6 +129,7 @@ static void draw_orthonormal(int n, int dim, struct opc_rng *r, double *v)
             for (int j = 0; j < 2 && k + j < dim; j++)
                 vi[k + j] = (double)z[j];
         }
+        /* Subtract the parts along the vectors before it, all of them twice. */
         for (int j = 0; j < 2 * i; j++) {
             const double *vj = v + (size_t)(j % i) * (size_t)dim;
             double along = 0;
@@ -134,6 +148,7 @@ static void draw_orthonormal(int n, int dim, struct opc_rng *r, double *v)
 int opc_mlp_init_orthogonal(struct opc_mlp *net, double gain, double last, uint64_t seed,
                             uint32_t which, struct opc_err *err)
 {
+    /* Memory for the largest layer, in double. */
     size_t max = 0;
     for (int l = 0; l < net->shape.layers; l++) {
         const size_t all = (size_t)net->layer[l].in * (size_t)net->layer[l].out;
@@ -150,6 +165,8 @@ int opc_mlp_init_orthogonal(struct opc_mlp *net, double gain, double last, uint6
             const double factor = l + 1 < net->shape.layers ? gain : last;
             float *w = opc_mlp_member(net, m) + layer->weight;
             float *b = opc_mlp_member(net, m) + layer->bias;
+            /* The shorter dimension has the orthonormal vectors: columns of W if in < out, else its
+             * rows. */
             draw_orthonormal(in < out ? in : out, in < out ? out : in, &r, v);
             for (int o = 0; o < out; o++) {
                 for (int i = 0; i < in; i++)
@@ -168,119 +185,127 @@ int opc_mlp_init_orthogonal(struct opc_mlp *net, double gain, double last, uint6
 
 int opc_tape_create(const struct opc_mlp *net, int rows, struct opc_tape **out, struct opc_err *err)
 {
-    struct opc_tape *t = opc_alloc(1, sizeof *t);
-    if (!t)
+    struct opc_tape *tape = opc_alloc(1, sizeof *tape);
+    if (!tape)
         goto full;
-    t->rows = rows;
-    t->panels = opc_panels(rows);
+    tape->rows = rows;
+    tape->panels = opc_panels(rows);
     size_t transposed = 0;
     for (int l = 0; l < net->shape.layers; l++) {
         const struct opc_layer *layer = &net->layer[l];
-        const size_t size = (size_t)t->panels * (size_t)layer->out * OPC_PANEL;
-        t->y[l] = opc_alloc(size, sizeof(float));
-        t->dy[l] = opc_alloc(size, sizeof(float));
-        if (!t->y[l] || !t->dy[l])
+        const size_t size = (size_t)tape->panels * (size_t)layer->out * OPC_PANEL;
+        tape->y[l] = opc_alloc(size, sizeof(float));
+        tape->dy[l] = opc_alloc(size, sizeof(float));
+        if (!tape->y[l] || !tape->dy[l])
             goto full;
         /* A slope is used once, in the place where dy is written: they share their memory. */
-        if (layer->act == OPC_SWISH)
-            t->slope[l] = t->dy[l];
-        if (opc_transposed_size(t->panels, layer->in) > transposed)
-            transposed = opc_transposed_size(t->panels, layer->in);
+        if (layer->activation == OPC_ACTIVATION_SWISH)
+            tape->slope[l] = tape->dy[l];
+        if (opc_transposed_size(tape->panels, layer->in) > transposed)
+            transposed = opc_transposed_size(tape->panels, layer->in);
     }
-    t->transposed = opc_alloc(transposed, sizeof(float));
-    if (!t->transposed)
+    tape->transposed = opc_alloc(transposed, sizeof(float));
+    if (!tape->transposed)
         goto full;
-    *out = t;
+    *out = tape;
     return OPC_OK;
 full:
-    opc_tape_destroy(t);
+    opc_tape_destroy(tape);
     return opc_fail(err, OPC_ENOMEM, "not enough memory to remember a batch of %d rows", rows);
 }
 
-void opc_tape_destroy(struct opc_tape *t)
+void opc_tape_destroy(struct opc_tape *tape)
 {
-    if (!t)
+    if (!tape)
         return;
     for (int l = 0; l < OPC_MLP_LAYERS; l++) {
-        opc_free(t->y[l]);
-        opc_free(t->dy[l]);
+        opc_free(tape->y[l]);
+        opc_free(tape->dy[l]);
     }
-    opc_free(t->transposed);
-    opc_free(t);
+    opc_free(tape->transposed);
+    opc_free(tape);
 }
 
-/* ---- slices ---------------------------------------------------------------------------------- */
+/* ---- slices of one member -------------------------------------------------------------------- */
 
-static size_t wide(const struct opc_layer *layer)
+/* Floats of one panel of a layer's outputs. */
+static size_t panel_floats(const struct opc_layer *layer)
 {
     return (size_t)layer->out * OPC_PANEL;
 }
 
-void opc_mlp_forward_part(const struct opc_mlp *net, int member, int p0, int p1, struct opc_tape *t)
+void opc_mlp_forward_part(const struct opc_mlp *net, int member, int p0, int p1,
+                          struct opc_tape *tape)
 {
     const struct opc_kernels *k = opc_kernels();
     const float *param = opc_mlp_member(net, member);
-    const float *in = t->x + (size_t)p0 * t->xs;
-    size_t in_stride = t->xs;
+    const float *in = tape->x + (size_t)p0 * tape->xs;
+    size_t in_stride = tape->xs;
+    /* Each layer reads the outputs of the one before it, and keeps its own for the backward
+     * pass. */
     for (int l = 0; l < net->shape.layers; l++) {
         const struct opc_layer *layer = &net->layer[l];
-        const size_t ys = wide(layer), at = (size_t)p0 * ys;
+        const size_t ys = panel_floats(layer), at = (size_t)p0 * ys;
         k->forward(p1 - p0, layer->in, layer->out, param + layer->weight, layer->ld,
-                   param + layer->bias, in, in_stride, layer->act, t->y[l] + at, ys,
-                   t->slope[l] ? t->slope[l] + at : NULL);
-        in = t->y[l] + at;
+                   param + layer->bias, in, in_stride, layer->activation, tape->y[l] + at, ys,
+                   tape->slope[l] ? tape->slope[l] + at : NULL);
+        in = tape->y[l] + at;
         in_stride = ys;
     }
 }
 
 void opc_mlp_backward_layer(const struct opc_mlp *net, int member, int l, int p0, int p1,
-                            struct opc_tape *t)
+                            struct opc_tape *tape)
 {
     const struct opc_layer *layer = &net->layer[l], *below = &net->layer[l - 1];
-    const size_t dxs = wide(below), at = (size_t)p0 * dxs;
-    const float *left = below->act == OPC_SWISH ? t->slope[l - 1] : t->y[l - 1];
+    const size_t dxs = panel_floats(below), at = (size_t)p0 * dxs;
+    /* What the layer below kept for its derivative: slopes of swish, or else its outputs. */
+    const float *left =
+        below->activation == OPC_ACTIVATION_SWISH ? tape->slope[l - 1] : tape->y[l - 1];
     opc_kernels()->back_input(p1 - p0, layer->in, layer->out,
                               opc_mlp_member(net, member) + layer->weight, layer->ld,
-                              t->dy[l] + (size_t)p0 * wide(layer), wide(layer), below->act,
-                              left + at, t->dy[l - 1] + at, dxs);
+                              tape->dy[l] + (size_t)p0 * panel_floats(layer), panel_floats(layer),
+                              below->activation, left + at, tape->dy[l - 1] + at, dxs);
 }
 
 void opc_mlp_backward_part(const struct opc_mlp *net, int member, int p0, int p1,
-                           struct opc_tape *t)
+                           struct opc_tape *tape)
 {
     for (int l = net->shape.layers - 1; l > 0; l--)
-        opc_mlp_backward_layer(net, member, l, p0, p1, t);
+        opc_mlp_backward_layer(net, member, l, p0, p1, tape);
 }
 
 void opc_mlp_inputs_part(const struct opc_mlp *net, int member, int p0, int p1, int from, int count,
-                         const struct opc_tape *t, float *dx, size_t dxs)
+                         const struct opc_tape *tape, float *dx, size_t dxs)
 {
+    /* The first layer's inputs have no activation below them. */
     const struct opc_layer *first = &net->layer[0];
     opc_kernels()->back_input(p1 - p0, count, first->out,
                               opc_mlp_member(net, member) + first->weight + from, first->ld,
-                              t->dy[0] + (size_t)p0 * wide(first), wide(first), OPC_LINEAR, NULL,
-                              dx + (size_t)p0 * dxs, dxs);
+                              tape->dy[0] + (size_t)p0 * panel_floats(first), panel_floats(first),
+                              OPC_ACTIVATION_LINEAR, NULL, dx + (size_t)p0 * dxs, dxs);
 }
 
 void opc_mlp_transpose_part(const struct opc_mlp *net, int l, int p0, int p1, int panels,
-                            const struct opc_tape *t, float *transposed)
+                            const struct opc_tape *tape, float *transposed)
 {
-    opc_kernels()->turn(p0, p1, panels, net->layer[l].in, l ? t->y[l - 1] : t->x,
-                        l ? wide(&net->layer[l - 1]) : t->xs, transposed);
+    opc_kernels()->transpose(p0, p1, panels, net->layer[l].in, l ? tape->y[l - 1] : tape->x,
+                             l ? panel_floats(&net->layer[l - 1]) : tape->xs, transposed);
 }
 
 void opc_mlp_gradient_part(const struct opc_mlp *net, int l, int o0, int o1, int rows,
-                           const struct opc_tape *t, const float *transposed, float *grad)
+                           const struct opc_tape *tape, const float *transposed, float *grad)
 {
     const struct opc_kernels *k = opc_kernels();
     const struct opc_layer *layer = &net->layer[l];
-    k->back_weight(rows, opc_panels(rows), layer->in, o0, o1, transposed, t->dy[l], wide(layer),
-                   grad + layer->weight, layer->ld);
-    k->back_bias(rows, o0, o1, t->dy[l], wide(layer), grad + layer->bias);
+    k->back_weight(rows, opc_panels(rows), layer->in, o0, o1, transposed, tape->dy[l],
+                   panel_floats(layer), grad + layer->weight, layer->ld);
+    k->back_bias(rows, o0, o1, tape->dy[l], panel_floats(layer), grad + layer->bias);
 }
 
 /* ---- all members ----------------------------------------------------------------------------- */
 
+/* One call of opc_mlp_forward or opc_mlp_backward. Work items are (member, part of panels). */
 struct pass {
     const struct opc_mlp *net;
     int rows, panels, parts; /* each member's panels are cut into this many parts */
@@ -292,51 +317,56 @@ struct pass {
 static void forward_chunk(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct pass *s = ctx;
+    const struct pass *pass = ctx;
     for (int i = first; i < end; i++) {
-        const int m = i / s->parts, part = i % s->parts;
-        opc_mlp_forward_part(s->net, m, opc_cut(s->panels, s->parts, part),
-                             opc_cut(s->panels, s->parts, part + 1), s->tape[m]);
+        const int m = i / pass->parts, part = i % pass->parts;
+        opc_mlp_forward_part(pass->net, m, opc_cut(pass->panels, pass->parts, part),
+                             opc_cut(pass->panels, pass->parts, part + 1), pass->tape[m]);
     }
 }
 
 static void backward_chunk(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct pass *s = ctx;
+    const struct pass *pass = ctx;
     for (int i = first; i < end; i++) {
-        const int m = i / s->parts, part = i % s->parts;
-        const int p0 = opc_cut(s->panels, s->parts, part),
-                  p1 = opc_cut(s->panels, s->parts, part + 1);
-        opc_mlp_backward_part(s->net, m, p0, p1, s->tape[m]);
-        if (s->dx)
-            opc_mlp_inputs_part(s->net, m, p0, p1, 0, s->net->layer[0].in, s->tape[m],
-                                s->dx + (size_t)m * (size_t)s->panels * s->dxs, s->dxs);
+        const int m = i / pass->parts, part = i % pass->parts;
+        const int p0 = opc_cut(pass->panels, pass->parts, part),
+                  p1 = opc_cut(pass->panels, pass->parts, part + 1);
+        opc_mlp_backward_part(pass->net, m, p0, p1, pass->tape[m]);
+        if (pass->dx)
+            opc_mlp_inputs_part(pass->net, m, p0, p1, 0, pass->net->layer[0].in, pass->tape[m],
+                                pass->dx + (size_t)m * (size_t)pass->panels * pass->dxs, pass->dxs);
     }
 }
 
+/* Whole members: a weight gradient sums over all rows, so panels cannot be shared out. */
 static void gradient_chunk(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct pass *s = ctx;
+    const struct pass *pass = ctx;
     for (int m = first; m < end; m++)
-        for (int l = 0; l < s->net->shape.layers; l++) {
-            float *transposed = s->tape[m]->transposed;
-            opc_mlp_transpose_part(s->net, l, 0, s->panels, s->panels, s->tape[m], transposed);
-            opc_mlp_gradient_part(s->net, l, 0, s->net->layer[l].out, s->rows, s->tape[m],
-                                  transposed, s->grad + (size_t)m * s->net->each);
+        for (int l = 0; l < pass->net->shape.layers; l++) {
+            float *transposed = pass->tape[m]->transposed;
+            opc_mlp_transpose_part(pass->net, l, 0, pass->panels, pass->panels, pass->tape[m],
+                                   transposed);
+            opc_mlp_gradient_part(pass->net, l, 0, pass->net->layer[l].out, pass->rows,
+                                  pass->tape[m], transposed,
+                                  pass->grad + (size_t)m * pass->net->each);
         }
 }
 
+/* Members alone keep the threads busy if they divide evenly; otherwise their panels are cut,
+ * too. */
 static struct pass pass_over(const struct opc_mlp *net, int rows, struct opc_tape *const tape[],
                              const struct opc_pool *pool)
 {
     const int members = net->shape.members, threads = opc_pool_threads(pool);
-    struct pass s = {.net = net, .rows = rows, .panels = opc_panels(rows), .tape = tape};
-    s.parts = members % threads == 0 ? 1 : threads;
-    if (s.parts > s.panels)
-        s.parts = s.panels;
-    return s;
+    struct pass pass = {.net = net, .rows = rows, .panels = opc_panels(rows), .tape = tape};
+    pass.parts = members % threads == 0 ? 1 : threads;
+    if (pass.parts > pass.panels)
+        pass.parts = pass.panels;
+    return pass;
 }
 
 void opc_mlp_forward(const struct opc_mlp *net, int rows, const float *x, size_t xs, size_t apart,
@@ -344,12 +374,12 @@ void opc_mlp_forward(const struct opc_mlp *net, int rows, const float *x, size_t
 {
     if (rows <= 0)
         return;
-    struct pass s = pass_over(net, rows, tape, pool);
+    struct pass pass = pass_over(net, rows, tape, pool);
     for (int m = 0; m < net->shape.members; m++) {
         tape[m]->x = x + (size_t)m * apart;
         tape[m]->xs = xs;
     }
-    opc_pool_each(pool, net->shape.members * s.parts, 1, forward_chunk, &s);
+    opc_pool_each(pool, net->shape.members * pass.parts, 1, forward_chunk, &pass);
 }
 
 void opc_mlp_backward(const struct opc_mlp *net, int rows, struct opc_tape *const tape[],
@@ -357,23 +387,24 @@ void opc_mlp_backward(const struct opc_mlp *net, int rows, struct opc_tape *cons
 {
     if (rows <= 0)
         return;
-    struct pass s = pass_over(net, rows, tape, pool);
-    s.grad = grad;
-    s.dx = dx;
-    s.dxs = dxs;
-    opc_pool_each(pool, net->shape.members * s.parts, 1, backward_chunk, &s);
+    struct pass pass = pass_over(net, rows, tape, pool);
+    pass.grad = grad;
+    pass.dx = dx;
+    pass.dxs = dxs;
+    opc_pool_each(pool, net->shape.members * pass.parts, 1, backward_chunk, &pass);
     if (grad)
-        opc_pool_each(pool, net->shape.members, 1, gradient_chunk, &s);
+        opc_pool_each(pool, net->shape.members, 1, gradient_chunk, &pass);
 }
 
 /* ---- without a tape -------------------------------------------------------------------------- */
 
+/* Floats of one panel of the widest hidden layer. */
 static size_t widest_hidden(const struct opc_mlp *net)
 {
     size_t widest = 0;
     for (int l = 0; l + 1 < net->shape.layers; l++)
-        if (wide(&net->layer[l]) > widest)
-            widest = wide(&net->layer[l]);
+        if (panel_floats(&net->layer[l]) > widest)
+            widest = panel_floats(&net->layer[l]);
     return widest;
 }
 
@@ -388,6 +419,8 @@ void opc_mlp_infer(const struct opc_mlp *net, int member, int panels, const floa
     const struct opc_kernels *k = opc_kernels();
     const float *param = opc_mlp_member(net, member);
     const size_t mark = scratch->used;
+    /* Two buffers in turn hold the hidden layers; the last layer writes into y, its first outputs
+     * only. */
     float *hidden[2];
     for (int i = 0; i < 2; i++)
         hidden[i] = opc_floats(scratch, (size_t)panels, widest_hidden(net));
@@ -395,9 +428,9 @@ void opc_mlp_infer(const struct opc_mlp *net, int member, int panels, const floa
         const struct opc_layer *layer = &net->layer[l];
         const int last = l + 1 == net->shape.layers;
         float *to = last ? y : hidden[l % 2];
-        const size_t stride = last ? ys : wide(layer);
+        const size_t stride = last ? ys : panel_floats(layer);
         k->forward(panels, layer->in, last ? outputs : layer->out, param + layer->weight, layer->ld,
-                   param + layer->bias, x, xs, layer->act, to, stride, NULL);
+                   param + layer->bias, x, xs, layer->activation, to, stride, NULL);
         x = to;
         xs = stride;
     }

@@ -19,13 +19,13 @@ enum { OPC_MLP_LAYERS = 8 };
 
 struct opc_mlp_shape {
     int members, layers;
-    int width[OPC_MLP_LAYERS + 1]; /* inputs, hidden ..., outputs: layers + 1 numbers */
-    enum opc_act hidden;           /* the last layer is linear */
+    int width[OPC_MLP_LAYERS + 1];  /* inputs, hidden ..., outputs: layers + 1 numbers */
+    enum opc_activation activation; /* the last layer is linear */
 };
 
 struct opc_layer {
     int in, out, ld;
-    enum opc_act act;
+    enum opc_activation activation;
     size_t weight, bias; /* where they start in a member's parameters */
     size_t end;          /* and where the layer ends */
 };
@@ -33,7 +33,7 @@ struct opc_layer {
 struct opc_mlp {
     struct opc_mlp_shape shape;
     struct opc_layer layer[OPC_MLP_LAYERS];
-    size_t each;  /* floats of one member, padding included; padding is 0 for ever */
+    size_t each;  /* floats of one member, padding included; padding always stays 0 */
     float *param; /* [members][each] */
 };
 
@@ -45,7 +45,7 @@ static inline float *opc_mlp_member(const struct opc_mlp *net, int member)
 }
 /* {inputs, hidden x depth, outputs} */
 struct opc_mlp_shape opc_mlp_shape_of(int members, int inputs, int hidden, int depth, int outputs,
-                                      enum opc_act act);
+                                      enum opc_activation activation);
 
 enum opc_init {
     OPC_INIT_TRUNCATED, /* normal, std 1 / (2 sqrt(in)), drawn again outside 2 std; PETS, MBPO */
@@ -60,35 +60,35 @@ int opc_mlp_init_orthogonal(struct opc_mlp *, double gain, double last, uint64_t
 
 /* What one member remembers of a forward pass, for the backward pass. */
 struct opc_tape {
-    int rows, panels;             /* room */
+    int rows, panels;             /* capacity */
     const float *x;               /* borrowed: the batch, in panels */
     size_t xs;                    /* floats from one of its panels to the next */
     float *y[OPC_MLP_LAYERS];     /* [panels][out][16] outputs of each layer */
     float *slope[OPC_MLP_LAYERS]; /* swish only, in dy's memory */
-    float *dy[OPC_MLP_LAYERS];    /* [panels][out][16] loss by the sums before activation */
-    float *transposed;            /* room for the turned inputs of any one layer */
+    float *dy[OPC_MLP_LAYERS];    /* [panels][out][16] dloss / d(W x + b), before activation */
+    float *transposed;            /* memory for the transposed inputs of any one layer */
 };
 int opc_tape_create(const struct opc_mlp *, int rows, struct opc_tape **out, struct opc_err *err);
 void opc_tape_destroy(struct opc_tape *); /* NULL is fine */
 
-/* Panels p0 .. p1-1 of tape->x, which the caller has set, through `member`; the result is tape->y
- * of the last layer. */
+/* Forward pass of panels p0 .. p1-1 of tape->x, which the caller has set; the result is tape->y of
+ * the last layer. */
 void opc_mlp_forward_part(const struct opc_mlp *, int member, int p0, int p1, struct opc_tape *);
-/* From tape->dy of the last layer, which the caller has filled, down to tape->dy[0]. Once for each
- * forward: the slopes are overwritten. */
+/* Backward pass from tape->dy of the last layer, which the caller has filled, down to tape->dy[0].
+ * Only once after each forward pass: it overwrites the slopes. */
 void opc_mlp_backward_part(const struct opc_mlp *, int member, int p0, int p1, struct opc_tape *);
 /* One layer of that: tape->dy[layer] to tape->dy[layer - 1], layer >= 1. */
 void opc_mlp_backward_layer(const struct opc_mlp *, int member, int layer, int p0, int p1,
                             struct opc_tape *);
-/* The loss by inputs from .. from+count-1, into dx[panels][dxs]. */
+/* The gradient of the loss by inputs from .. from+count-1, into dx[panels][dxs]. */
 void opc_mlp_inputs_part(const struct opc_mlp *, int member, int p0, int p1, int from, int count,
                          const struct opc_tape *, float *dx, size_t dxs);
-/* Panels p0 .. p1-1 of a layer's inputs, turned as opc_mlp_gradient_part wants them: into
- * opc_transposed_size(panels, in) floats, panels being those of its rows. */
+/* Transposes panels p0 .. p1-1 of a layer's inputs, as opc_mlp_gradient_part wants them, into
+ * opc_transposed_size(panels, in) floats. `panels` are those of the whole batch. */
 void opc_mlp_transpose_part(const struct opc_mlp *, int layer, int p0, int p1, int panels,
                             const struct opc_tape *, float *transposed);
-/* The loss by the weights and biases of outputs o0 .. o1-1 of a layer, summed over rows 0 ..
- * rows-1, into a member's gradient, laid out as its parameters. */
+/* The gradient of the loss by the weights and biases of outputs o0 .. o1-1 of a layer, summed over
+ * rows 0 .. rows-1, into a member's gradient, laid out as its parameters. */
 void opc_mlp_gradient_part(const struct opc_mlp *, int layer, int o0, int o1, int rows,
                            const struct opc_tape *, const float *transposed, float *grad);
 

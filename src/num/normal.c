@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Standard normal variates from streams of random words: for first weights, for the policy's and
+ * the model's noise, and for environments. The fast paths must consume a stream exactly as
+ * opc_rng_fill and opc_rng_bits would: recorded results depend on which variate a row gets. */
 #include "num/normal.h"
 
 #include "num/kernel.h"
@@ -7,8 +10,9 @@
 
 enum { P = OPC_PANEL, AT_ONCE = 4 * P };
 
-/* What opc_rng_fill does, for AT_ONCE words of a stream that has no word left over. */
-static void fill(const struct opc_kernels *k, struct opc_rng *r, uint32_t words[AT_ONCE])
+/* What opc_rng_fill does, for AT_ONCE words of a stream that has no word left over: 16 blocks of
+ * Philox, side by side in the lanes of a vector. */
+static void fill_words(const struct opc_kernels *k, struct opc_rng *r, uint32_t words[AT_ONCE])
 {
     const uint32_t key[2] = {(uint32_t)r->seed, (uint32_t)(r->seed >> 32)};
     uint32_t counter[4][P], out[4][P];
@@ -30,9 +34,10 @@ void opc_rng_normals(struct opc_rng *r, int n, float *out)
 {
     const struct opc_kernels *k = opc_kernels();
     uint32_t words[AT_ONCE];
+    /* Whole runs of AT_ONCE words, and then the rest, rounded up to pairs. */
     for (; n >= AT_ONCE; n -= AT_ONCE, out += AT_ONCE) {
         if (r->left == 0)
-            fill(k, r, words);
+            fill_words(k, r, words);
         else
             opc_rng_fill(r, AT_ONCE, words);
         k->normals(AT_ONCE, words, out);
@@ -61,6 +66,7 @@ static void next_blocks(const struct opc_kernels *k, int rows, struct opc_rng *r
     k->philox(counter, key, out);
 }
 
+/* The vector kernel takes one key for all lanes, and the key is the seed. */
 static bool one_seed(int rows, const struct opc_rng *rng)
 {
     for (int i = 1; i < rows; i++)

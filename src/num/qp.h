@@ -4,11 +4,11 @@
  *     min 1/2 x^T P x + q^T x   subject to   low <= A x <= high
  *
  * with P positive definite. The dual active-set method of Goldfarb and Idnani (1983): from the
- * minimum without constraints it adds the most violated one at a time, stays optimal for those it
- * holds, and so ends at the answer or at the row that contradicts the others. Unlike a first-order
- * method it is exact up to rounding, which is what problems of some hundred unknowns can afford. */
-#ifndef OPC_STUDY_QP_H
-#define OPC_STUDY_QP_H
+ * minimum without constraints it adds the most violated constraint at a time, stays optimal for the
+ * active ones, and so ends at the solution or at a row that contradicts the others. Unlike a
+ * first-order method it is exact up to rounding. It is meant for some hundred unknowns. */
+#ifndef OPC_NUM_QP_H
+#define OPC_NUM_QP_H
 
 #include "opc/err.h"
 
@@ -29,13 +29,13 @@ struct opc_qp_kkt {
 
 struct opc_qp_report {
     int steps;  /* constraints added or dropped */
-    int active; /* held in the end */
-    int row;    /* that no x can keep with the others; -1: there is none */
+    int active; /* constraints that are active at the solution */
+    int row;    /* a row no x can satisfy together with the others; -1: there is none */
 };
 
-/* y[rows]: the multipliers, positive at the upper bound, negative at the lower, else 0. OPC_EUSER
- * with report->row >= 0: no x keeps all bounds. P that is not positive definite: OPC_EUSER, row
- * -1. */
+/* Solves for x[n]. y[rows]: the multipliers, positive at the upper bound, negative at the lower,
+ * else 0. OPC_EUSER: no x satisfies all bounds (report->row >= 0), or P is not positive definite
+ * (report->row is -1). */
 int opc_qp_solve(const struct opc_qp *, double *x, double *y, struct opc_qp_report *,
                  struct opc_err *err);
 struct opc_qp_kkt opc_qp_check(const struct opc_qp *, const double *x, const double *y);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Input normalisation, for the ensemble (model/) and for the extremes of imagined states
+ * (run/imagine.c). opc_scaler_apply and the trainer's table (model/trainer.c) compute the same
+ * expression, to the bit: predictions must not depend on which of them scaled the inputs. */
 #include "num/scaler.h"
 
 #include "opc/mem.h"
@@ -7,36 +10,38 @@
 
 int opc_scaler_create(int dim, struct opc_scaler **out, struct opc_err *err)
 {
-    struct opc_scaler *s = opc_alloc(1, sizeof *s);
-    if (!s)
+    struct opc_scaler *scaler = opc_alloc(1, sizeof *scaler);
+    if (!scaler)
         goto full;
-    s->dim = dim;
-    s->mean = opc_alloc((size_t)dim, sizeof *s->mean);
-    s->inverse = opc_alloc((size_t)dim, sizeof *s->inverse);
-    if (!s->mean || !s->inverse)
+    scaler->dim = dim;
+    scaler->mean = opc_alloc((size_t)dim, sizeof *scaler->mean);
+    scaler->inverse = opc_alloc((size_t)dim, sizeof *scaler->inverse);
+    if (!scaler->mean || !scaler->inverse)
         goto full;
+    /* The identity until it is fitted: mean 0, 1 / std = 1. */
     for (int d = 0; d < dim; d++)
-        s->inverse[d] = 1.0f;
-    *out = s;
+        scaler->inverse[d] = 1.0f;
+    *out = scaler;
     return OPC_OK;
 full:
-    opc_scaler_destroy(s);
+    opc_scaler_destroy(scaler);
     return opc_fail(err, OPC_ENOMEM, "not enough memory for a scaler of %d features", dim);
 }
 
-void opc_scaler_destroy(struct opc_scaler *s)
+void opc_scaler_destroy(struct opc_scaler *scaler)
 {
-    if (!s)
+    if (!scaler)
         return;
-    opc_free(s->mean);
-    opc_free(s->inverse);
-    opc_free(s);
+    opc_free(scaler->mean);
+    opc_free(scaler->inverse);
+    opc_free(scaler);
 }
 
-void opc_scaler_fit(struct opc_scaler *s, int n, const float *table, size_t stride,
+void opc_scaler_fit(struct opc_scaler *scaler, int n, const float *table, size_t stride,
                     const int *index, bool sample_std)
 {
-    for (int d = 0; d < s->dim; d++) {
+    /* Two passes for each feature, mean first, so that a large mean does not drown the variance. */
+    for (int d = 0; d < scaler->dim; d++) {
         double sum = 0.0, squares = 0.0;
         for (int i = 0; i < n; i++)
             sum += (double)table[(size_t)(index ? index[i] : i) * stride + (size_t)d];
@@ -47,17 +52,17 @@ void opc_scaler_fit(struct opc_scaler *s, int n, const float *table, size_t stri
         }
         const int over = sample_std ? n - 1 : n;
         const double std = over > 0 ? sqrt(squares / over) : 0.0;
-        s->mean[d] = (float)mean;
-        s->inverse[d] = std < 1e-12 ? 1.0f : (float)(1.0 / std);
+        scaler->mean[d] = (float)mean;
+        scaler->inverse[d] = std < 1e-12 ? 1.0f : (float)(1.0 / std);
     }
 }
 
-void opc_scaler_apply(const struct opc_scaler *s, int panels, float *x, size_t xs)
+void opc_scaler_apply(const struct opc_scaler *scaler, int panels, float *x, size_t xs)
 {
     for (int p = 0; p < panels; p++, x += xs)
-        for (int d = 0; d < s->dim; d++) {
+        for (int d = 0; d < scaler->dim; d++) {
             float *row = x + d * OPC_PANEL;
-            const float mean = s->mean[d], inverse = s->inverse[d];
+            const float mean = scaler->mean[d], inverse = scaler->inverse[d];
             for (int i = 0; i < OPC_PANEL; i++)
                 row[i] = (row[i] - mean) * inverse;
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* num/simd.h - the vector of the instruction set a file is compiled for, and what is done with it.
+/* num/simd.h - the vector type of the instruction set a file is compiled for, and its operations.
  *
- * For kernel.c alone, which is compiled once per instruction set: the names are as short as those
- * of operators. */
+ * It is for kernel.c alone, which is compiled once per instruction set; so the names are as short
+ * as those of operators. */
 #ifndef OPC_NUM_SIMD_H
 #define OPC_NUM_SIMD_H
 
@@ -13,8 +13,8 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 32")
 
-/* VW floats in a vector. WIDE: vectors beside each other in the big tile, so that 6 x WIDE sums,
- * WIDE inputs and one weight fit the registers. */
+/* VW: floats in a vector. WIDE: vectors side by side in the big tile, chosen so that 6 x WIDE sums,
+ * WIDE inputs and one weight fit the registers. FUSED: a * b + c rounds once. */
 #if defined(__AVX512F__)
 #include <immintrin.h>
 enum { VW = 16, WIDE = 2, FUSED = 1 };
@@ -41,6 +41,7 @@ typedef float V8 __attribute__((vector_size(32), aligned(4)));
 
 enum { PANEL = OPC_PANEL, NV = PANEL / VW }; /* NV vectors make one panel row */
 
+/* All lanes equal to f. */
 INLINE V splat(float f)
 {
 #if defined(__AVX512F__)
@@ -84,12 +85,13 @@ INLINE void store(float *p, V v)
     *(V *)p = v;
 }
 
+/* Lane by lane: `yes` where the mask is set, else `no`. */
 INLINE V pick(VI mask, V yes, V no)
 {
     return (V)((mask & (VI)yes) | (~mask & (VI)no));
 }
 
-/* b where either is NaN, as x86 has it. */
+/* The smaller of both, lane by lane; b where either is NaN, as on x86. */
 INLINE V smaller(V a, V b)
 {
 #if defined(__AVX512F__)
@@ -103,6 +105,7 @@ INLINE V smaller(V a, V b)
 #endif
 }
 
+/* The larger of both; b where either is NaN. */
 INLINE V larger(V a, V b)
 {
 #if defined(__AVX512F__)
@@ -116,6 +119,7 @@ INLINE V larger(V a, V b)
 #endif
 }
 
+/* |x|: clears the sign bits. */
 INLINE V magnitude(V x)
 {
     return (V)((VI)x & 0x7fffffff);

@@ -35,6 +35,7 @@ INLINE V exp_small(V x)
     return (V)((VI)p + (k << 23));
 }
 
+/* e^x for any x: overflows to infinity, underflows through the denormals. */
 INLINE V exp_(V x)
 {
     /* Two half steps of scaling reach denormal results and the last binade. */
@@ -64,6 +65,7 @@ INLINE V log_(V x)
 #else
     V n = __builtin_convertvector(k, V);
 #endif
+    /* n ln 2 is added in two parts, the small one first; then the special arguments. */
     V low = fma_(s, half + r, n * splat(-0x1.bd0106p-13f));
     V value = fma_(n, splat(0.693359375f), f - (half - low));
     value = pick(x == splat(INFINITY), x, value);
@@ -81,6 +83,7 @@ INLINE V sigmoid_(V x)
 
 INLINE V tanh_(V x)
 {
+    /* Near 0 an odd polynomial; beyond, 1 - 2 / (e^2|x| + 1), which would cancel near 0. */
     V a = magnitude(x), z = x * x;
     V p = fma_(splat(0x1.1974f4p-9f), z, splat(-0x1.0c1f8ep-7f));
     p = fma_(p, z, splat(0x1.639484p-6f));

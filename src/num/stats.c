@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Statistics for the study folders and the plots. Samples are small (seeds of a method), so sorting
+ * and resampling by plain loops is fast enough. The order in which scores are drawn is fixed: the
+ * ends of published intervals depend on it. */
 #include "num/stats.h"
 
 #include "opc/mem.h"
@@ -35,6 +38,7 @@ static int by_size(const void *a, const void *b)
 double opc_quantile(int n, double *v, double q)
 {
     qsort(v, (size_t)n, sizeof *v, by_size);
+    /* Linear interpolation between the order statistics around place q (n - 1). */
     const double at = q * (n - 1);
     const int i = (int)at;
     return i + 1 < n ? v[i] + (at - i) * (v[i + 1] - v[i]) : v[n - 1];
@@ -63,7 +67,8 @@ double opc_interpolate(int n, const double *x, const double *y, double at)
     return y[i - 1] + (y[i] - y[i - 1]) * (at - x[i - 1]) / (x[i] - x[i - 1]);
 }
 
-/* Number i of n stands for the share [i, i + 1] / n of the distribution. */
+/* Number i of n, sorted, stands for the share [i, i + 1] / n of the distribution; the middle half
+ * of it counts, and a number across its edge for the part inside. */
 double opc_iqm(int n, double *v)
 {
     qsort(v, (size_t)n, sizeof *v, by_size);
@@ -79,42 +84,44 @@ double opc_iqm(int n, double *v)
 
 /* ---- bootstrap ------------------------------------------------------------------------------- */
 
-static int count(const struct opc_scores *s)
+static int count_scores(const struct opc_scores *scores)
 {
     int all = 0;
-    for (int t = 0; t < s->tasks; t++)
-        all += s->n[t];
+    for (int t = 0; t < scores->tasks; t++)
+        all += scores->n[t];
     return all;
 }
 
-/* All scores, task after task; with rng as many from each task, drawn again. */
-static void draw(const struct opc_scores *s, struct opc_rng *rng, double *out)
+/* All scores, task after task. With rng: as many from each task, drawn again with replacement. */
+static void draw_scores(const struct opc_scores *scores, struct opc_rng *rng, double *out)
 {
-    for (int t = 0; t < s->tasks; t++)
-        for (int i = 0; i < s->n[t]; i++)
-            *out++ = s->v[t][rng ? (int)opc_rng_below(rng, (uint32_t)s->n[t]) : i];
+    for (int t = 0; t < scores->tasks; t++)
+        for (int i = 0; i < scores->n[t]; i++)
+            *out++ = scores->v[t][rng ? (int)opc_rng_below(rng, (uint32_t)scores->n[t]) : i];
 }
 
-static struct opc_interval ends(double middle, int n, double *v)
+/* The 95 % interval from n resampled values. */
+static struct opc_interval interval_around(double middle, int n, double *v)
 {
     return (struct opc_interval){middle, opc_quantile(n, v, 0.025), opc_quantile(n, v, 0.975)};
 }
 
-int opc_iqm_interval(const struct opc_scores *s, int resamples, struct opc_rng *rng,
+int opc_iqm_interval(const struct opc_scores *scores, int resamples, struct opc_rng *rng,
                      struct opc_interval *out, struct opc_err *err)
 {
-    const int n = count(s), times = resamples > 0 ? resamples : RESAMPLES;
+    const int n = count_scores(scores), times = resamples > 0 ? resamples : RESAMPLES;
     *out = (struct opc_interval){(double)NAN, (double)NAN, (double)NAN};
     if (n == 0)
         return OPC_OK;
     double *v = opc_alloc((size_t)n, sizeof *v), *at = opc_alloc((size_t)times, sizeof *at);
+    /* Resample first, then the estimate itself from all scores. */
     if (v && at) {
         for (int k = 0; k < times; k++) {
-            draw(s, rng, v);
+            draw_scores(scores, rng, v);
             at[k] = opc_iqm(n, v);
         }
-        draw(s, NULL, v);
-        *out = ends(opc_iqm(n, v), times, at);
+        draw_scores(scores, NULL, v);
+        *out = interval_around(opc_iqm(n, v), times, at);
     }
     const bool whole = v && at;
     opc_free(v);
@@ -123,9 +130,11 @@ int opc_iqm_interval(const struct opc_scores *s, int resamples, struct opc_rng *
                  : opc_fail(err, OPC_ENOMEM, "not enough memory for a bootstrap of %d runs", n);
 }
 
-/* x and y: task after task. NaN when no task has both. */
-static double improvement(const struct opc_scores *like_x, const struct opc_scores *like_y,
-                          const double *x, const double *y)
+/* The share of pairs in which x beats y, by task, then the mean over tasks. x and y hold scores
+ * task after task, in the numbers of like_x and like_y. NaN when no task has both. */
+static double probability_of_improvement(const struct opc_scores *like_x,
+                                         const struct opc_scores *like_y, const double *x,
+                                         const double *y)
 {
     double sum = 0;
     int tasks = 0;
@@ -149,30 +158,31 @@ int opc_improvement(const struct opc_scores *sx, const struct opc_scores *sy, in
                     struct opc_rng *rng, struct opc_interval *out, struct opc_err *err)
 {
     const int times = resamples > 0 ? resamples : RESAMPLES;
-    double *x = opc_alloc((size_t)count(sx), sizeof *x);
-    double *y = opc_alloc((size_t)count(sy), sizeof *y);
+    double *x = opc_alloc((size_t)count_scores(sx), sizeof *x);
+    double *y = opc_alloc((size_t)count_scores(sy), sizeof *y);
     double *at = opc_alloc((size_t)times, sizeof *at);
     const bool whole = x && y && at;
     if (whole) {
         for (int k = 0; k < times; k++) {
-            draw(sx, rng, x);
-            draw(sy, rng, y);
-            at[k] = improvement(sx, sy, x, y);
+            draw_scores(sx, rng, x);
+            draw_scores(sy, rng, y);
+            at[k] = probability_of_improvement(sx, sy, x, y);
         }
-        draw(sx, NULL, x);
-        draw(sy, NULL, y);
-        const double middle = improvement(sx, sy, x, y);
-        *out =
-            isnan(middle) ? (struct opc_interval){middle, middle, middle} : ends(middle, times, at);
+        draw_scores(sx, NULL, x);
+        draw_scores(sy, NULL, y);
+        const double middle = probability_of_improvement(sx, sy, x, y);
+        *out = isnan(middle) ? (struct opc_interval){middle, middle, middle}
+                             : interval_around(middle, times, at);
     }
     opc_free(x);
     opc_free(y);
     opc_free(at);
     return whole ? OPC_OK
                  : opc_fail(err, OPC_ENOMEM, "not enough memory for a bootstrap of %d runs",
-                            count(sx) + count(sy));
+                            count_scores(sx) + count_scores(sy));
 }
 
+/* Wilson's interval: its centre is drawn towards 1/2, so it stays inside [0, 1] for 0 or n hits. */
 struct opc_interval opc_share_interval(int hits, int n)
 {
     const double z = 1.959963984540054, p = (double)hits / n, w = z * z / n;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* num/stats.h - what many numbers come to. */
-#ifndef OPC_STUDY_STATS_H
-#define OPC_STUDY_STATS_H
+/* num/stats.h - statistics of small samples: means, quantiles, interquartile means and bootstrap
+ * intervals for the curves of several seeds (Agarwal et al. 2021), and helpers for series. */
+#ifndef OPC_NUM_STATS_H
+#define OPC_NUM_STATS_H
 
 #include "opc/rng.h"
 
@@ -30,7 +31,7 @@ struct opc_scores {
 };
 
 /* A number and its 95 % interval by bootstrap: the seeds of each task are drawn again with
- * replacement, `resamples` times (0: 2000); quantiles of what comes out are the ends. */
+ * replacement, `resamples` times (0: 2000); the ends are quantiles of the resampled results. */
 struct opc_interval {
     double middle, low, high; /* NaN when there is nothing to take it of */
 };
@@ -50,8 +51,7 @@ struct opc_interval opc_share_interval(int hits, int n);
 void opc_smooth(int n, const double *v, int width, double *out);
 int opc_smooth_check(int width, struct opc_err *err); /* OPC_EUSER: even */
 
-/* The step between at most `most` round numbers that cover a range: 1, 2 or 5 times a power of 10.
- */
+/* The step between at most `max` round numbers that cover a range: 1, 2 or 5 times 10^k. */
 double opc_round_step(double range, int max);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* opc/branches.h - rollouts from given starts that are kept whole, to be compared step by step.
+/* src/opc/branches.h - rollouts from given starts that are kept whole, to be compared step by step.
  *
- * For those who look at a model: run/onpolicy.c, study/probe and study/ilc. Algorithm 2
- * (opc/rollout.h) draws its starts and hands out experience; here the starts are the caller's and
- * the trajectories are wanted. */
+ * This is for analysis of a model: run/onpolicy.c, study/probe and study/ilc. Algorithm 2
+ * (opc/rollout.h) draws its starts and stores experience; here the caller chooses the starts and
+ * reads whole trajectories. */
 #ifndef OPC_BRANCHES_H
 #define OPC_BRANCHES_H
 
@@ -12,11 +12,11 @@
 /* n rollouts of up to `horizon` steps. n may be lowered after make. */
 struct opc_branches {
     int n, horizon, obs, act;
-    /* The caller sets where each starts, a recorded step, and the streams it draws from. They stay
-     * as they are, so that another model can be followed from the same starts. */
+    /* The caller sets the recorded step each starts at and the streams it draws from. They are not
+     * changed, so that another model can be followed from the same starts. */
     int *episode, *time;         /* [n] */
     struct opc_rng *rng, *noise; /* [n] for elites and actions; for eq. 2 */
-    /* where they went */
+    /* The trajectories, filled by opc_branches_follow. */
     float *state;      /* [n][horizon + 1][obs] */
     float *action;     /* [n][horizon][act] */
     float *reward;     /* [n][horizon] */
@@ -28,14 +28,14 @@ int opc_branches_make(int n, int horizon, int obs, int act, struct opc_branches 
                       struct opc_err *err);
 void opc_branches_free(struct opc_branches *);
 
-/* Follows all of them until the last has ended; the plan's horizon is at most theirs. */
+/* Rolls all of them out until the last has ended; plan->horizon is at most theirs. */
 int opc_branches_follow(struct opc_branches *, const struct opc_walk_plan *, struct opc_err *err);
 
-/* Entry k of the state after h steps of rollout i; NaN: it has ended before. */
+/* Entry k of the state after h steps of rollout i; NaN if it has ended before. */
 double opc_branches_at(const struct opc_branches *, int i, int h, int k);
-/* returns[n]: sums of the rewards, not discounted. */
+/* returns[n]: sums of the rewards, without discount. */
 void opc_branches_returns(const struct opc_branches *, double *returns);
-/* How many of them ended so. */
+/* The number of rollouts that ended for this reason. */
 int opc_branches_ended(const struct opc_branches *, enum opc_end);
 
 #endif

@@ -3,9 +3,9 @@
  * records (data/records.h) into a slot of its own; when the last of a round has ended, the slots
  * are appended to D_sim in the order they were started.
  *
- * Which rollouts there are does not depend on how many advance together: a round starts no more
- * than are missing even if all of them reach the horizon, so together the rounds make the first
- * rollouts that hold N transitions, and no others. */
+ * A change must keep this: which rollouts are made does not depend on how many advance together. A
+ * round starts no more than are missing even if all of them reach the horizon, so together the
+ * rounds make the first rollouts that hold N transitions, and no others. */
 #include "opc/rollout.h"
 
 #include "base/pool.h"
@@ -15,9 +15,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_EMPTY = 100000 }; /* rollouts in a row without a step */
+enum { MAX_EMPTY = 100000 }; /* rollouts in a row without a step, after which a call gives up */
 
-struct tally { /* of one step of a chunk of rows */
+/* Counts and extremes of one step of a chunk of rows; each chunk has its own. */
+struct tally {
     int terminal, end[OPC_ENDS];
     int not_finite; /* the first row whose state or reward is not finite; -1: none */
     float reward_min, reward_max, state_max_std;
@@ -39,6 +40,7 @@ struct round {
     uint32_t index; /* of slot 0 */
 };
 
+/* Record h of a slot. */
 static float *record_at(const struct opc_rollout *rollout, int slot, int h)
 {
     const size_t record = (size_t)slot * ((size_t)rollout->horizon + 1) + (size_t)h;
@@ -57,6 +59,7 @@ static void draw_start(const struct opc_rollout_plan *plan, struct opc_rng rng, 
         opc_episodes_find(past, first + (int)opc_rng_below(&rng, steps), b, t);
         return;
     }
+    /* The paper's start: an episode, then a step with H recorded ones from it on; 0 if T < H. */
     const int episodes = opc_episodes_count(past) - tr->first_episode;
     *b = tr->first_episode + (int)opc_rng_below(&rng, (uint32_t)episodes);
     const int starts = opc_episodes_length(past, *b) - plan->horizon + 1;
@@ -80,6 +83,8 @@ static void draw_starts(void *ctx, int first, int end, int worker)
 
 /* ---- store (s, a, r, s', d) ------------------------------------------------------------------ */
 
+/* Updates the extremes of rewards and of states, the latter in standard deviations of the
+ * recording. */
 static void note_extremes(const struct round *round, int i, struct tally *tally)
 {
     const struct opc_rows *rows = round->rollout->rows;
@@ -95,8 +100,9 @@ static void note_extremes(const struct round *round, int i, struct tally *tally)
     tally->state_max_std = max;
 }
 
-/* d. Where only the recording ended, s' is not terminal by itself, so d = 0 unless asked for. In a
- * replay s' is the recorded one. */
+/* d, whether s' is terminal. Where only the recording ended in a terminal state, the imagined s' is
+ * not terminal by itself, so d = 0 unless plan->reference_terminal. In a replay s' is the recorded
+ * state, and so is d. */
 static bool is_terminal(const struct opc_rollout_plan *plan, const struct opc_rows *rows, int i)
 {
     const struct opc_transition *tr = plan->transition;
@@ -107,7 +113,7 @@ static bool is_terminal(const struct opc_rollout_plan *plan, const struct opc_ro
            opc_episodes_at(tr->past, rows->episode[i], rows->time[i]).terminal;
 }
 
-/* The rollout has this many steps and ends in this state. */
+/* Closes a slot: the rollout has this many steps and ends in this state. */
 static void end_rollout(struct opc_rollout *rollout, int slot, int steps, const float *state)
 {
     const struct opc_rows *rows = rollout->rows;
@@ -115,10 +121,11 @@ static void end_rollout(struct opc_rollout *rollout, int slot, int steps, const 
     float *last = record_at(rollout, slot, steps);
     memcpy(last, state, obs * sizeof(float));
     memset(last + obs, 0, (rollout->stride - obs) * sizeof(float));
-    *opc_record_mark(last, rows->obs, rows->act) = OPC_END;
+    *opc_record_mark(last, rows->obs, rows->act) = OPC_RECORD_END;
     rollout->steps[slot] = steps;
 }
 
+/* Stores the step that row i has just taken into its slot. */
 static void store_step(const struct round *round, int i, struct tally *tally)
 {
     struct opc_rollout *rollout = round->rollout;
@@ -133,13 +140,15 @@ static void store_step(const struct round *round, int i, struct tally *tally)
         end_rollout(rollout, slot, h, state);
         return;
     }
+    /* (s, a, r, d); s' follows as the s of the next record, or by end_rollout. */
     const bool terminal = is_terminal(round->plan, rows, i);
     float *record = record_at(rollout, slot, h);
     memcpy(record, state, obs * sizeof(float));
     memcpy(opc_record_action(record, rows->obs), rows->action + (size_t)i * act,
            act * sizeof(float));
     *opc_record_reward(record, rows->obs, rows->act) = rows->reward[i];
-    *opc_record_mark(record, rows->obs, rows->act) = terminal ? OPC_TERMINAL : OPC_GOES_ON;
+    *opc_record_mark(record, rows->obs, rows->act) =
+        terminal ? OPC_RECORD_TERMINAL : OPC_RECORD_STEP;
     tally->terminal += terminal;
     note_extremes(round, i, tally);
     if (end != OPC_END_NONE)
@@ -176,7 +185,7 @@ static int report_divergence(const struct round *round, int row, struct opc_err 
                     rows->h + 1, number);
 }
 
-/* Takes the chunks in their order, so that the first row that diverged is the one reported. */
+/* Adds the chunks' tallies in order, so that the first row that diverged is the one reported. */
 static int add_tallies(const struct round *round, struct opc_rollout_report *done,
                        struct opc_err *err)
 {
@@ -197,8 +206,7 @@ static int add_tallies(const struct round *round, struct opc_rollout_report *don
 
 /* ---- for h = 0 .. H-1 ------------------------------------------------------------------------ */
 
-/* A step that is not finite is an error here, not a refusal: what the policy would learn from the
- * rest is worth nothing. */
+/* A step that is not finite is an error here, not a refusal: such a model teaches nothing. */
 static struct opc_walk_plan walk_of(const struct opc_rollout_plan *plan)
 {
     return (struct opc_walk_plan){
@@ -215,6 +223,7 @@ static struct opc_walk_plan walk_of(const struct opc_rollout_plan *plan)
     };
 }
 
+/* Rolls out `count` rollouts to their ends, all of them step by step together. */
 static int imagine_round(struct round *round, int count, struct opc_rollout_report *done,
                          struct opc_err *err)
 {
@@ -231,8 +240,8 @@ static int imagine_round(struct round *round, int count, struct opc_rollout_repo
     return code;
 }
 
-/* Rollouts that were refused their first step have nothing to append; `empty` counts how many of
- * them have come in a row. */
+/* Appends the rollouts of a round to D_sim. One whose first step was refused has nothing to append;
+ * `empty` counts how many of them have come in a row. */
 static int append_round(const struct round *round, int count, struct opc_imagined *into,
                         struct opc_rollout_report *done, size_t *empty, struct opc_err *err)
 {
@@ -251,6 +260,7 @@ static int append_round(const struct round *round, int count, struct opc_imagine
 
 /* ---- until the new data holds N transitions -------------------------------------------------- */
 
+/* How many rollouts the next round starts: those missing even if all reach the horizon. */
 static int rollouts_to_start(const struct opc_rollout *rollout, const struct opc_rollout_plan *plan,
                              const struct opc_rollout_report *done)
 {
@@ -265,6 +275,8 @@ static int rollouts_to_start(const struct opc_rollout *rollout, const struct opc
     return (int)(missing < capacity ? missing : capacity);
 }
 
+/* Bugs of the caller: sizes that do not fit, no recorded steps, a table f_ref older than the
+ * data. */
 static int check_plan(const struct opc_rollout *rollout, const struct opc_rollout_plan *plan,
                       const struct opc_imagined *into, struct opc_err *err)
 {

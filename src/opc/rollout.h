@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* opc/rollout.h - Algorithm 2: imagined rollouts from recorded states.
+/* src/opc/rollout.h - Algorithm 2: imagined rollouts from recorded states, into the replay buffer
+ * D_sim (data/imagined.h). run/imagine.c calls it.
  *
  *     until the new data holds N transitions:
  *         b ~ U{episodes of the reference window}, t ~ U{its steps};  s = s_t of episode b
  *         for h = 0 .. H-1:
- *             a ~ pi(. | s);  s' by eq. 5 (or 2, or 3) beside step t + h of b;  d = terminal(s')
+ *             a ~ pi(. | s);  s' by eq. 5 (or 2, or 3), reference t + h of b;  d = terminal(s')
  *             break if the step is refused; store (s, a, r, s', d)
  *             break if s' is terminal, or if the recording ends in step t + h
  *             s = s'
  *
- * Rollouts are numbered, and each draws from streams named by its number alone; N transitions are
- * those of the first rollouts that have them. So what is made depends neither on the number of
+ * Rollouts are numbered, and each draws from streams named by its number alone; the N transitions
+ * are those of the first rollouts that have them. So the data depends neither on the number of
  * threads nor on how many rollouts advance together. */
 #ifndef OPC_ROLLOUT_H
 #define OPC_ROLLOUT_H
@@ -22,7 +23,7 @@ struct opc_scaler;   /* num/scaler.h */
 struct opc_rollout;  /* opaque: the memory rollouts are made in; used by one thread at a time */
 
 enum opc_start {
-    OPC_START_UNIFORM, /* any recorded step, all alike */
+    OPC_START_UNIFORM, /* any recorded step, all with the same probability */
     OPC_START_PAPER,   /* an episode, then one of its t = 0 .. T-H; t = 0 when T < H */
 };
 
@@ -59,16 +60,16 @@ struct opc_rollout_report {
     uint32_t index; /* of the next rollout: the next plan of this epoch starts there */
 };
 
-/* Up to `capacity` rollouts of up to `horizon` steps advance together; a few thousand make the best
- * use of the caches, more cost memory only. */
+/* Up to `capacity` rollouts of up to `horizon` steps advance together. A few thousand make the best
+ * use of the caches; more only cost memory. */
 enum { OPC_ROLLOUT_ROWS = 16384 };
 int opc_rollout_create(int obs, int act, int horizon, int capacity, struct opc_rollout **out,
                        struct opc_err *err);
 void opc_rollout_destroy(struct opc_rollout *);                       /* NULL is fine */
 size_t opc_rollout_need(int obs, int act, int horizon, int capacity); /* bytes */
 
-/* Appends to the open epoch of `into`. OPC_EDIVERGED: a state or reward is not finite, or so many
- * rollouts in a row are refused their first step that there is no hope. */
+/* Appends to the open epoch of `into`. OPC_EDIVERGED: a state or reward is not finite, or the first
+ * step of 100 000 rollouts in a row is refused (or of all, if plan->rollouts is set). */
 int opc_rollout_run(struct opc_rollout *, const struct opc_rollout_plan *,
                     struct opc_imagined *into, struct opc_rollout_report *, struct opc_err *err);
 

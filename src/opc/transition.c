@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The idea of the paper. A row of a walk is in state s, has chosen action a, and walks beside a
- * recorded step: in s_ref the real environment was given a_ref and answered with s_ref'. Three
- * answers to "where does the row go?":
+/* The idea of the paper. A row of a walk is in state s, has chosen action a, and has a recorded
+ * step as its reference: in s_ref the real environment was given a_ref and answered with s_ref'.
+ * Three answers to "where does the row go?":
  *
- *     replay      eq. 3    s' = s_ref'                        exact, but deaf to a
- *     learned     eq. 2    s' ~ p~(. | s, a)                  hears a, but p~ is wrong
+ *     replay      eq. 3    s' = s_ref'                        exact, but ignores a
+ *     learned     eq. 2    s' ~ p~(. | s, a)                  depends on a, but p~ is wrong
  *     corrected   eq. 5    s' = s_ref' + [ f(s, a) - f(s_ref, a_ref) ],    f = E[p~]
  *
  * The third takes from the recording what happened, noise and all, and from the model only what
@@ -14,119 +14,129 @@
  *
  * f stands for one elite of the ensemble, the same in both places: each sample is corrected by
  * its own error, so that the members agree on-policy (section 3.4). The reward is column obs of
- * f, and the equations treat it as one more state. */
+ * f, and the equations treat it as one more state.
+ *
+ * opc/walk.c calls opc_transition_step for every step of every rollout. */
 #include "opc/transition.h"
 
 #include "base/pool.h"
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    ROWS = 512,   /* of a walk, done by one thread in one go */
-    AHEAD = 12,   /* rows from asking for a reference to using it */
-    PIECE = 8192, /* recorded steps predicted in one go by refresh */
+    ROWS = 512,   /* rows of a walk that one thread does in one go */
+    AHEAD = 12,   /* a reference is prefetched this many rows before its use */
+    PIECE = 8192, /* recorded steps that refresh_references predicts in one go */
 };
 
-/* What a chunk of rows is told: which model, which walk. */
-struct rows {
+/* What all chunks of one step share. */
+struct job {
     const struct opc_transition *tr;
-    struct opc_walk *w;
+    struct opc_walk *walk;
 };
 
-static struct opc_step reference(const struct rows *r, int i)
+/* The reference of row i. */
+static struct opc_step reference_step(const struct job *job, int i)
 {
-    return opc_episodes_at(r->tr->past, r->w->episode[i], r->w->time[i]);
+    return opc_episodes_at(job->tr->past, job->walk->episode[i], job->walk->time[i]);
 }
 
 /* eq. 3: the recorded step again, with the action that belongs to it. */
-static void replay(void *ctx, int first, int end, int worker)
+static void replay_rows(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct rows *r = ctx;
-    const size_t obs = (size_t)r->tr->obs, act = (size_t)r->tr->act;
+    const struct job *job = ctx;
+    const size_t obs = (size_t)job->tr->obs, act = (size_t)job->tr->act;
     for (int i = first; i < end; i++) {
-        const struct opc_step ref = reference(r, i);
-        memcpy(r->w->action + (size_t)i * act, ref.action, act * sizeof(float));
-        memcpy(r->w->next + (size_t)i * obs, ref.next, obs * sizeof(float));
-        r->w->reward[i] = ref.reward;
+        const struct opc_step ref = reference_step(job, i);
+        memcpy(job->walk->action + (size_t)i * act, ref.action, act * sizeof(float));
+        memcpy(job->walk->next + (size_t)i * obs, ref.next, obs * sizeof(float));
+        job->walk->reward[i] = ref.reward;
     }
 }
 
-static void step_replay(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
+static void step_replay(const struct opc_transition *tr, struct opc_walk *walk,
+                        struct opc_pool *pool)
 {
-    opc_pool_each(pool, w->n, ROWS, replay, &(struct rows){tr, w});
+    opc_pool_each(pool, walk->n, ROWS, replay_rows, &(struct job){tr, walk});
 }
 
-/* eq. 2: what the model says, drawn from its Gaussian or its mean. */
-static void take(void *ctx, int first, int end, int worker)
+/* eq. 2: the model's prediction, drawn from its Gaussian or its mean. Its rows [s', reward] are in
+ * walk->work and are copied apart here. */
+static void copy_predictions(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct rows *r = ctx;
-    const size_t obs = (size_t)r->tr->obs;
+    const struct job *job = ctx;
+    const size_t obs = (size_t)job->tr->obs;
     for (int i = first; i < end; i++) {
-        const float *y = r->w->work + (size_t)i * (obs + 1);
-        memcpy(r->w->next + (size_t)i * obs, y, obs * sizeof(float));
-        r->w->reward[i] = y[obs];
+        const float *y = job->walk->work + (size_t)i * (obs + 1);
+        memcpy(job->walk->next + (size_t)i * obs, y, obs * sizeof(float));
+        job->walk->reward[i] = y[obs];
     }
 }
 
-static void step_learned(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
+static void step_learned(const struct opc_transition *tr, struct opc_walk *walk,
+                         struct opc_pool *pool)
 {
     if (tr->sample)
-        opc_predictor_sample(tr->model, w->n, w->state, w->action, w->elite, w->rng, w->work, pool);
+        opc_predictor_sample(tr->model, walk->n, walk->state, walk->action, walk->elite, walk->rng,
+                             walk->work, pool);
     else
-        opc_predictor_mean(tr->model, w->n, w->state, w->action, w->elite, w->work, pool);
-    opc_pool_each(pool, w->n, ROWS, take, &(struct rows){tr, w});
+        opc_predictor_mean(tr->model, walk->n, walk->state, walk->action, walk->elite, walk->work,
+                           pool);
+    opc_pool_each(pool, walk->n, ROWS, copy_predictions, &(struct job){tr, walk});
 }
 
 /* f(s_ref, a_ref) by the row's elite, from the table. */
-static const float *f_reference(const struct rows *r, int i)
+static const float *f_reference(const struct job *job, int i)
 {
-    const struct opc_transition *tr = r->tr;
-    const int step = opc_episodes_first(tr->past, r->w->episode[i]) + r->w->time[i];
-    const size_t row = (size_t)r->w->elite[i] * (size_t)tr->capacity + (size_t)(step - tr->first);
+    const struct opc_transition *tr = job->tr;
+    const int step = opc_episodes_first(tr->past, job->walk->episode[i]) + job->walk->time[i];
+    const size_t row =
+        (size_t)job->walk->elite[i] * (size_t)tr->capacity + (size_t)(step - tr->first);
     return tr->f_ref + row * ((size_t)tr->obs + 1);
 }
 
-/* References lie all over the past: asked for AHEAD of their use, they are there in time. */
-static void fetch(const struct rows *r, int i)
+/* References lie all over the recorded past, so their memory is prefetched AHEAD rows early. */
+static void prefetch_reference(const struct job *job, int i)
 {
-    const float *f_ref = f_reference(r, i);
-    opc_episodes_fetch(r->tr->past, r->w->episode[i], r->w->time[i]);
-    for (int k = 0; k <= r->tr->obs; k += 16)
+    const float *f_ref = f_reference(job, i);
+    opc_episodes_prefetch(job->tr->past, job->walk->episode[i], job->walk->time[i]);
+    for (int k = 0; k <= job->tr->obs; k += 16)
         __builtin_prefetch(f_ref + k);
-    __builtin_prefetch(f_ref + r->tr->obs);
+    __builtin_prefetch(f_ref + job->tr->obs);
 }
 
 /* eq. 5. Bracket first: on-policy it is 0 to the last bit, because equal rows have equal bits
  * wherever they stand in a batch (num/kernel.h), and s_ref' + 0 is s_ref'. In any other order of
  * the three terms it would be off by a rounding. */
-static void correct(void *ctx, int first, int end, int worker)
+static void correct_rows(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct rows *r = ctx;
-    const struct opc_transition *tr = r->tr;
-    const struct opc_walk *w = r->w;
+    const struct job *job = ctx;
+    const struct opc_transition *tr = job->tr;
+    const struct opc_walk *walk = job->walk;
     const size_t obs = (size_t)tr->obs;
     for (int i = first; i < end; i++) {
         if (i + AHEAD < end)
-            fetch(r, i + AHEAD);
-        const struct opc_step ref = reference(r, i);
-        const float *f = w->work + (size_t)i * (obs + 1), *f_ref = f_reference(r, i);
-        float *next = w->next + (size_t)i * obs;
+            prefetch_reference(job, i + AHEAD);
+        const struct opc_step ref = reference_step(job, i);
+        const float *f = walk->work + (size_t)i * (obs + 1), *f_ref = f_reference(job, i);
+        float *next = walk->next + (size_t)i * obs;
         for (size_t k = 0; k < obs; k++)
             next[k] = ref.next[k] + (f[k] - f_ref[k]);
-        w->reward[i] = tr->correct_reward ? ref.reward + (f[obs] - f_ref[obs]) : f[obs];
+        walk->reward[i] = tr->correct_reward ? ref.reward + (f[obs] - f_ref[obs]) : f[obs];
     }
 }
 
-static void step_corrected(const struct opc_transition *tr, struct opc_walk *w,
+static void step_corrected(const struct opc_transition *tr, struct opc_walk *walk,
                            struct opc_pool *pool)
 {
-    opc_predictor_mean(tr->model, w->n, w->state, w->action, w->elite, w->work, pool);
-    opc_pool_each(pool, w->n, ROWS, correct, &(struct rows){tr, w});
+    opc_predictor_mean(tr->model, walk->n, walk->state, walk->action, walk->elite, walk->work,
+                       pool);
+    opc_pool_each(pool, walk->n, ROWS, correct_rows, &(struct job){tr, walk});
 }
 
 /* ---- the table f_ref ---------------------------------------------------------------------------
@@ -139,6 +149,7 @@ static int refresh_references(struct opc_transition *tr, struct opc_pool *pool, 
         return opc_fail(err, OPC_EBUG, "%d steps were recorded, but there is room to correct %d",
                         steps, tr->capacity);
     const size_t obs = (size_t)tr->obs, act = (size_t)tr->act;
+    /* PIECE recorded steps at a time: gather s_ref and a_ref, and predict them with every elite. */
     int b = tr->first_episode, t = 0;
     for (int first = 0, n; first < steps; first += n) {
         for (n = 0; n < PIECE && first + n < steps; n++) {
@@ -162,7 +173,8 @@ static int refresh_references(struct opc_transition *tr, struct opc_pool *pool, 
     return OPC_OK;
 }
 
-static int make_references(struct opc_transition *tr, int steps, struct opc_err *err)
+/* f_ref[elites][steps][obs + 1], and the inputs of one PIECE. */
+static int allocate_references(struct opc_transition *tr, int steps, struct opc_err *err)
 {
     const size_t columns = (size_t)tr->obs + 1, elites = (size_t)tr->model->elites;
     tr->capacity = steps;
@@ -183,8 +195,7 @@ static size_t reference_bytes(int steps, int obs, int act, int elites)
     return (size_t)steps * (size_t)elites * ((size_t)obs + 1) * sizeof(float);
 }
 
-/* ---- the table of transition models ------------------------------------------------------------
- */
+/* ---- the table of transition models ---------------------------------------------------------- */
 
 static const struct opc_transition_type REPLAY = {
     .name = "replay",
@@ -213,7 +224,7 @@ static const struct opc_transition_type CORRECTED = {
     .needs_model = true,
     .needs_reference = true,
     .step = step_corrected,
-    .prepare = make_references,
+    .prepare = allocate_references,
     .bytes = reference_bytes,
     .refresh = refresh_references,
 };
@@ -243,6 +254,7 @@ const char *opc_transition_name(int i)
     return type ? type->name : NULL;
 }
 
+/* The message lists the names there are. */
 static int no_such_type(const char *name, struct opc_err *err)
 {
     char known[200] = "";
@@ -254,8 +266,7 @@ static int no_such_type(const char *name, struct opc_err *err)
                     known);
 }
 
-/* ---- a transition model ------------------------------------------------------------------------
- */
+/* ---- a transition model ---------------------------------------------------------------------- */
 
 int opc_transition_make(const char *name, const struct opc_episodes *past,
                         const struct opc_predictor *model, int steps, struct opc_transition *out,
@@ -286,9 +297,10 @@ int opc_transition_make(const char *name, const struct opc_episodes *past,
     return code;
 }
 
-void opc_transition_step(const struct opc_transition *tr, struct opc_walk *w, struct opc_pool *pool)
+void opc_transition_step(const struct opc_transition *tr, struct opc_walk *walk,
+                         struct opc_pool *pool)
 {
-    tr->type->step(tr, w, pool);
+    tr->type->step(tr, walk, pool);
 }
 
 int opc_transition_window(const struct opc_transition *tr, int *first)

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* One step of many rollouts at once, so that policy and model see many states at a time. What is
- * done for each row alone is cut into chunks for the threads; a chunk writes its own rows and
- * nothing else. */
+/* The inner loop of Algorithm 2: one step of many rollouts at once, so that policy and model see
+ * many states at a time. opc/rollout.c, opc/branches.c and `opc bench rollout` call it. Work that
+ * is separate for each row is cut into chunks for the threads; a chunk writes its own rows and
+ * nothing else. A change must keep the order in which a row draws from its streams (opc/walk.h). */
 #include "opc/walk.h"
 
 #include "base/pool.h"
 
 #include <string.h>
 
-/* What a chunk of rows is told. */
+/* What all chunks of one call share. */
 struct job {
     const struct opc_walk_plan *plan;
     struct opc_rows *rows;
 };
 
-/* A replay may have no model, and then there is nothing to draw. */
+/* The elite that predicts, uniformly. A replay may have no model, and then nothing is drawn. */
 static int draw_elite(const struct opc_transition *tr, struct opc_rng *rng)
 {
     return tr->model ? (int)opc_rng_below(rng, (uint32_t)tr->model->elites) : 0;
@@ -22,6 +23,7 @@ static int draw_elite(const struct opc_transition *tr, struct opc_rng *rng)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
+/* Puts each row in the state of its reference. */
 static void start_rows(void *ctx, int first, int end, int worker)
 {
     (void)worker;
@@ -53,6 +55,7 @@ static void draw_elites(void *ctx, int first, int end, int worker)
         job->rows->elite[i] = draw_elite(job->plan->transition, &job->rows->rng[i]);
 }
 
+/* Calls a function of the plan for rows first .. end-1; without one the answer is false. */
 static void ask_about_rows(const struct opc_rows *rows, opc_terminal_fn *fn, void *ctx, int first,
                            int end, bool *out)
 {
@@ -77,7 +80,8 @@ bool opc_rows_reference_ends(const struct opc_rows *rows, int row, const struct 
     return rows->time[row] + 1 == opc_episodes_length(past, rows->episode[row]);
 }
 
-/* When a rollout ends: nowhere else is this decided. */
+/* Decides whether a row ends with this step, and why; no other function does. The order of the
+ * tests is that of enum opc_end. */
 static enum opc_end why_row_ends(const struct opc_walk_plan *plan, const struct opc_rows *rows,
                                  int i)
 {
@@ -110,13 +114,13 @@ void opc_walk_step(const struct opc_walk_plan *plan, struct opc_rows *rows)
 {
     const struct opc_transition *tr = plan->transition;
     struct job job = {plan, rows};
-    /* f is that of one elite */
+    /* f is the mean of one elite, drawn for each step unless the rollout keeps its own. */
     if (!plan->elite_per_rollout)
         opc_pool_each(plan->pool, rows->n, OPC_WALK_CHUNK, draw_elites, &job);
-    /* a ~ pi(. | s); a replay brings the recorded action */
+    /* a ~ pi(. | s); a replay takes the recorded action instead. */
     if (!tr->type->replays)
         plan->act(plan->act_ctx, rows->n, rows->state, rows->rng, rows->action);
-    /* s' by eq. 5 (or 2, or 3) */
+    /* s' by eq. 5 (or 2, or 3). */
     struct opc_walk walk = {
         .n = rows->n,
         .episode = rows->episode,
@@ -133,16 +137,16 @@ void opc_walk_step(const struct opc_walk_plan *plan, struct opc_rows *rows)
     opc_pool_each(plan->pool, rows->n, OPC_WALK_CHUNK, find_ended, &job);
 }
 
-/* ---- go on ----------------------------------------------------------------------------------- */
+/* ---- the next step --------------------------------------------------------------------------- */
 
 void opc_walk_drop_ended(struct opc_rows *rows)
 {
-    /* s = s' for all, by exchanging the arrays */
+    /* s = s' for all rows, by exchanging the arrays. */
     float *s = rows->next;
     rows->next = rows->state;
     rows->state = s;
     rows->h++;
-    /* rows that go on close the gaps */
+    /* Rows that go on close the gaps, in their order, and their reference moves on by one step. */
     const size_t obs = (size_t)rows->obs;
     int kept = 0;
     for (int i = 0; i < rows->n; i++) {

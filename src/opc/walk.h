@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* opc/walk.h - rows that advance together beside recorded steps, and when a row ends.
+/* src/opc/walk.h - rollouts that advance together, each along its recorded reference.
  *
- * Everyone who follows a policy through eq. 2, 3 or 5 does it with this loop: Algorithm 2
- * (opc/rollout.h), rollouts that are kept whole (opc/branches.h) and `opc bench rollout`. The
- * caller says where the rows start, and takes from each step what it wants:
+ * A row is one rollout under way. Every rollout of a policy by eq. 2, 3 or 5 uses this loop:
+ * Algorithm 2 (opc/rollout.h), rollouts that are kept whole (opc/branches.h) and `opc bench
+ * rollout`. The caller says where the rows start, and takes from each step what it wants:
  *
  *     rows->n = ...; and of each row its episode, time, rng and, if it has one, noise
  *     for (opc_walk_start(&plan, rows); rows->n > 0; opc_walk_drop_ended(rows)) {
@@ -21,7 +21,7 @@
 
 /* pi: state[n][obs] to action[n][act]; rng[n]. Called by the calling thread alone. */
 typedef void opc_act_fn(void *ctx, int n, const float *state, struct opc_rng *rng, float *action);
-/* Has the task ended in `next`? Many threads ask. */
+/* out[i] = true if the task has ended in next[i]. Many threads call it at once. */
 typedef void opc_terminal_fn(void *ctx, int n, const float *s, const float *a, const float *next,
                              bool *out);
 
@@ -30,12 +30,12 @@ enum opc_end {
     OPC_END_REFUSED,   /* its last step is not to be used: the rollout ended before it */
     OPC_END_TERMINAL,  /* the task ended in s' */
     OPC_END_HORIZON,   /* it has H steps */
-    OPC_END_REFERENCE, /* the recording beside it ended */
+    OPC_END_REFERENCE, /* its reference, the recorded episode, ended */
     OPC_ENDS,
     OPC_END_NONE = OPC_ENDS /* it goes on */
 };
 
-/* How rows advance and when they end. What is false or NULL is Algorithm 2. */
+/* How rows advance and when they end. Members that are false or NULL give Algorithm 2. */
 struct opc_walk_plan {
     const struct opc_transition *transition;
     opc_act_fn *act; /* replay does not ask it */
@@ -44,53 +44,53 @@ struct opc_walk_plan {
     void *terminal_ctx;
     opc_terminal_fn *refuse; /* steps that are not to be used; NULL: none */
     void *refuse_ctx;
-    bool refuse_not_finite;  /* steps whose s' or reward is not finite are refused, too */
+    bool refuse_not_finite;  /* refuse also steps whose s' or reward is not finite */
     bool end_with_reference; /* also by eq. 2, which needs no recorded step to go on */
     bool elite_per_rollout;  /* otherwise one is drawn for each step */
     int horizon;             /* H */
     struct opc_pool *pool;   /* may be NULL */
 };
 
-/* Rows 0 .. n-1 go on. They keep their order when others leave, but not their places: `start` is
- * the row's place at the start. */
+/* Rows 0 .. n-1 are under way. They keep their order when others leave, but not their places:
+ * `start` is the row's place at the start. */
 struct opc_rows {
     int obs, act, capacity;
     int n;
     int h;                 /* steps they have taken, all alike */
     int *start;            /* [capacity] */
-    int *episode, *time;   /* [capacity] the recorded step beside the row */
+    int *episode, *time;   /* [capacity] the row's reference: a recorded step */
     int *elite;            /* [capacity] which of the ensemble answers */
     struct opc_rng *rng;   /* [capacity] for elites and actions; without `noise` for eq. 2, too */
-    struct opc_rng *noise; /* [capacity] for eq. 2; NULL: there are none */
+    struct opc_rng *noise; /* [capacity] for eq. 2; NULL: `rng` serves it, too */
     float *state;          /* [capacity][obs] s */
     float *action;         /* [capacity][act] a */
     float *next;           /* [capacity][obs] s' */
     float *reward;         /* [capacity] */
     enum opc_end *end;     /* [capacity] why it ends with this step */
-    /* what a step works on */
+    /* scratch of opc_walk_step */
     float *work;              /* [capacity][obs + 1] */
     bool *terminal, *refused; /* [capacity] what the plan's functions answered */
 };
 
-/* own_noise: eq. 2 has streams of its own. Then two models asked alike see the same noise of the
- * policy, although only one of them draws. */
+/* own_noise: eq. 2 draws from streams of its own. Then rollouts by two transition models see the
+ * same noise of the policy, although only one of the models draws. */
 int opc_rows_create(int obs, int act, int capacity, bool own_noise, struct opc_rows **out,
                     struct opc_err *err);
 void opc_rows_destroy(struct opc_rows *);               /* NULL is fine */
 size_t opc_rows_need(int obs, int act, int capacity);   /* bytes, without noise */
 bool opc_rows_finite(const struct opc_rows *, int row); /* its s' and reward are */
-/* The recorded step beside the row is the last of its episode. */
+/* True if the row's reference is the last step of its episode. */
 bool opc_rows_reference_ends(const struct opc_rows *, int row, const struct opc_episodes *past);
 
 /* Rows done by one thread in one go; for the caller's own passes over them. */
 enum { OPC_WALK_CHUNK = 512 };
 
-/* Puts each row in the state of its recorded step, with its elite if it keeps one. */
+/* Puts each row in the state of its reference, and draws its elite if it keeps one. */
 void opc_walk_start(const struct opc_walk_plan *, struct opc_rows *);
-/* a ~ pi(. | s); s' and the reward by the transition model; and who ends with this step. Asked
- * again without drop_ended, the rows take another step from the same s. */
+/* One step: a ~ pi(. | s), s' and the reward by the transition model, and rows->end. Called again
+ * without drop_ended, the rows take another step from the same s. */
 void opc_walk_step(const struct opc_walk_plan *, struct opc_rows *);
-/* s = s' and the next recorded step for the rows that go on; the others leave. */
+/* s = s' and the next reference for the rows that go on; the others leave. */
 void opc_walk_drop_ended(struct opc_rows *);
 
 #endif

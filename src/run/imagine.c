@@ -7,7 +7,7 @@
  * and covers the whole reference window; `stale` and the window's bounds say when it does not. */
 #include "run/train.h"
 
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "num/scaler.h"
 #include "run/progress.h"
 

@@ -7,7 +7,7 @@
  * the portions in which updates are asked for does not change a result. */
 #include "run/train.h"
 
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "run/progress.h"
 
 #include <math.h>

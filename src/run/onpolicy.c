@@ -7,7 +7,7 @@
  * OPC_USE_STUDY, and an error that cannot be measured is NaN, not a failure. */
 #include "run/onpolicy.h"
 
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "opc/branches.h"
 #include "opc/mem.h"
 #include "run/retrace.h"

@@ -6,7 +6,7 @@
  * own, one per epoch that recorded something, and never change once they are written. */
 #include "run/recorded.h"
 
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "opc/mem.h"
 #include "run/checkpoint.h"
 #include "run/save.h"

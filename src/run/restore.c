@@ -6,7 +6,7 @@
  * the run is built anew and the other slot is tried; the tables are truncated only after everything
  * else has been read. */
 #include "base/log.h"
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "num/kernel.h"
 #include "opc/mem.h"
 #include "run/checkpoint.h"

@@ -12,7 +12,7 @@
  * Invariant: segments and tables are on disk before the slot that names them. So an intact slot
  * describes a complete run, at whatever instant the process was killed. */
 #include "run/save.h"
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "num/kernel.h"
 #include "opc/mem.h"
 #include "run/checkpoint.h"

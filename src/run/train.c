@@ -22,7 +22,7 @@
  * epoch, or of the random phase, and gives the same numbers to the bit. */
 #include "run/train.h"
 
-#include "data/episodes_in.h"
+#include "data/episodes_private.h"
 #include "run/evaluate.h"
 #include "run/onpolicy.h"
 #include "run/progress.h"

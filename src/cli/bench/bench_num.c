@@ -33,7 +33,7 @@ static void forward_some(void *ctx, int p0, int p1, int worker)
     (void)worker;
     const struct layer *l = ctx;
     opc_kernels()->forward(p1 - p0, l->in, l->out, l->w, l->ld, l->bias,
-                           l->x + (size_t)p0 * span(l->in), span(l->in), OPC_LINEAR,
+                           l->x + (size_t)p0 * span(l->in), span(l->in), OPC_ACTIVATION_LINEAR,
                            l->y + (size_t)p0 * span(l->out), span(l->out), NULL);
 }
 
@@ -42,8 +42,8 @@ static void dx_some(void *ctx, int p0, int p1, int worker)
     (void)worker;
     const struct layer *l = ctx;
     opc_kernels()->back_input(p1 - p0, l->in, l->out, l->w, l->ld, l->y + (size_t)p0 * span(l->out),
-                              span(l->out), OPC_LINEAR, NULL, l->dx + (size_t)p0 * span(l->in),
-                              span(l->in));
+                              span(l->out), OPC_ACTIVATION_LINEAR, NULL,
+                              l->dx + (size_t)p0 * span(l->in), span(l->in));
 }
 
 static void dw_some(void *ctx, int o0, int o1, int worker)
@@ -87,7 +87,7 @@ static int run_transpose(void *ctx, struct opc_err *err)
 {
     (void)err;
     struct layer *l = ctx;
-    opc_kernels()->turn(0, l->panels, l->panels, l->in, l->x, span(l->in), l->transposed);
+    opc_kernels()->transpose(0, l->panels, l->panels, l->in, l->x, span(l->in), l->transposed);
     return OPC_OK;
 }
 

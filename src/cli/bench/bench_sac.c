@@ -88,7 +88,7 @@ static int fill(struct opc_imagined *d, int obs, int act, struct opc_err *err)
             float *record = records + (size_t)t * stride, *a = opc_record_action(record, obs);
             for (int k = 0; k < act; k++)
                 a[k] = fmaxf(-1, fminf(1, a[k]));
-            *opc_record_mark(record, obs, act) = t < STEPS ? OPC_GOES_ON : OPC_END;
+            *opc_record_mark(record, obs, act) = t < STEPS ? OPC_RECORD_STEP : OPC_RECORD_END;
         }
         code = opc_imagined_append(d, STEPS, records, err);
     }
