@@ -206,6 +206,30 @@ static void look_at_states(const struct loop *loop, float *mean, float *inverse)
     }
 }
 
+/* The range of everything recorded, a quarter wider for states and a tenth for rewards. */
+static struct opc_bounds bounds_of(const struct loop *loop, float *low, float *high)
+{
+    const int obs = loop->env->obs;
+    struct opc_bounds all = {.obs = obs, .act = loop->env->act, .low = low, .high = high};
+    float r_min = INFINITY, r_max = -INFINITY;
+    for (int k = 0; k < obs; k++) {
+        float min = INFINITY, max = -INFINITY;
+        for (int b = 0; b < opc_episodes_count(loop->past); b++)
+            for (int t = 0; t < opc_episodes_length(loop->past, b); t++) {
+                const struct opc_step s = opc_episodes_at(loop->past, b, t);
+                min = fminf(min, fminf(s.state[k], s.next[k]));
+                max = fmaxf(max, fmaxf(s.state[k], s.next[k]));
+                r_min = fminf(r_min, s.reward);
+                r_max = fmaxf(r_max, s.reward);
+            }
+        low[k] = min - 0.25f * (max - min);
+        high[k] = max + 0.25f * (max - min);
+    }
+    all.reward_low = r_min - 0.1f * (r_max - r_min);
+    all.reward_high = r_max + 0.1f * (r_max - r_min);
+    return all;
+}
+
 static void simulate_rollouts(struct loop *loop, int round)
 {
     const struct opc_values *v = loop->v;
@@ -213,11 +237,12 @@ static void simulate_rollouts(struct loop *loop, int round)
     const int per_epoch = v->train.steps_per_epoch / or_epoch(loop, v->train.simulate_every);
     struct opc_err err;
     struct opc_rollout_report report;
-    float mean[MAX_OBS], inverse[MAX_OBS];
+    float mean[MAX_OBS], inverse[MAX_OBS], low[MAX_OBS], high[MAX_OBS];
     const struct opc_scaler states = {.dim = loop->env->obs, .mean = mean, .inverse = inverse};
     if (loop->fits_ever == 0)
         return;
     look_at_states(loop, mean, inverse);
+    struct opc_bounds bounds = bounds_of(loop, low, high);
     loop->transition.first_episode = first_of_window(loop);
     assert_ok(opc_transition_refresh(&loop->transition, NULL, &err), &err);
     if (v->data.reset)
@@ -232,6 +257,7 @@ static void simulate_rollouts(struct loop *loop, int round)
         .act_ctx = loop->learner,
         .terminal = is_over,
         .terminal_ctx = loop->env,
+        .bounds = v->opc.bounds ? &bounds : NULL,
         .states = &states,
         .horizon = h,
         .transitions = (size_t)opc_share(v->opc.transitions, v->train.rounds, round),
@@ -361,8 +387,12 @@ static void improve_policy(struct loop *loop)
         struct opc_agent_report r = {0};
         if (k > 0)
             simulate_rollouts(loop, k);
+        float low[MAX_OBS], high[MAX_OBS];
+        const struct opc_bounds bounds = bounds_of(loop, low, high);
         const struct opc_feed feed = {.draw = opc_batch_draw,
                                       .ctx = &loop->mix,
+                                      .reward_low = bounds.reward_low,
+                                      .reward_high = bounds.reward_high,
                                       .seed = seed_of(loop),
                                       .epoch = (uint32_t)loop->epoch,
                                       .first = (uint32_t)loop->updates};
@@ -550,6 +580,7 @@ static void compare_row(const struct loop *loop, const char *dir, const char *wh
         {"end_horizon", loop->ends[OPC_END_HORIZON] / loop->rollouts, 0},
         {"end_terminal", loop->ends[OPC_END_TERMINAL] / loop->rollouts, 0},
         {"end_reference", loop->ends[OPC_END_REFERENCE] / loop->rollouts, 0},
+        {"end_bound", loop->ends[OPC_END_REFUSED] / loop->rollouts, 0},
     };
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         compare_cell(loop, dir, what, cells[i].name, cells[i].want, cells[i].tolerance);
@@ -727,6 +758,10 @@ static const struct loop_case CASES[] = {
      SET("env.name=pendulum", "train.agent=ppo", "opc.transition=replay",
          "train.steps_per_epoch=250", "train.random_steps=0", "ppo.anneal_lr=false"),
      PENDULUM},
+    {"bounds_of_the_recording",
+     SET("opc.bounds=true", "sac.bound_targets=true", "opc.transition=learned"), CARTPOLE},
+    {"bounds_of_rewards_without_a_model",
+     SET("opc.transition=replay", "sac.bound_targets=true", "env.name=pendulum"), PENDULUM},
     {"original_mbpo",
      SET("train.fit_every=10", "train.simulate_every=5", "train.improve_every=1",
          "train.fit_first=true", "train.reset_each_epoch=false", "opc.transition=learned",

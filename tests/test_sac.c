@@ -611,6 +611,34 @@ static void only_steps_that_go_on_ask_the_target_critics(void **state)
     }
 }
 
+/* One impossible value must not become a target: without bounds it does. */
+static void targets_are_within_what_the_rewards_allow(void **state)
+{
+    (void)state;
+    for (int bounded = 0; bounded < 2; bounded++) {
+        struct setup s = setup_of(3, 2);
+        s.config.bound_targets = bounded;
+        s.config.tune_entropy = false;
+        s.config.alpha = 0.01;
+        s.config.discount = 0.9;
+        struct play *p = play_open(&s);
+        struct opc_rng r = test_stream(5);
+        p->feed.reward_low = -0.5f;
+        p->feed.reward_high = 1.5f;
+        for (int i = 0; i < s.steps; i++)
+            *reward_of(p, i) = fminf(fmaxf(*reward_of(p, i), -0.5f), 1.5f);
+        randomise(p->critics, weights(p, "sac.targets"), &r, 1000.0); /* far beyond the data */
+        const struct opc_agent_report report = improve(p, 3);
+        /* Q within [-0.5, 1.5] / 0.1 and the entropy of a step, so targets are below r + 0.9 Q. */
+        const double min = report.value[OPC_SAC_TARGET_MIN], max = report.value[OPC_SAC_TARGET_MAX];
+        if (bounded)
+            assert_true(min > -0.5 - 0.9 * (5 + 1) && max < 1.5 + 0.9 * (15 + 1));
+        else
+            assert_true(min < -1000 || max > 1000);
+        play_close(p);
+    }
+}
+
 static void discount_weighs_the_next_state(void **state)
 {
     (void)state;
@@ -818,7 +846,10 @@ static void a_loaded_state_goes_on_to_the_same_bits(void **state)
     struct setup s = setup_of(3, 2);
     s.config.target_interval = 4; /* the count of updates matters too */
     s.config.learning_rate = 0.01;
+    s.config.bound_targets = true; /* and so does the entropy of the last one */
     struct play *p = play_open(&s);
+    p->feed.reward_low = -1e-4f;
+    p->feed.reward_high = 1e-4f;
     improve(p, 18);
     s.seed++; /* other first weights; what follows is named by the feed */
     struct play *q = play_open(&s);
@@ -1031,6 +1062,7 @@ int main(void)
         once(log_deviations_are_clipped_and_get_no_gradient_beyond),
         once(only_steps_that_go_on_ask_the_target_critics),
         once(discount_weighs_the_next_state),
+        once(targets_are_within_what_the_rewards_allow),
         once(targets_follow_by_tau_every_interval),
         once(a_rate_of_zero_moves_nothing),
         each_backend(bits_do_not_depend_on_the_number_of_threads),

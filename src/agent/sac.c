@@ -65,8 +65,10 @@ struct sac {
     struct opc_policy *policy;
     struct opc_mlp *critics, *targets; /* two members each */
     struct opc_adam *policy_adam, *critic_adam, *alpha_adam;
-    float log_alpha; /* the temperature is learned as its logarithm, so it stays positive */
-    long updates;    /* gradient steps since the run began; target_interval counts them */
+    float log_alpha;     /* the temperature is learned as its logarithm, so it stays positive */
+    float mean_logp;     /* of the last update's actions; sac.bound_targets counts their entropy */
+    float q_low, q_high; /* within which the values of the target critics are believed */
+    long updates;        /* gradient steps since the run began; target_interval counts them */
 
     /* What one update works on. */
     const float **step;               /* [batch] as drawn: s, a, r, mark, s' */
@@ -120,12 +122,15 @@ static void bellman_targets(struct sac *sac, int p0, int p1, float *y, struct op
     /* y = reward_scale r + discount (1 - terminal) (min Q' - alpha log pi). A terminal state has no
      * future; running out of time is not terminal. */
     const float gamma = (float)sac->config.discount, scale = (float)sac->config.reward_scale;
+    const float low = sac->q_low, high = sac->q_high;
     for (int i = 0; i < n; i++) {
         const float *row = sac->batch + (size_t)(p0 + i) * stride;
         const float *r = row + in * P, *terminal = r + P;
         for (int j = 0; j < P; j++) {
             const float q0 = q[i * P + j], q1 = q[(n + i) * P + j];
-            const float soft = (q0 < q1 ? q0 : q1) - sac->alpha * logp[i * P + j];
+            const float min = q0 < q1 ? q0 : q1;
+            const float bounded = min < low ? low : min > high ? high : min; /* NaN stays NaN */
+            const float soft = bounded - sac->alpha * logp[i * P + j];
             y[i * P + j] = scale * r[j] + gamma * (1.0f - terminal[j]) * soft;
         }
     }
@@ -359,6 +364,25 @@ static struct panel_sums mean_over_batch(const struct sac *sac)
     return all;
 }
 
+/* No policy is worth more than the highest reward for ever, nor less than the lowest: within
+ *
+ *     Q_high = max(0, r_high + max(c, 0)) / (1 - discount),
+ *     Q_low  = min(0, r_low  + min(c, 0)) / (1 - discount),
+ *
+ * where c = -alpha mean log pi is the entropy bonus of a step. 0 is always within, because a task
+ * may end. log pi is that of the update before, which is saved with the agent. */
+static void bound_values(struct sac *sac, const struct opc_feed *feed)
+{
+    const float scale = (float)sac->config.reward_scale, c = -sac->alpha * sac->mean_logp;
+    const float rest = 1.0f - (float)sac->config.discount; /* 0: values have no bounds */
+    sac->q_high = fmaxf(0.0f, scale * feed->reward_high + fmaxf(c, 0.0f)) / rest;
+    sac->q_low = fminf(0.0f, scale * feed->reward_low + fminf(c, 0.0f)) / rest;
+    if (!(rest > 0.0f)) {
+        sac->q_high = INFINITY;
+        sac->q_low = -INFINITY;
+    }
+}
+
 /* One gradient step of the critics, the policy and the temperature. The streams are named by the
  * update's index, so a resumed run draws what an uninterrupted one would have drawn. */
 static struct panel_sums sac_update(struct sac *sac, const struct opc_feed *feed, uint32_t index)
@@ -367,6 +391,8 @@ static struct panel_sums sac_update(struct sac *sac, const struct opc_feed *feed
     feed->draw(feed->ctx, sac->config.batch_size, &pick, sac->step);
     sac->stream = opc_rng_stream(feed->seed, OPC_USE_UPDATE, feed->epoch, index);
     sac->alpha = expf(sac->log_alpha);
+    if (sac->config.bound_targets)
+        bound_values(sac, feed);
 
     /* Losses first, all of them with the old parameters; then gradients and Adam. */
     opc_pool_each(sac->pool, sac->threads, 1, losses_of_panels, sac);
@@ -379,6 +405,7 @@ static struct panel_sums sac_update(struct sac *sac, const struct opc_feed *feed
         const float alpha_gradient = (float)-(mean.logp + sac->target_entropy);
         opc_adam_step(sac->alpha_adam, 0.0, &alpha_gradient, &sac->log_alpha);
     }
+    sac->mean_logp = (float)mean.logp;
     sac->updates++;
     return mean;
 }
@@ -487,8 +514,10 @@ static int sac_state(struct opc_agent *a,
         {"sac.alpha.v", sac->alpha_adam->v, sizeof(float)},
         {"sac.alpha.steps", &sac->alpha_adam->steps, sizeof(long)},
         {"sac.updates", &sac->updates, sizeof sac->updates},
+        {"sac.mean_logp", &sac->mean_logp, sizeof sac->mean_logp}, /* with sac.bound_targets */
     };
-    return opc_visit_parts(part, sizeof part / sizeof *part, visit, ctx, err);
+    const size_t parts = sizeof part / sizeof *part - !sac->config.bound_targets;
+    return opc_visit_parts(part, parts, visit, ctx, err);
 }
 
 /* sac.target_entropy: "auto" or a number. Auto is the task's own, or -(number of actions). */
@@ -537,6 +566,8 @@ static int sac_make_networks(struct sac *sac, uint64_t seed, struct opc_err *err
     opc_mlp_init(sac->critics, OPC_INIT_GLOROT, seed, WHICH_CRITICS);
     memcpy(sac->targets->param, sac->critics->param, 2 * sac->critics->each * sizeof(float));
     sac->log_alpha = logf((float)config->alpha);
+    sac->q_low = -INFINITY;
+    sac->q_high = INFINITY;
     return OPC_OK;
 }
 

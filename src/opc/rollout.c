@@ -146,7 +146,9 @@ static void store_step(const struct round *round, int i, struct tally *tally)
     memcpy(record, state, obs * sizeof(float));
     memcpy(opc_record_action(record, rows->obs), rows->action + (size_t)i * act,
            act * sizeof(float));
-    *opc_record_reward(record, rows->obs, rows->act) = rows->reward[i];
+    const struct opc_bounds *bounds = round->plan->bounds;
+    *opc_record_reward(record, rows->obs, rows->act) =
+        bounds ? opc_bounds_clip_reward(bounds, rows->reward[i]) : rows->reward[i];
     *opc_record_mark(record, rows->obs, rows->act) =
         terminal ? OPC_RECORD_TERMINAL : OPC_RECORD_STEP;
     tally->terminal += terminal;
@@ -215,8 +217,8 @@ static struct opc_walk_plan walk_of(const struct opc_rollout_plan *plan)
         .act_ctx = plan->act_ctx,
         .terminal = plan->terminal,
         .terminal_ctx = plan->terminal_ctx,
-        .refuse = plan->refuse,
-        .refuse_ctx = plan->refuse_ctx,
+        .refuse = plan->bounds ? opc_bounds_refuse : plan->refuse,
+        .refuse_ctx = plan->bounds ? plan->bounds : plan->refuse_ctx,
         .elite_per_rollout = plan->elite_per_rollout,
         .horizon = plan->horizon,
         .pool = plan->pool,
@@ -315,9 +317,9 @@ int opc_rollout_run(struct opc_rollout *rollout, const struct opc_rollout_plan *
             code = append_round(&round, count, into, &done, &empty, err);
         if (!code && (empty >= MAX_EMPTY || (plan->rollouts && empty == (size_t)plan->rollouts)))
             code = opc_fail(err, OPC_EDIVERGED,
-                            "the last %zu imagined rollouts were refused their first step: there "
+                            "the last %zu imagined rollouts were refused their first step%s: there "
                             "is nothing to learn from",
-                            empty);
+                            empty, plan->bounds ? " by opc.bounds (column end_bound)" : "");
     }
     if (done.rollouts > 0)
         done.length = (double)done.transitions / (double)done.rollouts;

@@ -16,6 +16,7 @@
 #ifndef OPC_ROLLOUT_H
 #define OPC_ROLLOUT_H
 
+#include "opc/bounds.h"
 #include "opc/walk.h"
 
 struct opc_imagined; /* data/imagined.h: D_sim */
@@ -33,8 +34,12 @@ struct opc_rollout_plan {
     void *act_ctx;
     opc_terminal_fn *terminal; /* NULL: never */
     void *terminal_ctx;
-    opc_terminal_fn *refuse; /* steps that are not stored and end their rollout; NULL: none */
+    opc_terminal_fn *refuse; /* steps that are not stored and end their rollout; NULL: none; not
+                              * asked with bounds */
     void *refuse_ctx;
+    /* Steps into states outside them are refused, too, and stored rewards are clipped; NULL: no
+     * bounds. */
+    struct opc_bounds *bounds;
     const struct opc_scaler *states; /* of the recording, for state_max_std; NULL: no such thing */
     int horizon;                     /* H */
     size_t transitions;              /* N; the last rollout may go beyond */

@@ -267,6 +267,7 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
         OPC_TRY(opc_many_open(v->env.name, worlds, run->pool, &run->worlds, err));
     /* data, model, agent */
     OPC_TRY(opc_episodes_create(run->obs, run->act, run->capacity, run->capacity, &run->past, err));
+    OPC_TRY(opc_bounds_create(run->obs, run->act, &run->bounds, err));
     if (opc_transition_of(v)->needs_model)
         OPC_TRY(make_model_parts(run, err));
     OPC_TRY(opc_run_agent(v, run->obs, run->act, run->model, run->model ? &run->transition : NULL,
@@ -299,6 +300,7 @@ void opc_run_free(struct opc_run *run)
     opc_rollout_destroy(run->rollout);
     opc_transition_free(&run->transition);
     opc_scaler_destroy(run->states);
+    opc_bounds_destroy(run->bounds);
     opc_predictor_destroy(run->model);
     opc_free(run->sa);
     opc_free(run->y);

@@ -40,6 +40,7 @@
     X(INT,    rollouts,         "0",      0, 1e8, "imagined rollouts of one simulation; 0: as many as make opc.transitions steps", "rollout_batch_size") \
     X(CHOICE, start,            "uniform", "uniform|paper", , "where rollouts start: at any recorded step, or in any episode at most T - H steps after its start (Algorithm 2 as printed)") \
     X(INT,    reference_epochs, "0",      0, 1e6, "K: rollouts start in, and are corrected by, recordings of the last K epochs only; 0: of all epochs and the random phase. The model is fitted to everything") \
+    X(BOOL,   bounds,           "false",  0, 1,   "end an imagined rollout, without its last step, where it leaves the range of recorded states by more than a quarter, and clip imagined rewards to the recorded range plus a tenth")                           \
     X(BOOL,   correct_reward,   "true",   0, 1,   "apply eq. 5 to the reward too; otherwise the model predicts it") \
     X(BOOL,   sample,           "true",   0, 1,   "opc.transition = learned draws from the model's Gaussian; otherwise it takes the mean") \
     X(CHOICE, elite,            "step",   "step|rollout", , "a member of the ensemble is drawn for each step, or for each rollout") \

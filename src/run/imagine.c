@@ -52,6 +52,7 @@ static int move_window(struct opc_run *run, struct opc_err *err)
         opc_scaler_fit(run->states, (int)all.n, all.at, all.stride, NULL, false);
         run->states_count = all.n;
     }
+    opc_bounds_update(run->bounds, run->past);
     tr->first_episode = first_reference(run);
     const int steps = opc_transition_window(tr, &first);
     /* The table is up to date if neither the model nor the window has changed. */
@@ -99,6 +100,7 @@ int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
         .act_ctx = run->agent,
         .terminal = is_terminal,
         .terminal_ctx = run->play->env,
+        .bounds = v->opc.bounds ? run->bounds : NULL,
         .states = run->states,
         .horizon = horizon,
         .transitions = (size_t)opc_share(v->opc.transitions, v->train.rounds, k),

@@ -52,6 +52,7 @@ static bool can_improve(const struct opc_run *run)
 static int gradient_steps(struct opc_run *run, int done, int end, struct opc_err *err)
 {
     opc_progress_enter(run, OPC_IMPROVE);
+    opc_bounds_update(run->bounds, run->past);
     for (int n; done < end; done += n) {
         struct opc_agent_report report = {0};
         const struct opc_feed feed = {
@@ -60,6 +61,8 @@ static int gradient_steps(struct opc_run *run, int done, int end, struct opc_err
             .seed = run->seed,
             .epoch = opc_epoch_number(run),
             .first = (uint32_t)run->row.agent.updates,
+            .reward_low = run->bounds->reward_low,
+            .reward_high = run->bounds->reward_high,
             .stop = opc_progress_stop,
             .stop_ctx = run,
         };

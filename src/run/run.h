@@ -60,6 +60,7 @@ struct opc_run {
     struct opc_transition transition;
     bool stale;                /* the transition's table is older than the model: refresh it */
     struct opc_scaler *states; /* mean and deviation of the recorded states, ... */
+    struct opc_bounds *bounds; /* of everything recorded, with or without a model */
     size_t states_count;       /* ... of which it has seen this many */
     struct opc_rollout *rollout;
     struct opc_imagined *imagined;

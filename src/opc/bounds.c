@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* Bounds from the recording. Called by run/imagine.c and run/improve.c before each simulation and
+ * improvement, and by Algorithm 2 for every imagined step.
+ *
+ * Invariant: bounds only widen, because nothing recorded is forgotten; so an update looks at the
+ * new records alone. */
+#include "opc/bounds.h"
+
+#include "data/episodes_private.h"
+#include "opc/mem.h"
+
+#include <math.h>
+
+/* How much wider than the recording they are, as a share of its range. */
+static const float STATE_MARGIN = 0.25f, REWARD_MARGIN = 0.10f;
+
+int opc_bounds_create(int obs, int act, struct opc_bounds **out, struct opc_err *err)
+{
+    struct opc_bounds *b = opc_alloc(1, sizeof *b);
+    const size_t n = (size_t)obs, f = sizeof(float);
+    if (!b || !opc_alloc_all(
+                  (const struct opc_block[]){
+                      {&b->min, n, f}, {&b->max, n, f}, {&b->low, n, f}, {&b->high, n, f}},
+                  4)) {
+        opc_free(b);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the bounds of %d entries", obs);
+    }
+    b->obs = obs;
+    b->act = act;
+    for (int j = 0; j < obs; j++) {
+        b->min[j] = b->high[j] = INFINITY;
+        b->max[j] = b->low[j] = -INFINITY;
+    }
+    b->reward_min = b->reward_high = INFINITY;
+    b->reward_max = b->reward_low = -INFINITY;
+    *out = b;
+    return OPC_OK;
+}
+
+void opc_bounds_destroy(struct opc_bounds *b)
+{
+    if (!b)
+        return;
+    opc_free(b->min);
+    opc_free(b->max);
+    opc_free(b->low);
+    opc_free(b->high);
+    opc_free(b);
+}
+
+void opc_bounds_update(struct opc_bounds *b, const struct opc_episodes *past)
+{
+    const struct opc_records all = opc_episodes_records(past);
+    if (b->seen == all.n)
+        return;
+    for (; b->seen < all.n; b->seen++) {
+        const float *record = all.at + b->seen * all.stride;
+        for (int j = 0; j < b->obs; j++) {
+            b->min[j] = fminf(b->min[j], record[j]);
+            b->max[j] = fmaxf(b->max[j], record[j]);
+        }
+        /* The last record of an episode is a state alone. */
+        if (opc_record_ends(record, all.stride))
+            continue;
+        const float r = record[b->obs + b->act];
+        b->reward_min = fminf(b->reward_min, r);
+        b->reward_max = fmaxf(b->reward_max, r);
+    }
+    for (int j = 0; j < b->obs; j++) {
+        const float w = STATE_MARGIN * (b->max[j] - b->min[j]);
+        b->low[j] = b->min[j] - w;
+        b->high[j] = b->max[j] + w;
+    }
+    const float v = REWARD_MARGIN * (b->reward_max - b->reward_min);
+    b->reward_low = b->reward_min - v;
+    b->reward_high = b->reward_max + v;
+}
+
+void opc_bounds_refuse(void *ctx, int n, const float *s, const float *a, const float *next,
+                       bool *out)
+{
+    const struct opc_bounds *b = ctx;
+    (void)s;
+    (void)a;
+    for (int i = 0; i < n; i++) {
+        const float *state = next + (size_t)i * (size_t)b->obs;
+        int j = 0;
+        while (j < b->obs && !(state[j] < b->low[j] || state[j] > b->high[j]))
+            j++;
+        out[i] = j < b->obs;
+    }
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* opc/bounds.h - the range of what was recorded, widened a little: imagined steps that leave it are
+ * not believed.
+ *
+ *     state entry j:  [min_j - w_j, max_j + w_j],  w_j = 0.25 (max_j - min_j)
+ *     reward:         [r_min - v, r_max + v],      v   = 0.10 (r_max - r_min)
+ *
+ * A learned model extrapolates far outside its data, and critics extrapolate from there: one such
+ * state can ruin a run (docs/learning.md). run/imagine.c refuses steps into such states, Algorithm
+ * 2 clips the rewards it stores, and SAC can clip its targets to what these rewards allow. */
+#ifndef OPC_BOUNDS_H
+#define OPC_BOUNDS_H
+
+#include "opc/episodes.h"
+
+struct opc_bounds {
+    int obs, act;
+    size_t seen;                   /* records that were looked at */
+    float *min, *max;              /* [obs] of recorded states */
+    float *low, *high;             /* [obs] the same, widened */
+    float reward_min, reward_max;  /* recorded */
+    float reward_low, reward_high; /* widened */
+};
+
+/* Before the first update everything is within bounds. */
+int opc_bounds_create(int obs, int act, struct opc_bounds **out, struct opc_err *err);
+void opc_bounds_destroy(struct opc_bounds *); /* NULL is fine */
+/* Takes in what was recorded since the last call. What the bounds are depends on the recording
+ * alone, not on how often they were updated. */
+void opc_bounds_update(struct opc_bounds *, const struct opc_episodes *past);
+/* An opc_terminal_fn (opc/walk.h): out[i] says that next[i] is out of bounds. ctx: the bounds. */
+void opc_bounds_refuse(void *ctx, int n, const float *s, const float *a, const float *next,
+                       bool *out);
+/* A reward within the bounds. */
+static inline float opc_bounds_clip_reward(const struct opc_bounds *b, float r)
+{
+    return r < b->reward_low ? b->reward_low : r > b->reward_high ? b->reward_high : r;
+}
+
+#endif
