@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Axes of figures: rounding a range outwards, mapping values to canvas coordinates, choosing and
+ * writing tick labels. figure.c makes the axes, marks.c places data with them.
+ *
+ * Invariant: an axis from opc_axis_make has min < max (and min > 0 on a log axis), so that
+ * opc_axis_place never divides by zero. */
 #include "plot/axis.h"
 
 #include "base/text.h"
@@ -8,12 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double HAIR = 1e-9; /* of a step: what rounding may add or take */
+/* Tolerance for rounding errors, relative to a step: keeps 0.30000000000000004 on the tick 0.3. */
+static const double HAIR = 1e-9;
 
-/* The largest of ..., 0.1, 0.2, 0.5, 1, 2, 5, 10, ... below v, or the smallest above. */
+/* The largest number of the series ..., 0.1, 0.2, 0.5, 1, 2, 5, 10, ... that is at most v; with
+ * `up`, the smallest that is at least v. */
 static double round_factor(double v, bool up)
 {
     static const double DIGIT[] = {1, 2, 5, 10};
+    /* The decade of v; the answer is one of its digits or the first of the next decade. */
     const double power = pow(10, floor(log10(v) + HAIR));
     for (int i = up ? 0 : 3; up ? i < 4 : i >= 0; i += up ? 1 : -1)
         if (up ? power * DIGIT[i] >= v * (1 - HAIR) : power * DIGIT[i] <= v * (1 + HAIR))
@@ -21,8 +29,11 @@ static double round_factor(double v, bool up)
     return up ? 10 * power : power;
 }
 
+/* Rounds the ends of a log axis outwards: to 1, 2 or 5 times a power of ten on a short axis, to
+ * whole decades on a long one. */
 static void widen_log(struct opc_axis *a)
 {
+    /* Below about one and a half decades whole decades would leave the panel mostly empty. */
     if (a->max / a->min < 30) {
         a->min = round_factor(a->min, false);
         a->max = round_factor(a->max, true);
@@ -36,6 +47,7 @@ struct opc_axis opc_axis_make(double min, double max, bool log, bool widen, int 
 {
     struct opc_axis a = {.min = min, .max = max, .log = log};
     if (log) {
+        /* A range that cannot be logarithmic becomes 1 .. 1, which the next step widens. */
         if (!(min > 0 && max >= min && isfinite(max)))
             a.min = a.max = 1;
         if (!(a.max > a.min * (1 + HAIR))) {
@@ -46,15 +58,18 @@ struct opc_axis opc_axis_make(double min, double max, bool log, bool widen, int 
             widen_log(&a);
         return a;
     }
+    /* NaN, infinite or reversed ends: there is nothing to show, 0 .. 1 is as good as any. */
     if (!(isfinite(min) && isfinite(max) && max >= min))
         a.min = 0, a.max = 1;
-    if (!(a.max - a.min > HAIR * fabs(a.min))) { /* one value */
+    /* A single value gets a neighbourhood of 5 % of its size, at least 0.5. */
+    if (!(a.max - a.min > HAIR * fabs(a.min))) {
         const double about = fmax(0.5, fabs(a.min) * 0.05);
         a.min -= about;
         a.max += about;
     }
     if (widen) {
-        /* Finer than the ticks: a panel is filled by its data, not by the way to the next tick. */
+        /* The step is finer than the ticks: data should fill the panel, not the way to the next
+         * tick. */
         const double step = opc_round_step(a.max - a.min, 4 * ticks);
         a.min = floor(a.min / step + HAIR) * step;
         a.max = ceil(a.max / step - HAIR) * step;
@@ -66,6 +81,8 @@ double opc_axis_place(const struct opc_axis *a, double v)
 {
     if (a->log && !(v > 0))
         return (double)NAN;
+    /* Relative position between the two ends, 0 at min and 1 at max; linear in log(v) on a log
+     * axis. */
     const double share =
         a->log ? log(v / a->min) / log(a->max / a->min) : (v - a->min) / (a->max - a->min);
     return a->from + share * (a->to - a->from);
@@ -73,18 +90,21 @@ double opc_axis_place(const struct opc_axis *a, double v)
 
 bool opc_axis_shows(const struct opc_axis *a, double v)
 {
+    /* A value that rounding put just outside still counts as shown. */
     const double slack = HAIR * (a->max - a->min);
     return v >= a->min - slack && v <= a->max + slack && (!a->log || v > 0);
 }
 
 /* ---- ticks ----------------------------------------------------------------------------------- */
 
+/* Tick labels are cut at OPC_TICK_TEXT bytes, which no label of print_tick reaches. */
 static void append(char out[OPC_TICK_TEXT], const char *text)
 {
     const size_t used = strlen(out);
     snprintf(out + used, OPC_TICK_TEXT - used, "%s", text);
 }
 
+/* Appends 10 with a raised exponent in UTF-8: 10⁻⁵. */
 static void append_power(int exponent, char out[OPC_TICK_TEXT])
 {
     static const char *const RAISED[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
@@ -95,7 +115,7 @@ static void append_power(int exponent, char out[OPC_TICK_TEXT])
         append(out, *d == '-' ? "⁻" : RAISED[*d - '0']);
 }
 
-/* Digits behind the point that a multiple of `step` has. */
+/* Digits after the decimal point that a multiple of `step` needs, at most 9. */
 static int digits_of(double step)
 {
     for (int n = 0; n < 9; n++)
@@ -104,13 +124,15 @@ static int digits_of(double step)
     return 9;
 }
 
-/* `largest` chooses the unit, which is the same for all ticks of an axis. */
+/* Writes one tick label. `largest` is the largest absolute value of the axis: it chooses the
+ * unit (k, M, ×10ⁿ), so that all ticks of an axis have the same one. */
 static void print_tick(double v, double step, double largest, char out[OPC_TICK_TEXT])
 {
     char printed[OPC_PRINTED];
     const char *unit = "";
     int exponent = 0;
     double scale = 1;
+    /* The unit: a power of ten outside 0.001 .. 1e9, M and k for large counts, otherwise none. */
     if (largest >= 1e9 || largest < 1e-3) {
         exponent = (int)floor(log10(largest) + HAIR);
         scale = pow(10, exponent);
@@ -119,10 +141,12 @@ static void print_tick(double v, double step, double largest, char out[OPC_TICK_
     else if (largest >= 1e4)
         scale = 1e3, unit = "k";
     *out = '\0';
+    /* The tick at zero may be a rounding error away from it. */
     if (fabs(v) < HAIR * step) {
         append(out, "0");
         return;
     }
+    /* Sign, digits, unit. The minus is the typographic one (U+2212), as wide as a digit. */
     append(out, v < 0 ? "−" : "");
     append(out, opc_print_fixed(fabs(v) / scale, digits_of(step / scale), printed));
     append(out, unit);
@@ -132,10 +156,13 @@ static void print_tick(double v, double step, double largest, char out[OPC_TICK_
     }
 }
 
+/* Ticks at powers of ten if the axis has at least two of them, otherwise at 1, 2 and 5. */
 static void log_ticks(const struct opc_axis *a, int max, struct opc_ticks *t)
 {
+    /* Exponents of the first and the last power of ten on the axis. */
     const int first = (int)ceil(log10(a->min) - HAIR), last = (int)floor(log10(a->max) + HAIR);
     if (last - first >= 1) {
+        /* Every second, third, ... power if all of them would be more than `max`. */
         int by = 1;
         while ((last - first) / by + 1 > max)
             by++;
@@ -145,6 +172,7 @@ static void log_ticks(const struct opc_axis *a, int max, struct opc_ticks *t)
         }
         return;
     }
+    /* The factor 1.1 moves past the tick itself, so that rounding up gives the next one. */
     for (double v = round_factor(a->min, true); v <= a->max * (1 + HAIR) && t->n < OPC_TICKS;
          v = round_factor(v * 1.1, true)) {
         print_tick(v, v, v, t->text[t->n]);
@@ -160,9 +188,11 @@ void opc_axis_ticks(const struct opc_axis *a, int max, struct opc_ticks *t)
         log_ticks(a, max, t);
         return;
     }
+    /* A round step; an axis of counts never steps by less than one. */
     const double nice = opc_round_step(a->max - a->min, max);
     const double step = a->whole ? fmax(nice, 1) : nice;
     const double largest = fmax(fabs(a->min), fabs(a->max));
+    /* Ticks are k * step with integer k: adding up steps would collect rounding errors. */
     for (double k = ceil(a->min / step - HAIR); k * step <= a->max + HAIR * step; k++) {
         if (t->n == OPC_TICKS)
             return;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* Drawing with cairo. This is the only file that includes its headers; figure.c, marks.c and
+ * legend.c draw through it.
+ *
+ * Invariant: the same drawing gives the same bytes, on every machine and in every process. What
+ * cairo makes depend on time or on a process-wide counter is replaced here (opc_canvas_open,
+ * finish_svg). */
 #include "plot/draw.h"
 
 #include "base/file.h"
@@ -14,27 +20,29 @@
 #include <string.h>
 
 static const char FONT[] = "DejaVu Sans";
-static const double PIXELS = 2; /* of a PNG, to the point */
+static const double PIXELS = 2; /* of a PNG, per point */
 
+/* save and svg are used by files only; a canvas for measuring has neither. */
 struct opc_canvas {
     struct opc_save *save;
     cairo_surface_t *surface;
-    cairo_t *c;
+    cairo_t *c; /* cairo's drawing context */
     bool png;
-    bool failed;          /* for lack of memory */
+    bool failed;          /* memory ran out; reported at close */
     struct opc_text svg;  /* as cairo wrote it */
     struct opc_text said; /* every text that was drawn, a line each; of an SVG only */
     char path[OPC_PATH];
 };
 
-/* All output goes through here, so that the file appears whole. A failure is remembered, and told
- * at the end. */
+/* All output goes through here, so that the file appears whole. opc_save remembers a failure and
+ * opc_save_end reports it. */
 static cairo_status_t write(void *ctx, const unsigned char *data, unsigned n)
 {
     opc_save_bytes(((struct opc_canvas *)ctx)->save, data, n);
     return CAIRO_STATUS_SUCCESS;
 }
 
+/* An SVG is kept in memory, because finish_svg rewrites it. */
 static cairo_status_t keep(void *ctx, const unsigned char *data, unsigned n)
 {
     opc_text_add_bytes(&((struct opc_canvas *)ctx)->svg, (const char *)data, n);
@@ -47,6 +55,7 @@ static bool ends_with(const char *path, const char *end)
     return n > m && strcmp(path + n - m, end) == 0;
 }
 
+/* Creates the context: white ground, font without hinting, round joins. */
 static void begin(struct opc_canvas *c)
 {
     c->c = cairo_create(c->surface);
@@ -77,6 +86,7 @@ int opc_canvas_open(const char *path, double width, double height, struct opc_ca
     if (!c)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to draw %s", path);
     c->png = png;
+    /* The file is begun now, so that a path that cannot be written fails before the work. */
     int code = opc_path_join(c->path, "", path, err);
     if (!code)
         code = opc_save_begin(path, &c->save, err);
@@ -88,7 +98,7 @@ int opc_canvas_open(const char *path, double width, double height, struct opc_ca
         c->surface = cairo_svg_surface_create_for_stream(keep, c, width, height);
     else if (pdf) {
         c->surface = cairo_pdf_surface_create_for_stream(write, c, width, height);
-        /* Otherwise it would be the time of the drawing, and no two files the same. */
+        /* cairo would write the time of the drawing, and no two files would be equal. */
         cairo_pdf_surface_set_metadata(c->surface, CAIRO_PDF_METADATA_CREATE_DATE,
                                        "2022-01-01T00:00:00Z");
     } else
@@ -99,6 +109,7 @@ int opc_canvas_open(const char *path, double width, double height, struct opc_ca
     return OPC_OK;
 }
 
+/* A one-pixel image: texts have the same widths on it as in the file. */
 int opc_canvas_measure(const char *path, struct opc_canvas **out, struct opc_err *err)
 {
     struct opc_canvas *c = opc_alloc(1, sizeof *c);
@@ -129,7 +140,7 @@ static void save_text(struct opc_canvas *c, const char *text, size_t n)
     opc_save_bytes(c->save, text, n);
 }
 
-/* What was drawn as text, for XML. */
+/* Writes all drawn texts as the <desc> of the SVG, escaped for XML. */
 static void save_said(struct opc_canvas *c)
 {
     save_text(c, "\n<desc>", 7);
@@ -140,16 +151,19 @@ static void save_said(struct opc_canvas *c)
     save_text(c, "</desc>", 7);
 }
 
-/* cairo numbers surfaces and images through the life of the process; here they are numbered
- * through the file, so that it is the same each time. */
+/* Writes the SVG with renumbered surfaces and images: cairo numbers them through the life of the
+ * process, here they are numbered through the file, so that it is the same each time. References
+ * look like "surface12" or #image7. */
 static void finish_svg(struct opc_canvas *c)
 {
     static const char *const COUNTED[] = {"surface", "image"};
     enum { MAX = 4096 };
+    /* Position in `seen` is the new number minus one. */
     unsigned long seen[MAX];
     int n = 0;
     const char *at = opc_text_get(&c->svg), *from = at, *head = strstr(at, "<svg");
     head = head ? strchr(head, '>') : NULL;
+    /* Everything from `from` to `at` is still to be written. */
     for (; *at; at++) {
         if (at == head) {
             save_text(c, from, (size_t)(at + 1 - from));
@@ -163,6 +177,7 @@ static void finish_svg(struct opc_canvas *c)
             char *end;
             if (strncmp(at + 1, COUNTED[k], length) != 0)
                 continue;
+            /* Digits must follow, and then the end of the reference. */
             const unsigned long number = strtoul(at + 1 + length, &end, 10);
             if (end == at + 1 + length || (*end != '"' && *end != ')'))
                 continue;
@@ -187,10 +202,12 @@ int opc_canvas_close(struct opc_canvas *c, struct opc_err *err)
 {
     cairo_status_t status = cairo_status(c->c);
     if (c->png && !status)
+        /* A PNG is encoded here; SVG and PDF are written while the surface finishes. */
         status = cairo_surface_write_to_png_stream(c->surface, write, c);
     cairo_surface_finish(c->surface);
     if (!status)
         status = cairo_surface_status(c->surface);
+    /* The first cause is reported: memory, then cairo. The file itself comes last. */
     int code = opc_text_check(&c->svg, err);
     if (!code)
         code = opc_text_check(&c->said, err);
@@ -209,6 +226,7 @@ int opc_canvas_close(struct opc_canvas *c, struct opc_err *err)
     return code;
 }
 
+/* Colour, width and dash pattern for the next stroke or fill. */
 static void set_ink(const struct opc_canvas *c, const struct opc_ink *ink)
 {
     static const double DASH[4][4] = {{0}, {6, 3, 6, 3}, {2, 2, 2, 2}, {8, 3, 2, 3}};
@@ -217,6 +235,7 @@ static void set_ink(const struct opc_canvas *c, const struct opc_ink *ink)
     cairo_set_dash(c->c, DASH[ink->dash % 4], ink->dash % 4 ? 4 : 0, 0);
 }
 
+/* Makes the points the current path. */
 static void trace(const struct opc_canvas *c, int n, const double *x, const double *y)
 {
     cairo_new_path(c->c);
@@ -249,13 +268,14 @@ void opc_draw_circle(struct opc_canvas *c, const struct opc_ink *ink, double x, 
     cairo_fill(c->c);
 }
 
-/* Each cell becomes a square of `fine` pixels, small on paper: viewers that smooth pictures when
- * they enlarge them then blur no more than the edges. */
+/* Each cell becomes a square of `fine` pixels that are small on paper: viewers that smooth
+ * enlarged pictures then blur only the edges. MAX limits the image to 2000 pixels per side. */
 void opc_draw_image(struct opc_canvas *c, double x, double y, double width, double height, int rows,
                     int columns, const uint8_t (*cell)[4])
 {
     enum { MAX = 2000 };
     const double want = 3 * fmax(width / columns, height / rows);
+    /* At least three pixels per point, less if the image would become too large. */
     int fine = (int)ceil(want);
     while (fine > 1 && (fine * rows > MAX || fine * columns > MAX))
         fine--;
@@ -268,6 +288,7 @@ void opc_draw_image(struct opc_canvas *c, double x, double y, double width, doub
         return;
     }
     cairo_surface_flush(image);
+    /* Copy every cell into its square of pixels. */
     for (int i = 0; i < rows * fine; i++) {
         uint32_t *row = (void *)(data + (size_t)i * (size_t)cairo_image_surface_get_stride(image));
         for (int k = 0; k < columns * fine; k++) {
@@ -277,6 +298,7 @@ void opc_draw_image(struct opc_canvas *c, double x, double y, double width, doub
                      v[2] * alpha / 255;
         }
     }
+    /* Scale the image to the box; NEAREST keeps the edges of the cells sharp. */
     cairo_surface_mark_dirty(image);
     cairo_save(c->c);
     cairo_translate(c->c, x, y);
@@ -300,6 +322,7 @@ double opc_draw_width(struct opc_canvas *c, double size, const char *text)
 void opc_draw_text(struct opc_canvas *c, const struct opc_ink *ink, double x, double y, double size,
                    enum opc_anchor anchor, int rotated, const char *text)
 {
+    /* Share of the text's width that lies left of the anchor. */
     const double back = anchor == OPC_LEFT ? 0 : anchor == OPC_CENTRE ? 0.5 : 1;
     const double width = opc_draw_width(c, size, text);
     set_ink(c, ink);

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* The marks of a figure: how far each layer reaches, how it is drawn between two axes, and its
+ * sample in the legend. figure.c and legend.c call it.
+ *
+ * Invariant: opc_mark_extent covers everything that opc_mark_draw shows, so that no mark is cut
+ * off by a range that was taken from the data. */
 #include "plot/marks.h"
 
 #include "num/stats.h"
@@ -7,11 +12,13 @@
 
 #include <math.h>
 
-enum { FEW = 8, OUTLINE = 64 }; /* samples that are shown one by one; points of a violin's side */
+/* Samples of fewer than FEW values are shown one by one; points along one side of a violin. */
+enum { FEW = 8, OUTLINE = 64 };
 static const double DOT = 2.1, BAND_ALPHA = 0.2;
 
 /* ---- extents --------------------------------------------------------------------------------- */
 
+/* Extends a span to a value; NaN and infinity do not count. */
 static void include(struct opc_span *s, double v)
 {
     if (!isfinite(v))
@@ -20,6 +27,7 @@ static void include(struct opc_span *s, double v)
     s->max = fmax(s->max, v);
 }
 
+/* Width of a violin in units of x; 0.8 of the distance between neighbours unless given. */
 static double width_of(const struct opc_figure_layer *l)
 {
     return l->width > 0 ? l->width : 0.8;
@@ -28,6 +36,7 @@ static double width_of(const struct opc_figure_layer *l)
 struct opc_extent opc_mark_extent(const struct opc_figure_layer *l, bool log_y)
 {
     struct opc_extent e = {{HUGE_VAL, -HUGE_VAL}, {HUGE_VAL, -HUGE_VAL}};
+    /* Arrows and texts have a fixed number of points; n of the layer does not apply to them. */
     const int n = l->mark == OPC_MARK_ARROW ? 2 : l->mark == OPC_MARK_TEXT ? 1 : l->n;
     switch (l->mark) {
     case OPC_MARK_HEAT:
@@ -41,10 +50,12 @@ struct opc_extent opc_mark_extent(const struct opc_figure_layer *l, bool log_y)
         for (int i = 0; i < n; i++)
             include(&e.y, log_y && !(l->y[i] > 0) ? (double)NAN : l->y[i]);
         break;
-    default:
+    default: /* lines, bands, dots, arrows and texts */
         for (int i = 0; i < n; i++) {
             const double *low = l->mark == OPC_MARK_BAND ? l->low : l->y;
             const double *high = l->mark == OPC_MARK_BAND ? l->high : l->y;
+            /* A point counts only if all of it can be drawn; on a log axis the upper end
+             * decides. */
             if (!isfinite(l->x[i]) || !isfinite(low[i]) || !isfinite(high[i]) ||
                 (log_y && !(high[i] > 0)))
                 continue;
@@ -58,7 +69,7 @@ struct opc_extent opc_mark_extent(const struct opc_figure_layer *l, bool log_y)
 
 /* ---- over x ---------------------------------------------------------------------------------- */
 
-/* px, py: room for 2 n. */
+/* A line, interrupted where x or y cannot be placed. px, py: scratch of 2 n values each. */
 static void draw_line(struct opc_canvas *c, const struct opc_figure_layer *l,
                       const struct opc_ink *ink, const struct opc_axis *x, const struct opc_axis *y,
                       double *px, double *py)
@@ -66,6 +77,7 @@ static void draw_line(struct opc_canvas *c, const struct opc_figure_layer *l,
     struct opc_ink own = *ink;
     own.width = l->width > 0 ? l->width : ink->width;
     int n = 0;
+    /* One pass more than points: the NaN at the end flushes the last piece. */
     for (int i = 0; i <= l->n; i++) {
         const double vx = i < l->n ? opc_axis_place(x, l->x[i]) : (double)NAN;
         const double vy = i < l->n ? opc_axis_place(y, l->y[i]) : (double)NAN;
@@ -82,18 +94,23 @@ static void draw_line(struct opc_canvas *c, const struct opc_figure_layer *l,
     }
 }
 
+/* A shaded area between low and high, interrupted like a line. px, py: scratch of 2 n values
+ * each. */
 static void draw_band(struct opc_canvas *c, const struct opc_figure_layer *l,
                       const struct opc_ink *ink, const struct opc_axis *x, const struct opc_axis *y,
                       double *px, double *py)
 {
     const struct opc_ink light = opc_colour_faded(*ink, BAND_ALPHA);
+    /* First point of the piece under construction. */
     int from = 0;
     for (int i = 0; i <= l->n; i++) {
-        /* On a log axis a band may come from below everything that can be shown. */
+        /* On a log axis `low` may lie below everything that can be shown, so only `high` is
+         * tested. */
         const bool whole = i < l->n && isfinite(opc_axis_place(x, l->x[i])) &&
                            isfinite(l->low[i]) && isfinite(opc_axis_place(y, l->high[i]));
         if (whole)
             continue;
+        /* The polygon runs along the lower edge and back along the upper one. */
         const int n = i - from;
         for (int k = 0; k < n; k++) {
             const double low = l->low[from + k];
@@ -107,6 +124,7 @@ static void draw_band(struct opc_canvas *c, const struct opc_figure_layer *l,
     }
 }
 
+/* Dots are drawn whole or not at all: those outside the axes are left out. */
 static void draw_dots(struct opc_canvas *c, const struct opc_figure_layer *l,
                       const struct opc_ink *ink, const struct opc_axis *x, const struct opc_axis *y)
 {
@@ -118,22 +136,26 @@ static void draw_dots(struct opc_canvas *c, const struct opc_figure_layer *l,
 
 /* ---- distributions --------------------------------------------------------------------------- */
 
-/* The samples in order, one by one; each a little aside, so that equal ones are seen. */
+/* Shows the sorted samples one by one, each a little to the side, so that equal ones stay
+ * visible. */
 static void draw_strip(struct opc_canvas *c, const struct opc_ink *ink, int n, const double *at,
                        double middle, double half)
 {
     const struct opc_ink soft = opc_colour_faded(*ink, 0.85);
     for (int i = 0; i < n; i++) {
+        /* Steps of the golden ratio spread the dots evenly without looking regular. */
         const double aside = n < 2 ? 0 : 2 * fmod(0.5 + i * 0.6180339887498949, 1) - 1;
         opc_draw_circle(c, &soft, middle + 0.45 * half * aside, at[i], DOT);
     }
 }
 
-/* Gaussian kernels of Silverman's width, from the least to the greatest sample. */
+/* Outline of a violin: Gaussian kernel density from the smallest to the largest sample. The
+ * samples at[n] are canvas coordinates, sorted, and not all equal. */
 static void draw_outline(struct opc_canvas *c, const struct opc_ink *ink, int n, const double *at,
                          const double *quartile, double middle, double half)
 {
     double mean = 0, square = 0, density[OUTLINE], max = 0, px[2 * OUTLINE], py[2 * OUTLINE];
+    /* Silverman's rule: width = 0.9 min(std, IQR / 1.34) n^(-1/5). */
     for (int i = 0; i < n; i++)
         mean += at[i] / n;
     for (int i = 0; i < n; i++)
@@ -142,6 +164,7 @@ static void draw_outline(struct opc_canvas *c, const struct opc_ink *ink, int n,
     if (quartile[2] > quartile[0])
         spread = fmin(spread, (quartile[2] - quartile[0]) / 1.34);
     const double width = 0.9 * spread * pow(n, -0.2);
+    /* Density at OUTLINE places, not normalised: only its shape is drawn. */
     for (int k = 0; k < OUTLINE; k++) {
         py[k] = at[0] + (at[n - 1] - at[0]) * k / (OUTLINE - 1);
         density[k] = 0;
@@ -151,11 +174,13 @@ static void draw_outline(struct opc_canvas *c, const struct opc_ink *ink, int n,
         }
         max = fmax(max, density[k]);
     }
+    /* Mirror it around the middle; the widest place reaches `half`. */
     for (int k = 0; k < OUTLINE; k++) {
         px[k] = middle - half * density[k] / max;
         px[2 * OUTLINE - 1 - k] = middle + half * density[k] / max;
         py[2 * OUTLINE - 1 - k] = py[k];
     }
+    /* A light area with a thin edge. The last line closes the outline. */
     const struct opc_ink light = opc_colour_faded(*ink, 0.35);
     struct opc_ink edge = *ink;
     edge.width = 0.8;
@@ -165,6 +190,7 @@ static void draw_outline(struct opc_canvas *c, const struct opc_ink *ink, int n,
                   (double[]){py[2 * OUTLINE - 1], py[0]});
 }
 
+/* A distribution with median and quartiles, as a violin or as a strip of dots. at: scratch of n. */
 static void draw_violin(struct opc_canvas *c, const struct opc_figure_layer *l,
                         const struct opc_ink *ink, const struct opc_axis *x,
                         const struct opc_axis *y, double *at)
@@ -173,13 +199,15 @@ static void draw_violin(struct opc_canvas *c, const struct opc_figure_layer *l,
     const double half = fabs(opc_axis_place(x, l->x[0] + width_of(l) / 2) - middle);
     double quartile[3];
     int n = 0;
-    for (int i = 0; i < l->n; i++) /* places, so that the shape is right on a log axis, too */
+    /* Canvas coordinates, not values, so that the shape is right on a log axis, too. */
+    for (int i = 0; i < l->n; i++)
         if (opc_axis_shows(y, l->y[i]))
             at[n++] = opc_axis_place(y, l->y[i]);
     if (n == 0)
         return;
     for (int k = 0; k < 3; k++)
-        quartile[k] = opc_quantile(n, at, 0.25 * (k + 1)); /* sorts */
+        quartile[k] = opc_quantile(n, at, 0.25 * (k + 1)); /* sorts at[n] */
+    /* Few samples, or all within half a point, have no shape to show. */
     const bool strip = n < FEW || !(at[n - 1] - at[0] > 0.5);
     const struct opc_ink white = {1, 1, 1, 1, 3.4, 0};
     struct opc_ink line = *ink, thick = *ink;
@@ -191,6 +219,7 @@ static void draw_violin(struct opc_canvas *c, const struct opc_figure_layer *l,
         opc_draw_line(c, &thick, 2, (double[]){middle, middle},
                       (double[]){quartile[0], quartile[2]});
     }
+    /* The median as a line across; white underneath separates it from the quartile bar. */
     const double reach = strip ? 0.8 : 0.55;
     const double side[] = {middle - reach * half, middle + reach * half};
     if (!strip)
@@ -216,18 +245,20 @@ void opc_mark_hatch(struct opc_canvas *c, double x, double y, double width, doub
     opc_draw_unclip(c);
 }
 
+/* A heat map as one image. cell: [rows][columns], zeroed, so that masked cells stay transparent. */
 static void draw_heat(struct opc_canvas *c, const struct opc_figure_layer *l,
                       const struct opc_heat_scale *scale, const struct opc_axis *x,
                       const struct opc_axis *y, uint8_t (*cell)[4])
 {
     if (l->rows < 1 || l->columns < 1)
         return;
+    /* Canvas coordinates of the outer edges; either may be the larger. */
     const double left = opc_axis_place(x, l->x0), right = opc_axis_place(x, l->x1);
     const double first = opc_axis_place(y, l->y0), last = opc_axis_place(y, l->y1);
     bool masked = false;
     for (int i = 0; i < l->rows; i++)
         for (int k = 0; k < l->columns; k++) {
-            /* The picture's row 0 is at the top, its column 0 at the left. */
+            /* Row 0 of the image is at the top, column 0 at the left. */
             const size_t row = (size_t)(last > first ? i : l->rows - 1 - i);
             const size_t column = (size_t)(right > left ? k : l->columns - 1 - k);
             const double v = l->value[(size_t)i * (size_t)l->columns + (size_t)k];
@@ -239,6 +270,7 @@ static void draw_heat(struct opc_canvas *c, const struct opc_figure_layer *l,
         }
     const double at_x = fmin(left, right), at_y = fmin(first, last);
     const double width = fabs(right - left), height = fabs(last - first);
+    /* Masked cells show the hatching underneath the image. */
     if (masked)
         opc_mark_hatch(c, at_x, at_y, width, height);
     opc_draw_image(c, at_x, at_y, width, height, l->rows, l->columns, (const uint8_t(*)[4])cell);
@@ -246,6 +278,7 @@ static void draw_heat(struct opc_canvas *c, const struct opc_figure_layer *l,
 
 /* ---- marks without data ---------------------------------------------------------------------- */
 
+/* An arrow with a white halo, so that it is visible on any ground. */
 static void draw_arrow(struct opc_canvas *c, const struct opc_ink *ink, double x0, double y0,
                        double x1, double y1)
 {
@@ -255,16 +288,18 @@ static void draw_arrow(struct opc_canvas *c, const struct opc_ink *ink, double x
     struct opc_ink shaft = *ink, halo = {1, 1, 1, 0.75, 2.6, 0};
     shaft.width = 1;
     const double ux = (x1 - x0) / length, uy = (y1 - y0) / length;
+    /* (bx, by) is the base of the head, `side` half of its width. */
     const double bx = x1 - head * ux, by = y1 - head * uy, side = 0.42 * head;
     const double head_x[] = {bx - side * uy, x1, bx + side * uy, bx - side * uy};
     const double head_y[] = {by + side * ux, y1, by - side * ux, by + side * ux};
+    /* Halo first, then shaft and head. */
     opc_draw_line(c, &halo, 2, (double[]){x0, bx}, (double[]){y0, by});
     opc_draw_line(c, &halo, 4, head_x, head_y);
     opc_draw_line(c, &shaft, 2, (double[]){x0, bx}, (double[]){y0, by});
     opc_draw_area(c, ink, 3, head_x, head_y);
 }
 
-/* halo: it crosses a heat map, whose colours may be dark. */
+/* A thin line across the panel. `halo`: it crosses a heat map, whose colours may be dark. */
 static void draw_rule(struct opc_canvas *c, const struct opc_ink *ink, bool halo, double x0,
                       double y0, double x1, double y1)
 {
@@ -276,6 +311,7 @@ static void draw_rule(struct opc_canvas *c, const struct opc_ink *ink, bool halo
     opc_draw_line(c, &thin, 2, (double[]){x0, x1}, (double[]){y0, y1});
 }
 
+/* A text inside the panel, centred, with a halo. */
 static void draw_text(struct opc_canvas *c, const struct opc_figure_layer *l,
                       const struct opc_ink *ink, const struct opc_axis *x, const struct opc_axis *y)
 {
@@ -299,7 +335,8 @@ int opc_mark_draw(struct opc_canvas *c, const struct opc_figure_layer *l, const 
     int code = OPC_OK;
     if (!px || !py || (heat && !cell))
         code = opc_fail(err, OPC_ENOMEM, "not enough memory for a layer of %zu points", n);
-    /* Lines may lead out of the panel; dots and words at its edge are shown whole. */
+    /* Lines may lead out of the panel and are clipped; dots and texts at its edge are shown
+     * whole. */
     const bool clipped =
         heat || l->mark == OPC_MARK_LINE || l->mark == OPC_MARK_BAND || l->mark == OPC_MARK_ARROW;
     if (!code && clipped)
@@ -339,6 +376,7 @@ int opc_mark_draw(struct opc_canvas *c, const struct opc_figure_layer *l, const 
 void opc_mark_sample(struct opc_canvas *c, enum opc_mark mark, const struct opc_ink *ink, double x,
                      double y, double width)
 {
+    /* Half the height of a box, in points: about that of the text next to it. */
     const double half = 4.5;
     const double box_x[] = {x, x + width, x + width, x};
     const double box_y[] = {y - half, y - half, y + half, y + half};

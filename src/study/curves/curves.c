@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/* Learning curves from run directories: reads config.yaml and metrics.csv of each run, forms
+ * groups of runs, names them, and takes quartiles over each group. opc plot and
+ * learning_curves.c call it.
+ *
+ * Invariant: the order of panels and groups is the order in which their first run was named, so
+ * that the same command gives the same figure. No label is parsed again: groups are formed from
+ * settings, labels are made afterwards. */
 #include "study/curves/curves.h"
 
 #include "base/file.h"
@@ -19,8 +26,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_RUNS = 5000, LAST = 5, MAX_COLUMNS = 6 };
-static const char METHOD[] = "opc.transition:"; /* among settings as lines */
+enum { MAX_RUNS = 5000, LAST = 5, MAX_COLUMNS = 6 }; /* LAST: evaluations that make the score */
+static const char METHOD[] = "opc.transition:";      /* as it begins a line of `rest` */
 
 static int out_of_memory(struct opc_err *err)
 {
@@ -35,6 +42,7 @@ double opc_curve_end(int n, const double *value)
     return n ? opc_mean(n - from, value + from) : (double)NAN;
 }
 
+/* Best and final value, of the raw data. */
 static void measure_end(struct opc_curve_run *r)
 {
     r->best = r->n ? r->raw[0] : (double)NAN;
@@ -43,6 +51,7 @@ static void measure_end(struct opc_curve_run *r)
     r->end = opc_curve_end(r->n, r->raw);
 }
 
+/* Reads two columns of metrics.csv and smooths the curve. */
 static int read_table(struct opc_curve_run *r, const struct opc_curves_plan *plan,
                       struct opc_err *err)
 {
@@ -59,7 +68,7 @@ static int read_table(struct opc_curve_run *r, const struct opc_curves_plan *pla
     r->y = opc_alloc((size_t)table.rows, sizeof *r->y);
     if (!code && (!r->raw || !r->x || !r->y))
         code = out_of_memory(err);
-    /* Rows that lack one of the two are left out: not every epoch is evaluated, for example. */
+    /* Rows that lack one of the two values are left out: not every epoch is evaluated. */
     for (int row = 0; row < table.rows && !code; row++) {
         const double over = opc_rundir_table_number(&table, row, x);
         const double of = opc_rundir_table_number(&table, row, y);
@@ -68,6 +77,7 @@ static int read_table(struct opc_curve_run *r, const struct opc_curves_plan *pla
         r->x[r->n] = over;
         r->raw[r->n++] = of;
     }
+    /* Epochs and steps ascend, but any column may be x; value_at then searches linearly. */
     if (!code) {
         r->ascending = true;
         for (int i = 1; i < r->n; i++)
@@ -79,7 +89,8 @@ static int read_table(struct opc_curve_run *r, const struct opc_curves_plan *pla
     return code;
 }
 
-/* The settings as lines, without those that do not tell groups apart. */
+/* All settings as lines "section.name: value", without seed, number of epochs and environment,
+ * which do not distinguish groups. */
 static int print_rest(const struct opc_config *config, char **out, struct opc_err *err)
 {
     struct opc_text rest = {0};
@@ -87,6 +98,7 @@ static int print_rest(const struct opc_config *config, char **out, struct opc_er
     int code = opc_config_print(config, &text, err);
     if (code)
         return code;
+    /* A line without indentation begins a section; the others are "  name: value". */
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
         const int n = (int)strcspn(line, "\n");
         if (*line != ' ') {
@@ -106,11 +118,14 @@ static int print_rest(const struct opc_config *config, char **out, struct opc_er
     return code;
 }
 
-/* "HalfCheetah (MuJoCo)", "InvertedPendulum (RoboSchool), angle raw". */
+/* Writes a task for people: "HalfCheetah (MuJoCo)", "InvertedPendulum (RoboSchool), angle raw".
+ * Environments of other engines keep their name. */
 static void add_task(struct opc_text *t, const char *name)
 {
     static const char *const ENGINE[][2] = {{"mujoco:", "MuJoCo"}, {"bullet:", "PyBullet"}};
     const char *engine = NULL;
+    /* The engine is the prefix, except for RoboSchool's tasks, which are Bullet's with suffix
+     * _rs. */
     for (int i = 0; i < 2 && !engine; i++)
         if (strncmp(name, ENGINE[i][0], strlen(ENGINE[i][0])) == 0) {
             engine = ENGINE[i][1];
@@ -122,6 +137,7 @@ static void add_task(struct opc_text *t, const char *name)
         engine = "RoboSchool";
         n -= 3;
     }
+    /* half_cheetah becomes HalfCheetah. */
     for (int i = 0; i < n; i++) {
         const bool first = i == 0 || name[i - 1] == '_';
         if (!engine || name[i] != '_')
@@ -129,6 +145,7 @@ static void add_task(struct opc_text *t, const char *name)
     }
     if (engine)
         opc_text_addf(t, " (%s)", engine);
+    /* "?angle=raw&x=1" becomes ", angle raw, x 1". */
     for (; *options; options++)
         if (strchr("?&", *options))
             opc_text_add(t, ", ");
@@ -136,7 +153,7 @@ static void add_task(struct opc_text *t, const char *name)
             opc_text_addf(t, "%c", *options == '=' ? ' ' : *options);
 }
 
-/* A setting as a person reads it: "OPC", "horizon 20", "no reset". */
+/* Writes a setting for people: "OPC", "horizon 20", "no reset". */
 static void add_setting(struct opc_text *t, const struct opc_curve_run *r, const char *key,
                         const char *value)
 {
@@ -150,6 +167,7 @@ static void add_setting(struct opc_text *t, const struct opc_curve_run *r, const
         add_task(t, value);
         return;
     }
+    /* The name without its section, with blanks instead of underscores. */
     opc_text_add(t, no ? "no " : "");
     for (const char *c = dot ? dot + 1 : key; *c; c++)
         opc_text_addf(t, "%c", *c == '_' ? ' ' : *c);
@@ -160,6 +178,7 @@ static void add_setting(struct opc_text *t, const struct opc_curve_run *r, const
         opc_text_addf(t, " %s", value);
 }
 
+/* Hands the text over as a string and frees it, also after a failure. */
 static int keep_text(struct opc_text *text, char **out, struct opc_err *err)
 {
     int code = opc_text_check(text, err);
@@ -169,8 +188,8 @@ static int keep_text(struct opc_text *text, char **out, struct opc_err *err)
     return code;
 }
 
-/* The values of some settings, as they are or as a person reads them: "Hopper (MuJoCo), horizon
- * 20". */
+/* Values of n settings, separated by `between`: as they are written, or with `reader` (the run
+ * they are of) as a person reads them: "Hopper (MuJoCo), horizon 20". */
 static int print_values(const struct opc_config *config, int n, const char *const *key,
                         const char *between, const struct opc_curve_run *reader, char **out,
                         struct opc_err *err)
@@ -193,6 +212,7 @@ static int print_values(const struct opc_config *config, int n, const char *cons
     return keep_text(&text, out, err);
 }
 
+/* Name and colour of the method. An agent other than SAC is a method of its own. */
 static int read_method(struct opc_curve_run *r, const struct opc_config *config,
                        struct opc_err *err)
 {
@@ -203,10 +223,12 @@ static int read_method(struct opc_curve_run *r, const struct opc_config *config,
     return r->method ? OPC_OK : out_of_memory(err);
 }
 
+/* Reads config.yaml: method, panel, title, seed, and what distinguishes the run's line. */
 static int read_settings(struct opc_curve_run *r, const struct opc_curves_plan *plan,
                          struct opc_err *err)
 {
     static const char *const TASK = "env.name";
+    /* Without keys the task is the panel and all other settings distinguish lines. */
     const bool found = plan->panel_keys + plan->line_keys == 0;
     const int keys = found ? 1 : plan->panel_keys;
     const char *const *key = found ? &TASK : plan->panel_key;
@@ -234,6 +256,7 @@ static int read_settings(struct opc_curve_run *r, const struct opc_curves_plan *
 
 /* ---- which runs ------------------------------------------------------------------------------ */
 
+/* Adds the run in a directory, unless the same directory was named before. */
 static int add_run(struct opc_curves *c, const char *dir, const struct opc_curves_plan *plan,
                    struct opc_err *err)
 {
@@ -266,7 +289,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* The runs in a directory, in the order of their names. */
+/* Adds the runs in a directory, in the order of their names. */
 static int add_inner(struct opc_curves *c, const char *dir, const struct opc_curves_plan *plan,
                      struct opc_err *err)
 {
@@ -297,6 +320,8 @@ static int add_inner(struct opc_curves *c, const char *dir, const struct opc_cur
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
+/* Index of the run's panel, which is created if it is new. Names are cut to the array's size,
+ * and compared as cut. */
 static int panel_of(struct opc_curves *c, const struct opc_curve_run *r)
 {
     char cut[sizeof *c->panel];
@@ -312,6 +337,7 @@ static int panel_of(struct opc_curves *c, const struct opc_curve_run *r)
     return i;
 }
 
+/* Runs with equal panel and equal `rest` form a group. */
 static void form_groups(struct opc_curves *c)
 {
     for (int i = 0; i < c->runs; i++) {
@@ -320,6 +346,7 @@ static void form_groups(struct opc_curves *c)
         for (int k = 0; k < i && r->group < 0; k++)
             if (strcmp(r->panel, c->run[k].panel) == 0 && strcmp(r->rest, c->run[k].rest) == 0)
                 r->group = c->run[k].group;
+        /* The first run of a group sets its panel and its method. */
         if (r->group < 0) {
             r->group = c->groups++;
             c->group[r->group].panel = panel_of(c, r);
@@ -327,6 +354,8 @@ static void form_groups(struct opc_curves *c)
             c->group[r->group].colour = r->colour;
         }
         c->group[r->group].runs += r->n > 0;
+        /* Runs of several methods in one group: the group has no method and no colour of its
+         * own. */
         if (strcmp(c->group[r->group].method, r->method) != 0) {
             *c->group[r->group].method = '\0';
             c->group[r->group].colour = 0;
@@ -334,7 +363,7 @@ static void form_groups(struct opc_curves *c)
     }
 }
 
-/* The first run of a group speaks for all. */
+/* The first run of a group, whose settings stand for all of them. */
 static const struct opc_curve_run *speaker(const struct opc_curves *c, int group)
 {
     int i = 0;
@@ -343,7 +372,7 @@ static const struct opc_curve_run *speaker(const struct opc_curves *c, int group
     return &c->run[i];
 }
 
-/* Line number `line` of some settings. */
+/* Line number `line` of `rest`; "" after the last. */
 static const char *line_at(const char *rest, int line)
 {
     for (; line > 0 && *rest; line--)
@@ -351,13 +380,15 @@ static const char *line_at(const char *rest, int line)
     return rest;
 }
 
+/* Compares two texts up to the end of the line. */
 static bool same_line(const char *a, const char *b)
 {
     const size_t n = strcspn(a, "\n");
     return n == strcspn(b, "\n") && strncmp(a, b, n) == 0;
 }
 
-/* Groups a and b have the same label so far, and line `line` would tell them apart. */
+/* Whether line `line` of `rest` distinguishes two groups of one panel that have the same label
+ * so far; *a is one of them. */
 static bool helps(const struct opc_curves *c, int line, int *a)
 {
     for (int i = 0; i < c->groups; i++)
@@ -372,6 +403,7 @@ static bool helps(const struct opc_curves *c, int line, int *a)
     return false;
 }
 
+/* Appends line `line` to the label of every group. */
 static void append_setting(struct opc_curves *c, int line)
 {
     for (int i = 0; i < c->groups; i++) {
@@ -387,11 +419,13 @@ static void append_setting(struct opc_curves *c, int line)
     }
 }
 
-/* As few settings as tell the groups of each panel apart, the transition model first. */
+/* Labels groups with as few settings as distinguish those of each panel, the transition model
+ * first. */
 static void label_groups(struct opc_curves *c)
 {
     int lines = 0, first = 0, any;
     const char *rest = speaker(c, 0)->rest;
+    /* Count the settings, and find the transition model among them. */
     for (; *line_at(rest, lines); lines++)
         if (strncmp(line_at(rest, lines), METHOD, strlen(METHOD)) == 0)
             first = lines;
@@ -403,7 +437,7 @@ static void label_groups(struct opc_curves *c)
         memcpy(c->group[g].line, c->group[g].label, sizeof c->group->line);
 }
 
-/* Whether value number k tells a group from one that is called the same so far. */
+/* Whether value number k distinguishes a group from one with the same label so far. */
 static bool distinguishes(const struct opc_curves *c, int g, int k)
 {
     const char *value = line_at(speaker(c, g)->rest, k);
@@ -414,6 +448,7 @@ static bool distinguishes(const struct opc_curves *c, int g, int k)
     return false;
 }
 
+/* The label of group g, extended by value k if that is needed. */
 static int extend_label(const struct opc_curves *c, int g, const char *key, int k, char **out,
                         struct opc_err *err)
 {
@@ -429,18 +464,21 @@ static int extend_label(const struct opc_curves *c, int g, const char *key, int 
     return keep_text(&text, out, err);
 }
 
-/* By the settings that were named, as many of them as it takes: "SAC", "OPC, horizon 20". */
+/* Labels groups by the plan's line settings, with as many of them as needed: "SAC", "OPC,
+ * horizon 20". */
 static int label_as_planned(struct opc_curves *c, const struct opc_curves_plan *plan,
                             struct opc_err *err)
 {
     char **longer = opc_alloc((size_t)c->groups, sizeof *longer);
     int code = longer ? OPC_OK : out_of_memory(err);
+    /* The name of the line is all values, joined by '+'. */
     for (int g = 0; g < c->groups; g++) {
         char *line = c->group[g].line;
         snprintf(line, sizeof c->group->line, "%s", speaker(c, g)->rest);
         for (char *end = line; (end = strchr(end, '\n')); *end = '+')
             ;
     }
+    /* All labels are extended before any is replaced: distinguishes() compares the old ones. */
     for (int k = 0; k < plan->line_keys && !code; k++) {
         for (int g = 0; g < c->groups && !code; g++)
             code = extend_label(c, g, plan->line_key[k], k, &longer[g], err);
@@ -455,9 +493,12 @@ static int label_as_planned(struct opc_curves *c, const struct opc_curves_plan *
     return code;
 }
 
-/* How many panels in a row begin alike; 0 when the next rows are not like the first. */
+/* Number of panels in a row that differ in their last value only; 0 if the panels do not form a
+ * regular grid or it would be too wide. */
 static int count_columns(const struct opc_curves *c)
 {
+    /* row: first panel of the current row. A panel continues the row if all its values but the
+     * last are equal. */
     int columns = 0;
     for (int i = 0, row = 0; i < c->panels; i++) {
         const char *last = strrchr(c->panel[i], '+');
@@ -480,7 +521,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Its first value there, or what lies between two values; NaN: none. */
+/* The first value of a run at x, or one between two values; NaN if it has none there. */
 static double value_at(const struct opc_curves *c, const struct opc_curve_run *r, double x)
 {
     if (c->between && r->ascending)
@@ -511,6 +552,7 @@ int opc_curves_ends(const struct opc_curves *c, int group, double *out)
     return n;
 }
 
+/* Quartiles of the scores of a group. scratch: [runs]. */
 static void end_of(struct opc_curves *c, int g, double *scratch)
 {
     const int n = opc_curves_ends(c, g, scratch);
@@ -520,6 +562,7 @@ static void end_of(struct opc_curves *c, int g, double *scratch)
     group->end_high = n ? opc_quantile(n, scratch, 0.75) : (double)NAN;
 }
 
+/* Median and quartiles of a group over x. scratch: [runs]. */
 static int make_band(struct opc_curves *c, int g, double *scratch, struct opc_err *err)
 {
     struct opc_curve_group *group = &c->group[g];
@@ -535,6 +578,7 @@ static int make_band(struct opc_curves *c, int g, double *scratch, struct opc_er
         opc_free(x);
         return out_of_memory(err);
     }
+    /* All x of all runs, sorted; each different one is a candidate. */
     all = 0;
     for (int i = 0; i < c->runs; i++)
         for (int k = 0; c->run[i].group == g && k < c->run[i].n; k++)
@@ -543,6 +587,8 @@ static int make_band(struct opc_curves *c, int g, double *scratch, struct opc_er
     for (size_t at = 0; at < all; at++) {
         if (at > 0 && x[at] == x[at - 1])
             continue;
+        /* Left out where fewer than half of the runs have a value: the median would jump when
+         * runs end. */
         const int n = opc_curves_at(c, g, x[at], scratch);
         if (2 * n < group->runs)
             continue;
@@ -565,7 +611,7 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
     struct opc_curves *c = opc_alloc(1, sizeof *c);
     if (!c)
         return out_of_memory(err);
-    /* The random phase ends with an episode, after more steps with one seed than with another. */
+    /* The random phase ends with an episode, so total_steps differ between seeds. */
     c->between = strcmp(plan->over, "total_steps") == 0;
     double *scratch = opc_alloc(MAX_RUNS, sizeof *scratch);
     c->run = opc_alloc(MAX_RUNS, sizeof *c->run);
@@ -573,7 +619,8 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
     c->panel = opc_alloc(MAX_RUNS, sizeof *c->panel);
     c->title = opc_alloc(MAX_RUNS, sizeof *c->title);
     int code = scratch && c->run && c->group && c->panel && c->title ? OPC_OK : out_of_memory(err);
-    int files = 0; /* the logs of a sweep lie beside its runs, and a shell's star names them, too */
+    int files = 0; /* logs of a sweep lie next to its runs, and a shell's star names them, too */
+    /* Each argument is a run, a directory of runs, or a file that is skipped. */
     for (int i = 0; i < n && !code; i++) {
         if (opc_rundir_is_run(dir[i]))
             code = add_run(c, dir[i], plan, err);
@@ -586,6 +633,7 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
         opc_log(OPC_WARN, "%d of the names are files, not directories, and are left out", files);
     if (!code && c->runs == 0)
         code = opc_fail(err, OPC_EUSER, "there are no runs to draw");
+    /* Groups, then their names, then their bands: each needs the one before. */
     if (!code) {
         form_groups(c);
         c->columns = plan->panel_keys > 1 ? count_columns(c) : 0;

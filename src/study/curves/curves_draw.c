@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Turns groups of runs (curves.h) into a figure (plot/figure.h), with a published curve below
+ * them if there is one. opc plot draws it into a file, learning_curves.c makes an exhibit of it.
+ *
+ * Invariant: a label looks the same in every panel, so colour and dash depend on the labels and
+ * their order only. */
 #include "study/curves/curves_draw.h"
 
 #include "num/stats.h"
@@ -26,6 +31,7 @@ const char *opc_column_label(const char *column)
 /* "OPC (5 runs)", or "OPC (3 to 5 runs)" when panels differ. */
 static void print_label(const struct opc_curves *c, int g, char out[200])
 {
+    /* Fewest and most runs of this label over all panels. */
     int min = c->group[g].runs, max = min;
     for (int i = 0; i < c->groups; i++)
         if (strcmp(c->group[i].label, c->group[g].label) == 0) {
@@ -39,7 +45,7 @@ static void print_label(const struct opc_curves *c, int g, char out[200])
         snprintf(out, 200, "%s (%d run%s)", label, max, max == 1 ? "" : "s");
 }
 
-/* How many different labels come before that of group g; with `method`, of its method only. */
+/* Number of different labels before that of group g; with `method`, only those of its method. */
 static int labels_before(const struct opc_curves *c, int g, bool method)
 {
     int n = 0;
@@ -52,7 +58,7 @@ static int labels_before(const struct opc_curves *c, int g, bool method)
     return n;
 }
 
-/* A method has its own colour; when several lines are of it, the first of them. */
+/* The first line of a method has the method's colour; further lines of it get an automatic one. */
 static int colour_of(const struct opc_curves *c, int g)
 {
     if (c->group[g].colour && labels_before(c, g, true) == 0)
@@ -62,7 +68,8 @@ static int colour_of(const struct opc_curves *c, int g)
 
 /* ---- the figure ------------------------------------------------------------------------------ */
 
-/* Bands first, so that they cover no line; returns how many layers there are. */
+/* The layers of one panel. Bands come first, so that they cover no line; a single run has none.
+ * Returns the number of layers. */
 static int make_layers(const struct opc_curves *c, int panel, char (*label)[200],
                        struct opc_figure_layer *out)
 {
@@ -85,7 +92,7 @@ static int make_layers(const struct opc_curves *c, int panel, char (*label)[200]
     return layers;
 }
 
-/* Where lines of the panel begin and end. */
+/* The range of x over all lines of the panel. */
 static struct opc_span reach(const struct opc_curves *c, int panel)
 {
     struct opc_span r = {HUGE_VAL, -HUGE_VAL};
@@ -97,7 +104,7 @@ static struct opc_span reach(const struct opc_curves *c, int panel)
     return r;
 }
 
-/* Learning begins at 0, even where the first evaluation is later. */
+/* Learning begins at 0, even if the first evaluation is later; {0, 0}: from the data. */
 static struct opc_span span_of_x(const struct opc_curves *c, int panel)
 {
     const struct opc_span r = reach(c, panel);
@@ -108,7 +115,7 @@ static struct opc_span span_of_x(const struct opc_curves *c, int panel)
 
 /* ---- a published curve ----------------------------------------------------------------------- */
 
-/* It can be put beside runs of one task that have got to where it begins. */
+/* A published curve needs runs of one task that reach its first point. */
 static int check_published(const struct opc_published *p, const struct opc_curves *c, double end,
                            struct opc_err *err)
 {
@@ -125,8 +132,9 @@ static int check_published(const struct opc_published *p, const struct opc_curve
     return OPC_OK;
 }
 
-/* Its line and its band, behind all others. It ends where the runs do, between two of its points if
- * need be: what comes later has nothing to be compared with and would squeeze what has. */
+/* The published line and band, below all others. The curve ends where the runs do, interpolated
+ * if that is between two of its points: what comes later has nothing to be compared with and
+ * would compress the rest. */
 static int make_published(const struct opc_published *p, double end, char label[200],
                           struct opc_curves_figure *f, struct opc_err *err)
 {
@@ -134,8 +142,10 @@ static int make_published(const struct opc_published *p, double end, char label[
     f->published = opc_alloc(4 * points, sizeof *f->published);
     if (!f->published)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the published curve");
+    /* One block for four arrays of p->n values. */
     double *x = f->published, *mean = x + points, *low = mean + points, *high = low + points;
     int n = 0;
+    /* Copy points before `end`; the first one at or after it becomes `end` itself. */
     for (bool more = true; more && n < p->n; n++) {
         more = p->steps[n] < end;
         x[n] = more ? p->steps[n] : end;
@@ -163,7 +173,7 @@ static int make_published(const struct opc_published *p, double end, char label[
 int opc_curves_figure(const struct opc_curves_look *look, const struct opc_curves *c,
                       struct opc_curves_figure *out, struct opc_err *err)
 {
-    const int published_layers = look->published ? 2 : 0; /* layers of the published curve */
+    const int published_layers = look->published ? 2 : 0;
     const double end = reach(c, 0).max;
     const size_t groups = (size_t)c->groups;
     struct opc_curves_figure f = {.panel = opc_alloc((size_t)c->panels, sizeof *f.panel),
@@ -180,9 +190,11 @@ int opc_curves_figure(const struct opc_curves_look *look, const struct opc_curve
         opc_curves_figure_free(&f);
         return code;
     }
+    /* Labels first: layers point at them. */
     for (int g = 0; g < c->groups; g++)
         print_label(c, g, f.label[g]);
     struct opc_figure_layer *layer = f.layer;
+    /* Panels take their layers from one array, one after the other. */
     for (int p = 0; p < c->panels; p++) {
         f.panel[p] = (struct opc_panel){
             .title = c->title[p],

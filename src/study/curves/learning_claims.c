@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Claims about the scores of runs: read from the experiment's file, then judged by bootstrap
+ * intervals and by how often chance alone would decide so. learning_curves.c calls it.
+ *
+ * Invariant: a claim is undecided while runs are missing or too few. A verdict must never depend
+ * on which runs happen to be finished. */
 #include "study/curves/learning.h"
 
 #include <fnmatch.h>
@@ -7,9 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FEWEST = 3 };                /* runs in a panel of which anything is claimed */
-static const double CHANCE = 0.025; /* of an error of either side: what is outside of 95 % */
+enum { FEWEST = 3 };                /* runs that a panel needs before anything is claimed of it */
+static const double CHANCE = 0.025; /* error probability on either side of a 95 % interval */
 
+/* A claim as written: {better, worse, panel}, {solves, level, panel} or {above, below}; others
+ * NULL. */
 struct claim {
     const char *text, *better, *worse, *solves, *panel, *above, *below;
     double level;
@@ -23,6 +30,7 @@ int opc_learning_keys(const struct opc_yaml *map, const char *what, const char *
     if (map->kind != OPC_YAML_MAP)
         return opc_fail(err, OPC_EUSER, "line %d: %s is a map like {%s: ...}", map->line, what,
                         names[0]);
+    /* The first unknown key is an error, with the nearest known one as a suggestion. */
     for (const struct opc_yaml *node = map->first; node; node = node->next) {
         const char *meant = NULL;
         int nearest = INT_MAX, i = 0;
@@ -37,6 +45,7 @@ int opc_learning_keys(const struct opc_yaml *map, const char *what, const char *
     return OPC_OK;
 }
 
+/* An optional word; NULL if the key is missing. */
 static int read_word(const struct opc_yaml *map, const char *key, const char **out,
                      struct opc_err *err)
 {
@@ -47,6 +56,7 @@ static int read_word(const struct opc_yaml *map, const char *key, const char **o
     return OPC_OK;
 }
 
+/* Reads a claim and checks that it is exactly one of the three kinds. */
 static int read_claim(const struct opc_yaml *map, struct claim *c, struct opc_err *err)
 {
     static const char *const KEYS[] = {"text",  "better", "worse", "solves", "panel",
@@ -71,6 +81,7 @@ static int read_claim(const struct opc_yaml *map, struct claim *c, struct opc_er
         code = read_word(map, "level", &level, err);
     if (code)
         return code;
+    /* Each kind needs both of its keys. */
     const bool lines = c->better || c->worse, solves = c->solves || level;
     const bool panels = c->above || c->below;
     const bool whole = (!lines || (c->better && c->worse)) && (!solves || (c->solves && level)) &&
@@ -106,6 +117,7 @@ int opc_learning_find(const struct opc_learning *l, const char *line)
     return -1;
 }
 
+/* Whether the claim speaks of this panel. */
 static bool is_meant(const struct opc_learning *l, int panel, const char *pattern)
 {
     return !pattern || fnmatch(pattern, l->curves->panel[panel], 0) == 0;
@@ -121,7 +133,7 @@ struct opc_scores opc_learning_scores(const struct opc_learning *l, int line, co
     return (struct opc_scores){l->panels, count, (const double *const *)(l->end + at)};
 }
 
-/* A line of which no run is complete leaves the claim open. */
+/* Whether the line has a run; if not, the claim is undecided and says so. */
 static bool is_there(const struct opc_learning *l, const struct claim *c, const char *line,
                      struct opc_exhibit *x)
 {
@@ -131,8 +143,8 @@ static bool is_there(const struct opc_learning *l, const struct claim *c, const 
     return false;
 }
 
-/* Why runs cannot decide, behind what was measured of them; "" if they can. Runs that are not there
- * could decide otherwise: some may never be, because they diverge. */
+/* Why runs cannot decide, as the end of a sentence; "" if they can. A missing run could change
+ * the result, and some may stay missing for a reason: because they diverge. */
 static void say_too_few(const struct opc_learning *l, int fewest, size_t size, char *out)
 {
     *out = '\0';
@@ -143,19 +155,21 @@ static void say_too_few(const struct opc_learning *l, int fewest, size_t size, c
         snprintf(out, size, "; fewer than %d runs decide nothing", FEWEST);
 }
 
-/* How likely it is that chance alone puts n runs above m others: the smallest probability there is
- * for any outcome, which a bootstrap of few runs does not know of. */
+/* Probability that chance alone puts all of n runs above all of m others, n! m! / (n + m)!. No
+ * outcome is less likely, so with few runs no result can be significant, which a bootstrap does
+ * not notice. */
 static double chance_above(int n, int m)
 {
     return exp(lgamma(n + 1.0) + lgamma(m + 1.0) - lgamma(n + m + 1.0));
 }
 
-/* Two sides of a claim, task by task: panel by panel, or line by line. */
+/* Two sides of a claim, compared task by task; tasks are panels, or lines. */
 struct duel {
     struct opc_scores a, b;
     const char *name[2], *task;
 };
 
+/* Judges "a ends above b" and adds the claim. */
 static int decide_duel(const struct opc_learning *l, const struct claim *c, int number,
                        const struct duel *d, struct opc_exhibit *x, struct opc_err *err)
 {
@@ -163,6 +177,7 @@ static int decide_duel(const struct opc_learning *l, const struct claim *c, int 
     struct opc_interval p;
     int fewest = INT_MAX, tasks = 0, runs[2] = {0, 0};
     double chance = 1;
+    /* Count what can be compared: tasks with runs on both sides. */
     for (int i = 0; i < d->a.tasks; i++)
         if (d->a.n[i] && d->b.n[i]) {
             const int min = d->a.n[i] < d->b.n[i] ? d->a.n[i] : d->b.n[i];
@@ -187,6 +202,7 @@ static int decide_duel(const struct opc_learning *l, const struct claim *c, int 
         snprintf(few, sizeof few,
                  "; so few runs decide nothing: chance puts all above all in %.1f %% of cases",
                  100 * chance);
+    /* P(a > b) must be on one side of 1/2 with its whole interval. */
     const enum opc_verdict verdict = *few           ? OPC_UNDECIDED
                                      : p.low > 0.5  ? OPC_SUPPORTED
                                      : p.high < 0.5 ? OPC_NOT_SUPPORTED
@@ -199,6 +215,7 @@ static int decide_duel(const struct opc_learning *l, const struct claim *c, int 
     return OPC_OK;
 }
 
+/* {better, worse}: two lines, panel by panel. */
 static int decide_lines(const struct opc_learning *l, const struct claim *c, int number,
                         struct opc_exhibit *x, struct opc_err *err)
 {
@@ -214,7 +231,7 @@ static int decide_lines(const struct opc_learning *l, const struct claim *c, int
     return decide_duel(l, c, number, &d, x, err);
 }
 
-/* The runs of every line in one panel: none where nothing has run in it yet. */
+/* The runs of every line in one panel; no runs if the panel does not exist yet. */
 static struct opc_scores scores_of_panel(const struct opc_learning *l, int panel, int side)
 {
     int *count = l->count + (size_t)side * (size_t)l->tasks;
@@ -227,6 +244,7 @@ static struct opc_scores scores_of_panel(const struct opc_learning *l, int panel
     return (struct opc_scores){l->lines, count, end};
 }
 
+/* {above, below}: two panels, line by line. */
 static int decide_panels(const struct opc_learning *l, const struct claim *c, int number,
                          struct opc_exhibit *x, struct opc_err *err)
 {
@@ -243,7 +261,8 @@ static int decide_panels(const struct opc_learning *l, const struct claim *c, in
     return decide_duel(l, c, number, &d, x, err);
 }
 
-/* What is solved is solved in every panel, so the one with the lowest share of runs decides. */
+/* {solves, level}: the line must solve every panel, so the panel with the lowest share of runs
+ * that reach the level decides. Supported from 75 % of its runs, refuted below 50 %. */
 static void decide_solves(const struct opc_learning *l, const struct claim *c,
                           struct opc_exhibit *x)
 {
@@ -251,6 +270,7 @@ static void decide_solves(const struct opc_learning *l, const struct claim *c,
         return;
     const int line = opc_learning_find(l, c->solves);
     const struct opc_scores s = opc_learning_scores(l, line, c->panel, 0);
+    /* low of lows runs reach the level in the lowest panel. */
     int runs = 0, reached = 0, panels = 0, fewest = INT_MAX, low = 0, lows = 0;
     double min = 2, median = 0; /* share and median of the lowest panel; the ends are in order */
     for (int p = 0; p < s.tasks; p++) {
@@ -295,6 +315,7 @@ int opc_learning_claims(const struct opc_learning *l, const struct opc_yaml *lis
     int number = 0, code = OPC_OK;
     for (const struct opc_yaml *map = list ? list->first : NULL; map && !code; map = map->next) {
         struct claim c;
+        /* number: the claim's random stream; it counts claims of all kinds. */
         code = read_claim(map, &c, err);
         if (!code && c.solves)
             decide_solves(l, &c, x);

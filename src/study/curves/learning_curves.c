@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The analysis `learning_curves`: of finished runs, as the map under `figure` says.
+/* The analysis `learning_curves`: reads finished runs, as the map under `figure` says.
  *
  *     figure:
  *       panel: env.name               # a setting, or a list of them
@@ -9,8 +9,11 @@
  *       notes: [what differs from the paper]
  *       claims: [...]                 # study/curves/learning.h
  *
- * Curves are smoothed; what a run ends with is the mean of its last five evaluations as they were.
- */
+ * Curves are smoothed; the score of a run is the mean of its last five evaluations, not
+ * smoothed.
+ *
+ * Invariant: every bootstrap has a random stream of its own (see FOR_ENDS below), so that
+ * adding a table or a group changes no other number. */
 #include "opc/config.h"
 #include "opc/mem.h"
 #include "opc/predictor.h"
@@ -25,14 +28,14 @@
 #include <string.h>
 
 enum { KEYS = 8 };
-/* Bootstrap streams: which epoch is used for what. Curves use 100 + group. */
+/* Second key of the bootstrap streams, by purpose; curves use 100 + group. */
 enum { FOR_ENDS = 1, FOR_IMPROVEMENT = 2, FOR_CURVES = 100 };
 
 /* clang-format off */
 #define FIELDS(X)                                                                                  \
     X(TEXT,   of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                      \
     X(TEXT,   over,   "env_steps",   1, 64,  "column of metrics.csv to draw it over")              \
-    X(INT,    smooth, "5",           1, 999, "average over so many values around each")            \
+    X(INT,    smooth, "5",           1, 999, "average over this many values around each")          \
     X(CHOICE, centre, "median",      "median|mean|iqm", , "the line, over runs")                   \
     X(TEXT,   band,   "[25, 75]",    1, 64,  "two percentiles, std, or interval: of the IQM")      \
     X(BOOL,   share,  "false",       0, 1,   "one range of each axis for all panels")
@@ -45,6 +48,7 @@ struct curve {
 static const struct opc_section section = OPC_SECTION("curve", "", FIELDS);
 #undef SELF
 
+/* The map under `figure`, read and checked. */
 struct look {
     struct curve curve;
     const char *panel_key[KEYS], *line_key[KEYS];
@@ -56,6 +60,7 @@ struct look {
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
+/* A setting or a list of settings; `fallback` if the node is missing. */
 static int read_keys(const struct opc_yaml *node, const char *fallback, const char **key, int *n,
                      struct opc_err *err)
 {
@@ -78,6 +83,7 @@ static int read_keys(const struct opc_yaml *node, const char *fallback, const ch
     return OPC_OK;
 }
 
+/* band: [LOW, HIGH] | std | interval. */
 static int read_band(struct look *look, struct opc_err *err)
 {
     const char *band = look->curve.band;
@@ -114,7 +120,7 @@ static int check_notes(const struct opc_yaml *notes, struct opc_err *err)
                 : opc_fail(err, OPC_EUSER, "line %d: notes is a list of sentences", notes->line);
 }
 
-/* In place of what is made of the panel's settings. */
+/* Titles from the file replace those made from the panel's settings. */
 static void put_titles(const struct opc_yaml *titles, struct opc_curves *c)
 {
     for (int p = 0; titles && p < c->panels; p++) {
@@ -124,6 +130,7 @@ static void put_titles(const struct opc_yaml *titles, struct opc_curves *c)
     }
 }
 
+/* metrics.csv must be able to have the column; runs are not read yet. */
 static int check_column(const char *key, const char *name, struct opc_err *err)
 {
     char meant[64];
@@ -133,6 +140,7 @@ static int check_column(const char *key, const char *name, struct opc_err *err)
                     *meant ? "; did you mean '" : "", meant, *meant ? "'?" : "");
 }
 
+/* Reads the whole map. Nothing is read from runs, so `opc repro` can refuse a file at once. */
 static int read_look(const struct opc_yaml *figure, struct look *look, struct opc_err *err)
 {
     static const char *const NAMES[] = {"panel", "line",   "curve", "titles",
@@ -167,6 +175,7 @@ static int read_look(const struct opc_yaml *figure, struct look *look, struct op
     return code ? code : opc_learning_claims_check(look->claims, err);
 }
 
+/* The keys must be settings that exist. */
 static int check_keys(const struct opc_config *config, const char *const *key, int n,
                       struct opc_err *err)
 {
@@ -180,6 +189,7 @@ static int check_keys(const struct opc_config *config, const char *const *key, i
     return code;
 }
 
+/* The analysis's check: before any run is made. */
 static int check(const struct opc_yaml *figure, struct opc_err *err)
 {
     struct look look = {.low = 25, .high = 75};
@@ -195,7 +205,7 @@ static int check(const struct opc_yaml *figure, struct opc_err *err)
     return code ? opc_within(err, "figure") : OPC_OK;
 }
 
-/* ---- what runs end with ---------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -216,11 +226,12 @@ static void free_learning(struct opc_learning *l)
     opc_curves_free(l->curves);
 }
 
-/* Takes the curves over. */
+/* Sorts the scores by line and panel. Takes the curves over, also after a failure. */
 static int make_learning(struct opc_curves *c, uint64_t seed, struct opc_learning *out,
                          struct opc_err *err)
 {
     struct opc_learning l = {.curves = c, .panels = c->panels, .seed = seed};
+    /* At most one line for each group. */
     const size_t panels = (size_t)c->panels, max = (size_t)c->groups * panels;
     l.line = opc_alloc((size_t)c->groups, sizeof *l.line);
     l.label = opc_alloc((size_t)c->groups, sizeof *l.label);
@@ -230,6 +241,7 @@ static int make_learning(struct opc_curves *c, uint64_t seed, struct opc_learnin
     l.count = opc_alloc(2 * (size_t)l.tasks, sizeof *l.count);
     l.column = opc_alloc(2 * (size_t)l.tasks, sizeof *l.column);
     bool whole = l.line && l.label && l.n && l.end && l.count && l.column;
+    /* Groups of different panels with the same values form one line. */
     for (int g = 0; g < c->groups && whole; g++) {
         int line = opc_learning_find(&l, c->group[g].line);
         if (line < 0) {
@@ -254,13 +266,14 @@ static int make_learning(struct opc_curves *c, uint64_t seed, struct opc_learnin
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* One row of a table: a sample over runs. */
 struct summary {
     int n;
     double median, low, high, mean, deviation;
     struct opc_interval iqm;
 };
 
-/* Sorts v. */
+/* Statistics of a sample; `low` and `high` are the shares of its quantiles. Sorts v. */
 static int summarise(int n, double *v, double low, double high, struct opc_rng rng,
                      struct summary *s, struct opc_err *err)
 {
@@ -287,7 +300,8 @@ static void add_summary(struct opc_table *t, const struct summary *s)
     opc_table_int(t, s->n);
 }
 
-/* The curve's table; and what the figure shows of it, in the groups themselves. */
+/* Adds rows for the curve of group g. Also puts the centre and the band that the figure shows
+ * into the group itself. v: scratch, [runs]. */
 static int tabulate_curve(const struct opc_learning *l, const struct look *look, int g, double *v,
                           struct opc_table *t, struct opc_err *err)
 {
@@ -305,6 +319,7 @@ static int tabulate_curve(const struct opc_learning *l, const struct look *look,
         opc_table_word(t, group->line);
         opc_table_real(t, group->x[i]);
         add_summary(t, &s);
+        /* The figure's line and band are a choice among the statistics of the row. */
         const int centre = look->curve.centre;
         group->middle[i] = centre == MEDIAN ? s.median : centre == MEAN ? s.mean : s.iqm.middle;
         if (look->band == STD) {
@@ -319,6 +334,7 @@ static int tabulate_curve(const struct opc_learning *l, const struct look *look,
     return code;
 }
 
+/* Scores by panel and line. */
 static int tabulate_ends(const struct opc_learning *l, struct opc_table *t, struct opc_err *err)
 {
     int code = OPC_OK;
@@ -338,12 +354,14 @@ static int tabulate_ends(const struct opc_learning *l, struct opc_table *t, stru
     return code;
 }
 
-/* Panel by panel, then over all of them. */
+/* Probability that a run of one line ends above a run of another, for every pair of lines: panel
+ * by panel, then over all panels. */
 static int tabulate_improvement(const struct opc_learning *l, struct opc_table *t,
                                 struct opc_err *err)
 {
     uint32_t number = 0;
     int code = OPC_OK;
+    /* p == panels stands for all of them; with one panel that row would repeat the first. */
     for (int p = 0; p < l->panels + (l->panels > 1) && !code; p++)
         for (int i = 0; i < l->lines && !code; i++)
             for (int k = i + 1; k < l->lines && !code; k++) {
@@ -353,6 +371,8 @@ static int tabulate_improvement(const struct opc_learning *l, struct opc_table *
                     opc_rng_stream(l->seed, OPC_USE_STUDY, FOR_IMPROVEMENT, number++);
                 struct opc_interval chance;
                 int runs[2] = {0, 0};
+                /* Set the counts of panels to 0 that do not take part: other panels, and those
+                 * where one of the two lines has no runs. a and b point at these counts. */
                 for (int q = 0; q < l->panels; q++)
                     if ((p < l->panels && q != p) || !a.n[q] || !b.n[q])
                         l->count[q] = l->count[l->tasks + q] = 0;
@@ -373,6 +393,7 @@ static int tabulate_improvement(const struct opc_learning *l, struct opc_table *
     return code;
 }
 
+/* Every run with its score. */
 static void tabulate_runs(const struct opc_curves *c, struct opc_table *t)
 {
     for (int i = 0; i < c->runs; i++) {
@@ -389,6 +410,7 @@ static void tabulate_runs(const struct opc_curves *c, struct opc_table *t)
 
 #define SUMMARY "median,q25,q75,mean,std,iqm,iqm_low,iqm_high,runs"
 
+/* The curves over x, which also prepares the figure's bands. */
 static int make_curve_table(const struct opc_request *request, const struct opc_learning *l,
                             const struct look *look, struct opc_exhibit *x, struct opc_err *err)
 {
@@ -414,6 +436,7 @@ static int make_curve_table(const struct opc_request *request, const struct opc_
     return code;
 }
 
+/* Tables of scores, comparisons and runs. */
 static int make_tables(const struct opc_learning *l, struct opc_exhibit *x, struct opc_err *err)
 {
     struct opc_table *ends = NULL, *improvement = NULL, *runs = NULL;
@@ -445,6 +468,7 @@ static int make_tables(const struct opc_learning *l, struct opc_exhibit *x, stru
     return code;
 }
 
+/* The note below the figure: what line and band are. */
 static void describe(const struct look *look, struct opc_text *note)
 {
     static const char *const CENTRE[] = {"median", "mean", "interquartile mean"};
@@ -459,6 +483,7 @@ static void describe(const struct look *look, struct opc_text *note)
         opc_text_addf(note, "; smoothed by a moving average over %d values", look->curve.smooth);
 }
 
+/* The figure; tabulate_curve has prepared the groups. */
 static int make_figure(const struct opc_learning *l, const struct look *look, struct opc_exhibit *x,
                        struct opc_err *err)
 {
@@ -478,6 +503,7 @@ static int make_figure(const struct opc_learning *l, const struct look *look, st
     return code;
 }
 
+/* The analysis itself: read the curves, then tables, figure, claims and notes. */
 static int make(const struct opc_request *request, const void *settings, struct opc_exhibit *x,
                 struct opc_err *err)
 {

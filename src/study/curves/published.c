@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Published curves are read by opc plot (cli/cmd_plot.c) and drawn by study/curves/curves_draw.c.
- */
+/* Published learning curves: reads them from a CSV file and compares runs with them. opc plot
+ * (cli/cmd_plot.c) calls it; curves_draw.c draws the curve.
+ *
+ * Invariant: runs and curve are compared only at steps that both cover; nothing is extrapolated. */
 #include "study/curves/published.h"
 
 #include "num/stats.h"
@@ -36,14 +38,14 @@ static int find_columns(const struct opc_table *t, const char *path, int at[COLU
     return OPC_OK;
 }
 
-/* Is the row of this task? NULL: of any. */
+/* Whether the row is of this task; NULL: any task. */
 static bool is_of(const struct opc_table *t, const int at[COLUMNS], int row, const char *task)
 {
     return !task || strcmp(opc_table_cell(t, row, at[ENV]), task) == 0;
 }
 
-/* What a column has, each word once; of rows of the task, NULL: of all. As many as a message takes.
- */
+/* The different words of a column, over rows of the task (NULL: of all), as many as fit into a
+ * message. */
 static void list_words(const struct opc_table *t, const int at[COLUMNS], int column,
                        const char *task, struct opc_text *out)
 {
@@ -51,6 +53,7 @@ static void list_words(const struct opc_table *t, const int at[COLUMNS], int col
     int more = 0;
     for (int row = 0; row < opc_table_rows(t); row++) {
         const char *word = opc_table_cell(t, row, at[column]);
+        /* A word counts at its first row only. */
         bool fresh = is_of(t, at, row, task);
         for (int k = 0; k < row && fresh; k++)
             fresh = !is_of(t, at, k, task) || strcmp(opc_table_cell(t, k, at[column]), word) != 0;
@@ -63,7 +66,7 @@ static void list_words(const struct opc_table *t, const int at[COLUMNS], int col
         opc_text_addf(out, " and %d more", more);
 }
 
-/* There is no row of the task and the method. */
+/* The message if no row is of the task and the method: it lists what the file has instead. */
 static int refuse(const struct opc_table *t, const int at[COLUMNS], const char *path,
                   const char *task, const char *method, struct opc_err *err)
 {
@@ -83,6 +86,7 @@ static int refuse(const struct opc_table *t, const int at[COLUMNS], const char *
     return code;
 }
 
+/* A finite number; deviations are not negative, and there is at least one seed. */
 static int read_number(const struct opc_table *t, const int at[COLUMNS], int column, int row,
                        const char *path, double *out, struct opc_err *err)
 {
@@ -97,6 +101,7 @@ static int read_number(const struct opc_table *t, const int at[COLUMNS], int col
                                       : "number");
 }
 
+/* Adds one row to the curve; steps must ascend. */
 static int read_point(struct opc_published *p, const struct opc_table *t, const int at[COLUMNS],
                       int row, const char *path, struct opc_err *err)
 {
@@ -120,12 +125,14 @@ static int read_point(struct opc_published *p, const struct opc_table *t, const 
     return code;
 }
 
+/* Collects the rows of the task and the method. *p may be half built after a failure. */
 static int make(const struct opc_table *t, const char *path, const char *task, const char *method,
                 struct opc_published *p, struct opc_err *err)
 {
     const size_t rows = (size_t)opc_table_rows(t);
     int at[COLUMNS];
     int code = find_columns(t, path, at, err);
+    /* At most all rows are of this curve. */
     p->steps = opc_alloc(rows + 1, sizeof *p->steps);
     p->mean = opc_alloc(rows + 1, sizeof *p->mean);
     p->std = opc_alloc(rows + 1, sizeof *p->std);
@@ -177,7 +184,7 @@ void opc_published_free(struct opc_published *p)
 
 /* ---- beside runs ----------------------------------------------------------------------------- */
 
-/* One line of the figure: a mean over runs of several methods would say nothing. */
+/* The table compares one line: a mean over runs of several methods would mean nothing. */
 static int check_one_line(const struct opc_curves *c, struct opc_err *err)
 {
     const struct opc_curve_group *first = NULL, *second = NULL;
@@ -195,7 +202,7 @@ static int check_one_line(const struct opc_curves *c, struct opc_err *err)
     return OPC_OK;
 }
 
-/* The last step that every run has got to. */
+/* The last step that every run has reached. */
 static double common_end(const struct opc_curves *c)
 {
     double end = HUGE_VAL;
@@ -205,7 +212,7 @@ static double common_end(const struct opc_curves *c)
     return end;
 }
 
-/* The fewer of the two points a step lies between. */
+/* Number of seeds at a step: the smaller of the two points around it. */
 static int seeds_at(const struct opc_published *p, double steps)
 {
     int i = 0;
@@ -214,7 +221,7 @@ static int seeds_at(const struct opc_published *p, double steps)
     return p->steps[i] > steps && p->seeds[i - 1] < p->seeds[i] ? p->seeds[i - 1] : p->seeds[i];
 }
 
-/* A row, if the runs and the curve cover the step; `v` has room for a value of each run. */
+/* Adds a row if the runs and the curve cover the step. v: scratch, [runs]. */
 static bool compare_at(const struct opc_published *p, const struct opc_curves *c, double steps,
                        double *v, struct opc_table *t)
 {
@@ -223,6 +230,7 @@ static bool compare_at(const struct opc_published *p, const struct opc_curves *c
     double min = HUGE_VAL, max = -HUGE_VAL;
     int n = 0;
     bool covered = !isnan(mean);
+    /* The value of every run, interpolated between its raw evaluations. */
     for (int i = 0; i < c->runs && covered; i++) {
         const struct opc_curve_run *r = &c->run[i];
         if (r->n == 0)
@@ -261,6 +269,7 @@ int opc_published_table(const struct opc_published *p, const struct opc_curves *
         code = opc_table_create("total_steps,runs,mean,min,max,published_mean,published_std,"
                                 "published_seeds,deviations",
                                 &t, err);
+    /* Fixed steps that lie before the end, then the end itself. */
     for (size_t k = 0; k < sizeof STEP / sizeof *STEP && !code && STEP[k] < end; k++)
         rows += compare_at(p, c, STEP[k], v, t);
     if (!code)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The analysis `settings`: what a file makes of its settings for several tasks and methods, beside
- * what the paper prints.
+/* The analysis `settings`: the settings of a file for several tasks and methods, next to the
+ * values that the paper prints.
  *
  *     probe: {analysis: settings}
  *     figure:
@@ -12,7 +12,10 @@
  *         - {title: updates, setting: train.updates_per_step, printed: [20], reading: "per step"}
  *
  * printed is one value for all columns or one for each. A row with a reading is one whose words
- * mean something else than they say, and is not compared. */
+ * mean something other than they say; it is shown and not compared.
+ *
+ * Invariant: values are compared as the program writes them, never as the paper's text, so that
+ * 1e-3 equals 0.001. */
 #include "base/file.h"
 #include "opc/config.h"
 #include "opc/mem.h"
@@ -24,16 +27,19 @@
 
 enum { COLUMNS = 32, TASKS = 8 };
 
+/* The map under `figure`, and counts for the claims. */
 struct sheet {
     const struct opc_yaml *of, *columns, *rows;
     int n;                                     /* columns */
-    struct opc_config *config[COLUMNS][TASKS]; /* of each task of a column; NULL behind the last */
-    struct opc_config *scratch;                /* to write printed values as settings are written */
-    int compared, equal, readings, tasks, apart;
+    struct opc_config *config[COLUMNS][TASKS]; /* of each task of a column; NULL after the last */
+    struct opc_config *scratch;                /* writes printed values as settings are written */
+    int compared, equal, readings;             /* cells compared and equal; rows with a reading */
+    int tasks, apart; /* values of second and further tasks, and those that differ */
 };
 
 /* ---- the map --------------------------------------------------------------------------------- */
 
+/* A key that must be there and be of this kind. */
 static int expect(const struct opc_yaml *map, const char *key, enum opc_yaml_kind kind,
                   const struct opc_yaml **out, struct opc_err *err)
 {
@@ -58,12 +64,14 @@ static int check_column(const struct opc_yaml *map, struct opc_err *err)
     if (!code)
         code = expect(map, "tasks", OPC_YAML_LIST, &node, err);
     for (const struct opc_yaml *t = code ? NULL : node->first; t; t = t->next)
+        /* An element that is not a word makes the count too large. */
         n += t->kind == OPC_YAML_WORD ? 1 : TASKS + 1;
     if (!code && (n < 1 || n > TASKS))
         code = opc_fail(err, OPC_EUSER, "line %d: tasks are 1 to %d words", map->line, TASKS);
     return code;
 }
 
+/* Checks a row; `printed` is one value or one per column. */
 static int check_row(const struct opc_yaml *map, int columns, struct opc_err *err)
 {
     static const char *const KEYS[] = {"title", "setting", "printed", "reading", NULL};
@@ -83,6 +91,7 @@ static int check_row(const struct opc_yaml *map, int columns, struct opc_err *er
     return code;
 }
 
+/* Reads and checks the map. */
 static int read_sheet(const struct opc_yaml *figure, struct sheet *s, struct opc_err *err)
 {
     static const char *const KEYS[] = {"of", "columns", "rows", NULL};
@@ -120,6 +129,7 @@ static int assign(struct opc_config *config, const char *key, const char *value,
     return opc_config_set(config, text, err);
 }
 
+/* Loads the file once for each task of each column and sets task and method. */
 static int load_all(struct sheet *s, struct opc_err *err)
 {
     char path[OPC_PATH];
@@ -149,7 +159,7 @@ static void free_all(struct sheet *s)
     opc_config_destroy(s->scratch);
 }
 
-/* As the paper has it, written as settings are. */
+/* The printed value, written as settings are. */
 static int as_setting(struct sheet *s, const char *setting, const char *printed, char **out,
                       struct opc_err *err)
 {
@@ -157,12 +167,14 @@ static int as_setting(struct sheet *s, const char *setting, const char *printed,
     return code ? code : opc_config_get(s->scratch, setting, out, err);
 }
 
+/* One cell: the value printed and the value set, compared unless the row has a reading. */
 static int put_cell(struct sheet *s, int column, const struct opc_yaml *row, const char *printed,
                     struct opc_table *t, struct opc_err *err)
 {
     const char *setting = opc_yaml_find(row, "setting")->text;
     const bool reading = opc_yaml_find(row, "reading") != NULL;
     char *value = NULL, *want = NULL;
+    /* The first task's value stands for the column; the others are compared with it. */
     int code = opc_config_get(s->config[column][0], setting, &value, err);
     for (int k = 1; k < TASKS && s->config[column][k] && !code; k++) {
         char *other;
@@ -186,6 +198,7 @@ static int put_cell(struct sheet *s, int column, const struct opc_yaml *row, con
     return code;
 }
 
+/* One row of the paper's table becomes a row for each column. */
 static int put_row(struct sheet *s, const struct opc_yaml *row, struct opc_table *t,
                    struct opc_err *err)
 {
@@ -206,6 +219,7 @@ static int put_row(struct sheet *s, const struct opc_yaml *row, struct opc_table
     return code;
 }
 
+/* The analysis itself: a table and two claims. */
 static int make(const struct opc_request *request, const void *settings, struct opc_exhibit *x,
                 struct opc_err *err)
 {

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs out of the tables of an earlier merge. merged.csv has their rows; runs.csv, which older
- * results lack, has what the rows do not tell: minutes, version and commit. Settings that do not
- * vary are in neither: that task, method and number of epochs fit is all that can be checked. */
+/* Runs from the tables of an earlier merge (opc sweep FILE merge --add DIR). merged.csv has
+ * their rows; runs.csv, which older results lack, has what rows do not contain: minutes, version
+ * and commit. Settings that do not vary are in neither, so only task, method and number of
+ * epochs can be checked.
+ *
+ * Invariant: cells of a run that was taken over point into the merged table, which therefore
+ * belongs to the runs (opc_sweep_added.merged) from then on, also after a failure. */
 #include "base/file.h"
 #include "base/log.h"
 #include "opc/mem.h"
@@ -11,14 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A table whose rows are, or belong to, runs of the sweep. */
+/* A table whose rows belong to runs of the sweep. */
 struct source {
     const struct opc_sweep *sweep;
     char path[OPC_PATH];
     struct opc_table *table;
     int *key;     /* [sweep->keys] the column of each varied key */
-    int complete; /* the column that ends the varied keys */
-    int *task;    /* [rows] which run the row is of */
+    int complete; /* index of the column after the varied keys */
+    int *task;    /* [rows] index of the run each row belongs to */
 };
 
 /* Frees what open_source allocated, also after it failed. */
@@ -31,7 +35,7 @@ static void close_source(struct source *s)
 
 /* ---- which run a row is of ------------------------------------------------------------------- */
 
-/* The varied keys are the columns before `complete`: the same ones as in the sweep's file. */
+/* The varied keys are the columns before `complete`; they must be those of the sweep's file. */
 static int find_keys(struct source *s, struct opc_err *err)
 {
     const struct opc_sweep *w = s->sweep;
@@ -41,6 +45,7 @@ static int find_keys(struct source *s, struct opc_err *err)
                         "%s has no column 'complete', so no sweep was merged into it; --add needs "
                         "a directory that 'opc sweep %s merge' wrote to",
                         s->path, w->path);
+    /* Every key of the file must be in the table ... */
     for (int k = 0; k < w->keys; k++) {
         s->key[k] = opc_table_find(s->table, w->vary[k].key);
         if (s->key[k] < 0 || s->key[k] > s->complete)
@@ -49,6 +54,7 @@ static int find_keys(struct source *s, struct opc_err *err)
                             "merge it with the file it was made with",
                             s->path, w->path, w->vary[k].key);
     }
+    /* ... and every key of the table in the file. */
     for (int column = 0; column < s->complete; column++) {
         bool known = false;
         for (int k = 0; k < w->keys; k++)
@@ -63,7 +69,7 @@ static int find_keys(struct source *s, struct opc_err *err)
     return OPC_OK;
 }
 
-/* Has the row the varied values of this task? */
+/* Whether the row has the varied values of this task. */
 static bool is_of_task(const struct source *s, int row, const struct opc_task *t)
 {
     for (int k = 0; k < s->sweep->keys; k++)
@@ -72,7 +78,7 @@ static bool is_of_task(const struct source *s, int row, const struct opc_task *t
     return true;
 }
 
-/* The error of a row that is no run of the sweep; it names the values. */
+/* Refuses a row that is not of a run of the sweep; the message has its values. */
 static int refuse_row(const struct source *s, int row, struct opc_err *err)
 {
     struct opc_text values = {0};
@@ -88,7 +94,7 @@ static int refuse_row(const struct source *s, int row, struct opc_err *err)
     return code;
 }
 
-/* Which run each row is of; a row of none is an error, or it would be lost silently. */
+/* Finds the run of each row. A row without one is an error, otherwise it would be lost silently. */
 static int find_tasks(struct source *s, struct opc_err *err)
 {
     for (int row = 0; row < opc_table_rows(s->table); row++) {
@@ -104,7 +110,7 @@ static int find_tasks(struct source *s, struct opc_err *err)
     return OPC_OK;
 }
 
-/* Reads s->path; close_source frees what a failure leaves, too. */
+/* Reads s->path; close_source also frees what a failure leaves. */
 static int open_source(struct source *s, struct opc_err *err)
 {
     const int code = opc_table_read(s->path, &s->table, err);
@@ -127,7 +133,7 @@ static const char *cell_or_empty(const struct source *s, int row, const char *co
     return at < 0 ? "" : opc_table_cell(s->table, row, at);
 }
 
-/* The table must not speak of another task or method than the sweep's file. */
+/* Task and method in the table must be those of the sweep's file; an empty cell says nothing. */
 static int check_word(const struct source *s, int row, const char *column, const char *want,
                       struct opc_err *err)
 {
@@ -141,7 +147,7 @@ static int check_word(const struct source *s, int row, const char *column, const
                     want);
 }
 
-/* Minutes, version and commit of the runs in `found`, as far as runs.csv has them. */
+/* Adds minutes, version and commit from runs.csv to the runs in `found`; it may be missing. */
 static int read_list(const struct opc_sweep *w, const char *dir, struct opc_sweep_run *found,
                      struct opc_err *err)
 {
@@ -156,6 +162,7 @@ static int read_list(const struct opc_sweep *w, const char *dir, struct opc_swee
         code = check_word(&s, row, "task", t->set.env.name, err);
         if (!code)
             code = check_word(&s, row, "method", opc_method_label(&t->set), err);
+        /* A cell that is not a number leaves NaN: not known. */
         r->minutes = (double)NAN;
         (void)opc_parse_real(cell_or_empty(&s, row, "minutes"), &r->minutes);
         snprintf(r->version, sizeof r->version, "%s", cell_or_empty(&s, row, "version"));
@@ -172,6 +179,7 @@ static int take_rows(const struct source *s, const struct opc_sweep_added *from,
                      struct opc_sweep_run *found, struct opc_err *err)
 {
     const int rows = opc_table_rows(s->table);
+    /* Count the rows of each run to size its cells, then start again at 0 while filling them. */
     for (int row = 0; row < rows; row++)
         found[s->task[row]].rows++;
     for (int i = 0; i < s->sweep->tasks; i++) {
@@ -188,6 +196,7 @@ static int take_rows(const struct source *s, const struct opc_sweep_added *from,
     for (int row = 0; row < rows; row++) {
         struct opc_sweep_run *r = &found[s->task[row]];
         const char **cell = r->cell + (size_t)r->rows++ * (size_t)r->columns;
+        /* A run is complete if all of its rows say so. */
         r->complete = r->complete && strcmp(opc_table_cell(s->table, row, s->complete), "1") == 0;
         for (int i = 0; i < r->columns; i++)
             cell[i] = opc_table_cell(s->table, row, s->complete + 1 + i);
@@ -195,8 +204,8 @@ static int take_rows(const struct source *s, const struct opc_sweep_added *from,
     return OPC_OK;
 }
 
-/* Measures a run, and compares its epochs with those that the sweep's file asks for: fewer, and it
- * is as incomplete as a run directory with fewer would be. */
+/* Measures a run and compares its epochs with train.epochs of the sweep's file. With fewer it
+ * counts as incomplete, like a run directory with fewer would. */
 static int check_run(const struct source *s, int i, struct opc_sweep_run *r, struct opc_err *err)
 {
     const struct opc_task *t = &s->sweep->task[i];
@@ -220,9 +229,10 @@ static int check_run(const struct source *s, int i, struct opc_sweep_run *r, str
     return OPC_OK;
 }
 
-/* ---- which of two runs is used --------------------------------------------------------------- */
+/* ---- which of two versions of a run is used
+ * --------------------------------------------------- */
 
-/* Have both runs the same evaluations? */
+/* Whether both runs have the same evaluations. */
 static int compare_evaluations(const struct opc_sweep_run *a, const struct opc_sweep_run *b,
                                bool *same, struct opc_err *err)
 {
@@ -231,6 +241,7 @@ static int compare_evaluations(const struct opc_sweep_run *a, const struct opc_s
     int *row = opc_alloc(capacity, sizeof *row);
     const int code = number && row ? OPC_OK : opc_sweep_runs_no_memory(err);
     if (!code) {
+        /* One block for steps and returns of both runs. */
         double *x = number, *y = x + capacity, *u = y + capacity, *v = u + capacity;
         const int n = opc_sweep_run_evaluations(a, row, x, y);
         *same = opc_sweep_run_evaluations(b, row, u, v) == n;
@@ -242,7 +253,7 @@ static int compare_evaluations(const struct opc_sweep_run *a, const struct opc_s
     return code;
 }
 
-/* Run i is complete here and in `dir`: a difference means other settings, or another program. */
+/* Run i is complete here and in `dir`. A difference means other settings or another program. */
 static int warn_if_different(const struct opc_sweep_runs *runs, int i, const char *dir,
                              const struct opc_sweep_run *found, struct opc_err *err)
 {
@@ -260,7 +271,8 @@ static int warn_if_different(const struct opc_sweep_runs *runs, int i, const cha
     return code;
 }
 
-/* What is found of run i replaces what is known of it, if it is more. */
+/* `found` replaces the run that is known so far if it has more: rows where there were none, or a
+ * complete run where there was an incomplete one. */
 static int choose(struct opc_sweep_runs *runs, int i, struct opc_sweep_run *found,
                   struct opc_err *err)
 {
@@ -281,7 +293,7 @@ static int choose(struct opc_sweep_runs *runs, int i, struct opc_sweep_run *foun
 
 /* ---------------------------------------------------------------------------------------------- */
 
-/* merged.csv becomes the property of `from`: the cells of its runs live as long as it does. */
+/* Takes names and columns over to `from`. The cells of its runs live as long as `from` does. */
 static int keep(struct source *s, const char *dir, struct opc_sweep_added *from,
                 struct opc_err *err)
 {
@@ -297,6 +309,7 @@ static int keep(struct source *s, const char *dir, struct opc_sweep_added *from,
 
 int opc_sweep_runs_add(struct opc_sweep_runs *runs, const char *dir, struct opc_err *err)
 {
+    /* Read merged.csv, form runs of it, check them, add runs.csv, and then choose run by run. */
     const int tasks = runs->sweep->tasks;
     struct source s = {.sweep = runs->sweep};
     struct opc_sweep_run *found = NULL;

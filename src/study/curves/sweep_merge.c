@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The runs of a sweep as tables: merged.csv with every epoch, runs.csv with a row for each run.
- * Numbers of rows are copied as they are written, so that a merge of a merge changes nothing. */
+ * `opc sweep FILE merge` writes them.
+ *
+ * Invariant: cells are copied as they are written, never parsed and printed again, so that a
+ * merge of a merge changes nothing. */
 #include "opc/mem.h"
 #include "study/curves/sweep_runs.h"
 
@@ -11,12 +14,13 @@
 
 enum { MAX_COLUMNS = 256 };
 
+/* Names of columns in the order of the table; borrowed. */
 struct columns {
     const char *name[MAX_COLUMNS];
     int n;
 };
 
-/* -1: there is no such column. */
+/* -1 if there is no such column. */
 static int find_name(const struct columns *c, const char *name)
 {
     for (int i = 0; i < c->n; i++)
@@ -25,9 +29,11 @@ static int find_name(const struct columns *c, const char *name)
     return -1;
 }
 
-/* The columns of one source, each new one after the one it stands after there. */
+/* Adds the columns of one source. A new column is inserted after the one it follows in that
+ * source. */
 static int add_columns(struct columns *all, const char *const *name, int n, struct opc_err *err)
 {
+    /* Where the next new column goes. */
     int place = 0;
     for (int i = 0; i < n; i++) {
         const int known = find_name(all, name[i]);
@@ -48,8 +54,8 @@ static int add_columns(struct columns *all, const char *const *name, int n, stru
     return OPC_OK;
 }
 
-/* Earlier merges that gave a run come first: they have settled an order of the columns, which
- * stays. */
+/* Columns of all runs. Runs from earlier merges come first: those have settled an order of the
+ * columns, which stays. */
 static int collect_columns(const struct opc_sweep_runs *runs, struct columns *all,
                            struct opc_err *err)
 {
@@ -64,7 +70,7 @@ static int collect_columns(const struct opc_sweep_runs *runs, struct columns *al
     return code;
 }
 
-/* "env.name,train.seed,complete" and what follows. */
+/* Creates a table with the columns "env.name,train.seed,complete" and those in `all`. */
 static int create(const struct opc_sweep *s, const struct columns *all, struct opc_table **out,
                   struct opc_err *err)
 {
@@ -83,7 +89,7 @@ static int create(const struct opc_sweep *s, const struct columns *all, struct o
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The cells that all rows of run i begin with. */
+/* The cells that every row of run i begins with. */
 static void begin_row(const struct opc_sweep_runs *runs, int i, struct opc_table *t)
 {
     for (int k = 0; k < runs->sweep->keys; k++)
@@ -91,12 +97,12 @@ static void begin_row(const struct opc_sweep_runs *runs, int i, struct opc_table
     opc_table_int(t, runs->run[i].complete);
 }
 
-/* All rows of run i, its cells under the columns of the table. */
+/* Adds all rows of run i, with its cells below the columns of the table. */
 static void add_rows(const struct opc_sweep_runs *runs, int i, const struct columns *all,
                      struct opc_table *t)
 {
     const struct opc_sweep_run *r = &runs->run[i];
-    int at[MAX_COLUMNS]; /* where the run has the table's column; -1: nowhere */
+    int at[MAX_COLUMNS]; /* index of the table's column in the run; -1: it has none */
     for (int k = 0; k < all->n; k++)
         at[k] = -1;
     for (int k = 0; k < r->columns; k++)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The runs of a sweep from their own directories, and what they come to. sweep_added.c takes over
- * those of earlier merges, and sweep_merge.c writes the tables. */
+/* The runs of a sweep from their own directories, and their scores. sweep_added.c takes over
+ * those of earlier merges, sweep_merge.c and sweep_table.c make the tables; `opc sweep FILE
+ * merge` calls all of them.
+ *
+ * Invariant: the score of a run is computed from its rows by opc_sweep_run_measure and nowhere
+ * else, so that it does not depend on where the rows came from. */
 #include "study/curves/sweep_runs.h"
 
 #include "opc/mem.h"
@@ -17,9 +21,9 @@ int opc_sweep_runs_no_memory(struct opc_err *err)
     return opc_fail(err, OPC_ENOMEM, "out of memory for the runs of the sweep");
 }
 
-/* ---- what the rows come to ------------------------------------------------------------------- */
+/* ---- numbers computed from the rows ---------------------------------------------------------- */
 
-/* The column of that name; -1: the run has none. */
+/* The column of that name; -1 if the run has none. */
 static int find_column(const struct opc_sweep_run *r, const char *name)
 {
     for (int i = 0; i < r->columns; i++)
@@ -28,7 +32,7 @@ static int find_column(const struct opc_sweep_run *r, const char *name)
     return -1;
 }
 
-/* NaN: there is no such column, the cell is empty, or it is no finite number. */
+/* NaN if there is no such column, the cell is empty, or it is not a finite number. */
 static double number(const struct opc_sweep_run *r, int row, int column)
 {
     double v;
@@ -42,6 +46,8 @@ int opc_sweep_run_evaluations(const struct opc_sweep_run *r, int *row, double *s
 {
     const int x = find_column(r, "env_steps"), y = find_column(r, "eval_return");
     int n = 0;
+    /* Each row is written to position n, which advances only if it is an evaluation. That is why
+     * the arrays have one element more than rows. */
     for (int i = 0; i < r->rows; i++) {
         steps[n] = number(r, i, x);
         value[n] = number(r, i, y);
@@ -60,6 +66,7 @@ int opc_sweep_run_measure(struct opc_sweep_run *r, struct opc_err *err)
     if (!code) {
         const int n = opc_sweep_run_evaluations(r, row, steps, value);
         const int epoch = find_column(r, "epoch"), total = find_column(r, "total_steps");
+        /* Rows end with the last epoch; steps and score are those of the last evaluations. */
         const double last = r->rows ? number(r, r->rows - 1, epoch) : (double)NAN;
         r->epochs = last >= 1 && last < 1e9 ? (int)last : 0;
         r->env_steps = n ? steps[n - 1] : (double)NAN;
@@ -83,7 +90,7 @@ bool opc_sweep_run_epochs_ascend(const struct opc_sweep_run *r)
 
 /* ---- a run's own directory ------------------------------------------------------------------- */
 
-/* The rows that are whole; a damaged line is left out. */
+/* Takes the rows that are whole; a damaged line is left out. Cells point into r->table. */
 static int take_rows(struct opc_sweep_run *r, struct opc_err *err)
 {
     const struct opc_rundir_table *t = &r->table;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the runs of a sweep come to, a row for each group of seeds; `opc sweep FILE merge` writes it
- * beside the merged table. It speaks of complete runs only: the score of one that is under way is
- * that of another number of steps. */
+/* Scores of the runs of a sweep, a row for each group of seeds; `opc sweep FILE merge` writes it
+ * next to the merged table.
+ *
+ * Invariant: only complete runs count. The score of a run that is under way belongs to another
+ * number of steps. */
 #include "study/curves/sweep_table.h"
 
 #include "num/stats.h"
@@ -17,8 +19,8 @@ static int out_of_memory(struct opc_err *err)
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Does a varied setting have a column of its own? Seeds are what a row is taken over; the task,
- * what makes the method's name and reference_epochs have theirs. */
+/* Whether a varied setting needs a column of its own. A row is taken over seeds; task, method
+ * and reference_epochs have fixed columns. */
 static bool is_extra(const char *key)
 {
     static const char *const KNOWN[] = {"train.seed", "env.name", "opc.transition", "train.agent",
@@ -29,6 +31,7 @@ static bool is_extra(const char *key)
     return true;
 }
 
+/* The fixed columns, then one for each further setting that varies. */
 static int create(const struct opc_sweep *s, struct opc_table **out, struct opc_err *err)
 {
     struct opc_text columns = {0};
@@ -45,7 +48,7 @@ static int create(const struct opc_sweep *s, struct opc_table **out, struct opc_
 
 /* ---- one group ------------------------------------------------------------------------------- */
 
-/* What the evaluated runs of a group ended with, and how long those took that tell it. */
+/* Scores of the evaluated runs of a group, and the times of those whose time is known. */
 struct group {
     double *score;   /* [runs] mean of the last five evaluations */
     double *minutes; /* [timed] by the clock, resumed or not */
@@ -53,7 +56,7 @@ struct group {
     double env_steps; /* of the shortest */
 };
 
-/* The complete runs of task i's group; none if an earlier task has told of it. */
+/* Collects the complete runs of task i's group; none if an earlier task already had this group. */
 static void measure(const struct opc_sweep_runs *runs, int i, struct group *g)
 {
     const struct opc_sweep *s = runs->sweep;
@@ -65,16 +68,18 @@ static void measure(const struct opc_sweep_runs *runs, int i, struct group *g)
             continue;
         if (k < i)
             return;
+        /* Incomplete runs, and runs without an evaluation, have no score. */
         if (!r->rows || !r->complete || isnan(r->score))
             continue;
         g->env_steps = fmin(g->env_steps, r->env_steps);
         g->score[g->runs++] = r->score;
+        /* Written first, counted only if it is known. */
         g->minutes[g->timed] = r->minutes;
         g->timed += !isnan(r->minutes);
     }
 }
 
-/* Without rollouts there are no references, and no epochs that they come from. */
+/* Methods without rollouts have no references, so the cell stays empty. */
 static void add_reference_epochs(const struct opc_values *set, struct opc_table *t)
 {
     if (opc_transition_of(set)->needs_model)
@@ -83,7 +88,7 @@ static void add_reference_epochs(const struct opc_values *set, struct opc_table 
         opc_table_word(t, "");
 }
 
-/* The row of a group, whose values it sorts; task is any of its runs. */
+/* Adds the row of a group and sorts its values; task is any of its runs. */
 static void add_row(const struct opc_sweep *s, const struct opc_task *task, struct group *g,
                     struct opc_table *t)
 {
@@ -93,7 +98,7 @@ static void add_row(const struct opc_sweep *s, const struct opc_task *task, stru
     opc_table_int(t, g->runs);
     opc_table_fixed(t, g->env_steps, 0);
     opc_table_fixed(t, opc_quantile(g->runs, g->score, 0.5), 2);
-    opc_table_fixed(t, g->score[0], 2); /* they are sorted now */
+    opc_table_fixed(t, g->score[0], 2); /* opc_quantile has sorted them */
     opc_table_fixed(t, g->score[g->runs - 1], 2);
     opc_table_fixed(t, g->timed ? opc_quantile(g->timed, g->minutes, 0.5) : (double)NAN, 2);
     for (int k = 0; k < s->keys; k++)
