@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* Experiments of the paper: finds their files, says how far each has got, and makes its exhibit
+ * from finished runs. opc repro (cli/cmd_repro.c) calls it; sweep/schedule.c does the running in
+ * between.
+ *
+ * Invariant: everything in an exhibit (caption, command, settings) is free of times and machine
+ * paths, so that the same runs give the same bytes. */
 #include "study/repro.h"
 
 #include "opc/mem.h"
@@ -17,7 +23,8 @@
 enum { MAX_NAMES = 1000, MAX_FILE = 1 << 20 };
 static const char USUAL_PLACE[] = "experiments/paper";
 
-/* ---- which there are ------------------------------------------------------------------------- */
+/* ---- the list of experiments
+ * ------------------------------------------------------------------ */
 
 int opc_experiments_dir(const char *given, char out[OPC_PATH], struct opc_err *err)
 {
@@ -36,7 +43,7 @@ int opc_experiments_dir(const char *given, char out[OPC_PATH], struct opc_err *e
                     USUAL_PLACE);
 }
 
-/* Numbers inside names count as numbers. */
+/* Order of names in which numbers count as numbers: fig2 before fig10. */
 static int natural(const void *a, const void *b)
 {
     const char *p = *(char *const *)a, *q = *(char *const *)b;
@@ -54,7 +61,8 @@ static int natural(const void *a, const void *b)
     return (unsigned char)*p - (unsigned char)*q;
 }
 
-/* A file that says neither how to draw nor how to analyse is there to be included. */
+/* Whether a file makes an exhibit. One with neither `probe` nor `figure` is only there to be
+ * included; one that cannot be read is listed, so that opening it reports why. */
 static bool makes_exhibit(const char *path)
 {
     struct opc_sources *s;
@@ -101,8 +109,10 @@ int opc_experiments_list(const char *dir, char ***name, int *n, struct opc_err *
     return OPC_OK;
 }
 
-/* ---- one of them ----------------------------------------------------------------------------- */
+/* ---- one experiment
+ * ---------------------------------------------------------------------------- */
 
+/* Refuses an unknown name and suggests the nearest. */
 static int unknown(const char *dir, const char *name, struct opc_err *err)
 {
     char **list;
@@ -123,11 +133,13 @@ static int unknown(const char *dir, const char *name, struct opc_err *err)
     return OPC_EUSER;
 }
 
+/* Sets name and path. A name with a slash is a path. */
 static int find_file(const char *dir, const char *name, struct opc_experiment *x,
                      struct opc_err *err)
 {
     char file[256];
     const char *last = opc_path_name(name), *dot = strrchr(last, '.');
+    /* Of a path any ending is removed from the name, of a name only .yaml. */
     x->by_path = strchr(name, '/') != NULL;
     const bool has_end = dot && (x->by_path || strcmp(dot, ".yaml") == 0);
     snprintf(x->name, sizeof x->name, "%.*s", (int)(has_end ? dot - last : (long)strlen(last)),
@@ -139,6 +151,7 @@ static int find_file(const char *dir, const char *name, struct opc_experiment *x
     return code || opc_file_exists(x->path) ? code : unknown(dir, name, err);
 }
 
+/* Finds the analysis that the file asks for and checks its settings. */
 static int find_analysis(struct opc_experiment *x, struct opc_err *err)
 {
     const struct opc_yaml *probe = x->file->probe;
@@ -160,12 +173,14 @@ static int find_analysis(struct opc_experiment *x, struct opc_err *err)
     return OPC_OK;
 }
 
-/* What is to be run first: nothing for a probe that varies nothing. */
+/* Finds the sweep that must be run first: the one that the file names under `runs`, its own, or
+ * none for a probe that varies nothing. */
 static int find_runs(struct opc_experiment *x, const char *tier, struct opc_err *err)
 {
     char folder[OPC_PATH], below[256];
     const char *name = *x->file->runs ? x->file->runs : x->name;
     int code = OPC_OK;
+    /* Runs of another file, which must have runs of its own. */
     if (*x->file->runs) {
         char path[OPC_PATH], file[256];
         snprintf(file, sizeof file, "%.200s.yaml", name);
@@ -181,6 +196,7 @@ static int find_runs(struct opc_experiment *x, const char *tier, struct opc_err 
         x->runs = x->other;
     } else if (opc_sweep_has_runs(x->file))
         x->runs = x->file;
+    /* The tier is that of the file, or of the runs it borrows. */
     x->tier = *x->file->tier || !x->other ? x->file->tier : x->other->tier;
     snprintf(below, sizeof below, "runs/%.200s", name);
     return code ? code : opc_path_join(x->runs_dir, x->out, below, err);
@@ -194,6 +210,7 @@ int opc_experiment_open(const char *dir, const char *name, const char *tier, con
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the experiment %s", name);
     x->out = out;
     int code = find_file(dir, name, x, err);
+    /* A command can name the experiment if it is in the usual place or an installed one. */
     x->by_path = x->by_path || (*dir != '/' && strcmp(dir, USUAL_PLACE) != 0);
     const struct opc_sweep_ask ask = {.path = x->path, .tier = tier, .any_tier = true};
     if (!code)
@@ -218,8 +235,10 @@ void opc_experiment_close(struct opc_experiment *x)
     opc_free(x);
 }
 
-/* ---- how it stands --------------------------------------------------------------------------- */
+/* ---- progress
+ * ---------------------------------------------------------------------------------- */
 
+/* Path of NAME.json. */
 static int exhibit_path(const struct opc_experiment *x, char path[OPC_PATH], struct opc_err *err)
 {
     char file[160];
@@ -237,10 +256,12 @@ void opc_experiment_standing(const struct opc_experiment *x, struct opc_standing
     char path[OPC_PATH], *text = NULL;
     struct stat exhibit, result;
     struct opc_exhibit_read *read = NULL;
+    /* Load the exhibit that is there, if any. */
     *s = (struct opc_standing){.runs = x->runs ? x->runs->tasks : 0};
     s->made = !exhibit_path(x, path, NULL) && stat(path, &exhibit) == 0 &&
               !opc_exhibit_load(path, &read, NULL);
     s->current = s->made;
+    /* Count complete runs; a result newer than the exhibit makes that outdated. */
     for (int i = 0; i < s->runs; i++) {
         struct opc_look look;
         opc_schedule_look(x->runs_dir, &x->runs->task[i], &look);
@@ -254,12 +275,13 @@ void opc_experiment_standing(const struct opc_experiment *x, struct opc_standing
     }
     if (!s->made)
         return;
-    /* That a run is older than the exhibit does not mean that it was there: it may have been made
-     * elsewhere. */
+    /* A run that is older than the exhibit was not necessarily part of it: it may have been
+     * copied here later. So the exhibit itself must say that no run was missing. */
     s->current = s->current && read->missing == 0;
     s->current = s->current && s->complete == s->runs && strcmp(read->tier, x->tier) == 0 &&
                  !opc_file_read(x->path, MAX_FILE, &text, NULL, NULL) &&
                  strcmp(read->config, text) == 0;
+    /* Counts of the claims, whether or not the exhibit is current. */
     opc_free(text);
     snprintf(s->tier, sizeof s->tier, "%s", read->tier);
     for (int i = 0; i < read->claims; i++) {
@@ -272,12 +294,14 @@ void opc_experiment_standing(const struct opc_experiment *x, struct opc_standing
 
 /* ---- the caption ----------------------------------------------------------------------------- */
 
-struct seen { /* over the runs of an experiment */
+/* Collected over the runs of an experiment, for the caption. */
+struct seen {
     int complete;
-    struct opc_text engines, versions; /* different ones, ", " between */
-    int epochs[2], steps[2];           /* least and most */
+    struct opc_text engines, versions; /* each different one once, separated by ", " */
+    int epochs[2], steps[2];           /* minimum and maximum */
 };
 
+/* Adds a word to a list unless it is already there. */
 static void note_word(struct opc_text *list, const char *word)
 {
     const char *at = opc_text_get(list);
@@ -288,6 +312,7 @@ static void note_word(struct opc_text *list, const char *word)
     opc_text_addf(list, "%s%s", list->used ? ", " : "", word);
 }
 
+/* Extends a range; 0 means that it is still empty. */
 static void widen(int range[2], int value)
 {
     range[0] = !range[0] || value < range[0] ? value : range[0];
@@ -308,12 +333,13 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* "seeds 1 to 5", "seeds 2, 3, 7", "seed 1" */
+/* Adds "seeds 1 to 5", "seeds 2, 3, 7" or "seed 1". */
 static int add_seeds(const struct opc_sweep *s, struct opc_text *t, struct opc_err *err)
 {
     int *seed = opc_alloc((size_t)s->tasks, sizeof *seed), n = 1;
     if (!seed)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the caption");
+    /* Sort the seeds and drop repeated ones; n are left. */
     for (int i = 0; i < s->tasks; i++)
         seed[i] = s->task[i].set.train.seed;
     qsort(seed, (size_t)s->tasks, sizeof *seed, ascending);
@@ -330,6 +356,7 @@ static int add_seeds(const struct opc_sweep *s, struct opc_text *t, struct opc_e
     return OPC_OK;
 }
 
+/* Writes the caption: tier, completeness, seeds, lengths, versions. */
 static int compose(const struct opc_experiment *x, const struct seen *seen, struct opc_text *t,
                    struct opc_err *err)
 {
@@ -348,6 +375,7 @@ static int compose(const struct opc_experiment *x, const struct seen *seen, stru
         add_range(t, seen->steps, "steps");
         opc_text_add(t, "; ");
     }
+    /* Versions of the runs are named only if they differ from this program's. */
     opc_text_addf(t, "opc %s", OPC_VERSION);
     if (seen->versions.used && strcmp(opc_text_get(&seen->versions), OPC_VERSION) != 0)
         opc_text_addf(t, " (runs: %s)", opc_text_get(&seen->versions));
@@ -359,7 +387,7 @@ static int compose(const struct opc_experiment *x, const struct seen *seen, stru
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
-/* The directories of complete runs, in order, and what the caption tells about all. */
+/* Collects the directories of complete runs, in order, and what the caption says about them. */
 static int gather(const struct opc_experiment *x, char **dir, struct seen *seen,
                   struct opc_err *err)
 {
@@ -367,6 +395,7 @@ static int gather(const struct opc_experiment *x, char **dir, struct seen *seen,
     for (int i = 0; x->runs && i < x->runs->tasks; i++) {
         const struct opc_task *t = &x->runs->task[i];
         struct opc_look look;
+        /* Lengths are those of all runs, complete or not. */
         widen(seen->epochs, t->set.train.epochs);
         widen(seen->steps, t->set.train.steps_per_epoch);
         opc_schedule_look(x->runs_dir, t, &look);
@@ -389,6 +418,7 @@ static int gather(const struct opc_experiment *x, char **dir, struct seen *seen,
     return OPC_OK;
 }
 
+/* Writes the exhibit: begin, analysis, end. A failed analysis leaves no NAME.json. */
 static int make_exhibit(const struct opc_experiment *x, const struct opc_request *request,
                         const char *caption, struct opc_err *err)
 {
@@ -422,6 +452,7 @@ static int make_exhibit(const struct opc_experiment *x, const struct opc_request
     return opc_exhibit_end(exhibit, err);
 }
 
+/* Collects the runs, writes the caption and makes the exhibit with a pool of its own. */
 int opc_experiment_draw(const struct opc_experiment *x, int threads,
                         void (*progress)(void *ctx, double done, const char *what), void *ctx,
                         struct opc_err *err)

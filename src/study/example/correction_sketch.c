@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Figure 1a, computed: two steps in the plane of position and velocity by the recording, by the
  * model and by eq. 5. With the recorded actions the corrected steps are the recorded ones; with
- * others each differs from the recorded one by what the model's means differ by. */
+ * others each differs from the recorded one by the difference of two means of the model.
+ *
+ * Invariant: nothing is drawn by hand; all points come from toy.c. */
 #include "study/example/toy_fields.h"
 #include "study/exhibit/analysis.h"
 
@@ -21,7 +23,7 @@ static const struct opc_section section =
 
 enum { STEPS = 2 };
 
-/* One panel's points. */
+/* The points of one panel. */
 struct plane {
     double ref[STEPS + 1][2]; /* recorded */
     double env[STEPS + 1][2]; /* what the environment would do under this panel's policy */
@@ -34,6 +36,7 @@ static double action(const double K[2], const double s[2])
     return K[0] * s[0] + K[1] * s[1];
 }
 
+/* All trajectories under policy K, and the two means of eq. 5 in each step. */
 static void fill(const struct opc_integrator *in, const double K[2], struct plane *p)
 {
     opc_integrator_walk(in, OPC_BY_TRUTH, in->K, STEPS, NULL, NULL, p->ref);
@@ -49,12 +52,14 @@ static void fill(const struct opc_integrator *in, const double K[2], struct plan
 /* ---- the picture ----------------------------------------------------------------------------- */
 enum { MAX = 40, ARROWS = OPC_COLOUR_FIRST + 3 };
 
+/* Layers of one panel with their points. */
 struct ink {
     struct opc_figure_layer layer[MAX];
     double x[MAX][STEPS + 1], y[MAX][STEPS + 1];
     int n;
 };
 
+/* Adds a layer with n points of s. */
 static struct opc_figure_layer *add(struct ink *ink, enum opc_mark mark, int colour,
                                     const char *label, int n, const double (*s)[2])
 {
@@ -68,6 +73,7 @@ static struct opc_figure_layer *add(struct ink *ink, enum opc_mark mark, int col
     return &ink->layer[i];
 }
 
+/* A line through all states, with dots on them. */
 static void path(struct ink *ink, int colour, int dash, const char *label, const double (*s)[2])
 {
     add(ink, OPC_MARK_LINE, colour, label, STEPS + 1, s)->dash = dash;
@@ -87,6 +93,7 @@ static void word(struct ink *ink, const char *text, const double at[2], double d
     add(ink, OPC_MARK_TEXT, OPC_COLOUR_AUTO, text, 1, place);
 }
 
+/* Trajectories, and off-policy the two equal arrows of each step. */
 static void draw_plane(const struct plane *p, bool off, struct ink *ink)
 {
     path(ink, OPC_COLOUR_TRUE, 0, "recording (eq. 3)", p->ref);
@@ -108,6 +115,8 @@ static int draw(const struct plane plane[2], struct opc_exhibit *exhibit, struct
     struct ink ink[2] = {{.n = 0}, {.n = 0}};
     struct opc_panel panel[2];
     double min[2] = {HUGE_VAL, HUGE_VAL}, max[2] = {-HUGE_VAL, -HUGE_VAL};
+    /* Draw first, then take one range for both panels, so that labels can be placed relative to
+     * it. */
     for (int k = 0; k < 2; k++) {
         draw_plane(&plane[k], k == 1, &ink[k]);
         for (int i = 0; i < ink[k].n; i++)
@@ -150,6 +159,7 @@ static int draw(const struct plane plane[2], struct opc_exhibit *exhibit, struct
     return opc_exhibit_figure(exhibit, NULL, "Two steps", &figure, err);
 }
 
+/* Adds n points of one kind to the table, numbered from `first`. */
 static void rows(struct opc_table *t, const char *actions, const char *what, int first, int n,
                  const double (*s)[2])
 {
@@ -190,6 +200,7 @@ static void claims(const struct plane plane[2], struct opc_exhibit *exhibit)
             apart = fmax(apart, fabs(plane[0].opc[t][k] - plane[0].ref[t][k]));
             moved = fmax(moved, fabs(plane[0].model[t][k] - plane[0].ref[t][k]));
         }
+    /* shift: how far eq. 5 is from recorded state plus difference of means. */
     for (int t = 0; t < STEPS; t++)
         for (int k = 0; k < 2; k++)
             shift = fmax(shift, fabs(plane[1].opc[t + 1][k] - plane[1].ref[t + 1][k] -

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Figure 10: what the signed gradient distance measures, drawn: two tangents, the angle between
- * them over pi, and the sign that tells whether they rise to the same side. */
+/* Figure 10: the signed gradient distance as a drawing: two tangents, the angle between them
+ * over pi, and the sign that says whether they rise to the same side.
+ *
+ * Invariant: the distance is computed by opc_gradient_distance, the function the other figures
+ * use. */
 #include "study/example/toy.h"
 #include "study/exhibit/analysis.h"
 
@@ -33,7 +36,7 @@ struct sketch {
     struct opc_figure_layer layer[LAYERS];
 };
 
-/* The text goes into the corner that is furthest from all ends of tangents. */
+/* Puts the text into the corner that is furthest from all ends of tangents. */
 static void place(struct sketch *p)
 {
     double furthest = -1;
@@ -51,6 +54,7 @@ static void place(struct sketch *p)
     }
 }
 
+/* Makes one panel from two slopes. */
 static void fill(double g1, double g2, struct sketch *p)
 {
     const double angle[2] = {atan(g1), atan(g2)};
@@ -61,7 +65,8 @@ static void fill(double g1, double g2, struct sketch *p)
             p->x[k][end] = (end ? REACH : -REACH) * cos(angle[k]);
             p->y[k][end] = (end ? REACH : -REACH) * sin(angle[k]);
         }
-    /* over x, the sector lies above the lower tangent, below the upper one and inside the circle */
+    /* Over x, the sector lies above the lower tangent, below the upper one and inside the
+     * circle. */
     for (int i = 0; i < ARC; i++) {
         const double x = RADIUS * i / (ARC - 1), rim = sqrt(fmax(0, RADIUS * RADIUS - x * x));
         p->arc_x[i] = x;
@@ -109,6 +114,8 @@ static int make(const struct opc_request *request, const void *settings,
     int code = opc_table_create("g1,g2,angle1,angle2,distance", &t, err);
     if (code)
         return code;
+    /* Pairs with slopes of the same sign, of different signs, and outside the range of their
+     * kind. */
     int same = 0, other = 0, astray = 0;
     for (int i = 0; i < n; i++) {
         const double g1 = s->g1.at[i], g2 = s->g2.at[i], d = opc_gradient_distance(g1, g2);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures 2, 8a and 8b: does the gradient of the model, or of the model corrected on-policy, point
- * to the side the true one points to? Signed gradient distance over policy and model error. */
+/* Figures 2, 8a and 8b: does the gradient of the model, or of the corrected model, point to the
+ * same side as the true one? Shows the signed gradient distance over policy and model error.
+ *
+ * Invariant: everything is exact, without sampling; cells with an unstable loop are NaN. */
 #include "opc/mem.h"
 #include "study/example/toy.h"
 #include "study/exhibit/analysis.h"
@@ -25,13 +27,14 @@ static const struct opc_section section =
     OPC_SECTION("gradient_field", "signed gradient distance over policy and model error", FIELDS);
 #undef SELF
 
+/* The field, over a square grid of policies and model errors. */
 struct field {
     int n;
     const char *word;          /* "ΔA" or "ΔB" */
     double *theta, *error;     /* [n] centres of the cells */
     double *best;              /* [n] the model's own optimum */
     double *d[2];              /* [n][n] of model and OPC, [error][theta] */
-    double edge_min, edge_max; /* of the errors' cells */
+    double edge_min, edge_max; /* outer edges of the errors' cells */
     struct opc_field_sum sum[2];
 };
 
@@ -58,6 +61,7 @@ static int create(const struct settings *s, struct field *f, struct opc_err *err
         destroy(f);
         return opc_fail(err, OPC_ENOMEM, "not enough memory for a field of %d by %d cells", n, n);
     }
+    /* Policies lie at the centres of cells; errors include both ends and 0. */
     for (int i = 0; i < n; i++) {
         f->theta[i] = s->theta_min + (s->theta_max - s->theta_min) * (i + 0.5) / n;
         f->error[i] = s->reach * (2.0 * i / (n - 1) - 1);
@@ -73,6 +77,7 @@ static int create(const struct settings *s, struct field *f, struct opc_err *err
     return OPC_OK;
 }
 
+/* The field as a table, and the shares of wrong signs. */
 static int tables(const struct field *f, const struct settings *s, struct opc_exhibit *exhibit,
                   struct opc_err *err)
 {
@@ -108,6 +113,7 @@ static int tables(const struct field *f, const struct settings *s, struct opc_ex
     return code;
 }
 
+/* Two heat maps, model and corrected model, with both optima as lines. */
 static int draw(const struct field *f, const struct settings *s, struct opc_exhibit *exhibit,
                 struct opc_err *err)
 {
@@ -166,8 +172,8 @@ static int draw(const struct field *f, const struct settings *s, struct opc_exhi
     return opc_exhibit_figure(exhibit, NULL, "Signed gradient distance on-policy", &figure, err);
 }
 
-/* Wrong cells of the model between the two optima, where it must be wrong, and elsewhere. Half a
- * cell's width is the grid's, not the model's. */
+/* Counts the model's wrong cells between the two optima, where it must be wrong, and elsewhere.
+ * Half a cell's width is tolerated: it is due to the grid, not to the model. */
 static void wedge(const struct field *f, int *inside, int *outside)
 {
     const double half = (f->theta[1] - f->theta[0]) / 2;
@@ -182,8 +188,8 @@ static void wedge(const struct field *f, int *inside, int *outside)
             }
 }
 
-/* Greatest change of |d| under (theta + 1, error) -> -(theta + 1, error). The sign is left out: on
- * theta = -1 rounding decides it. */
+/* Largest change of |d| under (theta + 1, error) -> -(theta + 1, error). The sign is left out:
+ * at theta = -1 rounding decides it. */
 static double asymmetry(const struct field *f)
 {
     double max = 0;
@@ -201,6 +207,7 @@ static void claims(const struct field *f, const struct settings *s, struct opc_e
 {
     const struct opc_field_sum *model = &f->sum[0], *opc = &f->sum[1];
     int inside, outside;
+    /* The model must be wrong between the optima and nowhere else. */
     wedge(f, &inside, &outside);
     opc_exhibit_claim(exhibit, inside > 0 && outside == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                       "Small errors of the model turn its gradient to the wrong side, in a wedge "
@@ -233,6 +240,7 @@ static int make(const struct opc_request *request, const void *settings,
     (void)request;
     const struct settings *s = settings;
     struct field f;
+    /* Ranges that cannot be drawn. */
     if (s->theta_min >= s->theta_max)
         return opc_fail(err, OPC_EUSER, "theta_min = %g is not below theta_max = %g", s->theta_min,
                         s->theta_max);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures 9a and 9b: the corrected gradient when the recording was made by another policy,
- * theta_n, than the one that is judged, theta. A panel for each model error. */
+/* Figures 9a and 9b: the corrected gradient if the recording was made by another policy,
+ * theta_n, than the one that is evaluated, theta. A panel for each model error.
+ *
+ * Invariant: cells with an unstable loop are NaN and count nowhere. */
 #include "opc/mem.h"
 #include "study/example/toy.h"
 #include "study/exhibit/analysis.h"
@@ -28,12 +30,13 @@ static const struct opc_section section =
     OPC_SECTION("reference_field", "signed gradient distance off-policy", FIELDS);
 #undef SELF
 
+/* The fields of all panels, and statistics over them. */
 struct field {
     int n, panels;
     double *theta_n, *shift; /* [n] */
     double *d;               /* [panels][n][n], [shift][theta_n] */
     struct opc_field_sum sum[OPC_LIST_MAX];
-    /* stable cells with model errors, near instability [1] and not [0] */
+    /* Over stable cells of panels with a model error: far from instability [0] and near it [1]. */
     long cells[2], wrong[2];
     double mean[2]; /* of |d| */
 };
@@ -45,13 +48,14 @@ static void destroy(struct field *f)
     opc_free(f->d);
 }
 
+/* The example with the panel's model error. */
 static struct opc_toy toy_of(const struct settings *s, int panel)
 {
     const double error = s->values.at[panel];
     return s->error == OPC_ERROR_A ? opc_toy_paper(error, 0) : opc_toy_paper(0, error);
 }
 
-/* How near the closed loop is to instability, by environment or model. */
+/* Whether the closed loop of environment or model is within `edge` of instability. */
 static bool near_edge(const struct opc_toy *toy, double theta, double edge)
 {
     const double truth = fabs(toy->A + toy->B * theta);
@@ -72,6 +76,7 @@ static int create(const struct settings *s, struct field *f, struct opc_err *err
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d fields of %d by %d cells",
                         f->panels, n, n);
     }
+    /* Both axes include their ends. */
     for (int i = 0; i < n; i++) {
         f->theta_n[i] = s->theta_min + (s->theta_max - s->theta_min) * i / (n - 1);
         f->shift[i] = s->shift * (2.0 * i / (n - 1) - 1);
@@ -81,6 +86,8 @@ static int create(const struct settings *s, struct field *f, struct opc_err *err
         double *d = f->d + (size_t)p * cells;
         opc_toy_field_off(&toy, n, f->shift, n, f->theta_n, d);
         f->sum[p] = opc_field_sum(n * n, d);
+        /* Statistics near and far from instability; a panel without model error has no error to
+         * degrade. */
         for (int i = 0; i < n * n && s->values.at[p] != 0; i++)
             if (!isnan(d[i])) {
                 const double theta = f->theta_n[i % n] + f->shift[i / n];
@@ -95,6 +102,7 @@ static int create(const struct settings *s, struct field *f, struct opc_err *err
     return OPC_OK;
 }
 
+/* All cells, and statistics of each panel. */
 static int tables(const struct field *f, const struct settings *s, struct opc_exhibit *exhibit,
                   struct opc_err *err)
 {
@@ -138,6 +146,7 @@ static int tables(const struct field *f, const struct settings *s, struct opc_ex
     return code;
 }
 
+/* A heat map for each model error; the line marks where the recording is on-policy. */
 static int draw(const struct field *f, const struct settings *s, struct opc_exhibit *exhibit,
                 struct opc_err *err)
 {
@@ -191,6 +200,7 @@ static int draw(const struct field *f, const struct settings *s, struct opc_exhi
     return opc_exhibit_figure(exhibit, NULL, "Signed gradient distance off-policy", &figure, err);
 }
 
+/* Exact without model error; mostly right with one; worse near instability. */
 static void claims(const struct field *f, const struct settings *s, struct opc_exhibit *exhibit)
 {
     double worst = 0, max = 0;
@@ -217,7 +227,7 @@ static void claims(const struct field *f, const struct settings *s, struct opc_e
                           worst);
         const double share[2] = {100.0 * (double)f->wrong[0] / fmax(1, (double)f->cells[0]),
                                  100.0 * (double)f->wrong[1] / fmax(1, (double)f->cells[1])};
-        /* By distance and by side; where the two do not agree nothing is decided. */
+        /* Judged by distance and by sign; if the two disagree, the claim is undecided. */
         const int worse = (f->mean[1] > f->mean[0]) + (share[1] > share[0]);
         opc_exhibit_claim(exhibit,
                           !f->cells[0] || !f->cells[1] || worse == 1 ? OPC_UNDECIDED

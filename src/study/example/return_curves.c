@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Figure 7: the return J(theta) by the environment, by the model and by the corrected model, with
- * tangents where the recording was made. A panel for each recording. */
+/* Figure 7: the return J(theta) by the environment, by the model and by the corrected model,
+ * with tangents at the policy of the recording. A panel for each recording.
+ *
+ * Invariant: at theta = theta_n the corrected curve touches the true one; that is the first
+ * claim. */
 #include "opc/mem.h"
 #include "study/example/toy.h"
 #include "study/exhibit/analysis.h"
@@ -33,10 +36,10 @@ enum { BY = 3, LAYERS = 1 + 2 * BY + 2 };
 static const char *const LABEL[BY] = {"environment", "model", "model with corrections"};
 static const int COLOUR[BY] = {OPC_COLOUR_TRUE, OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
 
-/* What there is to one recording. */
+/* Curves and tangents for one recording. */
 struct recording {
     double theta_n;
-    struct opc_toy_value at[BY]; /* theta_n */
+    struct opc_toy_value at[BY]; /* J and slope at theta_n */
     double best[BY];             /* argmax of each curve */
     double *J[BY];               /* [points] */
     double x[BY][2], y[BY][2];   /* tangents */
@@ -46,7 +49,7 @@ struct recording {
 struct curves {
     int n, panels;
     double *theta; /* [n] */
-    double *block; /* what the J point into */
+    double *block; /* all curves */
     struct recording at[OPC_LIST_MAX];
 };
 
@@ -56,6 +59,7 @@ static void destroy(struct curves *c)
     opc_free(c->block);
 }
 
+/* Computes the curves, their maxima and the tangents of one recording. */
 static void fill(const struct settings *s, const struct opc_toy *toy, const struct curves *c,
                  struct recording *r)
 {
@@ -69,6 +73,7 @@ static void fill(const struct settings *s, const struct opc_toy *toy, const stru
         }
         r->best[by] = c->theta[best];
         r->at[by] = opc_toy_value(toy, who, r->theta_n, r->theta_n);
+        /* The tangent as a line between two points. */
         for (int end = 0; end < 2; end++) {
             const double step = end ? s->tangent : -s->tangent;
             r->x[by][end] = r->theta_n + step;
@@ -100,6 +105,7 @@ static int create(const struct settings *s, struct curves *c, struct opc_err *er
     return OPC_OK;
 }
 
+/* All curves, then values and slopes at theta_n. */
 static int tables(const struct curves *c, struct opc_exhibit *exhibit, struct opc_err *err)
 {
     struct opc_table *t;
@@ -137,6 +143,7 @@ static int tables(const struct curves *c, struct opc_exhibit *exhibit, struct op
     return code;
 }
 
+/* Line at theta_n, curves, tangents, and dots where they touch. */
 static int draw(const struct curves *c, const struct settings *s, struct opc_exhibit *exhibit,
                 struct opc_err *err)
 {
@@ -189,6 +196,7 @@ static int draw(const struct curves *c, const struct settings *s, struct opc_exh
     return opc_exhibit_figure(exhibit, NULL, "Returns over the policy", &figure, err);
 }
 
+/* Whether a gradient has the sign of the true one. */
 static bool right(const struct recording *r, enum opc_toy_by by)
 {
     return r->at[by].slope * r->at[OPC_BY_TRUTH].slope > 0;
@@ -196,6 +204,7 @@ static bool right(const struct recording *r, enum opc_toy_by by)
 
 static void claims(const struct curves *c, struct opc_exhibit *exhibit)
 {
+    /* The worst panel counts: largest gap at theta_n, best policies furthest from -1. */
     double gap = 0, miss_opc = 0, miss_model = 0, best_opc = 0, best_model = 0;
     for (int p = 0; p < c->panels; p++) {
         const struct recording *r = &c->at[p];

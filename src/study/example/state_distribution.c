@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Figure 1b: where the stochastic double integrator is over time, by the environment, by a wrong
- * model, and by that model corrected with recordings: under the policy that was recorded, and
- * under another.
+/* Figure 1b: the distribution of a stochastic double integrator's position over time, by the
+ * environment, by a wrong model, and by that model corrected with recordings; under the policy
+ * that was recorded, and under another.
  *
- * Everybody has trajectories of their own: the environment's are not the recordings, so OPC is
- * compared with what it has not seen. Trajectories are split into batches; a statement about
- * distances is one about their mean over batches, in standard errors. */
+ * Invariant: every prediction has trajectories of its own. The environment's are not the
+ * recordings, so OPC is compared with data it has not seen. Trajectories are split into batches;
+ * distances are means over batches with their standard error. */
 #include "num/stats.h"
 #include "opc/mem.h"
 #include "study/example/toy_fields.h"
@@ -43,15 +43,15 @@ static const int COLOUR[BY] = {OPC_COLOUR_TRUE, OPC_COLOUR_MODEL, OPC_COLOUR_OPC
 struct side {
     double *x[BY];                                     /* [steps + 1][trajectories] positions */
     double *mean[BY], *exact[BY], *low[BY], *high[BY]; /* [steps + 1] */
-    double distance[BY], error[BY]; /* mean W_2 to the environment over time, its standard error */
-    double gain, gain_error;        /* of the model's less OPC's */
-    double apart;                   /* greatest |OPC - recording| */
+    double distance[BY], error[BY]; /* W_2 to the environment, mean over time; standard error */
+    double gain, gain_error;        /* the model's distance minus OPC's; standard error */
+    double apart;                   /* largest |OPC - recording| */
 };
 
 struct study {
     int T, n;
     double *t;     /* [T + 1] */
-    double *block; /* what sides point into */
+    double *block; /* all arrays of the sides */
     struct side side[2];
     struct opc_integrator_set set;
 };
@@ -78,6 +78,7 @@ static int create(const struct settings *s, struct study *st, struct opc_err *er
                         "not enough memory for %d trajectories of %d steps; ask for fewer",
                         6 * s->trajectories, s->steps);
     }
+    /* Cut the block into the arrays of both sides. */
     double *at = st->block;
     for (int p = 0; p < 2; p++)
         for (int by = 0; by < BY; by++) {
@@ -94,13 +95,15 @@ static int create(const struct settings *s, struct study *st, struct opc_err *er
     return OPC_OK;
 }
 
+/* Trajectories of all three kinds under policy p. ref, s: scratch, [steps + 1][2]. */
 static void walk(const struct study *st, int p, uint64_t seed, double (*ref)[2], double (*s)[2],
                  struct side *side)
 {
     const struct opc_integrator *in = &st->set.in;
     const double *K = p ? st->set.K_new : in->K;
     for (int i = 0; i < st->n; i++) {
-        /* streams 0: recordings, which both policies share; then each kind has its own */
+        /* Stream 0 is for the recordings, which both policies share; each kind has one of its
+         * own. */
         struct opc_rng rng = opc_rng_stream(seed, OPC_USE_STUDY, 0, (uint32_t)i);
         opc_integrator_walk(in, OPC_BY_TRUTH, in->K, st->T, NULL, &rng, ref);
         for (int by = 0; by < BY; by++) {
@@ -114,6 +117,7 @@ static void walk(const struct study *st, int p, uint64_t seed, double (*ref)[2],
             }
         }
     }
+    /* Without noise the walks are the exact means. */
     opc_integrator_walk(in, OPC_BY_TRUTH, in->K, st->T, NULL, NULL, ref);
     for (int by = 0; by < BY; by++) {
         opc_integrator_walk(in, (enum opc_toy_by)by, K, st->T, ref, NULL, s);
@@ -128,7 +132,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* W_2 of two samples on a line: the sorted ones side by side. Sorts them. */
+/* W_2 of two samples on a line: pairs of sorted values. Sorts them. */
 static double w2(int n, double *a, double *b)
 {
     double sum = 0;
@@ -139,7 +143,7 @@ static double w2(int n, double *a, double *b)
     return sqrt(sum);
 }
 
-/* Mean of n values and the standard error of it. */
+/* Mean of n values and its standard error. */
 static void mean_of(int n, const double *v, double *mean, double *error)
 {
     double sum = 0, square = 0;
@@ -151,7 +155,7 @@ static void mean_of(int n, const double *v, double *mean, double *error)
     *error = sqrt(square / (n - 1) / n);
 }
 
-/* W_2 to the environment, over batches of trajectories and averaged over time. */
+/* W_2 to the environment for each batch of trajectories, averaged over time. */
 static int distances(const struct study *st, int batches, struct side *side, struct opc_err *err)
 {
     double *value = opc_alloc((size_t)batches * (BY + 1), sizeof *value);
@@ -170,6 +174,7 @@ static int distances(const struct study *st, int batches, struct side *side, str
                 memcpy(work + m, side->x[by] + at, (size_t)m * sizeof *work);
                 value[by * batches + b] += w2(m, work, work + m) / st->T;
             }
+        /* The difference is taken within batches, so that its error is that of paired values. */
         value[BY * batches + b] =
             value[OPC_BY_MODEL * batches + b] - value[OPC_BY_OPC * batches + b];
     }
@@ -181,6 +186,7 @@ static int distances(const struct study *st, int batches, struct side *side, str
     return OPC_OK;
 }
 
+/* Mean and quantiles over trajectories, at each time. */
 static int bands(const struct settings *s, const struct study *st, struct side *side,
                  struct opc_err *err)
 {
@@ -200,6 +206,7 @@ static int bands(const struct settings *s, const struct study *st, struct side *
     return OPC_OK;
 }
 
+/* Bands over time, and distances. */
 static int tables(const struct study *st, struct opc_exhibit *exhibit, struct opc_err *err)
 {
     struct opc_table *t;
@@ -243,6 +250,7 @@ static int tables(const struct study *st, struct opc_exhibit *exhibit, struct op
     return code;
 }
 
+/* A panel for each policy: bands below, means on top. */
 static int draw(const struct study *st, const struct settings *s, struct opc_exhibit *exhibit,
                 struct opc_err *err)
 {
@@ -290,7 +298,7 @@ static int draw(const struct study *st, const struct settings *s, struct opc_exh
                               err);
 }
 
-/* Supported and refuted alike need three standard errors. */
+/* Supported and refuted alike require three standard errors. */
 static enum opc_verdict nearer(const struct side *side)
 {
     if (fabs(side->gain) <= 3 * side->gain_error)
@@ -301,6 +309,7 @@ static enum opc_verdict nearer(const struct side *side)
 static void claims(const struct study *st, const struct settings *s, struct opc_exhibit *exhibit)
 {
     const struct side *on = &st->side[0], *off = &st->side[1];
+    /* On-policy OPC must also reproduce its recordings exactly. */
     opc_exhibit_claim(
         exhibit, on->apart > 0 ? OPC_NOT_SUPPORTED : nearer(on),
         "On-policy the corrected model has the environment's distribution, while the model drifts "
@@ -321,6 +330,7 @@ static void claims(const struct study *st, const struct settings *s, struct opc_
                               "the settings.");
 }
 
+/* Walk, then bands and distances for both policies; then show them. */
 static int make(const struct opc_request *request, const void *settings,
                 struct opc_exhibit *exhibit, struct opc_err *err)
 {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* The paper's bounds, and exact values to compare them with. theory_table.c calls it;
+ * docs/errata.md has the derivations.
+ *
+ * Invariant: OPC_PUBLISHED is the formula as printed, also where it is wrong; only OPC_SAFE may
+ * be corrected. */
 #include "study/example/theory.h"
 
 #include <math.h>
@@ -6,8 +11,8 @@
 
 static const double PI = 3.14159265358979323846;
 
-/* eta_{n+1} - eta_n = (model_{n+1} - model_n) + (eta_{n+1} - model_{n+1}) - (eta_n - model_n), and
- * the triangle inequality. */
+/* eta_{n+1} - eta_n = (model_{n+1} - model_n) + (eta_{n+1} - model_{n+1}) - (eta_n - model_n),
+ * then the triangle inequality for the last two. */
 double opc_theory_improvement(const double eta[2], const double model[2])
 {
     return model[1] - model[0] - fabs(eta[1] - model[1]) - fabs(eta[0] - model[0]);
@@ -23,11 +28,13 @@ double opc_theory_drift(double gamma, int H)
 
 double opc_theory_drift_bound(double gamma, int H)
 {
+    /* Three bounds: gamma <= 1, t <= H, and H to infinity. */
     const double rest = 1 - gamma;
     return fmin(fmin(0.5 * H * (H + 1.0), H / rest), gamma / (rest * rest));
 }
 
 /* ---- Lemma 1 --------------------------------------------------------------------------------- */
+/* The reward of Lemma 1's example under the recorded policy. */
 static double reward(const struct opc_integrator *in, const double s[2])
 {
     const double a = in->K[0] * s[0] + in->K[1] * s[1];
@@ -39,6 +46,7 @@ struct opc_lemma1 opc_lemma1(const struct opc_integrator *in, int T, int B, int 
 {
     struct opc_lemma1 out = {0};
     double ref[OPC_LEMMA1_STEPS + 1][2], s[OPC_LEMMA1_STEPS + 1][2], square = 0;
+    /* Every estimate has recordings of its own; replay and OPC are computed from the same ones. */
     for (int i = 0; i < estimates; i++) {
         double replay = 0, opc = 0;
         for (int b = 0; b < B; b++) {
@@ -57,23 +65,25 @@ struct opc_lemma1 opc_lemma1(const struct opc_integrator *in, int T, int B, int 
         out.mean += opc / estimates;
         square += opc * opc / estimates;
     }
+    /* Unbiased sample variance. */
     out.variance = (square - out.mean * out.mean) * estimates / fmax(1, estimates - 1);
     return out;
 }
 
-/* The reward is quadratic: -tr Q (P_t + mu_t mu_t'), with P+ = M P M' + W, M = A + B K. */
+/* The reward is quadratic, so E r = -tr Q (P_t + mu_t mu_t'), with P+ = M P M' + W, M = A + B K. */
 double opc_lemma1_return(const struct opc_integrator *in, int T)
 {
     const double Q[2][2] = {
         {1 + 0.01 * in->K[0] * in->K[0], 0.01 * in->K[0] * in->K[1]},
         {0.01 * in->K[0] * in->K[1], 0.1 + 0.01 * in->K[1] * in->K[1]},
     };
-    double M[2][2], S[2][2], sum = 0; /* S = P + mu mu' has the same recursion */
+    double M[2][2], S[2][2], sum = 0; /* S = P + mu mu' follows the same recursion */
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2; j++) {
             M[i][j] = in->A[i][j] + in->B[i] * in->K[j];
             S[i][j] = in->s0[i] * in->s0[j];
         }
+    /* Add E r_t, then S+ = M S M' + W. */
     for (int t = 0; t < T; t++) {
         double MS[2][2];
         for (int i = 0; i < 2; i++)
@@ -108,7 +118,7 @@ double opc_theory_lipschitz(const struct opc_linear_case *c)
     return hypot(c->F, c->G);
 }
 
-/* With d = s - s_ref, its own action noise and the recording's:
+/* d = s - s_ref has the rollout's action noise and the recording's:
  *
  *     Var s_ref+ = h^2 Var s_ref + (g sigma)^2             h = f + g k
  *     Var d+     = H^2 Var d + 2 (G sigma)^2               H = F + G k
@@ -141,7 +151,7 @@ double opc_gauss_w2(struct opc_gauss p, struct opc_gauss q)
     return (p.mean - q.mean) * (p.mean - q.mean) + (p.sd - q.sd) * (p.sd - q.sd);
 }
 
-/* E |s| */
+/* E |s| of a normal distribution. */
 static double folded(struct opc_gauss p)
 {
     if (p.sd == 0)
@@ -159,7 +169,7 @@ double opc_theory_return_gap(const struct opc_linear_case *c, double gamma, int 
     return fabs(gap);
 }
 
-/* What a squared distance grows by in a step. */
+/* Factor by which a squared distance grows in a step. */
 static double growth(const struct opc_constants *c, enum opc_form form)
 {
     const double f = c->L_f * c->L_f, pi = c->L_pi * c->L_pi;
@@ -182,7 +192,7 @@ double opc_theory_return_bound(const struct opc_constants *c, enum opc_form form
     return c->sigma / (1 - gamma) * sqrt(sqrt(c->m)) * C1 * pow(C2, T) * sqrt(T);
 }
 
-/* OPC: s_1 = g a_ref + G (a - a_ref) with a and a_ref independent. */
+/* OPC gives s_1 = g a_ref + G (a - a_ref), with a and a_ref independent. */
 struct opc_one_step opc_theory_one_step(double g, double G, double mean, double sd)
 {
     const double e = g - G, square = sd * sd;

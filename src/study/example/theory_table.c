@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The paper's statements against numbers: what was measured, the bound as published and the bound
- * in a form that holds (docs/errata.md tells what was changed and why). */
+/* The paper's statements against numbers: the measured value, the bound as published, and the
+ * bound in a form that holds (docs/errata.md explains the changes).
+ *
+ * Invariant: rows come in a fixed order, a statement after the other, so that tables of two
+ * versions can be compared line by line. */
 #include "opc/mem.h"
 #include "study/example/theory.h"
 #include "study/exhibit/analysis.h"
@@ -33,7 +36,7 @@ static const struct opc_section section =
     OPC_SECTION("theory", "the paper's bounds against measured values", FIELDS);
 #undef SELF
 
-/* How many statements held and how many did not, as published and in the safe form. */
+/* Counts of statements that held and that did not: [0] as published, [1] in the safe form. */
 struct tally {
     int held[2], failed[2];
 };
@@ -47,7 +50,7 @@ static struct tally sum(struct tally a, struct tally b)
     return a;
 }
 
-/* A row. `above`: the bound is a lower one. Rounding is allowed for. */
+/* Adds a row and counts it. `above`: the bound is a lower one. Rounding errors are tolerated. */
 static void row(struct opc_table *t, struct tally *tally, const char *statement, const char *what,
                 double measured, double published, double safe, bool above)
 {
@@ -67,6 +70,7 @@ static void row(struct opc_table *t, struct tally *tally, const char *statement,
 
 /* ---- section 2 ---- */
 
+/* The improvement bound for steps of the 1-D example, by model and by OPC. */
 static struct tally improvement(struct opc_table *t)
 {
     static const double STEP[][2] = {{-1.5, -1.4}, {-1.3, -1.25}, {-1.2, -1.25}, {-0.7, -0.8}};
@@ -90,6 +94,7 @@ static struct tally improvement(struct opc_table *t)
     return tally;
 }
 
+/* How one-step errors add up, for three horizons. */
 static struct tally drift(struct opc_table *t)
 {
     struct tally tally = {0};
@@ -105,9 +110,10 @@ static struct tally drift(struct opc_table *t)
 
 /* ---- Lemma 1 ---- */
 
+/* Estimates of the return over the number B of recordings. */
 struct lemma1 {
     int n;
-    double eta, one; /* the return, and the variance of a single recording's */
+    double eta, one; /* the return, and the variance of a single recording's return */
     double at[OPC_LIST_MAX], variance[OPC_LIST_MAX], expected[OPC_LIST_MAX];
     double slope; /* of log variance over log B, by least squares */
     double slope_error;
@@ -115,14 +121,18 @@ struct lemma1 {
     char word[OPC_LIST_MAX][16]; /* B */
 };
 
+/* Lemma 1 for every B: equality with replay, tail bound, and the rate of the variance. */
 static struct tally lemma1(const struct settings *s, uint64_t seed, struct opc_table *t,
                            struct opc_table *own, struct lemma1 *out)
 {
     const struct opc_integrator in = opc_integrator_figure();
     struct tally tally = {0};
     *out = (struct lemma1){.n = s->recordings.n, .eta = opc_lemma1_return(&in, s->lemma1_steps)};
+    /* The variance of a single recording, from other random numbers than the estimates. */
     out->one =
         opc_lemma1(&in, s->lemma1_steps, 1, 4 * s->estimates, out->eta, 0, seed + 1).variance;
+    /* A tail threshold of half a standard deviation makes the bound informative for the larger
+     * B. */
     const double eps = sqrt(out->one) / 2;
     double x = 0, y = 0, xx = 0, xy = 0;
     for (int i = 0; i < out->n; i++) {
@@ -146,13 +156,14 @@ static struct tally lemma1(const struct settings *s, uint64_t seed, struct opc_t
         opc_table_real(own, out->one / B);
         opc_table_real(own, got.tail);
         opc_table_real(own, bound);
+        /* Sums for a straight line through log variance over log B. */
         const double lx = log(B), ly = log(got.variance);
         x += lx / out->n;
         y += ly / out->n;
         xx += lx * lx / out->n;
         xy += lx * ly / out->n;
     }
-    /* log of a variance from n estimates has a standard error of about sqrt(2 / n) */
+    /* The log of a variance from n estimates has a standard error of about sqrt(2 / n). */
     const double spread = xx - x * x;
     out->slope = spread > 0 ? (xy - x * y) / spread : (double)NAN;
     out->slope_error = spread > 0 ? sqrt(2.0 / s->estimates / (out->n * spread)) : (double)NAN;
@@ -161,6 +172,7 @@ static struct tally lemma1(const struct settings *s, uint64_t seed, struct opc_t
 
 /* ---- state marginals, Theorem 1, one step ---- */
 
+/* The constants of the theorems for a linear case with r = |s|. */
 static struct opc_constants constants_of(const struct opc_linear_case *c)
 {
     return (struct opc_constants){
@@ -171,6 +183,7 @@ struct marginals {
     double t[200], measured[200], published[200], safe[200];
 };
 
+/* W_2^2 of state marginals over time, exactly, against both forms of the bound. */
 static struct tally marginals(const struct opc_linear_case *c, const char *name, int steps,
                               struct opc_table *t, struct marginals *out)
 {
@@ -191,6 +204,7 @@ static struct tally marginals(const struct opc_linear_case *c, const char *name,
     return tally;
 }
 
+/* The gap of the returns against both forms of Theorem 1. */
 static struct tally theorem1(const struct opc_linear_case *c, const char *name, double gamma, int T,
                              struct opc_table *t)
 {
@@ -204,6 +218,7 @@ static struct tally theorem1(const struct opc_linear_case *c, const char *name, 
     return tally;
 }
 
+/* The one-step lemma for a policy with a small and one with a large variance. */
 static struct tally one_step(struct opc_table *t)
 {
     static const double POLICY[][2] = {{2, 0.3}, {0, 1}};
@@ -222,6 +237,7 @@ static struct tally one_step(struct opc_table *t)
 
 /* ---- the exhibit ---- */
 
+/* A line layer. */
 static struct opc_figure_layer line(int colour, int dash, const char *label, int n, const double *x,
                                     const double *y)
 {
@@ -234,6 +250,7 @@ static struct opc_figure_layer line(int colour, int dash, const char *label, int
                                      .y = y};
 }
 
+/* Both state-marginal cases and Lemma 1, logarithmic. */
 static int draw(const struct marginals m[2], int steps, const struct lemma1 *l,
                 struct opc_exhibit *exhibit, struct opc_err *err)
 {
@@ -291,6 +308,7 @@ static enum opc_verdict verdict(struct tally t, int form)
     return t.failed[form] ? OPC_NOT_SUPPORTED : OPC_SUPPORTED;
 }
 
+/* Tallies by statement. */
 struct tallies {
     struct tally improvement, lemma1, states, returns, one_step;
 };
@@ -301,6 +319,7 @@ static void claims(const struct tallies *n, const struct lemma1 *l, struct opc_e
                       "The improvement bound holds, and so do the bounds of how errors add up.",
                       "It held in %d of %d cases.", n->improvement.held[0],
                       n->improvement.held[0] + n->improvement.failed[0]);
+    /* The variance must fall as 1/B, within three standard errors of the slope. */
     const bool rate = fabs(l->slope + 1) <= 3 * l->slope_error;
     opc_exhibit_claim(exhibit,
                       isnan(l->slope)                ? OPC_UNDECIDED
@@ -357,7 +376,7 @@ static int make(const struct opc_request *request, const void *settings,
         const struct opc_linear_case benign = opc_theory_benign_example();
         struct lemma1 l;
         struct tallies n;
-        /* one statement each: rows come in this order */
+        /* One statement after the other: rows come in this order. */
         n.improvement = improvement(t);
         n.improvement = sum(n.improvement, drift(t));
         n.lemma1 = lemma1(s, request->seed, t, own, &l);

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* The paper's examples in closed form: the 1-D example with its return and gradient, and the
+ * double integrator of Figure 1b. All analyses of this folder and theory.c call it.
+ *
+ * Invariant: the correction of OPC is written as in src/opc/transition.c, bracket first, so that
+ * on-policy it is exactly zero. */
 #include "study/example/toy.h"
 
 #include "num/normal.h"
@@ -13,8 +18,8 @@ struct opc_toy opc_toy_paper(double dA, double dB)
     return (struct opc_toy){.A = 1, .B = 1, .dA = dA, .dB = dB, .s0 = 1, .sigma = 0.05, .T = 60};
 }
 
-/* A step of theta: s+ and z+ = ds+/dtheta. s_ref moves along its own recording, which is a
- * constant:
+/* One step with policy theta: s+ and z+ = ds+/dtheta. s_ref moves along its recording, which
+ * does not depend on theta:
  *
  *     truth   s+ = A s + B theta s                        z+ = (A + B theta) z + B s
  *     model   s+ = A~ s + B~ theta s                      z+ = (A~ + B~ theta) z + B~ s
@@ -29,11 +34,13 @@ static struct point step(const struct opc_toy *toy, enum opc_toy_by by, double t
 {
     const double A = by == OPC_BY_TRUTH ? toy->A : toy->A + toy->dA;
     const double B = by == OPC_BY_TRUTH ? toy->B : toy->B + toy->dB;
+    /* s, z by truth or model; s_ref always by the truth with the recorded policy. */
     struct point next = {
         .s = A * p.s + B * (theta * p.s),
         .z = (A + B * theta) * p.z + B * p.s,
         .s_ref = toy->A * p.s_ref + toy->B * (theta_n * p.s_ref),
     };
+    /* eq. 5: the recorded next state plus the difference of the model's means. */
     if (by == OPC_BY_OPC)
         next.s = next.s_ref + (next.s - (A * p.s_ref + B * (theta_n * p.s_ref)));
     return next;
@@ -49,7 +56,7 @@ void opc_toy_walk(const struct opc_toy *toy, enum opc_toy_by by, double theta, d
     }
 }
 
-/* dJ/dtheta = (1/T) sum r_t (-2 s_t / sigma^2) z_t */
+/* Accumulates J and dJ/dtheta = (1/T) sum r_t (-2 s_t / sigma^2) z_t. */
 struct opc_toy_value opc_toy_value(const struct opc_toy *toy, enum opc_toy_by by, double theta,
                                    double theta_n)
 {
@@ -65,7 +72,8 @@ struct opc_toy_value opc_toy_value(const struct opc_toy *toy, enum opc_toy_by by
     return v;
 }
 
-/* s_t = g^t s_0 and z_t = B~ s_0 (g^t - g~^t) / (g - g~), in the limit B~ t g^(t-1) s_0. */
+/* s_t = g^t s_0 and z_t = B~ s_0 (g^t - g~^t) / (g - g~), with the limit B~ t g^(t-1) s_0; h is
+ * g~. */
 double opc_toy_slope_on_policy(const struct opc_toy *toy, double theta)
 {
     const double B = toy->B + toy->dB;
@@ -109,10 +117,12 @@ static int sign(double x)
 
 double opc_gradient_distance(double g1, double g2)
 {
+    /* If one gradient is zero, the sign of the other decides. */
     const int both = sign(g1) * sign(g2), one = sign(g1) + sign(g2);
     return (both ? both : one) * fabs(atan(g1) - atan(g2)) / PI;
 }
 
+/* NaN where the loop of environment or model is unstable. */
 static double distance_at(const struct opc_toy *toy, enum opc_toy_by by, double theta,
                           double theta_n)
 {
@@ -145,6 +155,7 @@ struct opc_field_sum opc_field_sum(int n, const double *d)
 {
     struct opc_field_sum sum = {0};
     int wrong = 0;
+    /* Masked cells do not count. */
     for (int i = 0; i < n; i++) {
         if (isnan(d[i]))
             continue;
@@ -183,6 +194,7 @@ void opc_integrator_f(const struct opc_integrator *in, enum opc_toy_by by, const
                   (in->A[k][1] + error * in->dA[k][1]) * s[1] + (in->B[k] + error * in->dB[k]) * a;
 }
 
+/* a = K s. */
 static double policy(const double K[2], const double s[2])
 {
     return K[0] * s[0] + K[1] * s[1];
@@ -192,6 +204,7 @@ void opc_integrator_walk(const struct opc_integrator *in, enum opc_toy_by by, co
                          int T, const double (*ref)[2], struct opc_rng *rng, double (*s)[2])
 {
     memcpy(s[0], in->s0, sizeof s[0]);
+    /* eq. 2 (or the truth) first; OPC then replaces it by eq. 5, without noise of its own. */
     for (int t = 0; t < T; t++) {
         opc_integrator_f(in, by, s[t], policy(K, s[t]), s[t + 1]);
         double f_ref[2];

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* The list of analyses, and how settings under `probe:` reach one of them. study/repro.c and opc
+ * probe call it.
+ *
+ * Invariant: every analysis is found by name in opc_analyses and nowhere else; a new one is one
+ * line here and one in analysis.h. */
 #include "study/exhibit/analysis.h"
 
 #include "opc/mem.h"
@@ -28,6 +33,7 @@ const struct opc_analysis *const opc_analyses[] = {
 
 const struct opc_analysis *opc_analysis_find(const char *name, struct opc_err *err)
 {
+    /* An unknown name is answered with the nearest known one. */
     const char *meant = NULL;
     int nearest = INT_MAX;
     for (int i = 0; opc_analyses[i]; i++) {
@@ -41,7 +47,7 @@ const struct opc_analysis *opc_analysis_find(const char *name, struct opc_err *e
     return NULL;
 }
 
-/* A word as it is, a list as [a, b]: what opc_section_set reads. */
+/* Writes a word as it is and a list as [a, b], which is what opc_section_set reads. */
 static int flatten(const struct opc_yaml *node, struct opc_text *out, struct opc_err *err)
 {
     if (node->kind == OPC_YAML_MAP)
@@ -66,6 +72,7 @@ static int flatten(const struct opc_yaml *node, struct opc_text *out, struct opc
 int opc_analysis_fill(const struct opc_section *section, const struct opc_yaml *map, void *settings,
                       struct opc_err *err)
 {
+    /* Defaults first, then every key of the map except `analysis` itself. */
     struct opc_text text = {0};
     int code = opc_section_defaults(section, settings, err);
     for (const struct opc_yaml *node = map ? map->first : NULL; node && !code; node = node->next) {
@@ -82,10 +89,11 @@ int opc_analysis_fill(const struct opc_section *section, const struct opc_yaml *
     return code;
 }
 
-/* request NULL: only checks the settings. */
+/* Fills the settings of an analysis and makes it; with request NULL it only checks the settings. */
 static int run(const struct opc_analysis *analysis, const struct opc_yaml *ask,
                const struct opc_request *request, struct opc_exhibit *exhibit, struct opc_err *err)
 {
+    /* An analysis without settings still refuses unknown keys, by an empty section. */
     static const struct opc_section none = {.name = "", .size = 1};
     const struct opc_section *section = analysis->settings ? analysis->settings : &none;
     void *settings = opc_alloc(1, section->size);

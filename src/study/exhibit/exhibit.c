@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Writes exhibits: figures, tables and claims as files, and NAME.json that lists them. Analyses
+ * call it through study/repro.c, opc probe and opc ilc.
+ *
+ * Invariant: NAME.json is removed first and written last, so that a .json file always describes
+ * files that are there and belong together. */
 #include "study/exhibit/exhibit.h"
 
 #include "base/file.h"
@@ -14,13 +19,14 @@
 
 static const char *const VERDICT[] = {"supported", "not supported", "undecided"};
 
-/* The lists grow as JSON; claims a second time as the table that is written beside it. */
+/* Lists are collected as JSON text; claims also as a table, which is written next to it. */
 struct opc_exhibit {
     char *dir, *name, *caption;
-    struct opc_text head; /* the texts of the plan, a line each */
+    struct opc_text head; /* texts of the plan, a line each */
+    /* Items of the lists, without the brackets. */
     struct opc_text picture, table, claim, note;
     struct opc_table *claims;
-    bool undrawn; /* and a note says so */
+    bool undrawn; /* this build cannot draw, and a note already says so */
 };
 
 static int out_of_memory(struct opc_err *err)
@@ -28,6 +34,7 @@ static int out_of_memory(struct opc_err *err)
     return opc_fail(err, OPC_ENOMEM, "not enough memory for the exhibit");
 }
 
+/* One "key": "value" line. */
 static void add_text(struct opc_text *out, const char *key, const char *value)
 {
     opc_text_addf(out, "  \"%s\": ", key);
@@ -35,7 +42,7 @@ static void add_text(struct opc_text *out, const char *key, const char *value)
     opc_text_add(out, ",\n");
 }
 
-/* The start of the next item of a list. */
+/* Starts the next item of a list. */
 static void add_item(struct opc_text *list)
 {
     opc_text_add(list, list->used ? ",\n    " : "\n    ");
@@ -52,12 +59,13 @@ int opc_exhibit_begin(const struct opc_exhibit_plan *plan, struct opc_exhibit **
         code = opc_path_join(path, plan->dir, file, err);
     if (code)
         return code;
-    /* An older one of this name would call the new files complete. */
+    /* An older .json of this name would declare the new files complete. */
     if (unlink(path) && errno != ENOENT)
         return opc_fail_errno(err, errno, "cannot remove %s", path);
     struct opc_exhibit *x = opc_alloc(1, sizeof *x);
     if (!x)
         return out_of_memory(err);
+    /* The head is written at once: the plan's texts need not outlive this call. */
     x->dir = opc_strdup(plan->dir);
     x->name = opc_strdup(plan->name);
     x->caption = opc_strdup(plan->caption ? plan->caption : "");
@@ -97,7 +105,7 @@ void opc_exhibit_drop(struct opc_exhibit *x)
 
 /* ---- its parts ------------------------------------------------------------------------------- */
 
-/* NAME[-part]END as `file`, and with the directory as `path`. */
+/* Makes the name NAME[-part]END in `file`, and the same with the directory in `path`. */
 static int name_part(const struct opc_exhibit *x, const char *part, const char *end,
                      char file[OPC_PATH], char path[OPC_PATH], struct opc_err *err)
 {
@@ -108,6 +116,7 @@ static int name_part(const struct opc_exhibit *x, const char *part, const char *
     return opc_path_join(path, x->dir, file, err);
 }
 
+/* Adds {"file": ..., "title": ...} to a list. */
 static void add_file(struct opc_text *list, const char *file, const char *title)
 {
     add_item(list);
@@ -118,6 +127,7 @@ static void add_file(struct opc_text *list, const char *file, const char *title)
     opc_text_add(list, "}");
 }
 
+/* One figure in all three formats. */
 static int draw_all(const struct opc_exhibit *x, const char *part, const struct opc_figure *figure,
                     struct opc_err *err)
 {
@@ -135,6 +145,7 @@ static int draw_all(const struct opc_exhibit *x, const char *part, const struct 
 int opc_exhibit_figure(struct opc_exhibit *x, const char *part, const char *title,
                        const struct opc_figure *figure, struct opc_err *err)
 {
+    /* The caption is printed below the figure's own note. */
     struct opc_text note = {0};
     struct opc_figure with = *figure;
     if (figure->note && *figure->note)
@@ -145,6 +156,7 @@ int opc_exhibit_figure(struct opc_exhibit *x, const char *part, const char *titl
     if (!code)
         code = draw_all(x, part, &with, err);
     opc_text_free(&note);
+    /* Without cairo everything but the pictures is made; one note says so. */
     if (code == OPC_EABSENT) {
         if (!x->undrawn)
             opc_exhibit_note(x, "Nothing was drawn: this build of opc lacks cairo.");
@@ -171,7 +183,7 @@ int opc_exhibit_table(struct opc_exhibit *x, const char *part, const char *title
     return code;
 }
 
-/* For opc_free; NULL when memory is short. */
+/* The formatted text, to be freed with opc_free; NULL if memory ran out. */
 static char *print(const char *fmt, va_list args)
 {
     va_list again;
@@ -195,6 +207,7 @@ void opc_exhibit_claim(struct opc_exhibit *x, enum opc_verdict verdict, const ch
         x->claim.failed = true;
         return;
     }
+    /* Once as JSON, once as a row of the table. */
     add_item(&x->claim);
     opc_text_add(&x->claim, "{\"claim\": ");
     opc_json_add_quoted(&x->claim, claim);
@@ -223,6 +236,7 @@ void opc_exhibit_note(struct opc_exhibit *x, const char *fmt, ...)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* Adds a whole list, brackets and all, to the JSON text. */
 static void add_list(struct opc_text *out, const char *key, const struct opc_text *list, bool last)
 {
     opc_text_addf(out, "  \"%s\": [%s%s]%s\n", key, opc_text_get(list), list->used ? "\n  " : "",
@@ -230,6 +244,7 @@ static void add_list(struct opc_text *out, const char *key, const struct opc_tex
     out->failed |= list->failed;
 }
 
+/* Assembles and writes NAME.json. */
 static int write_json(const struct opc_exhibit *x, struct opc_err *err)
 {
     char file[OPC_PATH], path[OPC_PATH];

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Reads NAME.json back: opc report makes its page of it, and repro.c decides whether an exhibit
+ * is up to date.
+ *
+ * Invariant: a struct that opc_exhibit_load returns has no NULL text, and its file names do not
+ * leave the exhibit's directory. */
 #include "base/file.h"
 #include "opc/mem.h"
 #include "run/json.h"
@@ -6,12 +11,14 @@
 
 #include <string.h>
 
+/* Errors are kept in the reader, so that the reading functions can be called in a row. */
 struct reader {
     const char *path;
     struct opc_err *err;
-    int code; /* the first failure; then nothing more is read */
+    int code; /* of the first failure; nothing more is read after it */
 };
 
+/* Notes the first fault; list NULL: a member of the outermost object. */
 static void fault(struct reader *r, const char *list, int i, const char *key, const char *what)
 {
     if (r->code)
@@ -45,7 +52,7 @@ static char *copy_key(struct reader *r, const struct opc_json_value *object, con
     return copy(r, opc_json_find(object, key), list, i, key);
 }
 
-/* Room for what a list holds; *n is how much that is. */
+/* Allocates an array for the elements of a list; *n is their number. */
 static void *take_list(struct reader *r, const struct opc_json_value *root, const char *key,
                        size_t each, int *n)
 {
@@ -70,7 +77,7 @@ static struct opc_exhibit_item *read_items(struct reader *r, const struct opc_js
         const struct opc_json_value *at = opc_json_at(opc_json_find(root, key), i);
         item[i].file = copy_key(r, at, key, i, "file");
         item[i].title = copy_key(r, at, key, i, "title");
-        /* Reports link to it: a name beside the exhibit, not a way out of its directory. */
+        /* Reports link to the file, so the name must not lead out of the exhibit's directory. */
         if (item[i].file && (strchr(item[i].file, '/') || *item[i].file == '.'))
             fault(r, key, i, "file", "no plain file name");
     }
@@ -99,6 +106,7 @@ static void read_all(struct reader *r, const struct opc_json_value *root,
     x->version = copy_key(r, root, NULL, 0, "version");
     x->command = copy_key(r, root, NULL, 0, "command");
     x->config = copy_key(r, root, NULL, 0, "config");
+    /* Older programs did not write "missing": 0 then. */
     double missing = 0;
     if (opc_json_number(opc_json_find(root, "missing"), &missing) && missing > 0)
         x->missing = (int)missing;

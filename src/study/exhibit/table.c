@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Tables of named columns: filled cell by cell, written as CSV, read back, printed for a
+ * terminal. Analyses, `opc sweep merge` and opc report use them.
+ *
+ * Invariant: a cell keeps the exact text it was given or read with, so that writing a table that
+ * was read gives the same values. */
 #include "study/exhibit/table.h"
 
 #include "base/file.h"
@@ -10,14 +15,14 @@
 
 enum { MAX_BYTES = 200000000 };
 
-/* All cells lie behind each other in one text, NUL-terminated; the first `columns` are the names.
- */
+/* All cells are stored one after the other in one text, each with its terminating NUL; the first
+ * `columns` cells are the names. */
 struct opc_table {
     struct opc_text text;
-    size_t *start; /* [cells] of each in the text */
+    size_t *start; /* [cells] offset of each cell in the text */
     size_t cells, capacity;
     int columns;
-    bool failed;
+    bool failed; /* memory ran out; opc_table_write reports it */
 };
 
 static int out_of_memory(struct opc_err *err)
@@ -25,6 +30,7 @@ static int out_of_memory(struct opc_err *err)
     return opc_fail(err, OPC_ENOMEM, "not enough memory for the table");
 }
 
+/* Appends a cell; the array of offsets doubles when it is full. */
 static void add_cell(struct opc_table *t, const char *bytes, size_t n)
 {
     if (t->cells == t->capacity) {
@@ -45,6 +51,7 @@ static void add_cell(struct opc_table *t, const char *bytes, size_t n)
     opc_text_add_bytes(&t->text, "", 1);
 }
 
+/* Whether memory has run out at any time. */
 static bool is_short(const struct opc_table *t)
 {
     return t->failed || t->text.failed;
@@ -105,10 +112,12 @@ void opc_table_int(struct opc_table *t, long long v)
     opc_table_word(t, printed);
 }
 
-/* ---- what is in it --------------------------------------------------------------------------- */
+/* ---- contents
+ * ---------------------------------------------------------------------------------- */
 
 int opc_table_rows(const struct opc_table *t)
 {
+    /* The names are row -1. */
     return (int)(t->cells / (size_t)t->columns) - 1;
 }
 
@@ -137,8 +146,7 @@ int opc_table_find(const struct opc_table *t, const char *column)
 
 /* ---- for a terminal -------------------------------------------------------------------------- */
 
-/* How wide a column is, and to which side it goes: to the right if every cell of it is a number or
- * empty. */
+/* Width of a column and its alignment: to the right if every cell is a number or empty. */
 struct alignment {
     size_t width;
     bool right;
@@ -168,7 +176,7 @@ void opc_table_print(const struct opc_table *t, struct opc_text *out)
     for (int column = 0; column < t->columns; column++)
         align[column] = measure(t, column);
     for (int row = -1; row < opc_table_rows(t); row++) {
-        size_t blank = 0; /* owed to the next cell, so that no line ends with spaces */
+        size_t blank = 0; /* spaces owed to the next cell, so that no line ends with spaces */
         for (int column = 0; column < t->columns; column++) {
             const char *cell = opc_table_cell(t, row, column);
             const size_t n = strlen(cell), pad = align[column].width - n;
@@ -187,6 +195,7 @@ void opc_table_print(const struct opc_table *t, struct opc_text *out)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* Quotes a cell if CSV needs it; quotes inside are doubled. */
 static void print_cell(struct opc_text *out, const char *cell)
 {
     if (!cell[strcspn(cell, ",\"\r\n")]) {
@@ -206,6 +215,7 @@ int opc_table_write(const struct opc_table *t, const char *path, struct opc_err 
 {
     if (is_short(t))
         return out_of_memory(err);
+    /* A row that is not complete is a mistake in the program, not in the data. */
     if (t->cells % (size_t)t->columns)
         return opc_fail(err, OPC_EBUG, "the last row of %s has %d of %d cells", path,
                         (int)(t->cells % (size_t)t->columns), t->columns);
@@ -222,8 +232,8 @@ int opc_table_write(const struct opc_table *t, const char *path, struct opc_err 
     return code;
 }
 
-/* Takes one cell from *at, which then stands at what ended it: a comma, a line's end or the text's.
- * *line counts the lines inside quotes. False for a quote that is not closed. */
+/* Reads one cell at *at, which is left at whatever ended it: a comma, a line end or the end of
+ * the text. *line counts line ends inside quotes. False if a quote is not closed. */
 static bool read_cell(struct opc_table *t, struct opc_text *cell, const char **at, int *line)
 {
     opc_text_clear(cell);
@@ -232,6 +242,7 @@ static bool read_cell(struct opc_table *t, struct opc_text *cell, const char **a
         opc_text_add_bytes(cell, *at, n);
         *at += n;
     } else {
+        /* Inside quotes a doubled quote stands for one. */
         for ((*at)++; **at != '"' || (*at)[1] == '"'; (*at)++) {
             if (!**at)
                 return false;
@@ -246,7 +257,7 @@ static bool read_cell(struct opc_table *t, struct opc_text *cell, const char **a
     return true;
 }
 
-/* The first row gives the number of columns. */
+/* Reads all rows. The first one sets the number of columns. */
 static int read_rows(struct opc_table *t, const char *path, const char *at, struct opc_err *err)
 {
     struct opc_text cell = {0};

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Norm-optimal ILC: the lifted system, linearisation, the update in closed form and as a
+ * quadratic program, and a Kalman filter over trials. ilc_run.c calls it.
+ *
+ * Invariant: states and inputs are stacked in time order (s_0 first, a_0 first), row-major;
+ * every matrix here has that order. Everything is double. */
 #include "study/ilc/ilc.h"
 
 #include "num/dense.h"
@@ -15,7 +20,8 @@ void opc_lift(int n, int m, int T, const double *A, const double *B, double *F)
     memset(F, 0, (size_t)((T + 1) * n) * columns * sizeof *F);
     for (int i = 0; i < T; i++) {
         double *to = F + (size_t)((i + 1) * n) * columns;
-        /* block row i + 1: A_i times block row i, and B_i where a_i enters */
+        /* Block row i + 1 is A_i times block row i, plus B_i in the column block where a_i
+         * enters. */
         opc_dense_mul(n, n, (int)columns, A + i * n * n, F + (size_t)(i * n) * columns, to);
         for (int k = 0; k < n; k++)
             memcpy(to + (size_t)k * columns + (size_t)(i * m), B + (i * n + k) * m,
@@ -33,11 +39,13 @@ void opc_lift_start(int n, int T, const double *A, const double *s0, double *d)
 int opc_linearise(int n, int m, int T, opc_next_fn *f, void *ctx, const double *s, const double *u,
                   double *A, double *B, struct opc_err *err)
 {
-    const double relative = 6.1e-6; /* cube root of the rounding: where both errors are least */
+    /* Cube root of the rounding error: balances truncation and rounding of central differences. */
+    const double relative = 6.1e-6;
     double *x = opc_alloc((size_t)(3 * n + m), sizeof *x);
     if (!x)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to linearise %d states", n);
     double *plus = x + n + m, *minus = plus + n;
+    /* For each step perturb one state or action at a time, x = (s_t, a_t). */
     for (int t = 0; t < T; t++)
         for (int j = 0; j < n + m; j++) {
             memcpy(x, s + t * n, (size_t)n * sizeof *x);
@@ -72,6 +80,7 @@ int opc_linearise_learned(const struct opc_predictor *p, int T, const double *lo
     if (!state || !action || !J || !elite)
         code =
             opc_fail(err, OPC_ENOMEM, "not enough memory to linearise the model along %d steps", T);
+    /* The network takes floats, and actions scaled from [low, high] to [-1, 1]. */
     for (int i = 0; !code && i < T * n; i++)
         state[i] = (float)s[i];
     for (int i = 0; !code && i < T * m; i++)
@@ -80,12 +89,14 @@ int opc_linearise_learned(const struct opc_predictor *p, int T, const double *lo
         memset(A, 0, rows * (size_t)(n * n) * sizeof *A);
         memset(B, 0, rows * (size_t)(n * m) * sizeof *B);
     }
+    /* Mean of the elites' Jacobians; the chain rule undoes the scaling of actions. */
     for (int e = 0; !code && e < p->elites; e++) {
         for (int t = 0; t < T; t++)
             elite[t] = e;
         code = opc_predictor_jacobian(p, T, state, action, elite, J, pool, err);
         for (int t = 0; !code && t < T; t++)
             for (int i = 0; i < n; i++) {
+                /* J holds rows for n states and the reward, which is not used. */
                 const float *row = J + (size_t)t * each + (size_t)(i * in);
                 for (int j = 0; j < n; j++)
                     A[(t * n + i) * n + j] += (double)row[j] / p->elites;
@@ -105,11 +116,11 @@ int opc_linearise_learned(const struct opc_predictor *p, int T, const double *lo
 
 struct opc_ilc {
     int n, m, T, states, inputs; /* states = (T+1) n, inputs = T m */
-    double *M, *W;
-    double *F;    /* [states][inputs] */
-    double *H;    /* [inputs][inputs] F^T M F + W */
-    double *L;    /* its Cholesky factor */
-    double *work; /* [states][inputs], or [states + inputs] */
+    double *M, *W;               /* [states] [inputs] diagonals */
+    double *F;                   /* [states][inputs] */
+    double *H;                   /* [inputs][inputs] F^T M F + W */
+    double *L;                   /* its Cholesky factor */
+    double *work;                /* [states][inputs], or [states + inputs] */
 };
 
 int opc_ilc_create(int n, int m, int T, const double *M, const double *W, struct opc_ilc **out,
@@ -155,6 +166,7 @@ int opc_ilc_model(struct opc_ilc *c, const double *A, const double *B, struct op
 {
     const size_t U = (size_t)c->inputs;
     opc_lift(c->n, c->m, c->T, A, B, c->F);
+    /* work = M F, then H = F^T M F + W. W alone makes H positive definite where M F vanishes. */
     for (int i = 0; i < c->states; i++)
         for (size_t j = 0; j < U; j++)
             c->work[(size_t)i * U + j] = c->M[i] * c->F[(size_t)i * U + j];
@@ -186,7 +198,7 @@ void opc_ilc_disturbance(const struct opc_ilc *c, const double *s, const double 
         d[i] = s[i] - opc_dense_dot(c->inputs, c->F + (size_t)i * (size_t)c->inputs, u);
 }
 
-/* g = F^T M e, in work */
+/* F^T M e, left in c->work after the first `states` numbers. */
 static double *weighted(struct opc_ilc *c, const double *e)
 {
     double *Me = c->work, *g = c->work + c->states;
@@ -196,6 +208,7 @@ static double *weighted(struct opc_ilc *c, const double *e)
     return g;
 }
 
+/* u' = u + (F^T M F + W)^-1 F^T M e, with the factor from opc_ilc_model. */
 void opc_ilc_update(struct opc_ilc *c, const double *e, const double *u, double *next)
 {
     double *step = weighted(c, e);
@@ -206,18 +219,21 @@ void opc_ilc_update(struct opc_ilc *c, const double *e, const double *u, double 
 
 /* ---- within limits --------------------------------------------------------------------------- */
 
+/* A quadratic program over u' with the arrays it borrows. */
 struct program {
     struct opc_qp qp;
     double *A, *low, *high, *q, *y;
-    int *what; /* [rows] input j: j; state i: inputs + i; face f: inputs + states + f */
+    /* [rows] what each row bounds: input j: j; state i: inputs + i; face f: inputs + states + f */
+    int *what;
 };
 
+/* Whether entry i has a bound on either side. */
 static bool given(const double *low, const double *high, int i)
 {
     return (low && !isinf(low[i])) || (high && !isinf(high[i]));
 }
 
-/* A row of the program: `scale` times the given combination of inputs, bounded. */
+/* Adds a row low <= a u' <= high and returns its coefficients a, which the caller fills in. */
 static double *add_row(struct program *p, int what, double low, double high)
 {
     p->low[p->qp.rows] = low;
@@ -226,9 +242,12 @@ static double *add_row(struct program *p, int what, double low, double high)
     return p->A + (size_t)p->qp.rows++ * (size_t)p->qp.n;
 }
 
+/* Translates limits into rows of the program. The prediction F u' + d makes bounds on states
+ * bounds on F u'. */
 static void fill(const struct opc_ilc *c, const double *d, const double *u,
                  const struct opc_ilc_limits *l, struct program *p)
 {
+    /* |a' - a|^2 <= trust as a box that lies inside the ball. */
     const double radius = l->trust > 0.0 ? sqrt(l->trust / c->m) : INFINITY;
     for (int j = 0; j < c->inputs; j++) {
         const double low = l->u_low ? l->u_low[j] : -INFINITY;
@@ -250,7 +269,7 @@ static void fill(const struct opc_ilc *c, const double *d, const double *u,
     }
 }
 
-/* Says which limit cannot be kept, in the user's words. */
+/* Says which limit cannot be kept, in terms of actions and states. */
 static int refuse(const struct opc_ilc *c, const struct program *p, const struct opc_ilc_limits *l,
                   int row, struct opc_err *err)
 {
@@ -287,6 +306,7 @@ int opc_ilc_update_within(struct opc_ilc *c, const double *s_ref, const double *
                           const struct opc_ilc_limits *l, double *next, struct opc_ilc_kept *kept,
                           struct opc_err *err)
 {
+    /* One row at most for every input, state and face. */
     const size_t U = (size_t)c->inputs, max = U + (size_t)c->states + (size_t)l->faces;
     struct program p = {.A = opc_alloc(max * U, sizeof(double)),
                         .low = opc_alloc(max, sizeof(double)),
@@ -357,6 +377,7 @@ void opc_ilc_filter_destroy(struct opc_ilc_filter *f)
     opc_free(f);
 }
 
+/* One measurement update; see ilc.h for the equations. */
 int opc_ilc_filter_see(struct opc_ilc_filter *f, const double *Omega, const double *Xi,
                        const double *y, struct opc_err *err)
 {
@@ -371,12 +392,14 @@ int opc_ilc_filter_see(struct opc_ilc_filter *f, const double *Omega, const doub
         f->known = true;
         return OPC_OK;
     }
+    /* Prediction: P- = P + Omega, S = P- + Xi. */
     for (size_t i = 0; i < all; i++) {
         f->P[i] += Omega[i];
         f->S[i] = f->P[i] + Xi[i];
     }
-    /* What is known exactly and measured exactly, as where a trial starts: the measurement is
-     * taken. A covariance with 0 on its diagonal has 0 beside it. */
+    /* Entries that are known and measured exactly, like the start of a trial, have S = 0: there
+     * the measurement is taken as it is. A covariance with 0 on its diagonal has zeros in that
+     * row. */
     for (size_t i = 0; i < all; i += (size_t)n + 1)
         if (f->S[i] == 0)
             f->S[i] = f->P[i] = 1;
@@ -384,16 +407,18 @@ int opc_ilc_filter_see(struct opc_ilc_filter *f, const double *Omega, const doub
         return opc_fail(err, OPC_EUSER,
                         "P + Omega + Xi is singular to this precision; raise drift or "
                         "sensor_noise");
-    /* S^-1 P- is K^T, S and P- being symmetric */
+    /* S^-1 P- is K^T, because S and P- are symmetric. */
     opc_chol_solve(n, f->S, n, f->P);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
             f->K[(size_t)i * (size_t)n + (size_t)j] = f->P[(size_t)j * (size_t)n + (size_t)i];
+    /* d += K (y - d); the factor in S is no longer needed, so it serves as scratch. */
     for (int i = 0; i < n; i++)
         f->S[i] = y[i] - f->d[i];
     for (int i = 0; i < n; i++)
         f->d[i] += opc_dense_dot(n, f->K + (size_t)i * (size_t)n, f->S);
-    /* (I - K) P- = K Xi, which does not subtract what is nearly equal */
+    /* (I - K) P- equals K Xi, which does not subtract nearly equal numbers. Rounding makes it
+     * slightly asymmetric, so the two halves are averaged. */
     opc_dense_mul(n, n, n, f->K, Xi, f->P);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++) {

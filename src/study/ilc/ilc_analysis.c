@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The analysis `ilc`: the example of every form of learning control in one exhibit. */
+/* The analysis `ilc`: runs the example of every form of learning control and shows them in one
+ * exhibit. opc repro ilc makes it.
+ *
+ * Invariant: each form is the example that opc ilc runs by default (opc_ilc_example); only the
+ * sizes are set here. */
 #include "study/exhibit/analysis.h"
 #include "study/ilc/ilc_exhibit.h"
 
@@ -9,7 +13,7 @@
     X(INT, stochastic_iterations, "20",  1, 1000,  "updates of that one")                             \
     X(INT, repeats,               "20",  1, 10000, "times the stochastic form is done, with other noise") \
     X(INT, random_trials,         "10",  1, 1000,  "trials with random actions the learned model starts with") \
-    X(INT, passes,                "200", 1, 1e6,   "most passes over the data in one fit of it")
+    X(INT, passes,                "200", 1, 1e6,   "maximum number of passes over the data in one fit of it")
 /* clang-format on */
 struct settings {
     FIELDS(OPC_MEMBER)
@@ -19,6 +23,7 @@ static const struct opc_section section =
     OPC_SECTION("ilc", "all forms of norm-optimal iterative learning control", FIELDS);
 #undef SELF
 
+/* Progress of one form as a share of all of them. */
 struct share {
     const struct opc_request *request;
     int form;

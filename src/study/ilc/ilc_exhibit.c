@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Figures, tables and claims about learning control. opc ilc shows one run, the analysis `ilc`
+ * one of each form.
+ *
+ * Invariant: errors are those of the actions on the plant without noise, except where a column
+ * says "seen", so that forms with and without noise can be compared. */
 #include "study/ilc/ilc_exhibit.h"
 
 #include "num/stats.h"
@@ -9,7 +14,7 @@
 
 /* ---- errors over repeats --------------------------------------------------------------------- */
 
-/* A quantile over repeats of column `trial` of v[repeats][trials]; NaN for lack of memory. */
+/* Quantile over repeats of column `trial` of v[repeats][trials]; NaN if memory runs out. */
 static double over_repeats(const struct opc_ilc_trials *t, const double *v, int trial, double q)
 {
     const int repeats = t->config.repeats;
@@ -42,6 +47,7 @@ double opc_ilc_error_seen(const struct opc_ilc_trials *t, int trial, double q)
 
 enum { PANELS = 16, LAYERS = 8 };
 
+/* Panels under construction, with the numbers that their layers point at. */
 struct sheet {
     int panels;
     struct opc_panel panel[PANELS];
@@ -54,7 +60,7 @@ static double *doubles(struct sheet *s, int n)
     return opc_arena_take(&s->numbers, (size_t)n, sizeof(double));
 }
 
-/* Numbers the panels of these runs take. */
+/* Bytes of the arena: upper bound for the numbers of all panels of these runs. */
 static size_t need(int runs, struct opc_ilc_trials *const run[])
 {
     size_t sum = 0;
@@ -67,6 +73,7 @@ static size_t need(int runs, struct opc_ilc_trials *const run[])
     return sum;
 }
 
+/* Starts a panel; add_layer adds to the last one. */
 static struct opc_panel *add_panel(struct sheet *s, const char *title, const char *x_label,
                                    const char *y_label)
 {
@@ -83,7 +90,7 @@ static void add_layer(struct sheet *s, struct opc_figure_layer layer)
     s->layer[s->panels - 1][p->layers++] = layer;
 }
 
-/* Median with quartiles of v over trials. */
+/* Adds median and quartiles of v[repeats][trials] over trials. */
 static void add_errors(struct sheet *s, const struct opc_ilc_trials *t, const double *v,
                        enum opc_colour colour, int dash, const char *label)
 {
@@ -113,6 +120,7 @@ static void add_errors(struct sheet *s, const struct opc_ilc_trials *t, const do
                      .mark = OPC_MARK_DOTS, .colour = (int)colour, .n = t->trials, .x = x, .y = y});
 }
 
+/* Error over trials; for the stochastic form with and without the filter. */
 static void error_panel(struct sheet *s, const struct opc_ilc_trials *t, const char *title)
 {
     struct opc_panel *p = add_panel(s, title, "trial", "tracking error (RMS)");
@@ -123,7 +131,7 @@ static void error_panel(struct sheet *s, const struct opc_ilc_trials *t, const c
         add_errors(s, t, t->rms, OPC_COLOUR_FIRST, 1, "Kalman filter over trials");
 }
 
-/* Column k of v[n][columns] over time. */
+/* Adds column k of v[n][columns] over time. */
 static void add_trajectory(struct sheet *s, const double *time, const double *v, int n, int columns,
                            int k, int colour, int dash, const char *label)
 {
@@ -139,6 +147,7 @@ static void add_trajectory(struct sheet *s, const double *time, const double *v,
                                            .y = y});
 }
 
+/* A dashed line at the bound of entry k, unless it is infinite. */
 static void add_bound(struct sheet *s, const struct opc_reals *list, int k)
 {
     if (list->n == 0 || isinf(list->at[list->n == 1 ? 0 : k]))
@@ -162,7 +171,7 @@ static double *times(struct sheet *s, const struct opc_ilc_trials *t, int n)
 
 enum { FIRST = OPC_COLOUR_FIRST + 1, SECOND = OPC_COLOUR_FIRST + 3 };
 
-/* First, second and last trial of a quantity with `columns` columns and `n` times. */
+/* Adds first, second and last trial of column k of v[trials][n][columns]. */
 static void add_trials(struct sheet *s, const struct opc_ilc_trials *t, const double *time,
                        const double *v, int n, int columns, int k)
 {
@@ -206,6 +215,7 @@ static const char *const MEDIANS = "stochastic: median and quartiles over repeat
 static const char *const CLEAN = "stochastic: what the actions of the first repeat do on the plant "
                                  "without noise";
 
+/* One run: error, states and actions in one figure. */
 static int draw_one(struct sheet *s, const struct opc_ilc_trials *t, struct opc_exhibit *exhibit,
                     struct opc_err *err)
 {
@@ -219,7 +229,7 @@ static int draw_one(struct sheet *s, const struct opc_ilc_trials *t, struct opc_
     return draw(s, NULL, title, t->config.repeats > 1 ? MEDIANS : NULL, 2, exhibit, err);
 }
 
-/* The first state with a bound to be seen, or the first. */
+/* Index of the first state that has a bound, or 0. */
 static int shown_state(const struct opc_ilc_trials *t)
 {
     const struct opc_reals *low = &t->config.state_low, *high = &t->config.state_high;
@@ -229,6 +239,7 @@ static int shown_state(const struct opc_ilc_trials *t)
     return 0;
 }
 
+/* Several runs: a figure each for errors, states and actions, with a panel for each run. */
 static int draw_many(struct sheet *s, int runs, struct opc_ilc_trials *const run[],
                      struct opc_exhibit *exhibit, struct opc_err *err)
 {
@@ -236,6 +247,7 @@ static int draw_many(struct sheet *s, int runs, struct opc_ilc_trials *const run
         error_panel(s, run[i], opc_ilc_form_name(run[i]->config.form));
     int code =
         draw(s, NULL, "Tracking error of norm-optimal ILC over trials", MEDIANS, 3, exhibit, err);
+    /* The panels start again; the arena keeps the numbers of the earlier ones. */
     s->panels = 0;
     for (int i = 0; i < runs; i++)
         state_panel(s, run[i], shown_state(run[i]), opc_ilc_form_name(run[i]->config.form));
@@ -266,6 +278,7 @@ static int draw_all(int runs, struct opc_ilc_trials *const run[], struct opc_exh
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* A row for each trial: quartiles of the error without noise, as seen, and without the filter. */
 static int error_table(int runs, struct opc_ilc_trials *const run[], struct opc_exhibit *exhibit,
                        struct opc_err *err)
 {
@@ -294,6 +307,7 @@ static int error_table(int runs, struct opc_ilc_trials *const run[], struct opc_
     return code;
 }
 
+/* A row for each step and quantity of the first repeat; actions have no reference. */
 static int trajectory_table(int runs, struct opc_ilc_trials *const run[],
                             struct opc_exhibit *exhibit, struct opc_err *err)
 {
@@ -333,6 +347,7 @@ static enum opc_verdict says(bool yes)
     return yes ? OPC_SUPPORTED : OPC_NOT_SUPPORTED;
 }
 
+/* The error must fall: in every trial for the linear form, to a quarter for the others. */
 static void claim_fall(const struct opc_ilc_trials *t, struct opc_exhibit *exhibit)
 {
     const char *form = opc_ilc_form_name(t->config.form);
@@ -369,7 +384,7 @@ static void claim_fall(const struct opc_ilc_trials *t, struct opc_exhibit *exhib
         last);
 }
 
-/* How often, out of all repeats, the filter's last trials were the better ones. */
+/* Supported if the filter is better in clearly more than half of the repeats. */
 static void claim_filter(const struct opc_ilc_trials *t, struct opc_exhibit *exhibit)
 {
     const int last = t->trials - 1, repeats = t->config.repeats;
@@ -377,7 +392,7 @@ static void claim_filter(const struct opc_ilc_trials *t, struct opc_exhibit *exh
     for (int k = 0; k < repeats; k++)
         better += t->rms[k * t->trials + last] < t->plain[k * t->trials + last];
     const double with = opc_ilc_error(t, last, 0.5), without = opc_ilc_error_plain(t, last, 0.5);
-    /* the filter in the majority by more than chance, at two deviations of a fair coin */
+    /* A clear majority: more than two standard deviations of a fair coin. */
     const bool clear = fabs(2.0 * better - repeats) > 2.0 * sqrt(repeats);
     opc_exhibit_claim(
         exhibit, !clear ? OPC_UNDECIDED : says(2 * better > repeats),
@@ -388,6 +403,7 @@ static void claim_filter(const struct opc_ilc_trials *t, struct opc_exhibit *exh
         last, with, without, better, repeats);
 }
 
+/* All claims about one run. */
 static void claims(const struct opc_ilc_trials *t, struct opc_exhibit *exhibit)
 {
     claim_fall(t, exhibit);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The imagined return is quadratic in the actions. Rollouts that change one entry each give its
- * gradient and curvature, and the best actions solve a linear system. Called by ilc_run.c. */
+/* The update of norm-optimal ILC by eq. 5. The imagined return is quadratic in the actions:
+ * rollouts that change one entry each give its gradient and curvature, and the best actions
+ * solve a linear system. Called by ilc_run.c, to check that both ways agree.
+ *
+ * Invariant: no row ends before the others, so that row 1 + k is always the one that changes
+ * entry k. */
 #include "study/ilc/ilc_opc.h"
 
 #include "num/dense.h"
@@ -29,14 +33,16 @@ static void predict(const struct opc_predictor *p, int rows, const float *s, con
                 sum += f->B[i * m + j] * (double)a[j];
             y[i] = (float)sum;
         }
-        y[n] = 0.0f; /* what a state is worth is known: M and W say it */
+        y[n] = 0.0f; /* no reward is predicted: M and W give the return */
     }
 }
 
 static const struct opc_predictor_type linear_type = {.name = "linear", .predict = predict};
 
-/* ---- the recording, and rollouts beside it --------------------------------------------------- */
+/* ---- the recording, and rollouts along it
+ * ------------------------------------------------------ */
 
+/* Stores the trial as the only episode. action: scratch, [m]. */
 static int record_trial(struct opc_episodes *past, int n, int m, int T, const double *s,
                         const double *u, float *action, struct opc_err *err)
 {
@@ -51,14 +57,14 @@ static int record_trial(struct opc_episodes *past, int n, int m, int T, const do
     return code;
 }
 
-/* Which step of the recording the rollouts have come to. */
+/* The step of the recording that the rollouts have reached. */
 struct replay {
     const struct opc_episodes *past;
     int t;
 };
 
-/* Row 0 does what was recorded; row 1 + k changes entry k of u by 1. No row ends before the others,
- * so a row's place tells which it is. */
+/* Row 0 repeats the recording; row 1 + k changes entry k of u by 1. No row ends before the
+ * others, so the index of a row identifies it. */
 static void change_one_entry(void *ctx, int n, const float *state, struct opc_rng *rng,
                              float *action)
 {
@@ -71,8 +77,8 @@ static void change_one_entry(void *ctx, int n, const float *state, struct opc_rn
             action[i * act + k] = ref.action[k] + (i == first + k ? 1.0f : 0.0f);
 }
 
-/* All rollouts start with the recording and are as long. Nothing depends on their streams: there is
- * one elite to draw, and eq. 5 has no noise. */
+/* All rollouts start at the beginning of the recording and have its length. They do not depend
+ * on their random streams: there is one elite to draw, and eq. 5 has no noise. */
 static int imagine_changes(struct opc_branches *b, const struct opc_transition *tr,
                            struct opc_err *err)
 {
@@ -84,7 +90,7 @@ static int imagine_changes(struct opc_branches *b, const struct opc_transition *
 
 /* ---- the best actions ------------------------------------------------------------------------ */
 
-/* s[1 + inputs][states]: where the rollouts went. */
+/* Maximises the imagined return. s[1 + inputs][states] are the states of the rollouts. */
 static int choose_actions(const float *s, int states, int inputs, const double *u,
                           const double *s_ref, const double *M, const double *W, double *next,
                           struct opc_err *err)
@@ -97,9 +103,11 @@ static int choose_actions(const float *s, int states, int inputs, const double *
         code = opc_fail(err, OPC_ENOMEM, "not enough memory for the returns of %d rollouts",
                         1 + inputs);
     } else {
+        /* The effect of entry k on all states, exact because eq. 5 is linear here. */
         for (size_t k = 0; k < U; k++)
             for (size_t i = 0; i < N; i++)
                 effect[k * N + i] = (double)s[(k + 1) * N + i] - (double)s[i];
+        /* Gradient and lower half of the curvature, H = E M E^T + W. */
         for (size_t k = 0; k < U; k++) {
             for (size_t i = 0; i < N; i++)
                 step[k] += effect[k * N + i] * M[i] * (s_ref[i] - (double)s[i]);

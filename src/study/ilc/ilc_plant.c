@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Plants for learning control: each has a true system and a model that is wrong on purpose.
+ * ilc_run.c opens and tries them.
+ *
+ * Invariant: a trial without noise is deterministic and starts in s0, which is what makes
+ * learning from trial to trial possible. */
 #include "study/ilc/ilc_plant.h"
 
 #include "num/normal.h"
@@ -9,7 +14,8 @@
 
 static const double PI = 3.14159265358979323846;
 
-/* ---- the double integrator that is none: A, B as the model has them and as they are ---------- */
+/* ---- the mismatched double integrator: A, B of the model and of the truth
+ * ---------------------- */
 
 static const double DT = 0.1;
 static const double A_MODEL[4] = {1, .1, 0, 1}, B_MODEL[2] = {.005, .1};
@@ -28,9 +34,11 @@ static void integrator_model(void *ctx, const double *s, const double *a, double
     linear(A_MODEL, B_MODEL, s, a[0], next);
 }
 
-/* ---- the pendulum (env/builtin/pendulum.c), with another gravity and another motor
- * ------------------- */
+/* ---- the pendulum (env/builtin/pendulum.c): the model has another gravity and another motor
+ * ---- */
 
+/* Semi-implicit Euler like the environment: velocity first, then the angle with the new
+ * velocity. */
 static void pendulum_model(void *ctx, const double *s, const double *a, double *next)
 {
     const struct opc_plant *p = ctx;
@@ -39,7 +47,8 @@ static void pendulum_model(void *ctx, const double *s, const double *a, double *
     next[0] = s[0] + p->dt * next[1];
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- open and close
+ * ---------------------------------------------------------------------------- */
 
 int opc_plant_open(const struct opc_plant_plan *plan, struct opc_plant **out, struct opc_err *err)
 {
@@ -57,6 +66,7 @@ int opc_plant_open(const struct opc_plant_plan *plan, struct opc_plant **out, st
         p->low = p->env->low;
         p->high = p->env->high;
         p->model = pendulum_model;
+        /* Hanging down: angles count from upright. */
         p->s0[0] = PI;
         p->state_name[0] = "angle (rad)";
         p->state_name[1] = "velocity (rad/s)";
@@ -83,6 +93,7 @@ void opc_plant_close(struct opc_plant *p)
 
 /* ---- a trial --------------------------------------------------------------------------------- */
 
+/* One step of the truth. The environment is set to the state first, so no state is kept in it. */
 static int next_state(struct opc_plant *p, const double *s, const double *a, double *next,
                       struct opc_err *err)
 {
@@ -100,6 +111,7 @@ static int next_state(struct opc_plant *p, const double *s, const double *a, dou
     return code;
 }
 
+/* Adds Gaussian noise to a state. */
 static void shake(const struct opc_plant *p, struct opc_rng *rng, double by, double *s)
 {
     float w[OPC_PLANT_STATES];
@@ -111,6 +123,7 @@ static void shake(const struct opc_plant *p, struct opc_rng *rng, double by, dou
 int opc_plant_try(struct opc_plant *p, int T, double *u, struct opc_rng *rng, double *s,
                   struct opc_err *err)
 {
+    /* `now` is the true state, s what the sensors say about it. */
     double now[OPC_PLANT_STATES] = {0}, next[OPC_PLANT_STATES] = {0};
     for (int i = 0; i < p->n; i++)
         s[i] = now[i] = p->s0[i];
@@ -121,6 +134,7 @@ int opc_plant_try(struct opc_plant *p, int T, double *u, struct opc_rng *rng, do
         const int code = next_state(p, now, a, next, err);
         if (code)
             return opc_within(err, "t = %d", t);
+        /* Process noise changes the state itself, sensor noise only what is measured. */
         if (rng)
             shake(p, rng, p->plan.process_noise, next);
         for (int i = 0; i < p->n; i++)

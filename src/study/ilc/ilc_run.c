@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Learning control from settings: reads weights and limits, makes the reference, and repeats
+ * trial, model, update. opc ilc and the analysis `ilc` call opc_ilc_run.
+ *
+ * Invariant: noise and random actions come from streams named by repeat and trial, so that a
+ * repeat with the filter and one without it see the same noise. */
 #include "study/ilc/ilc_run.h"
 
 #include "model/ensemble.h"
@@ -11,7 +16,8 @@
 #include <string.h>
 
 static const double PI = 3.14159265358979323846;
-enum { HOLD = 5 }; /* steps a random action lasts: what changes each step moves nothing */
+/* Steps that a random action is held: one that changes in every step hardly moves the plant. */
+enum { HOLD = 5 };
 
 #define SELF struct opc_ilc_config
 const struct opc_section opc_ilc_section = OPC_SECTION(
@@ -28,6 +34,7 @@ const char *opc_ilc_form_name(int form)
 
 int opc_ilc_example(int form, struct opc_ilc_config *c, struct opc_err *err)
 {
+    /* Only what differs from the defaults. */
     static const char *const SET[OPC_ILC_FORMS][12][2] = {
         [OPC_ILC_NONLINEAR] = {{"plant", "pendulum"},
                                {"steps", "60"},
@@ -57,9 +64,10 @@ int opc_ilc_example(int form, struct opc_ilc_config *c, struct opc_err *err)
     return code;
 }
 
-/* ---- the settings, spread out over a trial --------------------------------------------------- */
+/* ---- settings, spread over a trial
+ * -------------------------------------------------------------- */
 
-/* Everything of a run that does not change from repeat to repeat. */
+/* Everything about a run that stays the same from repeat to repeat, and scratch. */
 struct run {
     const struct opc_ilc_config *c;
     struct opc_ilc_trials *out;
@@ -67,17 +75,19 @@ struct run {
     struct opc_pool *pool;
     const struct opc_ilc_watch *watch;
     int n, m, T, N, U; /* N = (T+1) n, U = T m */
-    double *M, *W;
+    double *M, *W;     /* [N] [U] weights */
     struct opc_ilc_limits limits;
+    /* [U] [U] [N] [N] and the polytope [faces][N] [faces]; limits points at them. */
     double *u_low, *u_high, *s_low, *s_high, *G, *h;
     double *Omega, *Xi; /* [N][N] */
     struct opc_ilc *ilc;
     struct opc_ilc_filter *filter;
-    double *A, *B;
+    double *A, *B; /* [T][n][n] [T][n][m] the model along the last trial */
+    /* [N] measured and clean states, error and disturbance; [U] actions, update, update by eq. 5 */
     double *s, *clean, *e, *d, *u, *next, *other;
-    struct opc_episodes *past; /* learned: all that was seen */
+    struct opc_episodes *past; /* learned: everything that was measured */
     struct opc_predictor *model;
-    float *sa, *y;
+    float *sa, *y; /* learned: inputs and targets of the fit */
 };
 
 static int wrong_count(const char *name, int got, int want, struct opc_err *err)
@@ -86,7 +96,7 @@ static int wrong_count(const char *name, int got, int want, struct opc_err *err)
                     name, got, want);
 }
 
-/* to[count] from a list of `each` numbers, one, or none (`fallback`). */
+/* Fills to[count] from a list of `each` numbers, of one, or of none (`fallback`). */
 static int spread(const char *name, const struct opc_reals *list, int each, int count,
                   double fallback, double *to, struct opc_err *err)
 {
@@ -108,6 +118,7 @@ static int check_order(const char *low_name, const char *high_name, const double
     return OPC_OK;
 }
 
+/* A face holds at every time, so it becomes T + 1 rows, each about the state of one time. */
 static int spread_faces(struct run *r, struct opc_err *err)
 {
     const struct opc_reals *list = &r->c->faces;
@@ -129,6 +140,7 @@ static int spread_faces(struct run *r, struct opc_err *err)
     return OPC_OK;
 }
 
+/* All limits; `limited` says whether there is any. */
 static int read_limits(struct run *r, struct opc_err *err)
 {
     const struct opc_ilc_config *c = r->c;
@@ -170,7 +182,8 @@ static int read_weights(struct run *r, struct opc_err *err)
     return code ? code : spread("weight_action", &r->c->weight_action, r->m, r->U, 0.0, r->W, err);
 }
 
-/* The reference, around where the plant starts. */
+/* The reference: what the plant does under a sine of torque, or a smooth way there and back,
+ * starting where the plant starts. */
 static int make_reference(struct run *r, struct opc_err *err)
 {
     const struct opc_ilc_config *c = r->c;
@@ -180,6 +193,7 @@ static int make_reference(struct run *r, struct opc_err *err)
                 r->u[t * r->m + j] = c->amplitude * sin(2 * PI * t * r->plant->dt / c->period);
         return opc_plant_try(r->plant, r->T, r->u, NULL, r->out->ref, err);
     }
+    /* x(t) = amplitude sin^2(pi t / T), and its derivative for the velocity. */
     for (int t = 0; t <= r->T; t++) {
         const double at = PI * t / r->T;
         double *ref = r->out->ref + t * r->n;
@@ -189,7 +203,7 @@ static int make_reference(struct run *r, struct opc_err *err)
     return OPC_OK;
 }
 
-/* Xi = L Sigma L^T + sensor noise, Omega = drift: of the model of the first trial, which stays. */
+/* Xi = L Sigma L^T + sensor noise, Omega = drift. Made once from the first trial's model. */
 static int make_covariances(struct run *r, struct opc_err *err)
 {
     const size_t N = (size_t)r->N, columns = (size_t)(r->T * r->n);
@@ -200,6 +214,8 @@ static int make_covariances(struct run *r, struct opc_err *err)
     if (!I || !L) {
         code = opc_fail(err, OPC_ENOMEM, "not enough memory for the noise of %d steps", r->T);
     } else {
+        /* L maps process noise in each step to all later states, scaled by its standard
+         * deviation. */
         for (size_t i = 0; i < columns; i++)
             I[i * (size_t)r->n + i % (size_t)r->n] = process;
         opc_lift(r->n, r->n, r->T, r->A, I, L);
@@ -216,6 +232,7 @@ static int make_covariances(struct run *r, struct opc_err *err)
 
 /* ---- the learned model ----------------------------------------------------------------------- */
 
+/* Scales an action from the plant's range to [-1, 1]. */
 static void to_unit(const struct run *r, const double *a, float *to)
 {
     for (int j = 0; j < r->m; j++)
@@ -223,6 +240,7 @@ static void to_unit(const struct run *r, const double *a, float *to)
             (float)(2.0 * (a[j] - r->plant->low[j]) / (r->plant->high[j] - r->plant->low[j]) - 1.0);
 }
 
+/* Adds a trial to the data of the learned model. */
 static int remember(struct run *r, const double *s, const double *u, struct opc_err *err)
 {
     int code = opc_episodes_begin(r->past, s, err);
@@ -236,7 +254,7 @@ static int remember(struct run *r, const double *s, const double *u, struct opc_
     return code;
 }
 
-/* A model that knows nothing, and trials with random actions for it. */
+/* An untrained model, and trials with random actions for its first fit. */
 static int begin_learning(struct run *r, int repeat, struct opc_err *err)
 {
     const struct opc_ilc_config *c = r->c;
@@ -247,12 +265,14 @@ static int begin_learning(struct run *r, int repeat, struct opc_err *err)
         return opc_fail(err, OPC_EUSER,
                         "form = learned needs a plant whose actions have a range to draw from: "
                         "plant = pendulum");
+    /* All members are elites: with so little data a selection would be noise. */
     int code = opc_section_defaults(&opc_ensemble_section, &e, err);
     e.members = e.elites = c->members;
     e.hidden = c->hidden;
     e.weight_decay = (struct opc_reals){1, {1e-5}};
     e.batch_size = 64;
     e.max_epochs = c->passes;
+    /* A repeat starts afresh. */
     opc_episodes_destroy(r->past);
     opc_predictor_destroy(r->model);
     r->past = NULL;
@@ -262,6 +282,7 @@ static int begin_learning(struct run *r, int repeat, struct opc_err *err)
     if (!code)
         code = opc_ensemble_create(&e, r->n, r->m, opc_pool_threads(r->pool), seed,
                                    (uint32_t)repeat, &r->model, err);
+    /* Random actions, held for HOLD steps, on the plant with noise. */
     for (int k = 0; k < c->random_trials && !code; k++) {
         struct opc_rng rng = opc_rng_stream(seed, OPC_USE_RANDOM, (uint32_t)repeat, (uint32_t)k);
         for (int t = 0; t < r->T; t++)
@@ -279,6 +300,7 @@ static int begin_learning(struct run *r, int repeat, struct opc_err *err)
     return code;
 }
 
+/* Adds the last trial, fits the model to everything, and linearises it along that trial. */
 static int learn(struct run *r, int repeat, int trial, struct opc_err *err)
 {
     struct opc_fit_report report;
@@ -311,7 +333,7 @@ static double rms(int n, const double *a, const double *b)
     return sqrt(sum / n);
 }
 
-/* A and B around the last trial, where they are not already what they will stay. */
+/* A and B along the last trial. Forms whose model does not change find them only once. */
 static int find_model(struct run *r, int repeat, int trial, struct opc_err *err)
 {
     const int form = r->c->form;
@@ -330,7 +352,7 @@ static int find_model(struct run *r, int repeat, int trial, struct opc_err *err)
     return code;
 }
 
-/* next from u, with d as it was seen or as the filter believes it to be. */
+/* Computes next from u, with the disturbance as measured or as the filter estimates it. */
 static int update(struct run *r, bool filtered, struct opc_err *err)
 {
     opc_ilc_disturbance(r->ilc, r->s, r->u, r->d);
@@ -340,6 +362,7 @@ static int update(struct run *r, bool filtered, struct opc_err *err)
             return code;
         memcpy(r->d, r->filter->d, (size_t)r->N * sizeof *r->d);
     }
+    /* Within limits the update is a quadratic program; keep the worst of its residuals. */
     if (r->out->limited) {
         struct opc_ilc_kept kept;
         const int code =
@@ -353,6 +376,7 @@ static int update(struct run *r, bool filtered, struct opc_err *err)
             r->out->active = kept.qp.active;
         return OPC_OK;
     }
+    /* Without limits it has a closed form in the predicted error. */
     opc_ilc_predict(r->ilc, r->u, r->d, r->e);
     for (int i = 0; i < r->N; i++)
         r->e[i] = r->out->ref[i] - r->e[i];
@@ -360,7 +384,7 @@ static int update(struct run *r, bool filtered, struct opc_err *err)
     return OPC_OK;
 }
 
-/* The update that eq. 5 gives: how far is ours from it? */
+/* Compares the update with the one by eq. 5; only the linear form without limits has both. */
 static int compare_with_opc(struct run *r, struct opc_err *err)
 {
     struct opc_ilc_trials *out = r->out;
@@ -379,6 +403,7 @@ static int compare_with_opc(struct run *r, struct opc_err *err)
     return OPC_OK;
 }
 
+/* How far the states of the last trial are outside of their bounds. */
 static void note_bounds(struct run *r)
 {
     for (int i = 0; i < r->N; i++)
@@ -386,10 +411,11 @@ static void note_bounds(struct run *r)
             fmax(r->out->beyond, fmax(r->clean[i] - r->s_high[i], r->s_low[i] - r->clean[i]));
 }
 
-/* One trial of r->u into r->s, its errors noted under its number; seen may be NULL. */
+/* Runs a trial of r->u into r->s and stores its errors under its number; seen may be NULL. */
 static int try_once(struct run *r, int repeat, int trial, double *error, double *seen,
                     struct opc_err *err)
 {
+    /* The same actions with noise, and without it to judge them. */
     struct opc_rng noise =
         opc_rng_stream((uint64_t)r->c->seed, OPC_USE_ENV, (uint32_t)repeat, (uint32_t)trial);
     int code = opc_plant_try(r->plant, r->T, r->u, &noise, r->s, err);
@@ -409,10 +435,12 @@ static int try_once(struct run *r, int repeat, int trial, double *error, double 
     return OPC_OK;
 }
 
+/* One repeat: trials and updates in turn. error and seen: rows of this repeat in the results. */
 static int one_repeat(struct run *r, int repeat, bool filtered, double *error, double *seen,
                       struct opc_err *err)
 {
     struct opc_ilc_trials *out = r->out;
+    /* Only the first repeat's trajectories are kept, and those with the filter. */
     const bool shown = repeat == 0 && error == out->rms;
     int code = OPC_OK;
     if (r->filter)
@@ -429,6 +457,7 @@ static int one_repeat(struct run *r, int repeat, bool filtered, double *error, d
             memcpy(out->clean + (size_t)(trial * r->N), r->clean, (size_t)r->N * sizeof *r->s);
             memcpy(out->u + (size_t)(trial * r->U), r->u, (size_t)r->U * sizeof *r->u);
         }
+        /* No update after the last trial. */
         if (trial + 1 == out->trials) {
             if (seen)
                 note_bounds(r);
@@ -501,6 +530,7 @@ full:
                     c->iterations + 1, c->steps);
 }
 
+/* Arrays of struct run; release frees them. */
 static int allocate(struct run *r, struct opc_err *err)
 {
     const size_t n = (size_t)r->n, m = (size_t)r->m, T = (size_t)r->T;
@@ -551,6 +581,7 @@ static void release(struct run *r)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* Opens the plant, reads the settings and allocates everything. */
 static int prepare(struct run *r, struct opc_err *err)
 {
     const struct opc_ilc_config *c = r->c;
@@ -591,7 +622,7 @@ int opc_ilc_run(const struct opc_ilc_config *c, struct opc_pool *pool,
     for (int k = 0; k < c->repeats && !code; k++) {
         const size_t at = (size_t)k * (size_t)r.out->trials;
         code = one_repeat(&r, k, r.filter != NULL, r.out->rms + at, r.out->seen + at, err);
-        if (!code && r.out->plain) /* the same noise once more, each trial believed as it is */
+        if (!code && r.out->plain) /* the same noise again, without the filter */
             code = one_repeat(&r, k, false, r.out->plain + at, NULL, err);
     }
     release(&r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* study/ilc/ilc_run.h - learning control from settings: a plant, a reference, trials. */
+/* study/ilc/ilc_run.h - runs learning control from settings: a plant, a reference, trials. */
 #ifndef OPC_STUDY_ILC_RUN_H
 #define OPC_STUDY_ILC_RUN_H
 
@@ -53,30 +53,33 @@ enum opc_ilc_form {
 };
 enum { OPC_REFERENCE_SINE_SQUARED, OPC_REFERENCE_SWING };
 const char *opc_ilc_form_name(int form);
-/* The example of a form, as in experiments/ilc/FORM.yaml. */
+/* Settings of a form's example, as in experiments/ilc/FORM.yaml. */
 int opc_ilc_example(int form, struct opc_ilc_config *, struct opc_err *err);
 
-/* What came of it. Trajectories are those of the first repeat. */
+/* The result. Trajectories are those of the first repeat. */
 struct opc_ilc_trials {
     struct opc_ilc_config config;
     int n, m, T, trials; /* trials = iterations + 1 */
     double dt;
     const char *state_name[OPC_PLANT_STATES], *action_name;
-    double *ref;            /* [T+1][n] */
-    double *s, *u;          /* [trials][T+1][n] as seen, [trials][T][m] */
-    double *clean;          /* [trials][T+1][n] what these actions do without noise */
-    double *seen;           /* [repeats][trials] root mean square of the error as it was seen */
-    double *rms;            /* [repeats][trials] and as it would be without noise */
-    double *plain;          /* the same when each trial is believed; NULL unless stochastic */
-    bool limited;           /* there are bounds: */
-    double kkt;             /* worst residual of any update's optimality conditions */
-    int active;             /* most bounds an update was held by */
-    double beyond;          /* how far the last trial was outside of the bounds on states */
-    double by_opc, largest; /* linear: greatest distance of an update from the one by eq. 5, and
-                             * the greatest action; by_opc is NaN where that was not compared */
-    double holdout;         /* learned: mean squared error of the last fit, mean over members */
+    double *ref;   /* [T+1][n] */
+    double *s, *u; /* [trials][T+1][n] as measured, [trials][T][m] */
+    double *clean; /* [trials][T+1][n] what these actions do without noise */
+    double *seen;  /* [repeats][trials] root mean square error as measured */
+    double *rms;   /* [repeats][trials] root mean square error without noise */
+    /* [repeats][trials] like rms, but without the filter; NULL unless stochastic. */
+    double *plain;
+    bool limited;  /* there are bounds; then also: */
+    double kkt;    /* largest residual of any update's optimality conditions */
+    int active;    /* largest number of active bounds of an update */
+    double beyond; /* how far the last trial left the bounds on states */
+    /* Linear form: largest distance of an update from the one by eq. 5, and the largest action.
+     * by_opc is NaN if they were not compared. */
+    double by_opc, largest;
+    double holdout; /* learned: holdout error of the last fit, mean over members */
 };
 
+/* Optional report of progress, 0 .. 1. */
 struct opc_ilc_watch {
     void (*progress)(void *ctx, double done, const char *what); /* may be NULL */
     void *ctx;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* Opens a trained run for probing: its settings, snapshots and environments, the names of state
+ * entries, random streams, and episodes played with its policies. The analyses of this folder
+ * call it; probe_branch.c has the rollouts.
+ *
+ * Invariant: episodes are appended in the order of their numbers and each draws from its own
+ * stream, so the recording does not depend on how many environments run in parallel. */
 #include "study/probe/probe.h"
 
 #include "base/file.h"
@@ -9,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORLDS = 64 };
+enum { WORLDS = 64 }; /* environments that play in parallel */
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
@@ -34,6 +40,7 @@ int opc_probe_open(const char *dir, struct opc_pool *pool, uint64_t seed, struct
     p.env = opc_many_env(p.worlds, 0);
     p.obs = p.env->obs;
     p.act = p.env->act;
+    /* A task without a time limit is cut like training episodes. */
     p.limit = p.env->steps > 0 ? p.env->steps : p.config->set.train.steps_per_epoch;
     *out = p;
     return OPC_OK;
@@ -50,6 +57,7 @@ void opc_probe_close(struct opc_probe *p)
 int opc_probe_load(const struct opc_probe *p, int epoch, struct opc_trained *out,
                    struct opc_err *err)
 {
+    /* Snapshots are sorted: take the last one that is not newer. */
     int which = OPC_TRAINED_NEWEST;
     if (epoch > 0 && p->snapshots > 0) {
         int i = p->snapshots - 1;
@@ -61,6 +69,7 @@ int opc_probe_load(const struct opc_probe *p, int epoch, struct opc_trained *out
         which = p->snapshot[i];
     }
     int code = opc_trained_load(p->dir, p->config, p->obs, p->act, which, p->pool, out, err);
+    /* Without snapshots only the checkpoint remains, which may be too new. */
     if (!code && epoch > 0 && p->snapshots == 0 && out->epoch > epoch) {
         code = opc_fail(err, OPC_EUSER,
                         "%s has no snapshots, only its checkpoint of epoch %d; train with "
@@ -85,10 +94,12 @@ int opc_probe_needs_model(const struct opc_probe *p, struct opc_err *err)
                     p->dir);
 }
 
-/* ---- entries of the state -------------------------------------------------------------------- */
+/* ---- state entries
+ * ------------------------------------------------------------------------------ */
 
 enum kind { PLAIN, ANGLE, COSINE, SINE };
 
+/* The environment declares which entries are angles, raw or as cosine and sine. */
 static enum kind kind_of(const struct opc_probe *p, int entry)
 {
     for (int i = 0; i < p->env->n_angles; i++) {
@@ -112,6 +123,7 @@ bool opc_probe_is_cosine(const struct opc_probe *p, int entry)
     return kind_of(p, entry) == COSINE;
 }
 
+/* The first entry of a kind. */
 static bool first_of(const struct opc_probe *p, enum kind kind, int *out)
 {
     for (int k = 0; k < p->obs; k++)
@@ -144,7 +156,8 @@ int opc_probe_entry(const struct opc_probe *p, const char *name, int *out, struc
                     p->config->set.env.name, name, p->obs - 1);
 }
 
-/* ---- what is random -------------------------------------------------------------------------- */
+/* ---- random streams
+ * ----------------------------------------------------------------------------- */
 
 struct opc_rng opc_probe_stream(uint64_t seed, enum opc_draw draw, int number, int index)
 {
@@ -154,11 +167,11 @@ struct opc_rng opc_probe_stream(uint64_t seed, enum opc_draw draw, int number, i
 
 /* ---- on the environment ---------------------------------------------------------------------- */
 
-/* The episodes of a batch as they were played, each kept until it can be appended in its turn. */
+/* The episodes of a batch while they are played; each is kept until its turn to be appended. */
 struct recording {
     const struct opc_probe *probe;
     struct opc_actor actor;
-    int number; /* of the use of OPC_DRAW_PLAY */
+    int number; /* distinguishes uses of OPC_DRAW_PLAY */
     size_t obs, act, limit;
     double *state, *reward; /* [n][limit + 1][obs] [n][limit] */
     float *action;          /* [n][limit][act] */
@@ -198,17 +211,19 @@ static struct opc_rng recording_stream(void *ctx, int episode)
     return opc_probe_stream(r->probe->seed, OPC_DRAW_PLAY, r->number, episode);
 }
 
+/* Called by opc_env_batch_play for all rows that still play. */
 static int recording_act(void *ctx, struct opc_env_batch *b, struct opc_err *err)
 {
     const struct recording *r = ctx;
     (void)err;
-    /* The policy sees the states as the recording will have them, with -0 as 0. */
+    /* The policy sees states as the recording stores them, with 0 instead of -0. */
     for (size_t k = 0; k < (size_t)b->n * r->obs; k++)
         b->input[k] += 0.0f;
     opc_agent_act_spread(r->actor.agent, b->n, b->input, (float)r->actor.spread, b->rng, b->action);
     return OPC_OK;
 }
 
+/* Called after reset and after every step of a row; keeps state, action and reward. */
 static int recording_observe(void *ctx, const struct opc_env_batch *b, int row, bool *more,
                              struct opc_err *err)
 {
@@ -218,7 +233,7 @@ static int recording_observe(void *ctx, const struct opc_env_batch *b, int row, 
     (void)err;
     memcpy(r->state + (i * (r->limit + 1) + t) * r->obs, b->state + i * r->obs,
            r->obs * sizeof *r->state);
-    if (t > 0) { /* else it was reset: no step has led here */
+    if (t > 0) { /* at t = 0 the row was just reset: no step has led here */
         const size_t at = i * r->limit + t - 1;
         memcpy(r->action + at * r->act, b->action + i * r->act, r->act * sizeof *r->action);
         r->reward[at] = outcome->reward;
@@ -227,6 +242,7 @@ static int recording_observe(void *ctx, const struct opc_env_batch *b, int row, 
     return OPC_OK;
 }
 
+/* Appends the episode of one row to the recording. */
 static int append_episode(const struct recording *r, const struct opc_env_batch *b, int row,
                           struct opc_episodes *past, struct opc_err *err)
 {
@@ -261,7 +277,7 @@ int opc_probe_play(const struct opc_probe *p, struct opc_actor actor, int number
     code = recording_make(p, actor, number, batch.n, &r, err);
     if (!code)
         code = opc_episodes_create(p->obs, p->act, n * p->limit, n, &past, err);
-    /* The episodes of a batch end in any order and are appended in that of their numbers. */
+    /* Episodes of a batch end in any order; they are appended in the order of their numbers. */
     for (int first = 0; first < n && !code; first += batch.n) {
         code = opc_env_batch_play(&batch, first, n, &player, err);
         for (int i = 0; i < batch.n && first + i < n && !code; i++)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Figure 15: returns predicted and real over a whole run, and the bound on policy improvement
+/* Figure 15: predicted and real returns over a whole run, and the bound on policy improvement
  *
  *     eta_{n+1} - eta_n  >=  (eta~_{n+1} - eta~_n) - |eta_{n+1} - eta~_{n+1}| - |eta_n - eta~_n|.
  *
- * Iteration n of Algorithm 1: pi_n plays, the model is fitted to that, and pi_{n+1} is learned on
- * it. So pi_n is the policy of the snapshot before (pi_1: as the run began), model and pi_{n+1}
- * are those of snapshot n. Episodes of pi_n serve as references for both predictions. */
+ * Iteration n of Algorithm 1: pi_n plays, the model is fitted to the data, and pi_{n+1} is
+ * learned on it. So pi_n is the policy of the snapshot before (pi_1: the initial one), while
+ * model and pi_{n+1} are those of snapshot n. Episodes of pi_n serve as references for both
+ * predictions.
+ *
+ * Invariant: eta_n is the mean of the very episodes that eq. 5 uses as references; changing
+ * that changes what "error" means in this figure. */
 #include "study/probe/probe.h"
 
 #include "opc/mem.h"
@@ -14,18 +18,18 @@
 #include <stdio.h>
 
 enum { LEARNED, CORRECTED, MODELS };
-enum { STABLE = 12 };              /* from this iteration on the paper's policy is stable */
-static const double CHANCE = 0.05; /* that the sign test takes for too little to be one */
+enum { STABLE = 12 };              /* the paper's policy is stable from this iteration on */
+static const double CHANCE = 0.05; /* significance level of the sign test */
 static const char *const NAME[MODELS] = {"MBPO(*), eq. 2", "OPC, eq. 5"};
 static const int COLOUR[MODELS] = {OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
 
-/* One run. Policies 0 .. n are those of iterations 1 .. n+1; predictions are of iterations. */
+/* One run. Policies 0 .. n are those of iterations 1 .. n+1; predictions are per iteration. */
 struct history {
     int n, samples;
     int limit;
-    int *epoch;      /* [n + 1] of the snapshot policy j is from */
-    double *number;  /* [n + 1] iteration it plays in: 1, 2, ... with a snapshot of every epoch */
-    double *returns; /* [n + 1][samples] on the environment */
+    int *epoch;      /* [n + 1] epoch of the snapshot that policy j comes from */
+    double *number;  /* [n + 1] iteration it plays in: 1, 2, ... if every epoch has a snapshot */
+    double *returns; /* [n + 1][samples] on the environment, not discounted */
     double *eta;     /* [n + 1] */
     double *now[MODELS];         /* [n] eta~_n */
     double *after[MODELS];       /* [n] eta~_{n+1} */
@@ -33,7 +37,7 @@ struct history {
     double *error_after[MODELS]; /* [n] |eta_{n+1} - eta~_{n+1}| */
     double *gain;                /* [n] eta_{n+1} - eta_n */
     double *promise[MODELS];     /* [n] right-hand side of the bound */
-    long lost[MODELS];
+    long lost[MODELS];           /* rollouts that became infinite */
     char title[64];
 };
 
@@ -73,6 +77,7 @@ static int history_make(const struct opc_probe *p, int samples, struct history *
     if (!allocated)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d iterations of %d episodes", h->n,
                         samples);
+    /* Policy 0 is the initial one; it plays in iteration 1. */
     for (int j = 0; j <= h->n; j++) {
         h->epoch[j] = j ? p->snapshot[j - 1] : 0;
         h->number[j] = h->epoch[j] + 1;
@@ -91,7 +96,7 @@ static double mean(int n, const double *v)
     return sum / n;
 }
 
-/* eta~ of an actor on one model beside the episodes of pi_n. */
+/* eta~ of an actor on one model, rolled out along the episodes of pi_n. */
 static int predict(const struct opc_probe *p, const struct opc_transition *tr,
                    const struct opc_agent *agent, int number, struct opc_branches *b,
                    double *returns, double *out, long *lost, struct opc_err *err)
@@ -106,6 +111,7 @@ static int predict(const struct opc_probe *p, const struct opc_transition *tr,
     return OPC_OK;
 }
 
+/* Predictions of both models for pi_n and pi_{n+1}, with the same starts and the same noise. */
 static int iteration(const struct opc_probe *p, struct history *h, int j,
                      const struct opc_agent *now, const struct opc_trained *next,
                      const struct opc_episodes *past, struct opc_err *err)
@@ -129,6 +135,7 @@ static int iteration(const struct opc_probe *p, struct history *h, int j,
     return code;
 }
 
+/* The terms of the bound, from real and predicted returns. */
 static void apply_bound(struct history *h)
 {
     for (int j = 0; j < h->n; j++) {
@@ -142,7 +149,8 @@ static void apply_bound(struct history *h)
     }
 }
 
-/* All policies in turn; policy j plays, then model j+1 is asked about it and the next. */
+/* All policies in turn. Policy j plays; then the next snapshot's model predicts it and its
+ * successor. */
 static int follow(const struct opc_request *request, int run, const struct opc_probe *p,
                   struct history *h, struct opc_err *err)
 {
@@ -159,6 +167,7 @@ static int follow(const struct opc_request *request, int run, const struct opc_p
             opc_probe_returns(past, returns);
             h->eta[j] = mean(h->samples, returns);
         }
+        /* The last policy has no next model. */
         if (!code && j < h->n) {
             code = opc_trained_load(p->dir, p->config, p->obs, p->act, h->epoch[j + 1], p->pool,
                                     &next, err);
@@ -166,6 +175,7 @@ static int follow(const struct opc_request *request, int run, const struct opc_p
                 code = iteration(p, h, j, now.agent, &next, past, err);
         }
         opc_episodes_destroy(past);
+        /* The next policy becomes the current one; ownership moves with it. */
         opc_trained_free(&now);
         now = next;
     }
@@ -175,6 +185,7 @@ static int follow(const struct opc_request *request, int run, const struct opc_p
     return code;
 }
 
+/* Measures one run. */
 static int measure(const struct opc_request *request, int run, int samples, struct history *h,
                    struct opc_err *err)
 {
@@ -200,6 +211,7 @@ static int measure(const struct opc_request *request, int run, int samples, stru
 
 enum { PANELS = 3, ETA_LAYERS = 3, OTHER_LAYERS = 3 };
 
+/* Left panel: distribution of returns on the environment, its mean, and the predictions. */
 static void draw_eta(const struct history *h, struct opc_figure_layer *layer,
                      struct opc_panel *panel)
 {
@@ -230,6 +242,7 @@ static void draw_eta(const struct history *h, struct opc_figure_layer *layer,
         .x_label = "iteration n", .y_label = "return", .layers = layers, .layer = layer};
 }
 
+/* A panel with one line per model, and the environment's own if there is one. */
 static void draw_pair(const struct history *h, double *const of[MODELS], const double *real,
                       const char *y_label, struct opc_figure_layer *layer, struct opc_panel *panel)
 {
@@ -252,8 +265,10 @@ static void draw_pair(const struct history *h, double *const of[MODELS], const d
         .x_label = "iteration n", .y_label = y_label, .layers = layers, .layer = layer};
 }
 
+/* Three panels for each run. */
 static int draw(int runs, const struct history *h, struct opc_exhibit *e, struct opc_err *err)
 {
+    /* Layers of all runs in one array: n + 1 violins and the lines. */
     size_t max = 0;
     for (int r = 0; r < runs; r++)
         max += (size_t)h[r].n + 1 + ETA_LAYERS + 2 * OTHER_LAYERS;
@@ -295,6 +310,7 @@ static int draw(int runs, const struct history *h, struct opc_exhibit *e, struct
     return code;
 }
 
+/* One table of the bound's terms, one of every return. */
 static int write_tables(int runs, const struct history *h, struct opc_exhibit *e,
                         struct opc_err *err)
 {
@@ -336,7 +352,7 @@ static int write_tables(int runs, const struct history *h, struct opc_exhibit *e
     return code;
 }
 
-/* The probability that n tosses of a fair coin show k heads or more. */
+/* Probability that n tosses of a fair coin show k heads or more. */
 static double chance_of_heads(int k, int n)
 {
     double p = 0;
@@ -354,6 +370,7 @@ enum opc_verdict opc_bound_smaller(int smaller, int larger, int equal)
                                                                             : OPC_UNDECIDED;
 }
 
+/* OPC's on-policy error against MBPO(*)'s, iteration by iteration. */
 static void claim_smaller(int runs, const struct history *h, struct opc_exhibit *e)
 {
     int fewer = 0, more = 0, equal = 0;
@@ -377,7 +394,7 @@ static void claim_smaller(int runs, const struct history *h, struct opc_exhibit 
         sum[LEARNED] / all);
 }
 
-/* True for any numbers up to rounding, so it checks our code and not the paper. */
+/* The bound holds for any numbers, up to rounding, so this checks our code and not the paper. */
 static void claim_bound(int runs, const struct history *h, struct opc_exhibit *e)
 {
     int holds = 0, all = 0;
@@ -394,6 +411,7 @@ static void claim_bound(int runs, const struct history *h, struct opc_exhibit *e
 int opc_bound_settled(int n, const double *eta)
 {
     double best = -HUGE_VAL;
+    /* Walk back from the end while returns stay within a tenth of the best. */
     int j = n;
     for (int i = 0; i < n; i++)
         best = fmax(best, eta[i]);
@@ -402,6 +420,7 @@ int opc_bound_settled(int n, const double *eta)
     return j;
 }
 
+/* Stable: within a tenth of the best over the last third of the run. */
 static void claim_stable(int runs, const struct history *h, struct opc_exhibit *e)
 {
     struct opc_text text = {0};
@@ -413,6 +432,7 @@ static void claim_stable(int runs, const struct history *h, struct opc_exhibit *
             best = fmax(best, h[r].eta[i]);
         const bool settled = from > 0 && from <= 2 * (h[r].n + 1) / 3;
         stable += settled;
+        /* A run that is too short to become stable cannot refute the claim. */
         able += h[r].epoch[h[r].n] >= STABLE;
         opc_text_addf(&text, "%s%s: best %.4g, ", r ? "; " : "", h[r].title, best);
         if (from > 0 && from <= h[r].n)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Rollouts of a run's models, kept whole: where they start, how the run's settings have them made,
- * and what the environment does in their place. Called by the analyses of this folder. What is
- * drawn comes from streams named by number and row, so both models see the same noise. */
+/* Rollouts of a run's models, stored whole: where they start, how they are made with the run's
+ * settings, and what the environment does with the same actions. The analyses of this folder
+ * call it.
+ *
+ * Invariant: random numbers come from streams named by number and row, so both models see the
+ * same noise. */
 #include "study/probe/probe.h"
 
 #include "opc/mem.h"
@@ -17,7 +20,7 @@ void opc_probe_from_starts(struct opc_branches *b, const struct opc_episodes *pa
     }
 }
 
-/* Starts there are in an episode. */
+/* Number of possible starts in an episode. */
 static int starts_in(const struct opc_episodes *past, int episode, int horizon)
 {
     const int n = opc_episodes_length(past, episode) - horizon + 1;
@@ -28,6 +31,7 @@ void opc_probe_from_anywhere(struct opc_branches *b, const struct opc_episodes *
                              int number)
 {
     int horizon = b->horizon, all = 0;
+    /* Count the starts that leave `horizon` steps; without any, every step counts. */
     for (int e = 0; e < opc_episodes_count(past); e++)
         all += starts_in(past, e, horizon);
     if (all == 0) {
@@ -35,6 +39,7 @@ void opc_probe_from_anywhere(struct opc_branches *b, const struct opc_episodes *
         all = opc_episodes_steps(past);
     }
     for (int i = 0; i < b->n; i++) {
+        /* Draw one of all starts, then find its episode. */
         struct opc_rng rng = opc_probe_stream(seed, OPC_DRAW_START, number, i);
         int at = (int)opc_rng_below(&rng, (uint32_t)all), e = 0;
         while (at >= starts_in(past, e, horizon))
@@ -49,6 +54,7 @@ void opc_probe_from_anywhere(struct opc_branches *b, const struct opc_episodes *
 int opc_models_make(const struct opc_probe *p, const struct opc_predictor *model,
                     const struct opc_episodes *past, struct opc_models *out, struct opc_err *err)
 {
+    /* `steps` is the capacity of the table of f(s_ref, a_ref) that eq. 5 needs. */
     const struct opc_opc_config *set = &p->config->set.opc;
     const int steps = opc_episodes_steps(past);
     struct opc_models m = {0};
@@ -75,7 +81,7 @@ void opc_models_free(struct opc_models *m)
 
 /* ---- following ------------------------------------------------------------------------------- */
 
-/* What a walk asks the run about. */
+/* Context of the two callbacks of a rollout. */
 struct follower {
     struct opc_actor actor;
     const struct opc_env *env;
@@ -113,8 +119,8 @@ int opc_probe_follow(const struct opc_probe *p, const struct opc_transition *tr,
     for (int i = 0; i < b->n; i++) {
         b->rng[i] = opc_probe_stream(p->seed, OPC_DRAW_ROLLOUT, number, i);
         b->noise[i] = opc_probe_stream(p->seed, OPC_DRAW_MODEL, number, i);
-        /* An elite for the whole rollout is drawn in either case, and passed over where each step
-         * draws its own: the figures in results were made so. */
+        /* An elite for the whole rollout is drawn in either case, and ignored if each step draws
+         * its own: existing results were made this way. */
         if (!plan.elite_per_rollout)
             (void)opc_rng_below(&b->rng[i], (uint32_t)tr->model->elites);
     }
@@ -129,6 +135,7 @@ int opc_probe_truth(const struct opc_probe *p, const struct opc_episodes *past, 
     struct opc_rng *reset = opc_alloc((size_t)b->n, sizeof *reset);
     if (!reset)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to play %d rollouts again", b->n);
+    /* The same stream as in opc_probe_play brings the environment to the same start. */
     for (int i = 0; i < b->n; i++)
         reset[i] = opc_probe_stream(p->seed, OPC_DRAW_PLAY, number, b->episode[i]);
     struct opc_retrace again = {

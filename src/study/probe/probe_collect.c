@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* Data of Figures 13 and 14: the last policy of a run plays, both models are rolled out from
+ * recorded states, and the environment repeats their actions. probe_states.c and
+ * probe_trajectories.c call it.
+ *
+ * Invariant: both models branch from the same starts with the same noise, so that their
+ * difference is due to eq. 5 alone. */
 #include "opc/mem.h"
 #include "study/probe/probe_states.h"
 
@@ -8,9 +14,10 @@
 const char *const OPC_BY_NAME[OPC_BY] = {"MBPO(*), eq. 2", "OPC, eq. 5"};
 const char *const OPC_TRUTH_NAME[OPC_TRUTHS] = {"recording", "environment"};
 
-enum { EXPLORING, STEADY }; /* numbers of the streams episodes and rollouts draw from */
-enum { STEADY_EPISODES = 3 };
+enum { EXPLORING, STEADY };   /* numbers of the streams that episodes draw from */
+enum { STEADY_EPISODES = 3 }; /* for the check of Lemma 1 */
 
+/* Offset of entry k after h steps of a rollout. */
 static size_t place(const struct opc_states *s, int row, int h, int k)
 {
     return ((size_t)row * ((size_t)s->horizon + 1) + (size_t)h) * (size_t)s->obs + (size_t)k;
@@ -51,7 +58,7 @@ static int make(struct opc_states *s, struct opc_err *err)
                                 s->rows, s->horizon);
 }
 
-/* The state h steps behind (episode, time); NULL: the recording had ended. */
+/* The state h steps after (episode, time); NULL if the recording had ended by then. */
 static const float *recorded(const struct opc_episodes *past, int episode, int time, int h)
 {
     const int length = opc_episodes_length(past, episode), t = time + h;
@@ -61,6 +68,7 @@ static const float *recorded(const struct opc_episodes *past, int episode, int t
                       : opc_episodes_at(past, episode, length - 1).next;
 }
 
+/* Stores the rollouts of one run and one model, with the recorded continuation next to them. */
 static void keep(struct opc_states *s, int first, int by, const struct opc_episodes *past,
                  const struct opc_branches *b)
 {
@@ -78,7 +86,7 @@ static void keep(struct opc_states *s, int first, int by, const struct opc_episo
     }
 }
 
-/* Rollouts of both models from the same starts of recorded episodes, with the same noise. */
+/* Rolls out both models from the same starts of recorded episodes, with the same noise. */
 static int branch(struct opc_states *s, int run, const struct opc_probe *p,
                   const struct opc_predictor *model, const struct opc_agent *agent,
                   const struct opc_episodes *past, struct opc_err *err)
@@ -106,7 +114,7 @@ static int branch(struct opc_states *s, int run, const struct opc_probe *p,
     return code;
 }
 
-/* Lemma 1: what a policy without noise recorded, eq. 5 gives back with that policy, to the bit. */
+/* Lemma 1: without exploration noise, eq. 5 gives back what the policy recorded, to the bit. */
 static int check_lemma(struct opc_states *s, const struct opc_probe *p,
                        const struct opc_predictor *model, const struct opc_agent *agent,
                        struct opc_err *err)
@@ -138,6 +146,7 @@ static int check_lemma(struct opc_states *s, const struct opc_probe *p,
     return code;
 }
 
+/* Everything for one run: load model and policy, play, branch, check. */
 static int collect_run(const struct opc_request *request, const struct opc_probe_states_config *set,
                        int run, struct opc_states *s, struct opc_err *err)
 {
@@ -148,6 +157,7 @@ static int collect_run(const struct opc_request *request, const struct opc_probe
     if (code)
         return code;
     code = opc_probe_needs_model(&p, err);
+    /* The first run fixes the size of a state; all runs must be of one task. */
     if (!code && run == 0) {
         s->obs = p.obs;
         code = make(s, err);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Figure 16: how predictions fare when the policy is not the one that recorded. The policy pi_n
- * plays episodes; imagined beside them acts a policy with the same mean and beta times the standard
- * deviation (before squashing); beta = 1 is on-policy. */
+/* Figure 16: predictions for a policy that is not the one that recorded. The policy pi_n plays
+ * episodes; the rollouts along them use a policy with the same mean and beta times its standard
+ * deviation (before squashing). beta = 1 is on-policy.
+ *
+ * Invariant: all beta use the same references, and for each beta both models see the same noise,
+ * row by row. */
 #include "study/probe/probe.h"
 
 #include "num/stats.h"
@@ -14,19 +17,21 @@ enum { WORLD, LEARNED, CORRECTED, WAYS };
 static const char *const NAME[WAYS] = {"environment", "MBPO(*), eq. 2", "OPC, eq. 5"};
 static const int COLOUR[WAYS] = {OPC_COLOUR_TRUE, OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
 
-enum { REFERENCE = 0, PLAYED = 1 }; /* numbers of the streams episodes draw from */
+/* Numbers of the streams for episodes; beta number k plays with PLAYED + k. */
+enum { REFERENCE = 0, PLAYED = 1 };
 
-/* All runs together: rows of run 0, then of run 1, ... */
+/* Returns of all runs: rows of run 0, then of run 1, ... */
 struct sweep {
     int runs, each, rows, limit;
     const struct opc_reals *beta;
-    double *returns; /* [betas][ways][rows] */
-    int *length;     /* [betas][ways][rows] */
-    int full;        /* references that last to the time limit */
-    int lost[WAYS];
+    double *returns;                     /* [betas][ways][rows] */
+    int *length;                         /* [betas][ways][rows] */
+    int full;                            /* number of references that last to the time limit */
+    int lost[WAYS];                      /* rollouts that became infinite */
     int epoch_of_model, epoch_of_policy; /* of the first run */
 };
 
+/* Offset of a row's value for one beta and one way. */
 static size_t place(const struct sweep *s, int beta, int way, int row)
 {
     return ((size_t)beta * WAYS + (size_t)way) * (size_t)s->rows + (size_t)row;
@@ -34,6 +39,7 @@ static size_t place(const struct sweep *s, int beta, int way, int row)
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
+/* Episodes on the environment with the scaled policy. */
 static int play_with(const struct opc_probe *p, struct opc_actor actor, int beta, int first,
                      struct sweep *s, struct opc_err *err)
 {
@@ -48,6 +54,7 @@ static int play_with(const struct opc_probe *p, struct opc_actor actor, int beta
     return OPC_OK;
 }
 
+/* Rollouts on one model with the scaled policy, along the references. */
 static int imagine_with(const struct opc_probe *p, const struct opc_transition *tr,
                         struct opc_actor actor, int beta, int way, int first,
                         struct opc_branches *b, struct sweep *s, struct opc_err *err)
@@ -63,6 +70,7 @@ static int imagine_with(const struct opc_probe *p, const struct opc_transition *
     return OPC_OK;
 }
 
+/* All beta for one run. */
 static int sweep_run(const struct opc_request *request, int run, const struct opc_probe *p,
                      const struct opc_trained *policy, const struct opc_trained *model,
                      struct sweep *s, struct opc_err *err)
@@ -95,6 +103,7 @@ static int sweep_run(const struct opc_request *request, int run, const struct op
     return code;
 }
 
+/* Loads policy and model of one run and measures it. */
 static int measure(const struct opc_request *request, int run,
                    const struct opc_probe_offpolicy_config *set, struct sweep *s,
                    struct opc_err *err)
@@ -127,7 +136,7 @@ static int measure(const struct opc_request *request, int run,
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
-/* Share of rollouts that last to the time limit. */
+/* Share of episodes or rollouts that last to the time limit. */
 static double share(const struct sweep *s, int beta, int way)
 {
     int n = 0;
@@ -149,13 +158,14 @@ static double mean(const struct sweep *s, int beta, int way)
     return sum / s->rows;
 }
 
-/* Of the difference of two means over rollouts. */
+/* Standard error of the difference of two mean returns. */
 static double error_of_gap(const struct sweep *s, int beta, int a, int b)
 {
     const double *x = s->returns + place(s, beta, a, 0), *y = s->returns + place(s, beta, b, 0);
     return hypot(opc_deviation(s->rows, x), opc_deviation(s->rows, y)) / sqrt(s->rows);
 }
 
+/* Left: returns as violins, one group per beta. Right: share that lasts to the time limit. */
 static int draw(const struct sweep *s, struct opc_exhibit *e, struct opc_err *err)
 {
     enum { MAX = OPC_LIST_MAX };
@@ -171,6 +181,7 @@ static int draw(const struct sweep *s, struct opc_exhibit *e, struct opc_err *er
         for (int way = 0; way < WAYS; way++) {
             const int i = k * WAYS + way;
             shares[way][k] = share(s, k, way);
+            /* Three violins side by side around the tick of their beta. */
             x[i] = k + 0.28 * (way - 1);
             violin[i] = (struct opc_figure_layer){.mark = OPC_MARK_VIOLIN,
                                                   .colour = COLOUR[way],
@@ -251,6 +262,7 @@ static int write_tables(const struct sweep *s, struct opc_exhibit *e, struct opc
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
+/* Index of the beta nearest to the given one. */
 static int nearest(const struct sweep *s, double beta)
 {
     int at = 0;
@@ -260,6 +272,7 @@ static int nearest(const struct sweep *s, double beta)
     return at;
 }
 
+/* At beta = 1: more than 95 % must last to the limit on both models, interval included. */
 static void claim_on_policy(const struct sweep *s, bool able, struct opc_exhibit *e)
 {
     const int one = nearest(s, 1);
@@ -279,6 +292,7 @@ static void claim_on_policy(const struct sweep *s, bool able, struct opc_exhibit
         100 * model.low, 100 * model.high, 100 * share(s, one, WORLD), 100.0 * s->full / s->rows);
 }
 
+/* At beta >= 2.3: nothing may last to the limit on either model. */
 static void claim_far(const struct sweep *s, bool able, struct opc_exhibit *e)
 {
     double max[WAYS] = {0};
@@ -299,6 +313,8 @@ static void claim_far(const struct sweep *s, bool able, struct opc_exhibit *e)
                       asked, 100 * max[CORRECTED], 100 * max[LEARNED], 100 * max[WORLD]);
 }
 
+/* The largest gap between the two models, relative to the return at beta = 1, with two standard
+ * errors. */
 static void claim_alike(const struct sweep *s, bool able, struct opc_exhibit *e)
 {
     enum { ALIKE = 20 }; /* per cent of the range */
@@ -375,7 +391,8 @@ static int make(const struct opc_request *request, const void *settings, struct 
     if (!code)
         code = write_tables(&s, e, err);
     if (!code) {
-        const bool able = 20 * s.full >= 19 * s.rows; /* the policy reaches what the paper's does */
+        /* The policy does what the paper's does: 95 % of the references last to the limit. */
+        const bool able = 20 * s.full >= 19 * s.rows;
         claim_on_policy(&s, able, e);
         claim_far(&s, able, e);
         claim_alike(&s, able, e);

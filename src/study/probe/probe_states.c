@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Figure 13: how far each entry of the state is off, h steps behind a recorded state. */
+/* Figure 13: the error of each state entry, h steps after a recorded state.
+ *
+ * Invariant: intervals come from a bootstrap over runs first and rollouts second, because
+ * rollouts of one run share a model and are not independent. */
 #include "study/probe/probe_states.h"
 
 #include "num/stats.h"
@@ -10,25 +13,28 @@
 #include <string.h>
 
 enum { BOOTSTRAPS = 500 };
+/* Median and 95 % range of the error; median and 95 % quantile of its absolute value. */
 enum { MIDDLE, LOW, HIGH, ABS_MIDDLE, ABS_HIGH, QUANTITIES };
 
 static const int COLOUR[OPC_BY] = {OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
 
+/* Statistics over rollouts, for every truth, model, entry and step. */
 struct summary {
     const struct opc_states *s;
     struct opc_pool *pool;
     uint64_t seed;
     int length;           /* horizon + 1 */
-    double *x;            /* [length] */
+    double *x;            /* [length] 0, 1, ..., horizon */
     double *value;        /* [truths][by][quantities][obs][length] */
-    int *count;           /* [truths][by][length] rollouts that are still there */
-    int last[OPC_TRUTHS]; /* h at which models are compared: half of both are there */
+    int *count;           /* [truths][by][length] number of rollouts that last that long */
+    int last[OPC_TRUTHS]; /* step h of the comparison: half of both models' rollouts are left */
     double *ratio, *ratio_low, *ratio_high; /* [truths][obs] of median |error|, OPC / MBPO(*) */
     double *scratch;                        /* [threads][2][rows or BOOTSTRAPS] */
     int *rows;                              /* [threads][rows or BOOTSTRAPS] */
     size_t capacity;                        /* of one of them */
 };
 
+/* One quantity of one entry over h. */
 static double *series(const struct summary *m, int truth, int by, int quantity, int k)
 {
     const size_t line = (((size_t)truth * OPC_BY + (size_t)by) * QUANTITIES + (size_t)quantity) *
@@ -37,6 +43,7 @@ static double *series(const struct summary *m, int truth, int by, int quantity, 
     return m->value + line * (size_t)m->length;
 }
 
+/* Number of rollouts over h. */
 static int *counts(const struct summary *m, int truth, int by)
 {
     return m->count + ((size_t)truth * OPC_BY + (size_t)by) * (size_t)m->length;
@@ -77,6 +84,7 @@ static int summary_make(struct summary *m, struct opc_err *err)
     return OPC_OK;
 }
 
+/* Scratch 0 or 1 of a worker. */
 static double *scratch_of(const struct summary *m, int worker, int which)
 {
     return m->scratch + ((size_t)worker * 2 + (size_t)which) * m->capacity;
@@ -84,6 +92,7 @@ static double *scratch_of(const struct summary *m, int worker, int which)
 
 /* ---- quantiles ------------------------------------------------------------------------------- */
 
+/* Worker: quantiles over rollouts; an item is one entry of one model and truth. */
 static void sum_up_entries(void *ctx, int first, int end, int worker)
 {
     struct summary *m = ctx;
@@ -92,6 +101,7 @@ static void sum_up_entries(void *ctx, int first, int end, int worker)
     for (int item = first; item < end; item++) {
         const int k = item % s->obs, by = item / s->obs % OPC_BY, truth = item / s->obs / OPC_BY;
         for (int h = 0; h < m->length; h++) {
+            /* Errors of the rollouts that have not ended. */
             int n = 0;
             for (int row = 0; row < s->rows; row++) {
                 const double e = opc_states_error(s, truth, by, row, h, k);
@@ -103,6 +113,7 @@ static void sum_up_entries(void *ctx, int first, int end, int worker)
             series(m, truth, by, MIDDLE, k)[h] = n ? opc_quantile(n, v, 0.5) : (double)NAN;
             series(m, truth, by, LOW, k)[h] = n ? opc_quantile(n, v, 0.025) : (double)NAN;
             series(m, truth, by, HIGH, k)[h] = n ? opc_quantile(n, v, 0.975) : (double)NAN;
+            /* The same for absolute values; v is no longer needed with signs. */
             for (int i = 0; i < n; i++)
                 v[i] = fabs(v[i]);
             series(m, truth, by, ABS_MIDDLE, k)[h] = n ? opc_quantile(n, v, 0.5) : (double)NAN;
@@ -113,6 +124,7 @@ static void sum_up_entries(void *ctx, int first, int end, int worker)
 
 /* ---- OPC / MBPO(*) --------------------------------------------------------------------------- */
 
+/* Ratio of two medians; 0 / 0 counts as 1, x / 0 as infinite. */
 static double ratio_of(double corrected, double learned)
 {
     if (isnan(corrected) || isnan(learned))
@@ -122,7 +134,8 @@ static double ratio_of(double corrected, double learned)
     return corrected > 0 ? HUGE_VAL : 1;
 }
 
-/* Median |error| at step h over a sample of rollouts; NaN if none is there. */
+/* Median |error| at step h over a sample of rollouts (row NULL: all); NaN if none lasts that
+ * long. */
 static double middle_of(const struct summary *m, int truth, int by, int k, int h, const int *row,
                         double *v)
 {
@@ -135,7 +148,8 @@ static double middle_of(const struct summary *m, int truth, int by, int k, int h
     return n ? opc_quantile(n, v, 0.5) : (double)NAN;
 }
 
-/* Runs are drawn first, then their rollouts: those of one run share a model. */
+/* Bootstrap sample: runs are drawn first, then their rollouts, because those of a run share a
+ * model. */
 static void resample(const struct opc_states *s, struct opc_rng *rng, int *row)
 {
     for (int run = 0, i = 0; run < s->runs; run++) {
@@ -145,6 +159,7 @@ static void resample(const struct opc_states *s, struct opc_rng *rng, int *row)
     }
 }
 
+/* Worker: ratio of the two models' median errors with its bootstrap interval. */
 static void compare_entries(void *ctx, int first, int end, int worker)
 {
     struct summary *m = ctx;
@@ -154,6 +169,7 @@ static void compare_entries(void *ctx, int first, int end, int worker)
     for (int item = first; item < end; item++) {
         const int k = item % s->obs, truth = item / s->obs, h = m->last[truth];
         int n = 0;
+        /* Both models are evaluated on the same sample, so the ratio is paired. */
         for (int b = 0; b < BOOTSTRAPS; b++) {
             struct opc_rng rng = opc_probe_stream(m->seed, OPC_DRAW_BOOTSTRAP, item, b);
             resample(s, &rng, row);
@@ -169,6 +185,7 @@ static void compare_entries(void *ctx, int first, int end, int worker)
     }
 }
 
+/* Allocates and computes the statistics. */
 static int summary_of(const struct opc_states *s, const struct opc_request *request,
                       struct summary *out, struct opc_err *err)
 {
@@ -178,6 +195,7 @@ static int summary_of(const struct opc_states *s, const struct opc_request *requ
     if (code)
         return code;
     opc_pool_each(m.pool, OPC_TRUTHS * OPC_BY * s->obs, 1, sum_up_entries, &m);
+    /* Compare at the last step that at least half of the rollouts of both models reach. */
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
         for (int h = 0; h < m.length; h++)
             if (2 * counts(&m, truth, OPC_BY_LEARNED)[h] >= s->rows &&
@@ -220,7 +238,8 @@ static int write_table(const struct summary *m, const struct opc_probe *p, struc
     return code;
 }
 
-/* How many entries fit evenly into rows, and how long a row is. */
+/* Number of entries that fill rows of 3 to 5 panels evenly, at most `shown`; *columns: row
+ * length. */
 static int arrange(int shown, int *columns)
 {
     for (; shown > 5; shown--)
@@ -233,7 +252,8 @@ static int arrange(int shown, int *columns)
 
 enum { LAYERS = 4 };
 
-/* A panel for each truth and entry, in the order of the rows. */
+/* A panel for each truth and entry. `size` false: errors with a band; true: their absolute
+ * values on a log axis. */
 static int draw(const struct summary *m, const struct opc_probe *p, int max, bool size,
                 struct opc_exhibit *e, struct opc_err *err)
 {
@@ -258,6 +278,7 @@ static int draw(const struct summary *m, const struct opc_probe *p, int max, boo
                                       .log_y = size,
                                       .layers = LAYERS,
                                       .layer = at};
+        /* Bands (or dashed quantiles) first, lines on top of them. */
         for (int by = 0; by < OPC_BY; by++) {
             struct opc_figure_layer one = {
                 .colour = COLOUR[by], .n = m->length, .x = m->x, .label = OPC_BY_NAME[by]};
@@ -292,6 +313,7 @@ static int draw(const struct summary *m, const struct opc_probe *p, int max, boo
     return code;
 }
 
+/* Supported if the whole interval of every entry's ratio is below 1. */
 static void claim_smaller(const struct summary *m, const struct opc_probe *p, int truth,
                           struct opc_exhibit *e)
 {
@@ -307,7 +329,7 @@ static void claim_smaller(const struct summary *m, const struct opc_probe *p, in
         all &= m->ratio_high[item] < 1;
         none |= m->ratio_low[item] > 1;
         if (s->obs > 12 && m->ratio_high[item] < 1)
-            continue; /* only those that are not */
+            continue; /* many entries: list only those that are not smaller */
         opc_probe_entry_name(p, k, name);
         opc_text_addf(&text, "%s%s %.3g [%.3g, %.3g]", text.used ? ", " : "", name, m->ratio[item],
                       m->ratio_low[item], m->ratio_high[item]);
@@ -327,6 +349,7 @@ static void claim_smaller(const struct summary *m, const struct opc_probe *p, in
     opc_text_free(&text);
 }
 
+/* The largest error at h = 0, where prediction and truth start from the same state. */
 static double largest_at_start(const struct opc_states *s)
 {
     double max = 0;
@@ -338,6 +361,7 @@ static double largest_at_start(const struct opc_states *s)
     return max;
 }
 
+/* All claims of the figure. */
 static void claim(const struct summary *m, const struct opc_probe *p, struct opc_exhibit *e)
 {
     const double start = largest_at_start(m->s);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Figure 14: one entry of the state along imagined rollouts, drawn rollout by rollout. */
+/* Figure 14: one state entry along imagined rollouts, drawn rollout by rollout.
+ *
+ * Invariant: a rollout that has ended is NaN from there on, which interrupts its line; no line
+ * may connect two rollouts. */
 #include "study/probe/probe_states.h"
 
 #include "opc/mem.h"
@@ -7,15 +10,16 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Entry k after h steps of a rollout, from one of the arrays of struct opc_states. */
 static double value(const struct opc_states *s, const double *of, int row, int h, int k)
 {
     return of[((size_t)row * ((size_t)s->horizon + 1) + (size_t)h) * (size_t)s->obs + (size_t)k];
 }
 
-/* What there is to say about the values of an entry. */
+/* Range of an entry over all rollouts. */
 struct extent {
     double min, max;
-    int above_one; /* rollouts with a value above 1 */
+    int above_one; /* number of rollouts with a value above 1, impossible for a cosine */
 };
 
 static struct extent extent_of(const struct opc_states *s, const double *of, int k)
@@ -38,11 +42,12 @@ static struct extent extent_of(const struct opc_states *s, const double *of, int
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
+/* All rollouts as one line with gaps: one layer instead of hundreds. */
 struct lines {
     int n;
-    double *x;                                  /* [n] h of each point, a gap behind each rollout */
+    double *x;                                  /* [n] h of each point, a gap after each rollout */
     double *predicted[OPC_BY], *played[OPC_BY]; /* [n] */
-    double *end_x[OPC_BY], *end_y[OPC_BY];      /* [ends] where rollouts met a terminal state */
+    double *end_x[OPC_BY], *end_y[OPC_BY];      /* [ends] where rollouts meet a terminal state */
     int ends[OPC_BY];
 };
 
@@ -57,9 +62,10 @@ static void lines_free(struct lines *l)
     }
 }
 
-/* Of the first run: more lines would only cover each other. */
+/* Collects the lines of the first run; those of more runs would only cover each other. */
 static int lines_make(const struct opc_states *s, int k, struct lines *l, struct opc_err *err)
 {
+    /* Points of one rollout, and the gap after it. */
     const int each = s->horizon + 2;
     const size_t rows = (size_t)s->each;
     *l = (struct lines){.n = s->each * each};
@@ -84,6 +90,7 @@ static int lines_make(const struct opc_states *s, int k, struct lines *l, struct
                 gap ? (double)NAN : value(s, s->truth[OPC_TRUE_PLAYED][by], row, h, k);
         }
     }
+    /* Dots where a rollout meets a terminal state. */
     for (int by = 0; by < OPC_BY; by++)
         for (int row = 0; row < s->each; row++) {
             const int h = s->ended[by][row];
@@ -95,9 +102,10 @@ static int lines_make(const struct opc_states *s, int k, struct lines *l, struct
     return OPC_OK;
 }
 
-enum { SCALES = 2, WAYS = OPC_BY + 1, LAYERS = 2 }; /* the models, and the environment */
+/* Rows of panels: everything, and closer; columns: the two models and the environment. */
+enum { SCALES = 2, WAYS = OPC_BY + 1, LAYERS = 2 };
 
-/* Both rows have one scale: what the models say, and where the environment stays. */
+/* One scale for each row: the range of the predictions, and the range of the environment. */
 static void set_scales(const struct opc_states *s, int k, struct opc_span span[SCALES])
 {
     for (int near = 0; near < SCALES; near++) {
@@ -113,6 +121,7 @@ static void set_scales(const struct opc_states *s, int k, struct opc_span span[S
     }
 }
 
+/* Six panels: MBPO(*), OPC and environment, once in full and once closer. */
 static int draw(const struct opc_states *s, const struct lines *l, int k, const char *name,
                 struct opc_exhibit *e, struct opc_err *err)
 {
@@ -196,7 +205,7 @@ int opc_states_too_early(const struct opc_states *s, int by)
     return n;
 }
 
-/* How far it goes beyond the range of another. */
+/* How far a range extends beyond another one. */
 static double outside(const struct extent *x, const struct extent *range)
 {
     return fmax(0, fmax(range->min - x->min, x->max - range->max));
@@ -208,6 +217,7 @@ static void claim(const struct opc_states *s, int k, bool cosine, struct opc_exh
     const struct extent opc = extent_of(s, s->predicted[OPC_BY_CORRECTED], k);
     const struct extent real = extent_of(s, s->truth[OPC_TRUE_PLAYED][OPC_BY_CORRECTED], k);
     const struct extent other = extent_of(s, s->truth[OPC_TRUE_PLAYED][OPC_BY_LEARNED], k);
+    /* Each model is compared with the environment under its own actions. */
     const double ours = outside(&opc, &real), theirs = outside(&model, &other);
     opc_exhibit_claim(e, theirs > 0 && 10 * ours <= theirs ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                       cosine ? "OPC stays near 1, where the environment is; MBPO(*) goes astray."
@@ -226,7 +236,7 @@ static void claim(const struct opc_states *s, int k, bool cosine, struct opc_exh
                           s->rows, model.above_one, model.max, opc.above_one, opc.max);
     const int early = opc_states_too_early(s, OPC_BY_CORRECTED);
     const int earlier = opc_states_too_early(s, OPC_BY_LEARNED);
-    /* two deviations of a fair coin that says whose rollout it is that ends too early */
+    /* Two standard deviations of a fair coin that decides whose rollout ends too early. */
     const bool clear = earlier - early > 2 * sqrt(earlier + early);
     opc_exhibit_claim(
         e,

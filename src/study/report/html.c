@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Text and SVG pictures as parts of an HTML page, for the other files of this folder. The SVG
+ * reader accepts only what a figure consists of.
+ *
+ * Invariant: nothing that is appended can run a script or load something from outside the page,
+ * whatever a file in a results directory contains. */
 #include "study/report/html.h"
 
 #include <stdio.h>
@@ -7,12 +12,12 @@
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* The length of the UTF-8 character at s; 0 if it is none. */
+/* Length in bytes of the UTF-8 character at s; 0 if it is not one. */
 static int utf8_length(const unsigned char *s)
 {
     const int n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
     for (int i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) /* also where the string ends */
+        if ((s[i] & 0xc0) != 0x80) /* also true at the end of the string */
             return 0;
     const bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
     const bool surrogate = s[0] == 0xed && s[1] > 0x9f;
@@ -22,10 +27,12 @@ static int utf8_length(const unsigned char *s)
 
 void opc_html_text(struct opc_text *t, const char *text)
 {
+    /* Copy plain characters up to one that needs escaping. */
     while (*text) {
         const size_t plain = strcspn(text, "<>&\"'\x7f\x01\x02\x03\x04\x05\x06\x07\x08\x0b\x0c\r"
                                            "\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a"
                                            "\x1b\x1c\x1d\x1e\x1f");
+        /* Among those, replace what is not UTF-8. */
         for (size_t i = 0; i < plain;) {
             const int n = utf8_length((const unsigned char *)text + i);
             if (n)
@@ -57,15 +64,17 @@ struct span { /* a piece of the file */
     size_t n;
 };
 
+/* Copies an SVG element by element. */
 struct reader {
     const char *from, *at;
     const char *prefix, *label;
     struct opc_text out;
-    struct span open[DEEPEST]; /* elements that are not closed yet */
+    struct span open[DEEPEST]; /* elements that are not closed yet, outermost first */
     int depth;
-    bool done; /* the outermost one is */
+    bool done; /* the outermost element is closed */
 };
 
+/* An error at a place in the file, with its line. */
 static int refuse(const struct reader *r, const char *at, struct opc_err *err, const char *what,
                   struct span name)
 {
@@ -81,7 +90,8 @@ static int refuse_here(const struct reader *r, struct opc_err *err, const char *
     return refuse(r, r->at, err, what, (struct span){"", 0});
 }
 
-/* In a page, unlike in a file of its own, upper and lower case are the same to SVG. */
+/* Case is ignored: within a page, unlike in a file of its own, browsers do not distinguish it in
+ * SVG. */
 static bool is(struct span s, const char *word)
 {
     return s.n == strlen(word) && strncasecmp(s.at, word, s.n) == 0;
@@ -105,7 +115,7 @@ static struct span read_name(struct reader *r)
     return name;
 }
 
-/* What a figure is made of, by cairo's backend or by a careful hand. */
+/* The elements a figure consists of, written by cairo or by hand. */
 static bool is_drawing(struct span name)
 {
     static const char *const KNOWN[] = {
@@ -120,7 +130,8 @@ static bool is_drawing(struct span name)
     return false;
 }
 
-/* A value with the prefix behind every "url(#"; any other url( leads out of the file. */
+/* Copies a value and inserts the prefix after every "url(#"; any other url( leads out of the
+ * file. */
 static int copy_value(struct reader *r, struct span value, struct opc_err *err)
 {
     for (size_t i = 0; i < value.n; i++) {
@@ -137,6 +148,7 @@ static int copy_value(struct reader *r, struct span value, struct opc_err *err)
     return OPC_OK;
 }
 
+/* A number with unit pt or px. */
 static bool is_length(struct span s)
 {
     const size_t digits = strspn(s.at, "0123456789.");
@@ -144,6 +156,8 @@ static bool is_length(struct span s)
            (strncmp(s.at + digits, "pt", 2) == 0 || strncmp(s.at + digits, "px", 2) == 0);
 }
 
+/* Copies one attribute: namespaces are dropped, event handlers refused, ids and references
+ * prefixed. */
 static int copy_attribute(struct reader *r, struct span name, struct span value, char quote,
                           struct opc_err *err)
 {
@@ -151,12 +165,14 @@ static int copy_attribute(struct reader *r, struct span name, struct span value,
         return OPC_OK;
     if (starts(name, "on"))
         return refuse(r, name.at, err, "no figure has the attribute ", name);
+    /* Links may point into the file or be embedded images. */
     const bool link = is(name, "href") || is(name, "xlink:href");
     const bool within = link && starts(value, "#");
     if (link && !within && !starts(value, "data:image/"))
         return refuse(r, name.at, err, "a reference out of the file: ", value);
     if (link)
         name = (struct span){"href", 4};
+    /* The style sheet limits the picture to its natural width. */
     if (r->depth == 0 && is(name, "width") && is_length(value))
         opc_text_addf(&r->out, " style=\"--wide:%.*s\"", (int)value.n, value.at);
     opc_text_addf(&r->out, " %.*s=%c", (int)name.n, name.at, quote);
@@ -171,7 +187,7 @@ static int copy_attribute(struct reader *r, struct span name, struct span value,
     return code;
 }
 
-/* Between the name of an element and the end of its tag. */
+/* Copies the attributes between the name of an element and the end of its tag. */
 static int copy_attributes(struct reader *r, struct opc_err *err)
 {
     for (skip_space(r); *r->at != '>' && *r->at != '/'; skip_space(r)) {
@@ -198,6 +214,7 @@ static int copy_attributes(struct reader *r, struct opc_err *err)
     return OPC_OK;
 }
 
+/* Copies a start tag and remembers the element until its end tag. */
 static int copy_element(struct reader *r, struct opc_err *err)
 {
     const struct span name = read_name(r);
@@ -214,6 +231,7 @@ static int copy_element(struct reader *r, struct opc_err *err)
     const int code = copy_attributes(r, err);
     if (code)
         return code;
+    /* An element without content closes itself. */
     if (*r->at == '/') {
         if (r->at[1] != '>')
             return refuse_here(r, err, "the tag does not end");
@@ -230,6 +248,7 @@ static int copy_element(struct reader *r, struct opc_err *err)
     return OPC_OK;
 }
 
+/* Copies an end tag, which must be that of the innermost open element. */
 static int copy_end(struct reader *r, struct opc_err *err)
 {
     const struct span name = read_name(r);
@@ -243,7 +262,7 @@ static int copy_end(struct reader *r, struct opc_err *err)
     return OPC_OK;
 }
 
-/* What stands in front of the picture, and comments. */
+/* Skips a comment or something in front of the picture. */
 static int skip_to(struct reader *r, const char *end, struct opc_err *err)
 {
     const char *found = strstr(r->at, end);
@@ -253,6 +272,7 @@ static int skip_to(struct reader *r, const char *end, struct opc_err *err)
     return OPC_OK;
 }
 
+/* Text and tags in turn; outside of the picture there may be only white space. */
 static int copy_all(struct reader *r, struct opc_err *err)
 {
     int code = OPC_OK;

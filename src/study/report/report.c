@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
+/* opc report: exhibits as one HTML page with a summary. cli/cmd_report.c calls opc_report_write;
+ * report_find.c finds the exhibits, report_exhibit.c writes each of them.
+ *
+ * Invariant: the same exhibits give the same bytes, and the page needs no other file. */
 #include "study/report/report.h"
 
 #include "base/file.h"
 #include "opc/mem.h"
 #include "opc/version.h"
 #include "study/report/html.h"
-#include "study/report/report_in.h"
+#include "study/report/report_private.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+/* The page under construction. */
 struct page {
     const struct opc_report_plan *plan;
     struct opc_report_made *made;
@@ -20,7 +25,7 @@ struct page {
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* "Figure 1a" for fig1a, "Table 1" for tab1, "Theory", "ILC"; other names as they are. */
+/* "Figure 1a" for fig1a, "Table 1" for tab1, "Theory", "ILC"; other names stay as they are. */
 static void set_label(struct opc_report_card *card)
 {
     const char *name = card->exhibit->name;
@@ -38,6 +43,7 @@ static void set_label(struct opc_report_card *card)
         snprintf(card->label, sizeof card->label, "%s", name);
 }
 
+/* Whether an anchor is used by an earlier card or by the page itself. */
 static bool is_taken(const struct page *p, int i, const char *anchor)
 {
     bool taken = strcmp(anchor, "summary") == 0 || strcmp(anchor, "content") == 0;
@@ -46,6 +52,7 @@ static bool is_taken(const struct page *p, int i, const char *anchor)
     return taken;
 }
 
+/* The name with everything but letters, digits and _ replaced, and a number if that is taken. */
 static void set_anchor(const struct page *p, int i)
 {
     char plain[64], *anchor = p->card[i].anchor;
@@ -58,6 +65,7 @@ static void set_anchor(const struct page *p, int i)
         snprintf(anchor, sizeof p->card[i].anchor, "%s-%d", plain, k);
 }
 
+/* Fills in the cards: label, anchor, counts of claims. */
 static void set_cards(struct page *p, const struct opc_exhibits *all)
 {
     p->n = all->n;
@@ -92,7 +100,7 @@ static void add_head(struct opc_text *t, const char *title)
     opc_text_add(t, "</style>\n</head>\n");
 }
 
-/* "0.1.0", or all versions there are. */
+/* Adds every different version once: "0.1.0, 0.2.0". */
 static void add_versions(struct opc_text *t, const struct page *p)
 {
     int listed = 0;
@@ -107,6 +115,7 @@ static void add_versions(struct opc_text *t, const struct page *p)
     }
 }
 
+/* Heading and provenance. */
 static void add_top(struct opc_text *t, const struct page *p, const char *title)
 {
     opc_text_add(t, "<body>\n<a class=\"skip\" href=\"#content\">Skip to the exhibits</a>\n"
@@ -122,6 +131,7 @@ static void add_top(struct opc_text *t, const struct page *p, const char *title)
     opc_text_add(t, "</p>\n</header>\n");
 }
 
+/* List of exhibits with links. */
 static void add_contents(struct opc_text *t, const struct page *p)
 {
     opc_text_add(t, "<nav aria-label=\"Contents\">\n<ol>\n"
@@ -142,6 +152,7 @@ static void add_count(struct opc_text *t, int n, const char *kind, const char *w
     opc_text_addf(t, "<div class=\"%s\"><dt>%s</dt><dd>%d</dd></div>\n", kind, what, n);
 }
 
+/* Counts of exhibits and claims, and a bar of the verdicts. */
 static void add_counts(struct opc_text *t, const struct page *p)
 {
     const int *claims = p->made->claims;
@@ -163,6 +174,7 @@ static void add_counts(struct opc_text *t, const struct page *p)
     opc_text_add(t, "</div>\n");
 }
 
+/* Names the exhibits that lack files. */
 static void add_missing(struct opc_text *t, const struct page *p)
 {
     if (!p->made->missing)
@@ -178,7 +190,7 @@ static void add_missing(struct opc_text *t, const struct page *p)
     opc_text_add(t, ".</p>\n");
 }
 
-/* Counts of claims mean little while nothing has been learned. */
+/* Says that exhibits of tier smoke show nothing about learning. */
 static void add_smoke(struct opc_text *t, const struct page *p)
 {
     int n = 0;
@@ -191,6 +203,7 @@ static void add_smoke(struct opc_text *t, const struct page *p)
                       n < p->n ? "Some of this is" : "This is");
 }
 
+/* Counts, warnings, and a table of all exhibits. */
 static void add_summary(struct opc_text *t, const struct page *p)
 {
     opc_text_add(t, "<section id=\"summary\" aria-labelledby=\"summary.title\">\n"
@@ -224,7 +237,7 @@ static void add_summary(struct opc_text *t, const struct page *p)
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-/* The exhibits first: the summary above them tells what is missing. */
+/* Adds the exhibits and sums up their counts. */
 static int add_exhibits(struct opc_text *t, struct page *p, struct opc_err *err)
 {
     struct opc_report_made *made = p->made;
@@ -242,6 +255,7 @@ static int add_exhibits(struct opc_text *t, struct page *p, struct opc_err *err)
     return code;
 }
 
+/* Exhibits are written first, because the summary above them says what is missing. */
 static int add_page(struct opc_text *t, struct page *p, struct opc_err *err)
 {
     const char *title = p->plan->title ? p->plan->title : "On-policy corrections: reproduction";

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "study/report/report_in.h"
+/* One exhibit of a report as HTML: heading, pictures, claims, notes, tables, origin. report.c
+ * calls it.
+ *
+ * Invariant: a file that is missing or damaged is marked on the page and never ends the report;
+ * only lack of memory does. */
+#include "study/report/report_private.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -24,6 +29,7 @@ void opc_report_verdict(struct opc_text *t, enum opc_verdict verdict, int n)
     opc_text_addf(t, "%s</span>", LOOK[verdict][2]);
 }
 
+/* An element whose content is escaped; `open` and `close` are HTML. */
 static void element(struct opc_text *t, const char *open, const char *text, const char *close)
 {
     opc_text_add(t, open);
@@ -33,6 +39,7 @@ static void element(struct opc_text *t, const char *open, const char *text, cons
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* Path of a file of the exhibit. */
 static int path_of(const struct opc_exhibit_read *e, const char *file, const char *ending,
                    char out[OPC_PATH], struct opc_err *err)
 {
@@ -42,8 +49,8 @@ static int path_of(const struct opc_exhibit_read *e, const char *file, const cha
     return opc_path_join(out, e->dir, name, err);
 }
 
-/* A file that cannot be shown: the page and the log say so, and the page goes on. Only lack of
- * memory ends it. */
+/* Marks a file that cannot be shown, on the page and in the log. Only lack of memory is passed
+ * on. */
 static int cannot_show(struct opc_text *t, struct opc_report_card *card, const char *file,
                        const char *ending, int code, const struct opc_err *why)
 {
@@ -60,6 +67,7 @@ static int cannot_show(struct opc_text *t, struct opc_report_card *card, const c
     return OPC_OK;
 }
 
+/* Adds a picture as inline SVG with a caption. */
 static int add_picture(struct opc_text *t, struct opc_report_card *card,
                        const struct opc_exhibit_item *item, int number, struct opc_err *err)
 {
@@ -74,13 +82,14 @@ static int add_picture(struct opc_text *t, struct opc_report_card *card,
         code = path_of(e, item->file, ".svg", path, &why);
     if (!code)
         code = opc_file_read(path, LARGEST_PICTURE, &svg, NULL, &why);
+    /* Ids of this picture get a prefix of their own. */
     if (!code && (code = opc_html_svg(&drawn, svg, prefix, opc_text_get(&label), &why)))
         opc_within(&why, "%s", path);
     opc_text_add(t, "<figure>\n");
     if (code) {
         code = cannot_show(t, card, item->file, ".svg", code, &why);
     } else {
-        /* can be scrolled, hence reached by the keyboard */
+        /* It can be scrolled, so it must be reachable by keyboard. */
         opc_text_add(t, "<div class=\"picture\" tabindex=\"0\" role=\"group\" aria-label=\"");
         opc_html_text(t, opc_text_get(&label));
         opc_text_add(t, "\">");
@@ -106,7 +115,7 @@ static bool is_number(const char *cell)
     return opc_parse_real(cell, &v);
 }
 
-/* Is everything in it, if there is anything? */
+/* Whether all cells of a column that are not empty are numbers, and there is at least one. */
 static bool is_numeric(const struct opc_table *table, int column)
 {
     bool any = false;
@@ -119,7 +128,8 @@ static bool is_numeric(const struct opc_table *table, int column)
     return any;
 }
 
-/* Long numbers with six digits: there to be looked at, the file has the rest. True if so. */
+/* Adds a cell; long numbers are shortened to six digits, because the file has the rest. Returns
+ * whether this one was. */
 static bool add_cell(struct opc_text *t, const char *cell, bool numeric)
 {
     double v;
@@ -137,7 +147,7 @@ static bool add_cell(struct opc_text *t, const char *cell, bool numeric)
     return shorten;
 }
 
-/* True if a number was shortened. */
+/* Adds the first `shown` rows as a table. Returns whether any number was shortened. */
 static bool add_rows(struct opc_text *t, const struct opc_table *table, int shown,
                      const bool *numeric)
 {
@@ -158,6 +168,7 @@ static bool add_rows(struct opc_text *t, const struct opc_table *table, int show
     return shortened;
 }
 
+/* A table that opens on a click, with a note if it does not show everything. */
 static void show_table(struct opc_text *t, const struct opc_exhibit_item *item,
                        const struct opc_table *table, const bool *numeric)
 {
@@ -179,6 +190,7 @@ static void show_table(struct opc_text *t, const struct opc_exhibit_item *item,
     opc_text_add(t, "</details>\n");
 }
 
+/* Reads a table and shows it. */
 static int add_table(struct opc_text *t, struct opc_report_card *card,
                      const struct opc_exhibit_item *item, struct opc_err *err)
 {

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "study/report/report_in.h"
+/* Finds the exhibits for a report, in directories and one level below, and sorts them as a paper
+ * would. report.c calls it.
+ *
+ * Invariant: a file counts once, however it is reached (by device and inode), and the order does
+ * not depend on the file system. */
+#include "study/report/report_private.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -16,8 +21,10 @@
 
 enum { MAX = 1000, LARGEST_JSON = 1 << 26 };
 
-/* ---- their order ----------------------------------------------------------------------------- */
+/* ---- order
+ * -------------------------------------------------------------------------------------- */
 
+/* Rank of a name's family: figures, tables, theory, ilc, others. */
 static int family(const char *name)
 {
     static const char *const FAMILY[] = {"fig", "tab", "theory", "ilc"};
@@ -27,7 +34,7 @@ static int family(const char *name)
     return 4;
 }
 
-/* As strcmp, but a run of digits is the number it stands for. */
+/* Like strcmp, but digits compare as the number they form. */
 static int natural(const char *a, const char *b)
 {
     while (*a && *b) {
@@ -56,6 +63,7 @@ int opc_exhibit_order(const char *name, const char *other)
     return differ ? differ : natural(name, other);
 }
 
+/* Higher tiers come first. */
 static int tier_rank(const char *tier)
 {
     static const char *const TIER[] = {"full", "small", "smoke"};
@@ -69,7 +77,7 @@ struct found {
     struct opc_exhibit_read *exhibit;
     dev_t device;
     ino_t inode;
-    int order; /* in which it was found */
+    int order; /* index in the order of finding, the last criterion */
 };
 
 static int compare(const void *p, const void *q)
@@ -81,7 +89,8 @@ static int compare(const void *p, const void *q)
     return differ ? differ : a->order - b->order;
 }
 
-/* ---- where they are -------------------------------------------------------------------------- */
+/* ---- search
+ * ------------------------------------------------------------------------------------- */
 
 struct search {
     struct found *found; /* [MAX] */
@@ -94,8 +103,8 @@ static bool ends_with(const char *name, const char *end)
     return n > m && strcmp(name + n - m, end) == 0;
 }
 
-/* Told by its claims: fig2-claims.csv is beside fig2.json, or the file itself speaks of them. So
- * one that was cut off is damaged, and not something else. */
+/* A .json file is an exhibit if fig2-claims.csv lies next to fig2.json or the text has "claims".
+ * So an exhibit that was cut off counts as damaged, not as something else. */
 static int is_exhibit(const char *path, bool *out, struct opc_err *err)
 {
     char claims[OPC_PATH], *text;
@@ -113,6 +122,7 @@ static int is_exhibit(const char *path, bool *out, struct opc_err *err)
     return OPC_OK;
 }
 
+/* Loads a file if it is an exhibit that was not found before. */
 static int look_at(struct search *s, const char *path, struct opc_err *err)
 {
     struct stat st;
@@ -145,11 +155,12 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* Searches a directory, with `below` also those in it. */
 static int search(struct search *s, const char *dir, bool below, struct opc_err *err)
 {
     char path[OPC_PATH];
     int code = OPC_OK;
-    if (opc_rundir_is_run(dir)) { /* with files of its own: exhibits are in probe */
+    if (opc_rundir_is_run(dir)) { /* its own .json files are not exhibits; those are in probe */
         code = opc_path_join(path, dir, "probe", err);
         return code || !below || !opc_is_directory(path) ? code : search(s, path, false, err);
     }
@@ -196,6 +207,7 @@ int opc_exhibits_find(int dirs, char *const *dir, struct opc_exhibits *out, stru
                      dirs > 0 ? dir[0] : "no directory", dirs > 1 ? " and the others" : "");
     if (!code && !(at = opc_alloc((size_t)s.n, sizeof(*at))))
         code = opc_fail(err, OPC_ENOMEM, "not enough memory for the exhibits");
+    /* Sort; after a failure `at` is NULL and everything found is freed. */
     qsort(s.found, (size_t)s.n, sizeof *s.found, compare);
     for (int i = 0; i < s.n; i++) {
         if (at)
