@@ -52,20 +52,15 @@ static int prepare(struct qp *s, struct opc_err *err)
 {
     const struct opc_qp *p = s->p;
     const size_t n = (size_t)p->n, rows = (size_t)p->rows;
-    double **vector[] = {&s->w0, &s->x, &s->z, &s->r, &s->v, &s->c, &s->lambda};
-    bool allocated = true;
-    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
-        allocated = (*vector[i] = opc_alloc(n, sizeof(double))) && allocated;
-    s->L = opc_alloc(n * n, sizeof(double));
-    s->Q = opc_alloc(n * n, sizeof(double));
-    s->R = opc_alloc(n * n, sizeof(double));
-    s->N = opc_alloc(rows * n, sizeof(double));
-    s->size = opc_alloc(rows, sizeof(double));
-    s->row = opc_alloc(n, sizeof(int));
-    s->side = opc_alloc(n, sizeof(int));
-    s->held = opc_alloc(rows, sizeof(bool));
-    if (!allocated || !s->L || !s->Q || !s->R || !s->N || !s->size || !s->row || !s->side ||
-        !s->held)
+    const size_t real = sizeof(double);
+    const struct opc_block block[] = {
+        {&s->w0, n, real},         {&s->x, n, real},           {&s->z, n, real},
+        {&s->r, n, real},          {&s->v, n, real},           {&s->c, n, real},
+        {&s->lambda, n, real},     {&s->L, n * n, real},       {&s->Q, n * n, real},
+        {&s->R, n * n, real},      {&s->N, rows * n, real},    {&s->size, rows, real},
+        {&s->row, n, sizeof(int)}, {&s->side, n, sizeof(int)}, {&s->held, rows, sizeof(bool)},
+    };
+    if (!opc_alloc_all(block, sizeof block / sizeof *block))
         return opc_fail(err, OPC_ENOMEM,
                         "not enough memory for a quadratic program of %d unknowns, %d rows", p->n,
                         p->rows);

@@ -62,25 +62,15 @@ static int read_claim(const struct opc_yaml *map, struct claim *c, struct opc_er
     static const char *const KEYS[] = {"text",  "better", "worse", "solves", "panel",
                                        "level", "above",  "below", NULL};
     const char *level = NULL;
-    int code = opc_learning_keys(map, "a claim", KEYS, err);
-    if (!code)
-        code = read_word(map, "text", &c->text, err);
-    if (!code)
-        code = read_word(map, "better", &c->better, err);
-    if (!code)
-        code = read_word(map, "worse", &c->worse, err);
-    if (!code)
-        code = read_word(map, "solves", &c->solves, err);
-    if (!code)
-        code = read_word(map, "panel", &c->panel, err);
-    if (!code)
-        code = read_word(map, "above", &c->above, err);
-    if (!code)
-        code = read_word(map, "below", &c->below, err);
-    if (!code)
-        code = read_word(map, "level", &level, err);
-    if (code)
-        return code;
+    OPC_TRY(opc_learning_keys(map, "a claim", KEYS, err));
+    OPC_TRY(read_word(map, "text", &c->text, err));
+    OPC_TRY(read_word(map, "better", &c->better, err));
+    OPC_TRY(read_word(map, "worse", &c->worse, err));
+    OPC_TRY(read_word(map, "solves", &c->solves, err));
+    OPC_TRY(read_word(map, "panel", &c->panel, err));
+    OPC_TRY(read_word(map, "above", &c->above, err));
+    OPC_TRY(read_word(map, "below", &c->below, err));
+    OPC_TRY(read_word(map, "level", &level, err));
     /* Each kind needs both of its keys. */
     const bool lines = c->better || c->worse, solves = c->solves || level;
     const bool panels = c->above || c->below;

@@ -145,34 +145,26 @@ static int read_look(const struct opc_yaml *figure, struct look *look, struct op
 {
     static const char *const NAMES[] = {"panel", "line",   "curve", "titles",
                                         "notes", "claims", NULL};
-    int code = figure ? opc_learning_keys(figure, "figure", NAMES, err) : OPC_OK;
-    const struct opc_yaml *curve = figure && !code ? opc_yaml_find(figure, "curve") : NULL;
-    if (!code && curve && curve->kind != OPC_YAML_MAP)
-        code = opc_fail(err, OPC_EUSER, "line %d: curve is a map like {smooth: 5}", curve->line);
-    if (!code)
-        code = opc_analysis_fill(&section, curve, &look->curve, err);
-    if (!code)
-        code = check_column("of", look->curve.of, err);
-    if (!code)
-        code = check_column("over", look->curve.over, err);
-    if (!code)
-        code = opc_smooth_check(look->curve.smooth, err);
-    if (!code)
-        code = read_band(look, err);
-    if (!code)
-        code = read_keys(figure ? opc_yaml_find(figure, "panel") : NULL, "env.name",
-                         look->panel_key, &look->panel_keys, err);
-    if (!code)
-        code = read_keys(figure ? opc_yaml_find(figure, "line") : NULL, "opc.transition",
-                         look->line_key, &look->line_keys, err);
-    look->titles = figure && !code ? opc_yaml_find(figure, "titles") : NULL;
-    look->claims = figure && !code ? opc_yaml_find(figure, "claims") : NULL;
-    look->notes = figure && !code ? opc_yaml_find(figure, "notes") : NULL;
-    if (!code)
-        code = check_titles(look->titles, err);
-    if (!code)
-        code = check_notes(look->notes, err);
-    return code ? code : opc_learning_claims_check(look->claims, err);
+    if (figure)
+        OPC_TRY(opc_learning_keys(figure, "figure", NAMES, err));
+    const struct opc_yaml *curve = figure ? opc_yaml_find(figure, "curve") : NULL;
+    if (curve && curve->kind != OPC_YAML_MAP)
+        return opc_fail(err, OPC_EUSER, "line %d: curve is a map like {smooth: 5}", curve->line);
+    OPC_TRY(opc_analysis_fill(&section, curve, &look->curve, err));
+    OPC_TRY(check_column("of", look->curve.of, err));
+    OPC_TRY(check_column("over", look->curve.over, err));
+    OPC_TRY(opc_smooth_check(look->curve.smooth, err));
+    OPC_TRY(read_band(look, err));
+    OPC_TRY(read_keys(figure ? opc_yaml_find(figure, "panel") : NULL, "env.name", look->panel_key,
+                      &look->panel_keys, err));
+    OPC_TRY(read_keys(figure ? opc_yaml_find(figure, "line") : NULL, "opc.transition",
+                      look->line_key, &look->line_keys, err));
+    look->titles = figure ? opc_yaml_find(figure, "titles") : NULL;
+    look->claims = figure ? opc_yaml_find(figure, "claims") : NULL;
+    look->notes = figure ? opc_yaml_find(figure, "notes") : NULL;
+    OPC_TRY(check_titles(look->titles, err));
+    OPC_TRY(check_notes(look->notes, err));
+    return opc_learning_claims_check(look->claims, err);
 }
 
 /* The keys must be settings that exist. */

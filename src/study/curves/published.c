@@ -107,22 +107,19 @@ static int read_point(struct opc_published *p, const struct opc_table *t, const 
 {
     double seeds = 0;
     const int i = p->n;
-    int code = read_number(t, at, STEPS, row, path, &p->steps[i], err);
-    if (!code)
-        code = read_number(t, at, MEAN, row, path, &p->mean[i], err);
-    if (!code)
-        code = read_number(t, at, STD, row, path, &p->std[i], err);
-    if (!code)
-        code = read_number(t, at, SEEDS, row, path, &seeds, err);
-    if (!code && i > 0 && p->steps[i] <= p->steps[i - 1])
-        code = opc_fail(err, OPC_EUSER,
+    OPC_TRY(read_number(t, at, STEPS, row, path, &p->steps[i], err));
+    OPC_TRY(read_number(t, at, MEAN, row, path, &p->mean[i], err));
+    OPC_TRY(read_number(t, at, STD, row, path, &p->std[i], err));
+    OPC_TRY(read_number(t, at, SEEDS, row, path, &seeds, err));
+    if (i > 0 && p->steps[i] <= p->steps[i - 1])
+        return opc_fail(err, OPC_EUSER,
                         "%s: row %d has env_steps = %.0f after %.0f; a curve's rows are in the "
                         "order of their steps",
                         path, row + 1, p->steps[i], p->steps[i - 1]);
     p->seeds[i] = (int)fmin(seeds, 1e9);
     p->min_seeds = i == 0 || p->seeds[i] < p->min_seeds ? p->seeds[i] : p->min_seeds;
-    p->n += !code;
-    return code;
+    p->n++;
+    return OPC_OK;
 }
 
 /* Collects the rows of the task and the method. *p may be half built after a failure. */

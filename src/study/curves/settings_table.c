@@ -56,19 +56,17 @@ static int check_column(const struct opc_yaml *map, struct opc_err *err)
 {
     static const char *const KEYS[] = {"title", "tasks", "method", NULL};
     const struct opc_yaml *node;
-    int code = opc_learning_keys(map, "a column", KEYS, err), n = 0;
-    if (!code)
-        code = expect(map, "title", OPC_YAML_WORD, &node, err);
-    if (!code)
-        code = expect(map, "method", OPC_YAML_WORD, &node, err);
-    if (!code)
-        code = expect(map, "tasks", OPC_YAML_LIST, &node, err);
-    for (const struct opc_yaml *t = code ? NULL : node->first; t; t = t->next)
-        /* An element that is not a word makes the count too large. */
+    int n = 0;
+    OPC_TRY(opc_learning_keys(map, "a column", KEYS, err));
+    OPC_TRY(expect(map, "title", OPC_YAML_WORD, &node, err));
+    OPC_TRY(expect(map, "method", OPC_YAML_WORD, &node, err));
+    OPC_TRY(expect(map, "tasks", OPC_YAML_LIST, &node, err));
+    /* An element that is not a word makes the count too large. */
+    for (const struct opc_yaml *t = node->first; t; t = t->next)
         n += t->kind == OPC_YAML_WORD ? 1 : TASKS + 1;
-    if (!code && (n < 1 || n > TASKS))
-        code = opc_fail(err, OPC_EUSER, "line %d: tasks are 1 to %d words", map->line, TASKS);
-    return code;
+    if (n < 1 || n > TASKS)
+        return opc_fail(err, OPC_EUSER, "line %d: tasks are 1 to %d words", map->line, TASKS);
+    return OPC_OK;
 }
 
 /* Checks a row; `printed` is one value or one per column. */
@@ -76,19 +74,18 @@ static int check_row(const struct opc_yaml *map, int columns, struct opc_err *er
 {
     static const char *const KEYS[] = {"title", "setting", "printed", "reading", NULL};
     const struct opc_yaml *node, *printed;
-    int code = opc_learning_keys(map, "a row", KEYS, err), n = 0;
-    if (!code)
-        code = expect(map, "title", OPC_YAML_WORD, &node, err);
-    if (!code)
-        code = expect(map, "setting", OPC_YAML_WORD, &node, err);
-    printed = code ? NULL : opc_yaml_find(map, "printed");
+    int n = 0;
+    OPC_TRY(opc_learning_keys(map, "a row", KEYS, err));
+    OPC_TRY(expect(map, "title", OPC_YAML_WORD, &node, err));
+    OPC_TRY(expect(map, "setting", OPC_YAML_WORD, &node, err));
+    printed = opc_yaml_find(map, "printed");
     for (const struct opc_yaml *p = printed ? printed->first : NULL; p; p = p->next)
         n += p->kind == OPC_YAML_WORD;
-    if (!code && (!printed || (printed->kind != OPC_YAML_WORD && n != columns)))
-        code = opc_fail(err, OPC_EUSER,
+    if (!printed || (printed->kind != OPC_YAML_WORD && n != columns))
+        return opc_fail(err, OPC_EUSER,
                         "line %d: printed is one value, or a list of one for each of %d columns",
                         map->line, columns);
-    return code;
+    return OPC_OK;
 }
 
 /* Reads and checks the map. */
@@ -97,20 +94,18 @@ static int read_sheet(const struct opc_yaml *figure, struct sheet *s, struct opc
     static const char *const KEYS[] = {"of", "columns", "rows", NULL};
     if (!figure)
         return opc_fail(err, OPC_EUSER, "settings needs figure: {of: FILE, columns: [], rows: []}");
-    int code = opc_learning_keys(figure, "figure", KEYS, err);
-    if (!code)
-        code = expect(figure, "of", OPC_YAML_WORD, &s->of, err);
-    if (!code)
-        code = expect(figure, "columns", OPC_YAML_LIST, &s->columns, err);
-    if (!code)
-        code = expect(figure, "rows", OPC_YAML_LIST, &s->rows, err);
-    for (const struct opc_yaml *c = code ? NULL : s->columns->first; c && !code; c = c->next)
-        code = ++s->n > COLUMNS
-                   ? opc_fail(err, OPC_EUSER, "line %d: more than %d columns", c->line, COLUMNS)
-                   : check_column(c, err);
-    for (const struct opc_yaml *r = code ? NULL : s->rows->first; r && !code; r = r->next)
-        code = check_row(r, s->n, err);
-    return code;
+    OPC_TRY(opc_learning_keys(figure, "figure", KEYS, err));
+    OPC_TRY(expect(figure, "of", OPC_YAML_WORD, &s->of, err));
+    OPC_TRY(expect(figure, "columns", OPC_YAML_LIST, &s->columns, err));
+    OPC_TRY(expect(figure, "rows", OPC_YAML_LIST, &s->rows, err));
+    for (const struct opc_yaml *c = s->columns->first; c; c = c->next) {
+        if (++s->n > COLUMNS)
+            return opc_fail(err, OPC_EUSER, "line %d: more than %d columns", c->line, COLUMNS);
+        OPC_TRY(check_column(c, err));
+    }
+    for (const struct opc_yaml *r = s->rows->first; r; r = r->next)
+        OPC_TRY(check_row(r, s->n, err));
+    return OPC_OK;
 }
 
 static int check(const struct opc_yaml *figure, struct opc_err *err)

@@ -112,15 +112,10 @@ static int read_directory(const char *dir, struct opc_sweep_run *r, struct opc_e
 {
     struct opc_rundir_meta meta;
     int epochs;
-    int code = opc_rundir_table_read(dir, "metrics.csv", &r->table, err);
-    if (!code)
-        code = take_rows(r, err);
-    if (!code)
-        code = opc_sweep_run_measure(r, err);
-    if (!code)
-        code = opc_rundir_meta(dir, &meta, err);
-    if (code)
-        return code;
+    OPC_TRY(opc_rundir_table_read(dir, "metrics.csv", &r->table, err));
+    OPC_TRY(take_rows(r, err));
+    OPC_TRY(opc_sweep_run_measure(r, err));
+    OPC_TRY(opc_rundir_meta(dir, &meta, err));
     memcpy(r->version, meta.version, sizeof r->version);
     memcpy(r->revision, meta.revision, sizeof r->revision);
     const double seconds = opc_look_seconds(dir, &epochs);

@@ -88,12 +88,10 @@ static int create(const struct settings *s, struct curves *c, struct opc_err *er
     const struct opc_toy toy = opc_toy_paper(s->delta_a, s->delta_b);
     const size_t n = (size_t)s->points;
     *c = (struct curves){.n = s->points, .panels = s->theta_n.n};
-    c->theta = opc_alloc(n, sizeof *c->theta);
-    c->block = opc_alloc(n * BY * (size_t)c->panels, sizeof *c->block);
-    if (!c->theta || !c->block) {
-        destroy(c);
+    const struct opc_block block[] = {{&c->theta, n, sizeof *c->theta},
+                                      {&c->block, n * BY * (size_t)c->panels, sizeof *c->block}};
+    if (!opc_alloc_all(block, 2))
         return opc_fail(err, OPC_ENOMEM, "not enough memory for curves of %d points", s->points);
-    }
     for (int i = 0; i < c->n; i++)
         c->theta[i] = s->theta_min + (s->theta_max - s->theta_min) * i / (c->n - 1);
     for (int p = 0; p < c->panels; p++) {

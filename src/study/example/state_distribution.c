@@ -70,14 +70,13 @@ static int create(const struct settings *s, struct study *st, struct opc_err *er
     const size_t times = (size_t)s->steps + 1, cells = times * (size_t)s->trajectories;
     st->T = s->steps;
     st->n = s->trajectories;
-    st->t = opc_alloc(times, sizeof *st->t);
-    st->block = opc_alloc(2 * BY * (cells + 4 * times), sizeof *st->block);
-    if (!st->t || !st->block) {
-        destroy(st);
+    const struct opc_block block[] = {
+        {&st->t, times, sizeof *st->t},
+        {&st->block, 2 * BY * (cells + 4 * times), sizeof *st->block}};
+    if (!opc_alloc_all(block, 2))
         return opc_fail(err, OPC_ENOMEM,
                         "not enough memory for %d trajectories of %d steps; ask for fewer",
                         6 * s->trajectories, s->steps);
-    }
     /* Cut the block into the arrays of both sides. */
     double *at = st->block;
     for (int p = 0; p < 2; p++)
@@ -158,13 +157,11 @@ static void mean_of(int n, const double *v, double *mean, double *error)
 /* W_2 to the environment for each batch of trajectories, averaged over time. */
 static int distances(const struct study *st, int batches, struct side *side, struct opc_err *err)
 {
-    double *value = opc_alloc((size_t)batches * (BY + 1), sizeof *value);
-    double *work = opc_alloc(2 * (size_t)st->n, sizeof *work);
-    if (!value || !work) {
-        opc_free(value);
-        opc_free(work);
+    double *value = NULL, *work = NULL;
+    const struct opc_block block[] = {{&value, (size_t)batches * (BY + 1), sizeof *value},
+                                      {&work, 2 * (size_t)st->n, sizeof *work}};
+    if (!opc_alloc_all(block, 2))
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d batches", batches);
-    }
     for (int b = 0; b < batches; b++) {
         const int first = opc_cut(st->n, batches, b), m = opc_cut(st->n, batches, b + 1) - first;
         for (int by = OPC_BY_MODEL; by < BY; by++)

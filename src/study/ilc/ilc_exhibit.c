@@ -431,12 +431,10 @@ static void claims(const struct opc_ilc_trials *t, struct opc_exhibit *exhibit)
 int opc_ilc_show(int runs, struct opc_ilc_trials *const run[], struct opc_exhibit *exhibit,
                  struct opc_err *err)
 {
-    int code = draw_all(runs, run, exhibit, err);
-    if (!code)
-        code = error_table(runs, run, exhibit, err);
-    if (!code)
-        code = trajectory_table(runs, run, exhibit, err);
-    for (int i = 0; i < runs && !code; i++)
+    OPC_TRY(draw_all(runs, run, exhibit, err));
+    OPC_TRY(error_table(runs, run, exhibit, err));
+    OPC_TRY(trajectory_table(runs, run, exhibit, err));
+    for (int i = 0; i < runs; i++)
         claims(run[i], exhibit);
-    return code;
+    return OPC_OK;
 }

@@ -56,12 +56,11 @@ int opc_ilc_example(int form, struct opc_ilc_config *c, struct opc_err *err)
                                 {"drift", "0.1"},
                                 {"repeats", "20"}},
     };
-    int code = opc_section_defaults(&opc_ilc_section, c, err);
-    if (!code)
-        code = opc_section_set(&opc_ilc_section, c, "form", FORM[form], err);
-    for (int i = 0; i < 12 && SET[form][i][0] && !code; i++)
-        code = opc_section_set(&opc_ilc_section, c, SET[form][i][0], SET[form][i][1], err);
-    return code;
+    OPC_TRY(opc_section_defaults(&opc_ilc_section, c, err));
+    OPC_TRY(opc_section_set(&opc_ilc_section, c, "form", FORM[form], err));
+    for (int i = 0; i < 12 && SET[form][i][0]; i++)
+        OPC_TRY(opc_section_set(&opc_ilc_section, c, SET[form][i][0], SET[form][i][1], err));
+    return OPC_OK;
 }
 
 /* ---- settings, spread over a trial
@@ -144,21 +143,13 @@ static int spread_faces(struct run *r, struct opc_err *err)
 static int read_limits(struct run *r, struct opc_err *err)
 {
     const struct opc_ilc_config *c = r->c;
-    int code = spread("action_low", &c->action_low, r->m, r->U, -INFINITY, r->u_low, err);
-    if (!code)
-        code = spread("action_high", &c->action_high, r->m, r->U, INFINITY, r->u_high, err);
-    if (!code)
-        code = spread("state_low", &c->state_low, r->n, r->N, -INFINITY, r->s_low, err);
-    if (!code)
-        code = spread("state_high", &c->state_high, r->n, r->N, INFINITY, r->s_high, err);
-    if (!code)
-        code = check_order("action_low", "action_high", r->u_low, r->u_high, r->m, err);
-    if (!code)
-        code = check_order("state_low", "state_high", r->s_low, r->s_high, r->n, err);
-    if (!code)
-        code = spread_faces(r, err);
-    if (code)
-        return code;
+    OPC_TRY(spread("action_low", &c->action_low, r->m, r->U, -INFINITY, r->u_low, err));
+    OPC_TRY(spread("action_high", &c->action_high, r->m, r->U, INFINITY, r->u_high, err));
+    OPC_TRY(spread("state_low", &c->state_low, r->n, r->N, -INFINITY, r->s_low, err));
+    OPC_TRY(spread("state_high", &c->state_high, r->n, r->N, INFINITY, r->s_high, err));
+    OPC_TRY(check_order("action_low", "action_high", r->u_low, r->u_high, r->m, err));
+    OPC_TRY(check_order("state_low", "state_high", r->s_low, r->s_high, r->n, err));
+    OPC_TRY(spread_faces(r, err));
     r->limits.u_low = r->u_low;
     r->limits.u_high = r->u_high;
     r->limits.s_low = r->s_low;
@@ -511,16 +502,18 @@ static int make_trials(const struct opc_ilc_config *c, const struct opc_plant *p
                                  .by_opc = (double)NAN};
     memcpy(t->state_name, p->state_name, sizeof t->state_name);
     const size_t trials = (size_t)t->trials, all = trials * (size_t)c->repeats;
-    t->ref = opc_alloc((size_t)((t->T + 1) * t->n), sizeof(double));
-    t->s = opc_alloc(trials * (size_t)((t->T + 1) * t->n), sizeof(double));
-    t->clean = opc_alloc(trials * (size_t)((t->T + 1) * t->n), sizeof(double));
-    t->u = opc_alloc(trials * (size_t)(t->T * t->m), sizeof(double));
-    t->seen = opc_alloc(all, sizeof(double));
-    t->rms = opc_alloc(all, sizeof(double));
-    if (c->form == OPC_ILC_STOCHASTIC)
-        t->plain = opc_alloc(all, sizeof(double));
-    if (!t->ref || !t->s || !t->clean || !t->u || !t->seen || !t->rms ||
-        (c->form == OPC_ILC_STOCHASTIC && !t->plain))
+    const size_t states = (size_t)((t->T + 1) * t->n), actions = (size_t)(t->T * t->m);
+    const struct opc_block block[] = {
+        {&t->ref, states, sizeof(double)},
+        {&t->s, trials * states, sizeof(double)},
+        {&t->clean, trials * states, sizeof(double)},
+        {&t->u, trials * actions, sizeof(double)},
+        {&t->seen, all, sizeof(double)},
+        {&t->rms, all, sizeof(double)},
+        {&t->plain, all, sizeof(double)}, /* the stochastic form only, hence the last */
+    };
+    const size_t blocks = sizeof block / sizeof *block;
+    if (!opc_alloc_all(block, c->form == OPC_ILC_STOCHASTIC ? blocks : blocks - 1))
         goto full;
     *out = t;
     return OPC_OK;
@@ -536,30 +529,35 @@ static int allocate(struct run *r, struct opc_err *err)
     const size_t n = (size_t)r->n, m = (size_t)r->m, T = (size_t)r->T;
     const size_t N = (size_t)r->N, U = (size_t)r->U;
     const size_t faces = (size_t)r->c->faces.n / (n + 1) * (T + 1);
-    const struct {
-        double **at;
-        size_t count;
-    } part[] = {
-        {&r->M, N},         {&r->W, U},         {&r->u_low, U}, {&r->u_high, U}, {&r->s_low, N},
-        {&r->s_high, N},    {&r->h, faces},     {&r->s, N},     {&r->clean, N},  {&r->e, N},
-        {&r->d, N},         {&r->u, U},         {&r->next, U},  {&r->other, U},  {&r->A, T * n * n},
-        {&r->B, T * n * m}, {&r->G, faces * N},
+    /* Only the stochastic and the learned form need the last four. */
+    const size_t square = r->c->form == OPC_ILC_STOCHASTIC ? N * N : 0;
+    const size_t data =
+        r->c->form == OPC_ILC_LEARNED ? (size_t)(r->c->random_trials + r->c->iterations) * T : 0;
+    const size_t real = sizeof(double);
+    const struct opc_block block[] = {
+        {&r->M, N, real},
+        {&r->W, U, real},
+        {&r->u_low, U, real},
+        {&r->u_high, U, real},
+        {&r->s_low, N, real},
+        {&r->s_high, N, real},
+        {&r->h, faces, real},
+        {&r->G, faces * N, real},
+        {&r->s, N, real},
+        {&r->clean, N, real},
+        {&r->e, N, real},
+        {&r->d, N, real},
+        {&r->u, U, real},
+        {&r->next, U, real},
+        {&r->other, U, real},
+        {&r->A, T * n * n, real},
+        {&r->B, T * n * m, real},
+        {&r->Omega, square, real},
+        {&r->Xi, square, real},
+        {&r->sa, data * (n + m), sizeof(float)},
+        {&r->y, data * (n + 1), sizeof(float)},
     };
-    bool allocated = true;
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        allocated = (*part[i].at = opc_alloc(part[i].count, sizeof(double))) && allocated;
-    if (allocated && r->c->form == OPC_ILC_STOCHASTIC) {
-        r->Omega = opc_alloc(N * N, sizeof(double));
-        r->Xi = opc_alloc(N * N, sizeof(double));
-        allocated = r->Omega && r->Xi;
-    }
-    if (allocated && r->c->form == OPC_ILC_LEARNED) {
-        const size_t rows = (size_t)(r->c->random_trials + r->c->iterations) * T;
-        r->sa = opc_alloc(rows * (n + m), sizeof(float));
-        r->y = opc_alloc(rows * (n + 1), sizeof(float));
-        allocated = r->sa && r->y;
-    }
-    if (!allocated)
+    if (!opc_alloc_all(block, sizeof block / sizeof *block))
         return opc_fail(err, OPC_ENOMEM, "not enough memory for trials of %d steps; lower steps",
                         r->T);
     return OPC_OK;
@@ -590,28 +588,22 @@ static int prepare(struct run *r, struct opc_err *err)
                                         .torque = c->model_torque,
                                         .process_noise = c->process_noise,
                                         .sensor_noise = c->sensor_noise};
-    int code = opc_plant_open(&plan, &r->plant, err);
-    if (code)
-        return code;
+    OPC_TRY(opc_plant_open(&plan, &r->plant, err));
     r->n = r->plant->n;
     r->m = r->plant->m;
     r->T = c->steps;
     r->N = (r->T + 1) * r->n;
     r->U = r->T * r->m;
-    code = make_trials(c, r->plant, &r->out, err);
-    if (!code)
-        code = allocate(r, err);
-    if (!code)
-        code = read_weights(r, err);
-    if (!code)
-        code = read_limits(r, err);
-    if (!code)
-        code = make_reference(r, err);
-    if (!code)
-        code = opc_ilc_create(r->n, r->m, r->T, r->M, r->W, &r->ilc, err);
-    if (!code && c->form == OPC_ILC_STOCHASTIC)
-        code = opc_ilc_filter_create(r->N, &r->filter, err);
-    return code;
+    /* After a failure the caller releases everything. */
+    OPC_TRY(make_trials(c, r->plant, &r->out, err));
+    OPC_TRY(allocate(r, err));
+    OPC_TRY(read_weights(r, err));
+    OPC_TRY(read_limits(r, err));
+    OPC_TRY(make_reference(r, err));
+    OPC_TRY(opc_ilc_create(r->n, r->m, r->T, r->M, r->W, &r->ilc, err));
+    if (c->form == OPC_ILC_STOCHASTIC)
+        OPC_TRY(opc_ilc_filter_create(r->N, &r->filter, err));
+    return OPC_OK;
 }
 
 int opc_ilc_run(const struct opc_ilc_config *c, struct opc_pool *pool,

@@ -62,19 +62,20 @@ static int history_make(const struct opc_probe *p, int samples, struct history *
 {
     const size_t n = (size_t)p->snapshots;
     *h = (struct history){.n = p->snapshots, .samples = samples, .limit = p->limit};
-    bool allocated = (h->epoch = opc_alloc(n + 1, sizeof *h->epoch)) != NULL;
-    allocated &= (h->number = opc_alloc(n + 1, sizeof(double))) != NULL;
-    allocated &= (h->returns = opc_alloc((n + 1) * (size_t)samples, sizeof(double))) != NULL;
-    allocated &= (h->eta = opc_alloc(n + 1, sizeof(double))) != NULL;
-    allocated &= (h->gain = opc_alloc(n, sizeof(double))) != NULL;
+    struct opc_block block[5 + 5 * MODELS] = {
+        {&h->epoch, n + 1, sizeof(int)},
+        {&h->number, n + 1, sizeof(double)},
+        {&h->returns, (n + 1) * (size_t)samples, sizeof(double)},
+        {&h->eta, n + 1, sizeof(double)},
+        {&h->gain, n, sizeof(double)},
+    };
     for (int m = 0; m < MODELS; m++) {
-        allocated &= (h->now[m] = opc_alloc(n, sizeof(double))) != NULL;
-        allocated &= (h->after[m] = opc_alloc(n, sizeof(double))) != NULL;
-        allocated &= (h->error[m] = opc_alloc(n, sizeof(double))) != NULL;
-        allocated &= (h->error_after[m] = opc_alloc(n, sizeof(double))) != NULL;
-        allocated &= (h->promise[m] = opc_alloc(n, sizeof(double))) != NULL;
+        double **const of[] = {&h->now[m], &h->after[m], &h->error[m], &h->error_after[m],
+                               &h->promise[m]};
+        for (int i = 0; i < 5; i++)
+            block[5 + 5 * m + i] = (struct opc_block){of[i], n, sizeof(double)};
     }
-    if (!allocated)
+    if (!opc_alloc_all(block, sizeof block / sizeof *block))
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d iterations of %d episodes", h->n,
                         samples);
     /* Policy 0 is the initial one; it plays in iteration 1. */

@@ -44,18 +44,19 @@ void opc_states_free(struct opc_states *s)
 static int make(struct opc_states *s, struct opc_err *err)
 {
     const size_t all = place(s, s->rows, 0, 0);
-    bool allocated = true;
+    const size_t rows = (size_t)s->rows;
+    struct opc_block block[OPC_BY * (3 + OPC_TRUTHS)], *at = block;
     for (int by = 0; by < OPC_BY; by++) {
-        allocated &= (s->predicted[by] = opc_alloc(all, sizeof(double))) != NULL;
-        allocated &= (s->ended[by] = opc_alloc((size_t)s->rows, sizeof(int))) != NULL;
-        allocated &= (s->played_ended[by] = opc_alloc((size_t)s->rows, sizeof(int))) != NULL;
+        *at++ = (struct opc_block){&s->predicted[by], all, sizeof(double)};
+        *at++ = (struct opc_block){&s->ended[by], rows, sizeof(int)};
+        *at++ = (struct opc_block){&s->played_ended[by], rows, sizeof(int)};
         for (int truth = 0; truth < OPC_TRUTHS; truth++)
-            allocated &= (s->truth[truth][by] = opc_alloc(all, sizeof(double))) != NULL;
+            *at++ = (struct opc_block){&s->truth[truth][by], all, sizeof(double)};
     }
-    return allocated ? OPC_OK
-                     : opc_fail(err, OPC_ENOMEM,
-                                "not enough memory for %d rollouts of %d steps; ask for fewer",
-                                s->rows, s->horizon);
+    if (opc_alloc_all(block, sizeof block / sizeof *block))
+        return OPC_OK;
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for %d rollouts of %d steps; ask for fewer",
+                    s->rows, s->horizon);
 }
 
 /* The state h steps after (episode, time); NULL if the recording had ended by then. */

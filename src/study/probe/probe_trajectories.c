@@ -69,17 +69,16 @@ static int lines_make(const struct opc_states *s, int k, struct lines *l, struct
     const int each = s->horizon + 2;
     const size_t rows = (size_t)s->each;
     *l = (struct lines){.n = s->each * each};
-    bool allocated = (l->x = opc_alloc((size_t)l->n, sizeof *l->x)) != NULL;
+    const size_t n = (size_t)l->n;
+    struct opc_block block[1 + 4 * OPC_BY] = {{&l->x, n, sizeof(double)}}, *at = block + 1;
     for (int by = 0; by < OPC_BY; by++) {
-        allocated &= (l->predicted[by] = opc_alloc((size_t)l->n, sizeof(double))) != NULL;
-        allocated &= (l->played[by] = opc_alloc((size_t)l->n, sizeof(double))) != NULL;
-        allocated &= (l->end_x[by] = opc_alloc(rows, sizeof(double))) != NULL;
-        allocated &= (l->end_y[by] = opc_alloc(rows, sizeof(double))) != NULL;
+        *at++ = (struct opc_block){&l->predicted[by], n, sizeof(double)};
+        *at++ = (struct opc_block){&l->played[by], n, sizeof(double)};
+        *at++ = (struct opc_block){&l->end_x[by], rows, sizeof(double)};
+        *at++ = (struct opc_block){&l->end_y[by], rows, sizeof(double)};
     }
-    if (!allocated) {
-        lines_free(l);
+    if (!opc_alloc_all(block, sizeof block / sizeof *block))
         return opc_fail(err, OPC_ENOMEM, "not enough memory to draw %d rollouts", s->each);
-    }
     for (int i = 0; i < l->n; i++) {
         const int row = i / each, h = i % each;
         l->x[i] = h;
