@@ -84,7 +84,7 @@ static void measure_extent(struct plot *p)
         const struct opc_extent e = opc_mark_extent(&p->panel->layer[k], p->panel->log_y);
         join(&p->extent.x, &e.x);
         join(&p->extent.y, &e.y);
-        p->heat |= p->panel->layer[k].mark == OPC_MARK_HEAT;
+        p->heat |= p->panel->layer[k].mark == OPC_PLOT_HEAT;
     }
 }
 
@@ -117,7 +117,7 @@ static struct opc_span heat_range(const struct layout *l)
     for (int i = 0; i < l->f->panels; i++)
         for (int k = 0; k < l->plot[i].panel->layers; k++) {
             const struct opc_figure_layer *h = &l->plot[i].panel->layer[k];
-            if (h->mark != OPC_MARK_HEAT || sets_scale(h))
+            if (h->mark != OPC_PLOT_HEAT || sets_scale(h))
                 continue;
             for (size_t j = 0; j < (size_t)h->rows * (size_t)h->columns; j++)
                 if (isfinite(h->value[j]))
@@ -156,7 +156,7 @@ static void measure_scales(struct layout *l)
     for (int i = 0; i < l->f->panels; i++) {
         struct opc_heat_scale *s = &l->plot[i].scale;
         for (int k = 0; k < l->plot[i].panel->layers; k++)
-            if (l->plot[i].panel->layer[k].mark == OPC_MARK_HEAT)
+            if (l->plot[i].panel->layer[k].mark == OPC_PLOT_HEAT)
                 set_scale(s, &l->plot[i].panel->layer[k], range);
         if (!l->plot[i].heat)
             continue;
@@ -221,10 +221,10 @@ static bool counts(const struct plot *p)
 {
     for (int k = 0; k < p->panel->layers; k++) {
         const struct opc_figure_layer *l = &p->panel->layer[k];
-        const bool points = l->mark == OPC_MARK_LINE || l->mark == OPC_MARK_BAND ||
-                            l->mark == OPC_MARK_DOTS || l->mark == OPC_MARK_VIOLIN;
-        const int n = l->mark == OPC_MARK_VIOLIN ? 1 : l->n;
-        if (l->mark == OPC_MARK_HEAT)
+        const bool points = l->mark == OPC_PLOT_LINE || l->mark == OPC_PLOT_BAND ||
+                            l->mark == OPC_PLOT_DOTS || l->mark == OPC_PLOT_VIOLIN;
+        const int n = l->mark == OPC_PLOT_VIOLIN ? 1 : l->n;
+        if (l->mark == OPC_PLOT_HEAT)
             return false;
         for (int i = 0; points && i < n; i++)
             if (l->x[i] != round(l->x[i]))

@@ -12,17 +12,17 @@
 #include <stdbool.h>
 
 /* What a layer draws. Members not listed for a mark are ignored. */
-enum opc_mark {
-    OPC_MARK_LINE,   /* y over x; NaN interrupts it */
-    OPC_MARK_BAND,   /* shaded between low and high over x */
-    OPC_MARK_DOTS,   /* y over x */
-    OPC_MARK_VIOLIN, /* the sample y[n] as a distribution around x[0], `width` wide in x, with
+enum opc_plot_mark {
+    OPC_PLOT_LINE,   /* y over x; NaN interrupts it */
+    OPC_PLOT_BAND,   /* shaded between low and high over x */
+    OPC_PLOT_DOTS,   /* y over x */
+    OPC_PLOT_VIOLIN, /* the sample y[n] as a distribution around x[0], `width` wide in x, with
                       * median and quartiles; a small or constant sample becomes a strip of dots */
-    OPC_MARK_HEAT,   /* value[rows][columns] over [x0, x1] x [y0, y1], row 0 at y0; NaN: masked */
-    OPC_MARK_RULE_X, /* a thin line across the panel at x[0]; n is ignored from here on */
-    OPC_MARK_RULE_Y, /* the same at y[0] */
-    OPC_MARK_ARROW,  /* from (x[0], y[0]) to (x[1], y[1]) */
-    OPC_MARK_TEXT,   /* `label` around (x[0], y[0]); not in the legend */
+    OPC_PLOT_HEAT,   /* value[rows][columns] over [x0, x1] x [y0, y1], row 0 at y0; NaN: masked */
+    OPC_PLOT_RULE_X, /* a thin line across the panel at x[0]; n is ignored from here on */
+    OPC_PLOT_RULE_Y, /* the same at y[0] */
+    OPC_PLOT_ARROW,  /* from (x[0], y[0]) to (x[1], y[1]) */
+    OPC_PLOT_TEXT,   /* `label` around (x[0], y[0]); not in the legend */
 };
 
 /* Colours that colour-blind readers can distinguish; one means the same thing in all our
@@ -42,7 +42,7 @@ enum opc_colour {
 
 /* One mark in a panel. It borrows all arrays, which must live until opc_figure_draw returns. */
 struct opc_figure_layer {
-    enum opc_mark mark;
+    enum opc_plot_mark mark;
     int colour;        /* enum opc_colour */
     int dash;          /* 0: solid; 1, 2, 3: patterns that can be told apart */
     const char *label; /* NULL: not in the legend; of a heat map: the meaning of masked cells */

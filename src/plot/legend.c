@@ -19,7 +19,7 @@ static const struct opc_ink INK = {0.1, 0.1, 0.1, 1, 0.8, 0};
 
 /* Marks that show no data are dark, unless a colour was chosen for them. */
 static const unsigned ASIDE =
-    1U << OPC_MARK_RULE_X | 1U << OPC_MARK_RULE_Y | 1U << OPC_MARK_ARROW | 1U << OPC_MARK_HEAT;
+    1U << OPC_PLOT_RULE_X | 1U << OPC_PLOT_RULE_Y | 1U << OPC_PLOT_ARROW | 1U << OPC_PLOT_HEAT;
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
@@ -36,7 +36,7 @@ static int find(const struct opc_legend *l, const char *label)
  * cells. */
 static bool is_entry(const struct opc_figure_layer *l)
 {
-    return l->label && l->mark != OPC_MARK_TEXT;
+    return l->label && l->mark != OPC_PLOT_TEXT;
 }
 
 /* The first colour of the palette that is not taken. After the last one the palette starts again
@@ -142,9 +142,9 @@ double opc_legend_height(const struct opc_legend *l)
 void opc_legend_draw(const struct opc_legend *l, struct opc_canvas *c, double x, double y)
 {
     /* Marks that cover others come first. */
-    static const enum opc_mark ORDER[] = {OPC_MARK_HEAT,   OPC_MARK_BAND,   OPC_MARK_VIOLIN,
-                                          OPC_MARK_RULE_X, OPC_MARK_RULE_Y, OPC_MARK_LINE,
-                                          OPC_MARK_DOTS,   OPC_MARK_ARROW};
+    static const enum opc_plot_mark ORDER[] = {OPC_PLOT_HEAT,   OPC_PLOT_BAND,   OPC_PLOT_VIOLIN,
+                                          OPC_PLOT_RULE_X, OPC_PLOT_RULE_Y, OPC_PLOT_LINE,
+                                          OPC_PLOT_DOTS,   OPC_PLOT_ARROW};
     for (int i = 0; i < l->n; i++) {
         /* Entries run row by row. */
         const double at = x + l->column[i % l->columns];

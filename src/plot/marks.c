@@ -37,23 +37,23 @@ struct opc_extent opc_mark_extent(const struct opc_figure_layer *l, bool log_y)
 {
     struct opc_extent e = {{HUGE_VAL, -HUGE_VAL}, {HUGE_VAL, -HUGE_VAL}};
     /* Arrows and texts have a fixed number of points; n of the layer does not apply to them. */
-    const int n = l->mark == OPC_MARK_ARROW ? 2 : l->mark == OPC_MARK_TEXT ? 1 : l->n;
+    const int n = l->mark == OPC_PLOT_ARROW ? 2 : l->mark == OPC_PLOT_TEXT ? 1 : l->n;
     switch (l->mark) {
-    case OPC_MARK_HEAT:
+    case OPC_PLOT_HEAT:
         include(&e.x, l->x0), include(&e.x, l->x1);
         include(&e.y, l->y0), include(&e.y, l->y1);
         break;
-    case OPC_MARK_RULE_X: include(&e.x, l->x[0]); break;
-    case OPC_MARK_RULE_Y: include(&e.y, log_y && !(l->y[0] > 0) ? (double)NAN : l->y[0]); break;
-    case OPC_MARK_VIOLIN:
+    case OPC_PLOT_RULE_X: include(&e.x, l->x[0]); break;
+    case OPC_PLOT_RULE_Y: include(&e.y, log_y && !(l->y[0] > 0) ? (double)NAN : l->y[0]); break;
+    case OPC_PLOT_VIOLIN:
         include(&e.x, l->x[0] - width_of(l) / 2), include(&e.x, l->x[0] + width_of(l) / 2);
         for (int i = 0; i < n; i++)
             include(&e.y, log_y && !(l->y[i] > 0) ? (double)NAN : l->y[i]);
         break;
     default: /* lines, bands, dots, arrows and texts */
         for (int i = 0; i < n; i++) {
-            const double *low = l->mark == OPC_MARK_BAND ? l->low : l->y;
-            const double *high = l->mark == OPC_MARK_BAND ? l->high : l->y;
+            const double *low = l->mark == OPC_PLOT_BAND ? l->low : l->y;
+            const double *high = l->mark == OPC_PLOT_BAND ? l->high : l->y;
             /* A point counts only if all of it can be drawn; on a log axis the upper end
              * decides. */
             if (!isfinite(l->x[i]) || !isfinite(low[i]) || !isfinite(high[i]) ||
@@ -329,7 +329,7 @@ int opc_mark_draw(struct opc_canvas *c, const struct opc_figure_layer *l, const 
                   const struct opc_axis *y, struct opc_err *err)
 {
     const size_t n = l->n > 0 ? (size_t)l->n : 0;
-    const bool heat = l->mark == OPC_MARK_HEAT, on_heat = scale->high > scale->low;
+    const bool heat = l->mark == OPC_PLOT_HEAT, on_heat = scale->high > scale->low;
     double *px = opc_alloc(2 * n + 1, sizeof *px), *py = opc_alloc(2 * n + 1, sizeof *py);
     uint8_t(*cell)[4] = heat ? opc_alloc((size_t)l->rows * (size_t)l->columns, sizeof *cell) : NULL;
     int code = OPC_OK;
@@ -338,32 +338,32 @@ int opc_mark_draw(struct opc_canvas *c, const struct opc_figure_layer *l, const 
     /* Lines may lead out of the panel and are clipped; dots and texts at its edge are shown
      * whole. */
     const bool clipped =
-        heat || l->mark == OPC_MARK_LINE || l->mark == OPC_MARK_BAND || l->mark == OPC_MARK_ARROW;
+        heat || l->mark == OPC_PLOT_LINE || l->mark == OPC_PLOT_BAND || l->mark == OPC_PLOT_ARROW;
     if (!code && clipped)
         opc_draw_clip(c, fmin(x->from, x->to) - 0.8, fmin(y->from, y->to) - 0.8,
                       fabs(x->to - x->from) + 1.6, fabs(y->to - y->from) + 1.6);
     if (!code)
         switch (l->mark) {
-        case OPC_MARK_LINE: draw_line(c, l, ink, x, y, px, py); break;
-        case OPC_MARK_BAND: draw_band(c, l, ink, x, y, px, py); break;
-        case OPC_MARK_DOTS: draw_dots(c, l, ink, x, y); break;
-        case OPC_MARK_VIOLIN: draw_violin(c, l, ink, x, y, px); break;
-        case OPC_MARK_HEAT: draw_heat(c, l, scale, x, y, cell); break;
-        case OPC_MARK_RULE_X:
+        case OPC_PLOT_LINE: draw_line(c, l, ink, x, y, px, py); break;
+        case OPC_PLOT_BAND: draw_band(c, l, ink, x, y, px, py); break;
+        case OPC_PLOT_DOTS: draw_dots(c, l, ink, x, y); break;
+        case OPC_PLOT_VIOLIN: draw_violin(c, l, ink, x, y, px); break;
+        case OPC_PLOT_HEAT: draw_heat(c, l, scale, x, y, cell); break;
+        case OPC_PLOT_RULE_X:
             if (opc_axis_shows(x, l->x[0]))
                 draw_rule(c, ink, on_heat, opc_axis_place(x, l->x[0]), y->from,
                           opc_axis_place(x, l->x[0]), y->to);
             break;
-        case OPC_MARK_RULE_Y:
+        case OPC_PLOT_RULE_Y:
             if (opc_axis_shows(y, l->y[0]))
                 draw_rule(c, ink, on_heat, x->from, opc_axis_place(y, l->y[0]), x->to,
                           opc_axis_place(y, l->y[0]));
             break;
-        case OPC_MARK_ARROW:
+        case OPC_PLOT_ARROW:
             draw_arrow(c, ink, opc_axis_place(x, l->x[0]), opc_axis_place(y, l->y[0]),
                        opc_axis_place(x, l->x[1]), opc_axis_place(y, l->y[1]));
             break;
-        case OPC_MARK_TEXT: draw_text(c, l, ink, x, y); break;
+        case OPC_PLOT_TEXT: draw_text(c, l, ink, x, y); break;
         }
     if (!code && clipped)
         opc_draw_unclip(c);
@@ -373,31 +373,31 @@ int opc_mark_draw(struct opc_canvas *c, const struct opc_figure_layer *l, const 
     return code;
 }
 
-void opc_mark_sample(struct opc_canvas *c, enum opc_mark mark, const struct opc_ink *ink, double x,
+void opc_mark_sample(struct opc_canvas *c, enum opc_plot_mark mark, const struct opc_ink *ink, double x,
                      double y, double width)
 {
     /* Half the height of a box, in points: about that of the text next to it. */
     const double half = 4.5;
     const double box_x[] = {x, x + width, x + width, x};
     const double box_y[] = {y - half, y - half, y + half, y + half};
-    struct opc_ink faded = opc_colour_faded(*ink, mark == OPC_MARK_VIOLIN ? 0.35 : BAND_ALPHA);
+    struct opc_ink faded = opc_colour_faded(*ink, mark == OPC_PLOT_VIOLIN ? 0.35 : BAND_ALPHA);
     struct opc_ink thin = *ink;
     thin.width = 0.9;
     switch (mark) {
-    case OPC_MARK_LINE: opc_draw_line(c, ink, 2, (double[]){x, x + width}, (double[]){y, y}); break;
-    case OPC_MARK_BAND: opc_draw_area(c, &faded, 4, box_x, box_y); break;
-    case OPC_MARK_VIOLIN:
+    case OPC_PLOT_LINE: opc_draw_line(c, ink, 2, (double[]){x, x + width}, (double[]){y, y}); break;
+    case OPC_PLOT_BAND: opc_draw_area(c, &faded, 4, box_x, box_y); break;
+    case OPC_PLOT_VIOLIN:
         opc_draw_area(c, &faded, 4, box_x, box_y);
         opc_draw_line(c, &thin, 4, box_x, box_y);
         opc_draw_line(c, &thin, 2, (double[]){box_x[3], box_x[0]}, (double[]){box_y[3], box_y[0]});
         break;
-    case OPC_MARK_DOTS: opc_draw_circle(c, ink, x + width / 2, y, DOT + 0.4); break;
-    case OPC_MARK_HEAT: opc_mark_hatch(c, x, y - half, width, 2 * half); break;
-    case OPC_MARK_RULE_X:
-    case OPC_MARK_RULE_Y:
+    case OPC_PLOT_DOTS: opc_draw_circle(c, ink, x + width / 2, y, DOT + 0.4); break;
+    case OPC_PLOT_HEAT: opc_mark_hatch(c, x, y - half, width, 2 * half); break;
+    case OPC_PLOT_RULE_X:
+    case OPC_PLOT_RULE_Y:
         opc_draw_line(c, &thin, 2, (double[]){x, x + width}, (double[]){y, y});
         break;
-    case OPC_MARK_ARROW: draw_arrow(c, ink, x, y, x + width, y); break;
-    case OPC_MARK_TEXT: break;
+    case OPC_PLOT_ARROW: draw_arrow(c, ink, x, y, x + width, y); break;
+    case OPC_PLOT_TEXT: break;
     }
 }

@@ -79,7 +79,7 @@ static int make_layers(const struct opc_curves *c, int panel, char (*label)[200]
             const struct opc_curve_group *group = &c->group[g];
             if (group->panel != panel || (pass == 0 && group->runs < 2))
                 continue;
-            out[layers++] = (struct opc_figure_layer){.mark = pass ? OPC_MARK_LINE : OPC_MARK_BAND,
+            out[layers++] = (struct opc_figure_layer){.mark = pass ? OPC_PLOT_LINE : OPC_PLOT_BAND,
                                                       .colour = colour_of(c, g),
                                                       .dash = labels_before(c, g, false) % 4,
                                                       .label = label[g],
@@ -156,7 +156,7 @@ static int make_published(const struct opc_published *p, double end, char label[
     }
     snprintf(label, 200, "%s, published", p->method);
     for (int k = 0; k < 2; k++)
-        f->layer[k] = (struct opc_figure_layer){.mark = k ? OPC_MARK_LINE : OPC_MARK_BAND,
+        f->layer[k] = (struct opc_figure_layer){.mark = k ? OPC_PLOT_LINE : OPC_PLOT_BAND,
                                                 .colour = OPC_COLOUR_GREY,
                                                 .dash = 1,
                                                 .label = label,
@@ -170,10 +170,10 @@ static int make_published(const struct opc_published *p, double end, char label[
 
 /* ---------------------------------------------------------------------------------------------- */
 
-int opc_curves_figure(const struct opc_curves_look *look, const struct opc_curves *c,
+int opc_curves_figure(const struct opc_curves_style *style, const struct opc_curves *c,
                       struct opc_curves_figure *out, struct opc_err *err)
 {
-    const int published_layers = look->published ? 2 : 0;
+    const int published_layers = style->published ? 2 : 0;
     const double end = reach(c, 0).max;
     const size_t groups = (size_t)c->groups;
     struct opc_curves_figure f = {.panel = opc_alloc((size_t)c->panels, sizeof *f.panel),
@@ -183,9 +183,9 @@ int opc_curves_figure(const struct opc_curves_look *look, const struct opc_curve
                    ? OPC_OK
                    : opc_fail(err, OPC_ENOMEM, "not enough memory for the figure");
     if (!code && published_layers)
-        code = check_published(look->published, c, end, err);
+        code = check_published(style->published, c, end, err);
     if (!code && published_layers)
-        code = make_published(look->published, end, f.label[groups], &f, err);
+        code = make_published(style->published, end, f.label[groups], &f, err);
     if (code) {
         opc_curves_figure_free(&f);
         return code;
@@ -198,20 +198,20 @@ int opc_curves_figure(const struct opc_curves_look *look, const struct opc_curve
     for (int p = 0; p < c->panels; p++) {
         f.panel[p] = (struct opc_panel){
             .title = c->title[p],
-            .x_label = look->x_label,
-            .y_label = look->y_label,
+            .x_label = style->x_label,
+            .y_label = style->y_label,
             .x = span_of_x(c, p),
             .layers = published_layers + make_layers(c, p, f.label, layer + published_layers),
             .layer = layer};
         layer += f.panel[p].layers;
     }
-    f.figure = (struct opc_figure){.title = look->title,
-                                   .note = look->note,
+    f.figure = (struct opc_figure){.title = style->title,
+                                   .note = style->note,
                                    .panels = c->panels,
                                    .columns = c->columns,
                                    .panel = f.panel,
-                                   .share_x = look->share,
-                                   .share_y = look->share};
+                                   .share_x = style->share,
+                                   .share_y = style->share};
     *out = f;
     return OPC_OK;
 }
@@ -225,11 +225,11 @@ void opc_curves_figure_free(struct opc_curves_figure *f)
     *f = (struct opc_curves_figure){.panel = NULL};
 }
 
-int opc_curves_draw(const struct opc_curves_look *look, const struct opc_curves *c,
+int opc_curves_draw(const struct opc_curves_style *style, const struct opc_curves *c,
                     const char *path, struct opc_err *err)
 {
     struct opc_curves_figure f;
-    int code = opc_curves_figure(look, c, &f, err);
+    int code = opc_curves_figure(style, c, &f, err);
     if (code)
         return code;
     code = opc_figure_draw(&f.figure, path, err);

@@ -9,7 +9,7 @@
 #include "study/curves/published.h"
 
 /* Texts and options of the figure. */
-struct opc_curves_look {
+struct opc_curves_style {
     const char *title; /* NULL: none */
     const char *x_label, *y_label;
     const char *note; /* says what lines and bands are; below the legend */
@@ -26,12 +26,12 @@ struct opc_curves_figure {
     char (*label)[200]; /* [groups + 1] for the legend; the last is the published curve's */
     double *published;  /* [4][n] steps, mean, mean - std, mean + std; NULL: none */
 };
-int opc_curves_figure(const struct opc_curves_look *, const struct opc_curves *,
+int opc_curves_figure(const struct opc_curves_style *, const struct opc_curves *,
                       struct opc_curves_figure *out, struct opc_err *err);
 void opc_curves_figure_free(struct opc_curves_figure *);
 
 /* Draws the figure into a file, whose name decides the format. */
-int opc_curves_draw(const struct opc_curves_look *, const struct opc_curves *, const char *path,
+int opc_curves_draw(const struct opc_curves_style *, const struct opc_curves *, const char *path,
                     struct opc_err *err);
 
 /* A column of metrics.csv in words: "eval_return" is a "return". */

@@ -49,7 +49,7 @@ static const struct opc_section section = OPC_SECTION("curve", "", FIELDS);
 #undef SELF
 
 /* The map under `figure`, read and checked. */
-struct look {
+struct style {
     struct curve curve;
     const char *panel_key[KEYS], *line_key[KEYS];
     int panel_keys, line_keys;
@@ -84,18 +84,18 @@ static int read_keys(const struct opc_yaml *node, const char *fallback, const ch
 }
 
 /* band: [LOW, HIGH] | std | interval. */
-static int read_band(struct look *look, struct opc_err *err)
+static int read_band(struct style *style, struct opc_err *err)
 {
-    const char *band = look->curve.band;
+    const char *band = style->curve.band;
     char low[32], high[32];
-    look->band = strcmp(band, "std") == 0        ? STD
+    style->band = strcmp(band, "std") == 0        ? STD
                  : strcmp(band, "interval") == 0 ? INTERVAL
                                                  : PERCENTILES;
-    if (look->band != PERCENTILES)
+    if (style->band != PERCENTILES)
         return OPC_OK;
-    if (sscanf(band, "[%31[^],], %31[^],]]", low, high) == 2 && opc_parse_real(low, &look->low) &&
-        opc_parse_real(high, &look->high) && look->low >= 0 && look->low < look->high &&
-        look->high <= 100)
+    if (sscanf(band, "[%31[^],], %31[^],]]", low, high) == 2 && opc_parse_real(low, &style->low) &&
+        opc_parse_real(high, &style->high) && style->low >= 0 && style->low < style->high &&
+        style->high <= 100)
         return OPC_OK;
     return opc_fail(err, OPC_EUSER, "band = %s is neither [LOW, HIGH] in percent, std nor interval",
                     band);
@@ -141,7 +141,7 @@ static int check_column(const char *key, const char *name, struct opc_err *err)
 }
 
 /* Reads the whole map. Nothing is read from runs, so `opc repro` can refuse a file at once. */
-static int read_look(const struct opc_yaml *figure, struct look *look, struct opc_err *err)
+static int read_style(const struct opc_yaml *figure, struct style *style, struct opc_err *err)
 {
     static const char *const NAMES[] = {"panel", "line",   "curve", "titles",
                                         "notes", "claims", NULL};
@@ -150,21 +150,21 @@ static int read_look(const struct opc_yaml *figure, struct look *look, struct op
     const struct opc_yaml *curve = figure ? opc_yaml_find(figure, "curve") : NULL;
     if (curve && curve->kind != OPC_YAML_MAP)
         return opc_fail(err, OPC_EUSER, "line %d: curve is a map like {smooth: 5}", curve->line);
-    OPC_TRY(opc_analysis_fill(&section, curve, &look->curve, err));
-    OPC_TRY(check_column("of", look->curve.of, err));
-    OPC_TRY(check_column("over", look->curve.over, err));
-    OPC_TRY(opc_smooth_check(look->curve.smooth, err));
-    OPC_TRY(read_band(look, err));
-    OPC_TRY(read_keys(figure ? opc_yaml_find(figure, "panel") : NULL, "env.name", look->panel_key,
-                      &look->panel_keys, err));
+    OPC_TRY(opc_analysis_fill(&section, curve, &style->curve, err));
+    OPC_TRY(check_column("of", style->curve.of, err));
+    OPC_TRY(check_column("over", style->curve.over, err));
+    OPC_TRY(opc_smooth_check(style->curve.smooth, err));
+    OPC_TRY(read_band(style, err));
+    OPC_TRY(read_keys(figure ? opc_yaml_find(figure, "panel") : NULL, "env.name", style->panel_key,
+                      &style->panel_keys, err));
     OPC_TRY(read_keys(figure ? opc_yaml_find(figure, "line") : NULL, "opc.transition",
-                      look->line_key, &look->line_keys, err));
-    look->titles = figure ? opc_yaml_find(figure, "titles") : NULL;
-    look->claims = figure ? opc_yaml_find(figure, "claims") : NULL;
-    look->notes = figure ? opc_yaml_find(figure, "notes") : NULL;
-    OPC_TRY(check_titles(look->titles, err));
-    OPC_TRY(check_notes(look->notes, err));
-    return opc_learning_claims_check(look->claims, err);
+                      style->line_key, &style->line_keys, err));
+    style->titles = figure ? opc_yaml_find(figure, "titles") : NULL;
+    style->claims = figure ? opc_yaml_find(figure, "claims") : NULL;
+    style->notes = figure ? opc_yaml_find(figure, "notes") : NULL;
+    OPC_TRY(check_titles(style->titles, err));
+    OPC_TRY(check_notes(style->notes, err));
+    return opc_learning_claims_check(style->claims, err);
 }
 
 /* The keys must be settings that exist. */
@@ -184,15 +184,15 @@ static int check_keys(const struct opc_config *config, const char *const *key, i
 /* The analysis's check: before any run is made. */
 static int check(const struct opc_yaml *figure, struct opc_err *err)
 {
-    struct look look = {.low = 25, .high = 75};
+    struct style style = {.low = 25, .high = 75};
     struct opc_config *config = NULL;
-    int code = read_look(figure, &look, err);
+    int code = read_style(figure, &style, err);
     if (!code)
         code = opc_config_create(&config, err);
     if (!code)
-        code = check_keys(config, look.panel_key, look.panel_keys, err);
+        code = check_keys(config, style.panel_key, style.panel_keys, err);
     if (!code)
-        code = check_keys(config, look.line_key, look.line_keys, err);
+        code = check_keys(config, style.line_key, style.line_keys, err);
     opc_config_destroy(config);
     return code ? opc_within(err, "figure") : OPC_OK;
 }
@@ -294,7 +294,7 @@ static void add_summary(struct opc_table *t, const struct summary *s)
 
 /* Adds rows for the curve of group g. Also puts the centre and the band that the figure shows
  * into the group itself. v: scratch, [runs]. */
-static int tabulate_curve(const struct opc_learning *l, const struct look *look, int g, double *v,
+static int tabulate_curve(const struct opc_learning *l, const struct style *style, int g, double *v,
                           struct opc_table *t, struct opc_err *err)
 {
     struct opc_curve_group *group = &l->curves->group[g];
@@ -312,15 +312,15 @@ static int tabulate_curve(const struct opc_learning *l, const struct look *look,
         opc_table_real(t, group->x[i]);
         add_summary(t, &s);
         /* The figure's line and band are a choice among the statistics of the row. */
-        const int centre = look->curve.centre;
+        const int centre = style->curve.centre;
         group->middle[i] = centre == MEDIAN ? s.median : centre == MEAN ? s.mean : s.iqm.middle;
-        if (look->band == STD) {
+        if (style->band == STD) {
             group->low[i] = group->middle[i] - s.deviation;
             group->high[i] = group->middle[i] + s.deviation;
         } else {
-            const bool whole = look->band == INTERVAL;
-            group->low[i] = whole ? s.iqm.low : opc_quantile(n, v, look->low / 100);
-            group->high[i] = whole ? s.iqm.high : opc_quantile(n, v, look->high / 100);
+            const bool whole = style->band == INTERVAL;
+            group->low[i] = whole ? s.iqm.low : opc_quantile(n, v, style->low / 100);
+            group->high[i] = whole ? s.iqm.high : opc_quantile(n, v, style->high / 100);
         }
     }
     return code;
@@ -404,12 +404,12 @@ static void tabulate_runs(const struct opc_curves *c, struct opc_table *t)
 
 /* The curves over x, which also prepares the figure's bands. */
 static int make_curve_table(const struct opc_request *request, const struct opc_learning *l,
-                            const struct look *look, struct opc_exhibit *x, struct opc_err *err)
+                            const struct style *style, struct opc_exhibit *x, struct opc_err *err)
 {
     struct opc_table *t = NULL;
     struct opc_text columns = {0};
     double *v = opc_alloc((size_t)l->curves->runs, sizeof *v);
-    opc_text_addf(&columns, "panel,line,%s," SUMMARY, look->curve.over);
+    opc_text_addf(&columns, "panel,line,%s," SUMMARY, style->curve.over);
     int code = v ? opc_text_check(&columns, err)
                  : opc_fail(err, OPC_ENOMEM, "not enough memory for a table");
     if (!code)
@@ -418,7 +418,7 @@ static int make_curve_table(const struct opc_request *request, const struct opc_
         if (request->progress)
             request->progress(request->ctx, (double)g / l->curves->groups,
                               l->curves->group[g].label);
-        code = tabulate_curve(l, look, g, v, t, err);
+        code = tabulate_curve(l, style, g, v, t, err);
     }
     if (!code)
         code = opc_exhibit_table(x, NULL, "the curves, over runs", t, err);
@@ -461,32 +461,32 @@ static int make_tables(const struct opc_learning *l, struct opc_exhibit *x, stru
 }
 
 /* The note below the figure: what line and band are. */
-static void describe(const struct look *look, struct opc_text *note)
+static void describe(const struct style *style, struct opc_text *note)
 {
     static const char *const CENTRE[] = {"median", "mean", "interquartile mean"};
-    opc_text_addf(note, "line: %s over runs; band: ", CENTRE[look->curve.centre]);
-    if (look->band == STD)
+    opc_text_addf(note, "line: %s over runs; band: ", CENTRE[style->curve.centre]);
+    if (style->band == STD)
         opc_text_add(note, "one standard deviation around it");
-    else if (look->band == INTERVAL)
+    else if (style->band == INTERVAL)
         opc_text_add(note, "95 % bootstrap interval of the interquartile mean");
     else
-        opc_text_addf(note, "%g to %g %% of the runs", look->low, look->high);
-    if (look->curve.smooth > 1)
-        opc_text_addf(note, "; smoothed by a moving average over %d values", look->curve.smooth);
+        opc_text_addf(note, "%g to %g %% of the runs", style->low, style->high);
+    if (style->curve.smooth > 1)
+        opc_text_addf(note, "; smoothed by a moving average over %d values", style->curve.smooth);
 }
 
 /* The figure; tabulate_curve has prepared the groups. */
-static int make_figure(const struct opc_learning *l, const struct look *look, struct opc_exhibit *x,
+static int make_figure(const struct opc_learning *l, const struct style *style, struct opc_exhibit *x,
                        struct opc_err *err)
 {
     struct opc_text note = {0};
     struct opc_curves_figure f;
-    describe(look, &note);
+    describe(style, &note);
     int code = opc_text_check(&note, err);
-    const struct opc_curves_look how = {.x_label = opc_column_label(look->curve.over),
-                                        .y_label = opc_column_label(look->curve.of),
+    const struct opc_curves_style how = {.x_label = opc_column_label(style->curve.over),
+                                        .y_label = opc_column_label(style->curve.of),
                                         .note = opc_text_get(&note),
-                                        .share = look->curve.share};
+                                        .share = style->curve.share};
     if (!code && !(code = opc_curves_figure(&how, l->curves, &f, err))) {
         code = opc_exhibit_figure(x, NULL, "learning curves", &f.figure, err);
         opc_curves_figure_free(&f);
@@ -500,35 +500,35 @@ static int make(const struct opc_request *request, const void *settings, struct 
                 struct opc_err *err)
 {
     (void)settings;
-    struct look look = {.low = 25, .high = 75};
+    struct style style = {.low = 25, .high = 75};
     struct opc_curves *curves;
     struct opc_learning l;
-    int code = read_look(request->figure, &look, err);
+    int code = read_style(request->figure, &style, err);
     if (code)
         return opc_within(err, "figure");
-    const struct opc_curves_plan plan = {.of = look.curve.of,
-                                         .over = look.curve.over,
-                                         .smooth = look.curve.smooth,
-                                         .panel_keys = look.panel_keys,
-                                         .line_keys = look.line_keys,
-                                         .panel_key = look.panel_key,
-                                         .line_key = look.line_key};
+    const struct opc_curves_plan plan = {.of = style.curve.of,
+                                         .over = style.curve.over,
+                                         .smooth = style.curve.smooth,
+                                         .panel_keys = style.panel_keys,
+                                         .line_keys = style.line_keys,
+                                         .panel_key = style.panel_key,
+                                         .line_key = style.line_key};
     code = opc_curves_read(request->runs, request->run, &plan, &curves, err);
     if (!code)
-        put_titles(look.titles, curves);
+        put_titles(style.titles, curves);
     if (!code)
         code = make_learning(curves, request->seed, &l, err);
     if (code)
         return code;
     l.missing = request->missing;
-    code = make_curve_table(request, &l, &look, x, err);
+    code = make_curve_table(request, &l, &style, x, err);
     if (!code)
         code = make_tables(&l, x, err);
     if (!code)
-        code = make_figure(&l, &look, x, err);
+        code = make_figure(&l, &style, x, err);
     if (!code)
-        code = opc_learning_claims(&l, look.claims, x, err);
-    for (const struct opc_yaml *n = look.notes && !code ? look.notes->first : NULL; n; n = n->next)
+        code = opc_learning_claims(&l, style.claims, x, err);
+    for (const struct opc_yaml *n = style.notes && !code ? style.notes->first : NULL; n; n = n->next)
         opc_exhibit_note(x, "%s", n->text);
     free_learning(&l);
     return code;

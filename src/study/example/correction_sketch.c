@@ -60,7 +60,7 @@ struct ink {
 };
 
 /* Adds a layer with n points of s. */
-static struct opc_figure_layer *add(struct ink *ink, enum opc_mark mark, int colour,
+static struct opc_figure_layer *add(struct ink *ink, enum opc_plot_mark mark, int colour,
                                     const char *label, int n, const double (*s)[2])
 {
     const int i = ink->n++;
@@ -76,21 +76,21 @@ static struct opc_figure_layer *add(struct ink *ink, enum opc_mark mark, int col
 /* A line through all states, with dots on them. */
 static void path(struct ink *ink, int colour, int dash, const char *label, const double (*s)[2])
 {
-    add(ink, OPC_MARK_LINE, colour, label, STEPS + 1, s)->dash = dash;
-    add(ink, OPC_MARK_DOTS, colour, NULL, STEPS + 1, s);
+    add(ink, OPC_PLOT_LINE, colour, label, STEPS + 1, s)->dash = dash;
+    add(ink, OPC_PLOT_DOTS, colour, NULL, STEPS + 1, s);
 }
 
 static void arrow(struct ink *ink, int colour, const char *label, const double from[2],
                   const double to[2])
 {
     const double ends[2][2] = {{from[0], from[1]}, {to[0], to[1]}};
-    add(ink, OPC_MARK_ARROW, colour, label, 2, ends);
+    add(ink, OPC_PLOT_ARROW, colour, label, 2, ends);
 }
 
 static void word(struct ink *ink, const char *text, const double at[2], double dx, double dy)
 {
     const double place[1][2] = {{at[0] + dx, at[1] + dy}};
-    add(ink, OPC_MARK_TEXT, OPC_COLOUR_AUTO, text, 1, place);
+    add(ink, OPC_PLOT_TEXT, OPC_COLOUR_AUTO, text, 1, place);
 }
 
 /* Trajectories, and off-policy the two equal arrows of each step. */
@@ -101,8 +101,8 @@ static void draw_plane(const struct plane *p, bool off, struct ink *ink)
     if (off) {
         path(ink, OPC_COLOUR_GREY, 2, "environment with the new actions", p->env);
         for (int t = 0; t < STEPS; t++) {
-            add(ink, OPC_MARK_DOTS, ARROWS, NULL, 1, &p->f_ref[t]);
-            add(ink, OPC_MARK_DOTS, ARROWS, NULL, 1, &p->f[t]);
+            add(ink, OPC_PLOT_DOTS, ARROWS, NULL, 1, &p->f_ref[t]);
+            add(ink, OPC_PLOT_DOTS, ARROWS, NULL, 1, &p->f[t]);
             arrow(ink, ARROWS, "difference of the model's means", p->f_ref[t], p->f[t]);
             arrow(ink, ARROWS, "difference of the model's means", p->ref[t + 1], p->opc[t + 1]);
         }

@@ -80,7 +80,7 @@ static void fill(double g1, double g2, struct sketch *p)
              g2 < 0 ? "−" : "", fabs(g2));
     snprintf(p->text, sizeof p->text, "d = %s%.3f", d < 0 ? "−" : "+", fabs(d));
     struct opc_figure_layer *l = p->layer;
-    *l++ = (struct opc_figure_layer){.mark = OPC_MARK_BAND,
+    *l++ = (struct opc_figure_layer){.mark = OPC_PLOT_BAND,
                                      .colour = d < 0 ? OPC_COLOUR_MODEL : OPC_COLOUR_OPC,
                                      .label = d < 0 ? "different sides, d < 0" : "same side, d ≥ 0",
                                      .n = ARC,
@@ -88,7 +88,7 @@ static void fill(double g1, double g2, struct sketch *p)
                                      .low = p->arc_low,
                                      .high = p->arc_high};
     for (int k = 0; k < 2; k++)
-        *l++ = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+        *l++ = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                          .colour = k ? OPC_COLOUR_GREY : OPC_COLOUR_TRUE,
                                          .dash = k,
                                          .label = k ? "tangent of slope g₂" : "tangent of slope g₁",
@@ -96,7 +96,7 @@ static void fill(double g1, double g2, struct sketch *p)
                                          .x = p->x[k],
                                          .y = p->y[k]};
     *l++ = (struct opc_figure_layer){
-        .mark = OPC_MARK_TEXT, .label = p->text, .n = 1, .x = &p->text_x, .y = &p->text_y};
+        .mark = OPC_PLOT_TEXT, .label = p->text, .n = 1, .x = &p->text_x, .y = &p->text_y};
 }
 
 static int make(const struct opc_request *request, const void *settings,

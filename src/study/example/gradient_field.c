@@ -35,7 +35,7 @@ struct field {
     double *best;              /* [n] the model's own optimum */
     double *d[2];              /* [n][n] of model and OPC, [error][theta] */
     double edge_min, edge_max; /* outer edges of the errors' cells */
-    struct opc_field_sum sum[2];
+    struct opc_gradient_field_sum sum[2];
 };
 
 static void destroy(struct field *f)
@@ -70,9 +70,9 @@ static int create(const struct settings *s, struct field *f, struct opc_err *err
     f->edge_max = s->reach * n / (n - 1.0);
     f->edge_min = -f->edge_max;
     for (int k = 0; k < 2; k++) {
-        opc_toy_field((enum opc_toy_error)s->error, k ? OPC_BY_OPC : OPC_BY_MODEL, n, f->error, n,
+        opc_toy_gradient_field((enum opc_toy_error)s->error, k ? OPC_BY_OPC : OPC_BY_MODEL, n, f->error, n,
                       f->theta, f->d[k]);
-        f->sum[k] = opc_field_sum(n * n, f->d[k]);
+        f->sum[k] = opc_gradient_field_sum(n * n, f->d[k]);
     }
     return OPC_OK;
 }
@@ -121,7 +121,7 @@ static int draw(const struct field *f, const struct settings *s, struct opc_exhi
     struct opc_figure_layer layer[2][3];
     struct opc_panel panel[2];
     for (int k = 0; k < 2; k++) {
-        layer[k][0] = (struct opc_figure_layer){.mark = OPC_MARK_HEAT,
+        layer[k][0] = (struct opc_figure_layer){.mark = OPC_PLOT_HEAT,
                                                 .rows = f->n,
                                                 .columns = f->n,
                                                 .value = f->d[k],
@@ -133,14 +133,14 @@ static int draw(const struct field *f, const struct settings *s, struct opc_exhi
                                                 .heat_high = s->scale,
                                                 .diverging = true,
                                                 .label = "unstable, left out"};
-        layer[k][1] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+        layer[k][1] = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                                 .colour = OPC_COLOUR_TRUE,
                                                 .label = "optimum of the environment, θ = −1",
                                                 .n = 2,
                                                 .x = optimum,
                                                 .y = ends};
         layer[k][2] = (struct opc_figure_layer){
-            .mark = OPC_MARK_LINE,
+            .mark = OPC_PLOT_LINE,
             .colour = OPC_COLOUR_TRUE,
             .dash = 1,
             .label = s->error == OPC_ERROR_A ? "optimum of the model, θ = −(1 + ΔA)"
@@ -205,7 +205,7 @@ static double asymmetry(const struct field *f)
 
 static void claims(const struct field *f, const struct settings *s, struct opc_exhibit *exhibit)
 {
-    const struct opc_field_sum *model = &f->sum[0], *opc = &f->sum[1];
+    const struct opc_gradient_field_sum *model = &f->sum[0], *opc = &f->sum[1];
     int inside, outside;
     /* The model must be wrong between the optima and nowhere else. */
     wedge(f, &inside, &outside);

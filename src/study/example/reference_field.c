@@ -35,7 +35,7 @@ struct field {
     int n, panels;
     double *theta_n, *shift; /* [n] */
     double *d;               /* [panels][n][n], [shift][theta_n] */
-    struct opc_field_sum sum[OPC_LIST_MAX];
+    struct opc_gradient_field_sum sum[OPC_LIST_MAX];
     /* Over stable cells of panels with a model error: far from instability [0] and near it [1]. */
     long cells[2], wrong[2];
     double mean[2]; /* of |d| */
@@ -84,8 +84,8 @@ static int create(const struct settings *s, struct field *f, struct opc_err *err
     for (int p = 0; p < f->panels; p++) {
         const struct opc_toy toy = toy_of(s, p);
         double *d = f->d + (size_t)p * cells;
-        opc_toy_field_off(&toy, n, f->shift, n, f->theta_n, d);
-        f->sum[p] = opc_field_sum(n * n, d);
+        opc_toy_gradient_field_off(&toy, n, f->shift, n, f->theta_n, d);
+        f->sum[p] = opc_gradient_field_sum(n * n, d);
         /* Statistics near and far from instability; a panel without model error has no error to
          * degrade. */
         for (int i = 0; i < n * n && s->values.at[p] != 0; i++)
@@ -162,7 +162,7 @@ static int draw(const struct field *f, const struct settings *s, struct opc_exhi
         const double value = s->values.at[p];
         snprintf(title[p], sizeof title[p], "%s = %s%g", s->error == OPC_ERROR_A ? "ΔA" : "ΔB",
                  value < 0 ? "−" : "", fabs(value));
-        layer[p][0] = (struct opc_figure_layer){.mark = OPC_MARK_HEAT,
+        layer[p][0] = (struct opc_figure_layer){.mark = OPC_PLOT_HEAT,
                                                 .rows = f->n,
                                                 .columns = f->n,
                                                 .value = f->d + (size_t)p * (size_t)(f->n * f->n),
@@ -175,7 +175,7 @@ static int draw(const struct field *f, const struct settings *s, struct opc_exhi
                                                 .diverging = true,
                                                 .label = "unstable, left out"};
         layer[p][1] = (struct opc_figure_layer){
-            .mark = OPC_MARK_RULE_Y, .colour = OPC_COLOUR_GREY, .n = 1, .y = &zero};
+            .mark = OPC_PLOT_RULE_Y, .colour = OPC_COLOUR_GREY, .n = 1, .y = &zero};
         panel[p] = (struct opc_panel){.title = title[p],
                                       .x_label = "recorded policy θₙ",
                                       .y_label = "θ − θₙ",

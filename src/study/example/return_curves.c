@@ -151,23 +151,23 @@ static int draw(const struct curves *c, const struct settings *s, struct opc_exh
         const struct recording *r = &c->at[p];
         struct opc_figure_layer *l = layer[p];
         *l++ = (struct opc_figure_layer){
-            .mark = OPC_MARK_RULE_X, .colour = OPC_COLOUR_GREY, .n = 1, .x = &r->theta_n};
+            .mark = OPC_PLOT_RULE_X, .colour = OPC_COLOUR_GREY, .n = 1, .x = &r->theta_n};
         for (int by = 0; by < BY; by++)
-            *l++ = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+            *l++ = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                              .colour = COLOUR[by],
                                              .label = LABEL[by],
                                              .n = c->n,
                                              .x = c->theta,
                                              .y = r->J[by]};
         for (int by = 0; by < BY; by++)
-            *l++ = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+            *l++ = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                              .colour = COLOUR[by],
                                              .dash = 1,
                                              .n = 2,
                                              .x = r->x[by],
                                              .y = r->y[by]};
         for (int by = OPC_BY_TRUTH; by <= OPC_BY_MODEL; by++)
-            *l++ = (struct opc_figure_layer){.mark = OPC_MARK_DOTS,
+            *l++ = (struct opc_figure_layer){.mark = OPC_PLOT_DOTS,
                                              .colour =
                                                  by == OPC_BY_TRUTH ? OPC_COLOUR_OPC : COLOUR[by],
                                              .n = 1,

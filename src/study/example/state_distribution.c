@@ -260,7 +260,7 @@ static int draw(const struct study *st, const struct settings *s, struct opc_exh
         struct opc_figure_layer *l = layer[p];
         const struct side *side = &st->side[p];
         for (int by = 0; by < BY; by++)
-            *l++ = (struct opc_figure_layer){.mark = OPC_MARK_BAND,
+            *l++ = (struct opc_figure_layer){.mark = OPC_PLOT_BAND,
                                              .colour = COLOUR[by],
                                              .label = LABEL[by],
                                              .n = st->T + 1,
@@ -268,7 +268,7 @@ static int draw(const struct study *st, const struct settings *s, struct opc_exh
                                              .low = side->low[by],
                                              .high = side->high[by]};
         for (int by = 0; by < BY; by++)
-            *l++ = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+            *l++ = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                              .colour = COLOUR[by],
                                              .dash = by == OPC_BY_OPC ? 1 : 0,
                                              .label = LABEL[by],

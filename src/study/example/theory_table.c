@@ -241,7 +241,7 @@ static struct tally one_step(struct opc_table *t)
 static struct opc_figure_layer line(int colour, int dash, const char *label, int n, const double *x,
                                     const double *y)
 {
-    return (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+    return (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                      .colour = colour,
                                      .dash = dash,
                                      .label = label,
@@ -267,7 +267,7 @@ static int draw(const struct marginals m[2], int steps, const struct lemma1 *l,
     layer[2][0] = line(OPC_COLOUR_TRUE, 1, "Var(return) / B", l->n, l->at, l->expected);
     layer[2][1] = line(OPC_COLOUR_OPC, 0, "measured", l->n, l->at, l->variance);
     layer[2][2] = (struct opc_figure_layer){
-        .mark = OPC_MARK_DOTS, .colour = OPC_COLOUR_OPC, .n = l->n, .x = l->at, .y = l->variance};
+        .mark = OPC_PLOT_DOTS, .colour = OPC_COLOUR_OPC, .n = l->n, .x = l->at, .y = l->variance};
     const struct opc_panel panel[3] = {
         {.title = "state marginals, counter-example",
          .x_label = "time step t",

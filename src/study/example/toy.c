@@ -132,7 +132,7 @@ static double distance_at(const struct opc_toy *toy, enum opc_toy_by by, double 
                                  opc_toy_value(toy, by, theta, theta_n).slope);
 }
 
-void opc_toy_field(enum opc_toy_error which, enum opc_toy_by by, int rows, const double *error,
+void opc_toy_gradient_field(enum opc_toy_error which, enum opc_toy_by by, int rows, const double *error,
                    int columns, const double *theta, double *d)
 {
     for (int i = 0; i < rows; i++) {
@@ -143,7 +143,7 @@ void opc_toy_field(enum opc_toy_error which, enum opc_toy_by by, int rows, const
     }
 }
 
-void opc_toy_field_off(const struct opc_toy *toy, int rows, const double *shift, int columns,
+void opc_toy_gradient_field_off(const struct opc_toy *toy, int rows, const double *shift, int columns,
                        const double *theta_n, double *d)
 {
     for (int i = 0; i < rows; i++)
@@ -151,9 +151,9 @@ void opc_toy_field_off(const struct opc_toy *toy, int rows, const double *shift,
             *d++ = distance_at(toy, OPC_BY_OPC, theta_n[j] + shift[i], theta_n[j]);
 }
 
-struct opc_field_sum opc_field_sum(int n, const double *d)
+struct opc_gradient_field_sum opc_gradient_field_sum(int n, const double *d)
 {
-    struct opc_field_sum sum = {0};
+    struct opc_gradient_field_sum sum = {0};
     int wrong = 0;
     /* Masked cells do not count. */
     for (int i = 0; i < n; i++) {

@@ -103,13 +103,13 @@ static void add_errors(struct sheet *s, const struct opc_ilc_trials *t, const do
         high[i] = over_repeats(t, v, i, 0.75);
     }
     if (t->config.repeats > 1)
-        add_layer(s, (struct opc_figure_layer){.mark = OPC_MARK_BAND,
+        add_layer(s, (struct opc_figure_layer){.mark = OPC_PLOT_BAND,
                                                .colour = (int)colour,
                                                .n = t->trials,
                                                .x = x,
                                                .low = low,
                                                .high = high});
-    add_layer(s, (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+    add_layer(s, (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                            .colour = (int)colour,
                                            .dash = dash,
                                            .label = label,
@@ -117,7 +117,7 @@ static void add_errors(struct sheet *s, const struct opc_ilc_trials *t, const do
                                            .x = x,
                                            .y = y});
     add_layer(s, (struct opc_figure_layer){
-                     .mark = OPC_MARK_DOTS, .colour = (int)colour, .n = t->trials, .x = x, .y = y});
+                     .mark = OPC_PLOT_DOTS, .colour = (int)colour, .n = t->trials, .x = x, .y = y});
 }
 
 /* Error over trials; for the stochastic form with and without the filter. */
@@ -138,7 +138,7 @@ static void add_trajectory(struct sheet *s, const double *time, const double *v,
     double *y = doubles(s, n);
     for (int i = 0; i < n; i++)
         y[i] = v[i * columns + k];
-    add_layer(s, (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+    add_layer(s, (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                            .colour = colour,
                                            .dash = dash,
                                            .label = label,
@@ -154,7 +154,7 @@ static void add_bound(struct sheet *s, const struct opc_reals *list, int k)
         return;
     double *y = doubles(s, 1);
     *y = list->at[list->n == 1 ? 0 : k];
-    add_layer(s, (struct opc_figure_layer){.mark = OPC_MARK_RULE_Y,
+    add_layer(s, (struct opc_figure_layer){.mark = OPC_PLOT_RULE_Y,
                                            .colour = OPC_COLOUR_GREY,
                                            .dash = 2,
                                            .label = "bound",

@@ -219,21 +219,21 @@ static void draw_eta(const struct history *h, struct opc_figure_layer *layer,
     int layers = 0;
     for (int j = 0; j <= h->n; j++)
         layer[layers++] =
-            (struct opc_figure_layer){.mark = OPC_MARK_VIOLIN,
+            (struct opc_figure_layer){.mark = OPC_PLOT_VIOLIN,
                                       .colour = OPC_COLOUR_TRUE,
                                       .label = "environment",
                                       .n = h->samples,
                                       .x = &h->number[j],
                                       .y = h->returns + (size_t)j * (size_t)h->samples,
                                       .width = 0.8 * (h->number[1] - h->number[0])};
-    layer[layers++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+    layer[layers++] = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                                 .colour = OPC_COLOUR_TRUE,
                                                 .label = "environment",
                                                 .n = h->n + 1,
                                                 .x = h->number,
                                                 .y = h->eta};
     for (int m = 0; m < MODELS; m++)
-        layer[layers++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+        layer[layers++] = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                                     .colour = COLOUR[m],
                                                     .label = NAME[m],
                                                     .n = h->n,
@@ -249,14 +249,14 @@ static void draw_pair(const struct history *h, double *const of[MODELS], const d
 {
     int layers = 0;
     for (int m = 0; m < MODELS; m++)
-        layer[layers++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+        layer[layers++] = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                                     .colour = COLOUR[m],
                                                     .label = NAME[m],
                                                     .n = h->n,
                                                     .x = h->number,
                                                     .y = of[m]};
     if (real)
-        layer[layers++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+        layer[layers++] = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                                     .colour = OPC_COLOUR_TRUE,
                                                     .label = "environment",
                                                     .n = h->n,

@@ -183,7 +183,7 @@ static int draw(const struct sweep *s, struct opc_exhibit *e, struct opc_err *er
             shares[way][k] = share(s, k, way);
             /* Three violins side by side around the tick of their beta. */
             x[i] = k + 0.28 * (way - 1);
-            violin[i] = (struct opc_figure_layer){.mark = OPC_MARK_VIOLIN,
+            violin[i] = (struct opc_figure_layer){.mark = OPC_PLOT_VIOLIN,
                                                   .colour = COLOUR[way],
                                                   .label = NAME[way],
                                                   .n = s->rows,
@@ -193,7 +193,7 @@ static int draw(const struct sweep *s, struct opc_exhibit *e, struct opc_err *er
         }
     }
     for (int way = 0; way < WAYS; way++)
-        line[way] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+        line[way] = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                               .colour = COLOUR[way],
                                               .label = NAME[way],
                                               .n = n,

@@ -283,13 +283,13 @@ static int draw(const struct summary *m, const struct opc_probe *p, int max, boo
             struct opc_figure_layer one = {
                 .colour = COLOUR[by], .n = m->length, .x = m->x, .label = OPC_BY_NAME[by]};
             at[by] = at[OPC_BY + by] = one;
-            at[by].mark = size ? OPC_MARK_LINE : OPC_MARK_BAND;
+            at[by].mark = size ? OPC_PLOT_LINE : OPC_PLOT_BAND;
             at[by].dash = size;
             at[by].label = NULL;
             at[by].y = series(m, truth, by, ABS_HIGH, k);
             at[by].low = series(m, truth, by, LOW, k);
             at[by].high = series(m, truth, by, HIGH, k);
-            at[OPC_BY + by].mark = OPC_MARK_LINE;
+            at[OPC_BY + by].mark = OPC_PLOT_LINE;
             at[OPC_BY + by].y = series(m, truth, by, size ? ABS_MIDDLE : MIDDLE, k);
         }
     }

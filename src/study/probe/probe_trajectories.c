@@ -143,7 +143,7 @@ static int draw(const struct opc_states *s, const struct lines *l, int k, const 
                                       .layers = imagined ? LAYERS : 1,
                                       .layer = layer[i]};
         layer[i][0] = (struct opc_figure_layer){
-            .mark = OPC_MARK_LINE,
+            .mark = OPC_PLOT_LINE,
             .colour = INK[way],
             .label = imagined ? OPC_BY_NAME[way] : "environment",
             .n = l->n,
@@ -151,7 +151,7 @@ static int draw(const struct opc_states *s, const struct lines *l, int k, const 
             .y = imagined ? l->predicted[way] : l->played[OPC_BY_CORRECTED],
             .width = 0.5};
         if (imagined)
-            layer[i][1] = (struct opc_figure_layer){.mark = OPC_MARK_DOTS,
+            layer[i][1] = (struct opc_figure_layer){.mark = OPC_PLOT_DOTS,
                                                     .colour = OPC_COLOUR_GREY,
                                                     .label = "ends in a terminal state",
                                                     .n = l->ends[way],

@@ -19,14 +19,14 @@ enum { LARGEST_PICTURE = 1 << 26, MAX_ROWS = 200, LONG_NUMBER = 10 };
 
 void opc_report_verdict(struct opc_text *t, enum opc_verdict verdict, int n)
 {
-    static const char *const LOOK[][3] = {[OPC_SUPPORTED] = {"yes", "&#10003;", "supported"},
+    static const char *const SHOWN_AS[][3] = {[OPC_SUPPORTED] = {"yes", "&#10003;", "supported"},
                                           [OPC_NOT_SUPPORTED] = {"no", "&#10007;", "not supported"},
                                           [OPC_UNDECIDED] = {"open", "?", "undecided"}};
     opc_text_addf(t, "<span class=\"verdict %s\"><span aria-hidden=\"true\">%s</span> ",
-                  LOOK[verdict][0], LOOK[verdict][1]);
+                  SHOWN_AS[verdict][0], SHOWN_AS[verdict][1]);
     if (n >= 0)
         opc_text_addf(t, "%d ", n);
-    opc_text_addf(t, "%s</span>", LOOK[verdict][2]);
+    opc_text_addf(t, "%s</span>", SHOWN_AS[verdict][2]);
 }
 
 /* An element whose content is escaped; `open` and `close` are HTML. */
