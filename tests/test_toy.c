@@ -143,8 +143,8 @@ static void the_distance_is_the_angle_between_tangents_with_a_sign(void **state)
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */
-static struct opc_gradient_field_sum field(enum opc_toy_error which, enum opc_toy_by by, double reach,
-                                  double d[CELLS][CELLS])
+static struct opc_gradient_field_sum field(enum opc_toy_error which, enum opc_toy_by by,
+                                           double reach, double d[CELLS][CELLS])
 {
     double theta[CELLS], error[CELLS];
     for (int i = 0; i < CELLS; i++) {

@@ -45,7 +45,7 @@ struct opc_ink opc_colour_faded(struct opc_ink ink, double alpha)
 }
 
 /* Linear interpolation between n anchor colours; share 0 is the first one, 1 the last. */
-static void blend(int n, const double (*anchor)[3], double share, uint8_t out[4])
+static void blend_anchors(int n, const double (*anchor)[3], double share, uint8_t out[4])
 {
     const double at = fmin(fmax(share, 0), 1) * (n - 1);
     const int i = at >= n - 1 ? n - 2 : (int)at;
@@ -68,7 +68,7 @@ void opc_colour_heat(double value, double low, double high, bool diverging, uint
         {0.60, 0.77, 0.90}, {0.25, 0.50, 0.75}, {0.06, 0.23, 0.49}};
     const double max = fmax(fabs(low), fabs(high)); /* white is 0, both sides have one scale */
     if (diverging)
-        blend(7, RED_TO_BLUE, max > 0 ? 0.5 + 0.5 * value / max : 0.5, out);
+        blend_anchors(7, RED_TO_BLUE, max > 0 ? 0.5 + 0.5 * value / max : 0.5, out);
     else
-        blend(5, PALE_TO_DARK, high > low ? (value - low) / (high - low) : 0.5, out);
+        blend_anchors(5, PALE_TO_DARK, high > low ? (value - low) / (high - low) : 0.5, out);
 }

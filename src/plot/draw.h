@@ -70,59 +70,60 @@ static inline int opc_canvas_measure(const char *path, struct opc_canvas **out, 
 {
     return opc_canvas_open(path, 0, 0, out, err);
 }
-static inline int opc_canvas_close(struct opc_canvas *c, struct opc_err *err)
+static inline int opc_canvas_close(struct opc_canvas *canvas, struct opc_err *err)
 {
-    (void)c, (void)err;
+    (void)canvas, (void)err;
     return OPC_OK;
 }
-static inline void opc_canvas_drop(struct opc_canvas *c)
+static inline void opc_canvas_drop(struct opc_canvas *canvas)
 {
-    (void)c;
+    (void)canvas;
 }
-static inline void opc_draw_line(struct opc_canvas *c, const struct opc_ink *ink, int n,
+static inline void opc_draw_line(struct opc_canvas *canvas, const struct opc_ink *ink, int n,
                                  const double *x, const double *y)
 {
-    (void)c, (void)ink, (void)n, (void)x, (void)y;
+    (void)canvas, (void)ink, (void)n, (void)x, (void)y;
 }
-static inline void opc_draw_area(struct opc_canvas *c, const struct opc_ink *ink, int n,
+static inline void opc_draw_area(struct opc_canvas *canvas, const struct opc_ink *ink, int n,
                                  const double *x, const double *y)
 {
-    (void)c, (void)ink, (void)n, (void)x, (void)y;
+    (void)canvas, (void)ink, (void)n, (void)x, (void)y;
 }
-static inline void opc_draw_circle(struct opc_canvas *c, const struct opc_ink *ink, double x,
+static inline void opc_draw_circle(struct opc_canvas *canvas, const struct opc_ink *ink, double x,
                                    double y, double radius)
 {
-    (void)c, (void)ink, (void)x, (void)y, (void)radius;
+    (void)canvas, (void)ink, (void)x, (void)y, (void)radius;
 }
-static inline void opc_draw_image(struct opc_canvas *c, double x, double y, double width,
+static inline void opc_draw_image(struct opc_canvas *canvas, double x, double y, double width,
                                   double height, int rows, int columns, const uint8_t (*cell)[4])
 {
-    (void)c, (void)x, (void)y, (void)width, (void)height, (void)rows, (void)columns, (void)cell;
+    (void)canvas, (void)x, (void)y, (void)width, (void)height, (void)rows, (void)columns,
+        (void)cell;
 }
-static inline void opc_draw_text(struct opc_canvas *c, const struct opc_ink *ink, double x,
+static inline void opc_draw_text(struct opc_canvas *canvas, const struct opc_ink *ink, double x,
                                  double y, double size, enum opc_anchor anchor, int rotated,
                                  const char *text)
 {
-    (void)c, (void)ink, (void)x, (void)y, (void)size, (void)anchor, (void)rotated, (void)text;
+    (void)canvas, (void)ink, (void)x, (void)y, (void)size, (void)anchor, (void)rotated, (void)text;
 }
-static inline void opc_draw_halo(struct opc_canvas *c, double x, double y, double size,
+static inline void opc_draw_halo(struct opc_canvas *canvas, double x, double y, double size,
                                  const char *text)
 {
-    (void)c, (void)x, (void)y, (void)size, (void)text;
+    (void)canvas, (void)x, (void)y, (void)size, (void)text;
 }
-static inline double opc_draw_width(struct opc_canvas *c, double size, const char *text)
+static inline double opc_draw_width(struct opc_canvas *canvas, double size, const char *text)
 {
-    (void)c, (void)size, (void)text;
+    (void)canvas, (void)size, (void)text;
     return 0;
 }
-static inline void opc_draw_clip(struct opc_canvas *c, double x, double y, double width,
+static inline void opc_draw_clip(struct opc_canvas *canvas, double x, double y, double width,
                                  double height)
 {
-    (void)c, (void)x, (void)y, (void)width, (void)height;
+    (void)canvas, (void)x, (void)y, (void)width, (void)height;
 }
-static inline void opc_draw_unclip(struct opc_canvas *c)
+static inline void opc_draw_unclip(struct opc_canvas *canvas)
 {
-    (void)c;
+    (void)canvas;
 }
 static inline const char *opc_draw_version(void)
 {

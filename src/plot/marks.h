@@ -25,8 +25,8 @@ int opc_mark_draw(struct opc_canvas *, const struct opc_figure_layer *, const st
                   const struct opc_heat_scale *scale, const struct opc_axis *x,
                   const struct opc_axis *y, struct opc_err *err);
 /* A sample of the mark for the legend, centred on a line of text at y. */
-void opc_mark_sample(struct opc_canvas *, enum opc_plot_mark, const struct opc_ink *, double x, double y,
-                     double width);
+void opc_mark_sample(struct opc_canvas *, enum opc_plot_mark, const struct opc_ink *, double x,
+                     double y, double width);
 /* Slanted lines in a box: the sign for cells without a value. */
 void opc_mark_hatch(struct opc_canvas *, double x, double y, double width, double height);
 

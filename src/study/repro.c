@@ -44,7 +44,7 @@ int opc_experiments_dir(const char *given, char out[OPC_PATH], struct opc_err *e
 }
 
 /* Order of names in which numbers count as numbers: fig2 before fig10. */
-static int natural(const void *a, const void *b)
+static int natural_order(const void *a, const void *b)
 {
     const char *p = *(char *const *)a, *q = *(char *const *)b;
     for (; *p && *q; p++, q++) {
@@ -103,7 +103,7 @@ int opc_experiments_list(const char *dir, char ***name, int *n, struct opc_err *
         opc_free(list);
         return code;
     }
-    qsort(list, (size_t)found, sizeof *list, natural);
+    qsort(list, (size_t)found, sizeof *list, natural_order);
     *name = list;
     *n = found;
     return OPC_OK;
@@ -113,7 +113,7 @@ int opc_experiments_list(const char *dir, char ***name, int *n, struct opc_err *
  * ---------------------------------------------------------------------------- */
 
 /* Refuses an unknown name and suggests the nearest. */
-static int unknown(const char *dir, const char *name, struct opc_err *err)
+static int refuse_unknown(const char *dir, const char *name, struct opc_err *err)
 {
     char **list;
     const char *meant = NULL;
@@ -134,116 +134,119 @@ static int unknown(const char *dir, const char *name, struct opc_err *err)
 }
 
 /* Sets name and path. A name with a slash is a path. */
-static int find_file(const char *dir, const char *name, struct opc_experiment *x,
+static int find_file(const char *dir, const char *name, struct opc_experiment *experiment,
                      struct opc_err *err)
 {
     char file[256];
     const char *last = opc_path_name(name), *dot = strrchr(last, '.');
     /* Of a path any ending is removed from the name, of a name only .yaml. */
-    x->by_path = strchr(name, '/') != NULL;
-    const bool has_end = dot && (x->by_path || strcmp(dot, ".yaml") == 0);
-    snprintf(x->name, sizeof x->name, "%.*s", (int)(has_end ? dot - last : (long)strlen(last)),
-             last);
-    if (x->by_path)
-        return opc_path_join(x->path, "", name, err);
-    snprintf(file, sizeof file, "%.127s.yaml", x->name);
-    const int code = opc_path_join(x->path, dir, file, err);
-    return code || opc_file_exists(x->path) ? code : unknown(dir, name, err);
+    experiment->by_path = strchr(name, '/') != NULL;
+    const bool has_end = dot && (experiment->by_path || strcmp(dot, ".yaml") == 0);
+    snprintf(experiment->name, sizeof experiment->name, "%.*s",
+             (int)(has_end ? dot - last : (long)strlen(last)), last);
+    if (experiment->by_path)
+        return opc_path_join(experiment->path, "", name, err);
+    snprintf(file, sizeof file, "%.127s.yaml", experiment->name);
+    const int code = opc_path_join(experiment->path, dir, file, err);
+    return code || opc_file_exists(experiment->path) ? code : refuse_unknown(dir, name, err);
 }
 
 /* Finds the analysis that the file asks for and checks its settings. */
-static int find_analysis(struct opc_experiment *x, struct opc_err *err)
+static int find_analysis(struct opc_experiment *experiment, struct opc_err *err)
 {
-    const struct opc_yaml *probe = x->file->probe;
+    const struct opc_yaml *probe = experiment->file->probe;
     const char *name = "learning_curves";
     if (probe) {
         const struct opc_yaml *which = opc_yaml_find(probe, "analysis");
         if (!which || which->kind != OPC_YAML_WORD)
             return opc_fail(err, OPC_EUSER, "%s:%d: name the analysis: probe: {analysis: NAME}",
-                            x->path, probe->line);
+                            experiment->path, probe->line);
         name = which->text;
-    } else if (!x->file->figure)
+    } else if (!experiment->file->figure)
         return opc_fail(err, OPC_EUSER,
                         "%s makes no exhibit: it has neither 'probe' nor 'figure'; 'opc sweep' and "
                         "'opc train' run it",
-                        x->path);
-    x->analysis = opc_analysis_find(name, err);
-    if (!x->analysis || opc_analysis_check(x->analysis, probe, x->file->figure, err))
-        return opc_within(err, "%s", x->path);
+                        experiment->path);
+    experiment->analysis = opc_analysis_find(name, err);
+    if (!experiment->analysis ||
+        opc_analysis_check(experiment->analysis, probe, experiment->file->figure, err))
+        return opc_within(err, "%s", experiment->path);
     return OPC_OK;
 }
 
 /* Finds the sweep that must be run first: the one that the file names under `runs`, its own, or
  * none for a probe that varies nothing. */
-static int find_runs(struct opc_experiment *x, const char *tier, struct opc_err *err)
+static int find_runs(struct opc_experiment *experiment, const char *tier, struct opc_err *err)
 {
     char folder[OPC_PATH], below[256];
-    const char *name = *x->file->runs ? x->file->runs : x->name;
+    const char *name = *experiment->file->runs ? experiment->file->runs : experiment->name;
     int code = OPC_OK;
     /* Runs of another file, which must have runs of its own. */
-    if (*x->file->runs) {
+    if (*experiment->file->runs) {
         char path[OPC_PATH], file[256];
         snprintf(file, sizeof file, "%.200s.yaml", name);
-        code = opc_path_parent(folder, x->path, err);
+        code = opc_path_parent(folder, experiment->path, err);
         if (!code)
             code = opc_path_join(path, folder, file, err);
         const struct opc_sweep_ask ask = {.path = path, .tier = tier, .any_tier = true};
-        if (!code && opc_sweep_open(&ask, &x->other, err))
-            code = opc_within(err, "%s: runs", x->path);
-        if (!code && *x->other->runs)
+        if (!code && opc_sweep_open(&ask, &experiment->other, err))
+            code = opc_within(err, "%s: runs", experiment->path);
+        if (!code && *experiment->other->runs)
             code = opc_fail(err, OPC_EUSER, "%s: the runs of %s are those of %s: name that",
-                            x->path, name, x->other->runs);
-        x->runs = x->other;
-    } else if (opc_sweep_has_runs(x->file))
-        x->runs = x->file;
+                            experiment->path, name, experiment->other->runs);
+        experiment->runs = experiment->other;
+    } else if (opc_sweep_has_runs(experiment->file))
+        experiment->runs = experiment->file;
     /* The tier is that of the file, or of the runs it borrows. */
-    x->tier = *x->file->tier || !x->other ? x->file->tier : x->other->tier;
+    experiment->tier = *experiment->file->tier || !experiment->other ? experiment->file->tier
+                                                                     : experiment->other->tier;
     snprintf(below, sizeof below, "runs/%.200s", name);
-    return code ? code : opc_path_join(x->runs_dir, x->out, below, err);
+    return code ? code : opc_path_join(experiment->runs_dir, experiment->out, below, err);
 }
 
 int opc_experiment_open(const char *dir, const char *name, const char *tier, const char *out,
                         struct opc_experiment **result, struct opc_err *err)
 {
-    struct opc_experiment *x = opc_alloc(1, sizeof *x);
-    if (!x)
+    struct opc_experiment *experiment = opc_alloc(1, sizeof *experiment);
+    if (!experiment)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the experiment %s", name);
-    x->out = out;
-    int code = find_file(dir, name, x, err);
+    experiment->out = out;
+    int code = find_file(dir, name, experiment, err);
     /* A command can name the experiment if it is in the usual place or an installed one. */
-    x->by_path = x->by_path || (*dir != '/' && strcmp(dir, USUAL_PLACE) != 0);
-    const struct opc_sweep_ask ask = {.path = x->path, .tier = tier, .any_tier = true};
+    experiment->by_path = experiment->by_path || (*dir != '/' && strcmp(dir, USUAL_PLACE) != 0);
+    const struct opc_sweep_ask ask = {.path = experiment->path, .tier = tier, .any_tier = true};
     if (!code)
-        code = opc_sweep_open(&ask, &x->file, err);
+        code = opc_sweep_open(&ask, &experiment->file, err);
     if (!code)
-        code = find_analysis(x, err);
+        code = find_analysis(experiment, err);
     if (!code)
-        code = find_runs(x, tier, err);
+        code = find_runs(experiment, tier, err);
     if (code)
-        opc_experiment_close(x);
+        opc_experiment_close(experiment);
     else
-        *result = x;
+        *result = experiment;
     return code;
 }
 
-void opc_experiment_close(struct opc_experiment *x)
+void opc_experiment_close(struct opc_experiment *experiment)
 {
-    if (!x)
+    if (!experiment)
         return;
-    opc_sweep_close(x->file);
-    opc_sweep_close(x->other);
-    opc_free(x);
+    opc_sweep_close(experiment->file);
+    opc_sweep_close(experiment->other);
+    opc_free(experiment);
 }
 
 /* ---- progress
  * ---------------------------------------------------------------------------------- */
 
 /* Path of NAME.json. */
-static int exhibit_path(const struct opc_experiment *x, char path[OPC_PATH], struct opc_err *err)
+static int exhibit_path(const struct opc_experiment *experiment, char path[OPC_PATH],
+                        struct opc_err *err)
 {
     char file[160];
-    snprintf(file, sizeof file, "%s.json", x->name);
-    return opc_path_join(path, x->out, file, err);
+    snprintf(file, sizeof file, "%s.json", experiment->name);
+    return opc_path_join(path, experiment->out, file, err);
 }
 
 static bool is_newer(const struct timespec *a, const struct timespec *b)
@@ -251,43 +254,45 @@ static bool is_newer(const struct timespec *a, const struct timespec *b)
     return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-void opc_experiment_standing(const struct opc_experiment *x, struct opc_standing *s)
+void opc_experiment_standing(const struct opc_experiment *experiment, struct opc_standing *standing)
 {
     char path[OPC_PATH], *text = NULL;
     struct stat exhibit, result;
     struct opc_exhibit_read *read = NULL;
     /* Load the exhibit that is there, if any. */
-    *s = (struct opc_standing){.runs = x->runs ? x->runs->tasks : 0};
-    s->made = !exhibit_path(x, path, NULL) && stat(path, &exhibit) == 0 &&
-              !opc_exhibit_load(path, &read, NULL);
-    s->current = s->made;
+    *standing = (struct opc_standing){.runs = experiment->runs ? experiment->runs->tasks : 0};
+    standing->made = !exhibit_path(experiment, path, NULL) && stat(path, &exhibit) == 0 &&
+                     !opc_exhibit_load(path, &read, NULL);
+    standing->current = standing->made;
     /* Count complete runs; a result newer than the exhibit makes that outdated. */
-    for (int i = 0; i < s->runs; i++) {
+    for (int i = 0; i < standing->runs; i++) {
         struct opc_look look;
-        opc_schedule_look(x->runs_dir, &x->runs->task[i], &look);
+        opc_schedule_look(experiment->runs_dir, &experiment->runs->task[i], &look);
         if (look.state != OPC_STATE_DONE ||
-            opc_schedule_path(x->runs_dir, &x->runs->task[i], "/result.json", path, NULL) ||
+            opc_schedule_path(experiment->runs_dir, &experiment->runs->task[i], "/result.json",
+                              path, NULL) ||
             stat(path, &result))
             continue;
-        s->complete++;
-        if (s->made && is_newer(&result.st_mtim, &exhibit.st_mtim))
-            s->current = false;
+        standing->complete++;
+        if (standing->made && is_newer(&result.st_mtim, &exhibit.st_mtim))
+            standing->current = false;
     }
-    if (!s->made)
+    if (!standing->made)
         return;
     /* A run that is older than the exhibit was not necessarily part of it: it may have been
      * copied here later. So the exhibit itself must say that no run was missing. */
-    s->current = s->current && read->missing == 0;
-    s->current = s->current && s->complete == s->runs && strcmp(read->tier, x->tier) == 0 &&
-                 !opc_file_read(x->path, MAX_FILE, &text, NULL, NULL) &&
-                 strcmp(read->config, text) == 0;
+    standing->current = standing->current && read->missing == 0;
+    standing->current = standing->current && standing->complete == standing->runs &&
+                        strcmp(read->tier, experiment->tier) == 0 &&
+                        !opc_file_read(experiment->path, MAX_FILE, &text, NULL, NULL) &&
+                        strcmp(read->config, text) == 0;
     /* Counts of the claims, whether or not the exhibit is current. */
     opc_free(text);
-    snprintf(s->tier, sizeof s->tier, "%s", read->tier);
+    snprintf(standing->tier, sizeof standing->tier, "%s", read->tier);
     for (int i = 0; i < read->claims; i++) {
-        s->supported += read->claim[i].verdict == OPC_SUPPORTED;
-        s->refuted += read->claim[i].verdict == OPC_NOT_SUPPORTED;
-        s->undecided += read->claim[i].verdict == OPC_UNDECIDED;
+        standing->supported += read->claim[i].verdict == OPC_SUPPORTED;
+        standing->refuted += read->claim[i].verdict == OPC_NOT_SUPPORTED;
+        standing->undecided += read->claim[i].verdict == OPC_UNDECIDED;
     }
     opc_exhibit_unload(read);
 }
@@ -313,128 +318,129 @@ static void note_word(struct opc_text *list, const char *word)
 }
 
 /* Extends a range; 0 means that it is still empty. */
-static void widen(int range[2], int value)
+static void widen_range(int range[2], int value)
 {
     range[0] = !range[0] || value < range[0] ? value : range[0];
     range[1] = value > range[1] ? value : range[1];
 }
 
-static void add_range(struct opc_text *t, const int range[2], const char *unit)
+static void add_range(struct opc_text *text, const int range[2], const char *unit)
 {
     if (range[0] == range[1])
-        opc_text_addf(t, "%d %s", range[0], unit);
+        opc_text_addf(text, "%d %s", range[0], unit);
     else
-        opc_text_addf(t, "%d to %d %s", range[0], range[1], unit);
+        opc_text_addf(text, "%d to %d %s", range[0], range[1], unit);
 }
 
-static int ascending(const void *a, const void *b)
+static int by_seed(const void *a, const void *b)
 {
     const int x = *(const int *)a, y = *(const int *)b;
     return (x > y) - (x < y);
 }
 
 /* Adds "seeds 1 to 5", "seeds 2, 3, 7" or "seed 1". */
-static int add_seeds(const struct opc_sweep *s, struct opc_text *t, struct opc_err *err)
+static int add_seeds(const struct opc_sweep *sweep, struct opc_text *text, struct opc_err *err)
 {
-    int *seed = opc_alloc((size_t)s->tasks, sizeof *seed), n = 1;
+    int *seed = opc_alloc((size_t)sweep->tasks, sizeof *seed), n = 1;
     if (!seed)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the caption");
     /* Sort the seeds and drop repeated ones; n are left. */
-    for (int i = 0; i < s->tasks; i++)
-        seed[i] = s->task[i].set.train.seed;
-    qsort(seed, (size_t)s->tasks, sizeof *seed, ascending);
-    for (int i = 1; i < s->tasks; i++)
+    for (int i = 0; i < sweep->tasks; i++)
+        seed[i] = sweep->task[i].set.train.seed;
+    qsort(seed, (size_t)sweep->tasks, sizeof *seed, by_seed);
+    for (int i = 1; i < sweep->tasks; i++)
         if (seed[i] != seed[n - 1])
             seed[n++] = seed[i];
-    opc_text_add(t, n == 1 ? "seed " : "seeds ");
+    opc_text_add(text, n == 1 ? "seed " : "seeds ");
     if (n > 1 && seed[n - 1] - seed[0] == n - 1)
-        opc_text_addf(t, "%d to %d", seed[0], seed[n - 1]);
+        opc_text_addf(text, "%d to %d", seed[0], seed[n - 1]);
     else
         for (int i = 0; i < n; i++)
-            opc_text_addf(t, "%s%d", i ? ", " : "", seed[i]);
+            opc_text_addf(text, "%s%d", i ? ", " : "", seed[i]);
     opc_free(seed);
     return OPC_OK;
 }
 
 /* Writes the caption: tier, completeness, seeds, lengths, versions. */
-static int compose(const struct opc_experiment *x, const struct seen *seen, struct opc_text *t,
-                   struct opc_err *err)
+static int compose_caption(const struct opc_experiment *experiment, const struct seen *seen,
+                           struct opc_text *text, struct opc_err *err)
 {
-    const struct opc_sweep *runs = x->runs;
+    const struct opc_sweep *runs = experiment->runs;
     int code = OPC_OK;
-    if (*x->tier)
-        opc_text_addf(t, "Tier %s; ", x->tier);
+    if (*experiment->tier)
+        opc_text_addf(text, "Tier %s; ", experiment->tier);
     if (runs && seen->complete < runs->tasks)
-        opc_text_add(t, "INCOMPLETE: ");
+        opc_text_add(text, "INCOMPLETE: ");
     if (runs) {
-        opc_text_addf(t, "%d of %d runs complete, ", seen->complete, runs->tasks);
-        code = add_seeds(runs, t, err);
-        opc_text_add(t, "; ");
-        add_range(t, seen->epochs, "epochs");
-        opc_text_add(t, " x ");
-        add_range(t, seen->steps, "steps");
-        opc_text_add(t, "; ");
+        opc_text_addf(text, "%d of %d runs complete, ", seen->complete, runs->tasks);
+        code = add_seeds(runs, text, err);
+        opc_text_add(text, "; ");
+        add_range(text, seen->epochs, "epochs");
+        opc_text_add(text, " x ");
+        add_range(text, seen->steps, "steps");
+        opc_text_add(text, "; ");
     }
     /* Versions of the runs are named only if they differ from this program's. */
-    opc_text_addf(t, "opc %s", OPC_VERSION);
+    opc_text_addf(text, "opc %s", OPC_VERSION);
     if (seen->versions.used && strcmp(opc_text_get(&seen->versions), OPC_VERSION) != 0)
-        opc_text_addf(t, " (runs: %s)", opc_text_get(&seen->versions));
+        opc_text_addf(text, " (runs: %s)", opc_text_get(&seen->versions));
     if (seen->engines.used)
-        opc_text_addf(t, ", %s", opc_text_get(&seen->engines));
-    opc_text_add(t, ".");
-    return code ? code : opc_text_check(t, err);
+        opc_text_addf(text, ", %s", opc_text_get(&seen->engines));
+    opc_text_add(text, ".");
+    return code ? code : opc_text_check(text, err);
 }
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
 /* Collects the directories of complete runs, in order, and what the caption says about them. */
-static int gather(const struct opc_experiment *x, char **dir, struct seen *seen,
-                  struct opc_err *err)
+static int gather_runs(const struct opc_experiment *experiment, char **dir, struct seen *seen,
+                       struct opc_err *err)
 {
     char path[OPC_PATH];
-    for (int i = 0; x->runs && i < x->runs->tasks; i++) {
-        const struct opc_task *t = &x->runs->task[i];
+    for (int i = 0; experiment->runs && i < experiment->runs->tasks; i++) {
+        const struct opc_task *task = &experiment->runs->task[i];
         struct opc_look look;
         /* Lengths are those of all runs, complete or not. */
-        widen(seen->epochs, t->set.train.epochs);
-        widen(seen->steps, t->set.train.steps_per_epoch);
-        opc_schedule_look(x->runs_dir, t, &look);
+        widen_range(seen->epochs, task->set.train.epochs);
+        widen_range(seen->steps, task->set.train.steps_per_epoch);
+        opc_schedule_look(experiment->runs_dir, task, &look);
         if (look.state != OPC_STATE_DONE)
             continue;
         if (*look.engine)
             note_word(&seen->engines, look.engine);
         if (*look.version)
             note_word(&seen->versions, look.version);
-        const int code = opc_schedule_path(x->runs_dir, t, "", path, err);
+        const int code = opc_schedule_path(experiment->runs_dir, task, "", path, err);
         if (code)
             return code;
         if (!(dir[seen->complete++] = opc_strdup(path)))
-            return opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s", x->name);
+            return opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s",
+                            experiment->name);
     }
-    if (x->runs && seen->complete == 0)
+    if (experiment->runs && seen->complete == 0)
         return opc_fail(err, OPC_EIO,
                         "none of the %d runs is complete, so there is nothing to draw",
-                        x->runs->tasks);
+                        experiment->runs->tasks);
     return OPC_OK;
 }
 
 /* Writes the exhibit: begin, analysis, end. A failed analysis leaves no NAME.json. */
-static int make_exhibit(const struct opc_experiment *x, const struct opc_request *request,
+static int make_exhibit(const struct opc_experiment *experiment, const struct opc_request *request,
                         const char *caption, struct opc_err *err)
 {
     char command[OPC_PATH + 128], *config;
     struct opc_exhibit *exhibit;
-    const char *asked = x->by_path ? opc_path_told(x->path) : x->name;
-    snprintf(command, sizeof command, "opc repro %s%s%s", asked, *x->tier ? " --tier " : "",
-             x->tier);
-    int code = opc_file_read(x->path, MAX_FILE, &config, NULL, err);
+    const char *asked = experiment->by_path ? opc_path_told(experiment->path) : experiment->name;
+    snprintf(command, sizeof command, "opc repro %s%s%s", asked,
+             *experiment->tier ? " --tier " : "", experiment->tier);
+    int code = opc_file_read(experiment->path, MAX_FILE, &config, NULL, err);
     if (code)
         return code;
     const struct opc_exhibit_plan plan = {
-        .dir = x->out,
-        .name = x->name,
-        .title = *x->file->title ? x->file->title : x->name,
-        .tier = *x->tier ? x->tier : NULL,
+        .dir = experiment->out,
+        .name = experiment->name,
+        .title = *experiment->file->title ? experiment->file->title : experiment->name,
+        .tier = *experiment->tier ? experiment->tier : NULL,
         .caption = caption,
         .command = command,
         .config = config,
@@ -444,42 +450,43 @@ static int make_exhibit(const struct opc_experiment *x, const struct opc_request
     opc_free(config);
     if (code)
         return code;
-    code = opc_analysis_run(x->analysis, request, exhibit, err);
+    code = opc_analysis_run(experiment->analysis, request, exhibit, err);
     if (code) {
         opc_exhibit_drop(exhibit);
-        return opc_within(err, "%s", x->path);
+        return opc_within(err, "%s", experiment->path);
     }
     return opc_exhibit_end(exhibit, err);
 }
 
 /* Collects the runs, writes the caption and makes the exhibit with a pool of its own. */
-int opc_experiment_draw(const struct opc_experiment *x, int threads,
+int opc_experiment_draw(const struct opc_experiment *experiment, int threads,
                         void (*progress)(void *ctx, double done, const char *what), void *ctx,
                         struct opc_err *err)
 {
     struct seen seen = {0};
     struct opc_text caption = {0};
     struct opc_pool *pool = NULL;
-    char **dir = opc_alloc(x->runs ? (size_t)x->runs->tasks : 1, sizeof *dir);
-    int code = dir ? gather(x, dir, &seen, err)
-                   : opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s", x->name);
+    char **dir = opc_alloc(experiment->runs ? (size_t)experiment->runs->tasks : 1, sizeof *dir);
+    int code =
+        dir ? gather_runs(experiment, dir, &seen, err)
+            : opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s", experiment->name);
     if (!code)
-        code = compose(x, &seen, &caption, err);
+        code = compose_caption(experiment, &seen, &caption, err);
     if (!code)
         code = opc_pool_create(threads, &pool, err);
     const struct opc_request request = {
-        .ask = x->file->probe,
-        .figure = x->file->figure,
+        .ask = experiment->file->probe,
+        .figure = experiment->file->figure,
         .runs = seen.complete,
-        .missing = x->runs ? x->runs->tasks - seen.complete : 0,
+        .missing = experiment->runs ? experiment->runs->tasks - seen.complete : 0,
         .run = dir,
         .pool = pool,
-        .seed = (uint64_t)x->file->seed,
+        .seed = (uint64_t)experiment->file->seed,
         .progress = progress,
         .ctx = ctx,
     };
     if (!code)
-        code = make_exhibit(x, &request, opc_text_get(&caption), err);
+        code = make_exhibit(experiment, &request, opc_text_get(&caption), err);
     opc_pool_destroy(pool);
     for (int i = 0; dir && i < seen.complete; i++)
         opc_free(dir[i]);

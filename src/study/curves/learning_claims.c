@@ -57,90 +57,92 @@ static int read_word(const struct opc_yaml *map, const char *key, const char **o
 }
 
 /* Reads a claim and checks that it is exactly one of the three kinds. */
-static int read_claim(const struct opc_yaml *map, struct claim *c, struct opc_err *err)
+static int read_claim(const struct opc_yaml *map, struct claim *claim, struct opc_err *err)
 {
     static const char *const KEYS[] = {"text",  "better", "worse", "solves", "panel",
                                        "level", "above",  "below", NULL};
     const char *level = NULL;
     OPC_TRY(opc_learning_keys(map, "a claim", KEYS, err));
-    OPC_TRY(read_word(map, "text", &c->text, err));
-    OPC_TRY(read_word(map, "better", &c->better, err));
-    OPC_TRY(read_word(map, "worse", &c->worse, err));
-    OPC_TRY(read_word(map, "solves", &c->solves, err));
-    OPC_TRY(read_word(map, "panel", &c->panel, err));
-    OPC_TRY(read_word(map, "above", &c->above, err));
-    OPC_TRY(read_word(map, "below", &c->below, err));
+    OPC_TRY(read_word(map, "text", &claim->text, err));
+    OPC_TRY(read_word(map, "better", &claim->better, err));
+    OPC_TRY(read_word(map, "worse", &claim->worse, err));
+    OPC_TRY(read_word(map, "solves", &claim->solves, err));
+    OPC_TRY(read_word(map, "panel", &claim->panel, err));
+    OPC_TRY(read_word(map, "above", &claim->above, err));
+    OPC_TRY(read_word(map, "below", &claim->below, err));
     OPC_TRY(read_word(map, "level", &level, err));
     /* Each kind needs both of its keys. */
-    const bool lines = c->better || c->worse, solves = c->solves || level;
-    const bool panels = c->above || c->below;
-    const bool whole = (!lines || (c->better && c->worse)) && (!solves || (c->solves && level)) &&
-                       (!panels || (c->above && c->below && !c->panel));
-    if (!c->text || !whole || lines + solves + panels != 1)
+    const bool lines = claim->better || claim->worse, solves = claim->solves || level;
+    const bool panels = claim->above || claim->below;
+    const bool whole = (!lines || (claim->better && claim->worse)) &&
+                       (!solves || (claim->solves && level)) &&
+                       (!panels || (claim->above && claim->below && !claim->panel));
+    if (!claim->text || !whole || lines + solves + panels != 1)
         return opc_fail(err, OPC_EUSER,
                         "line %d: a claim has text and better, worse; or solves, level; or above, "
                         "below",
                         map->line);
-    if (solves && !(opc_parse_real(level, &c->level) && isfinite(c->level)))
+    if (solves && !(opc_parse_real(level, &claim->level) && isfinite(claim->level)))
         return opc_fail(err, OPC_EUSER, "line %d: level = %s is no number", map->line, level);
     return OPC_OK;
 }
 
 int opc_learning_claims_check(const struct opc_yaml *list, struct opc_err *err)
 {
-    struct claim c;
+    struct claim claim;
     int code = OPC_OK;
     if (list && list->kind != OPC_YAML_LIST)
         return opc_fail(err, OPC_EUSER, "line %d: claims is a list of maps", list->line);
     for (const struct opc_yaml *map = list ? list->first : NULL; map && !code; map = map->next)
-        code = read_claim(map, &c, err);
+        code = read_claim(map, &claim, err);
     return code;
 }
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-int opc_learning_find(const struct opc_learning *l, const char *line)
+int opc_learning_find(const struct opc_learning *learning, const char *line)
 {
-    for (int i = 0; i < l->lines; i++)
-        if (strcmp(l->line[i], line) == 0)
+    for (int i = 0; i < learning->lines; i++)
+        if (strcmp(learning->line[i], line) == 0)
             return i;
     return -1;
 }
 
 /* Whether the claim speaks of this panel. */
-static bool is_meant(const struct opc_learning *l, int panel, const char *pattern)
+static bool is_meant(const struct opc_learning *learning, int panel, const char *pattern)
 {
-    return !pattern || fnmatch(pattern, l->curves->panel[panel], 0) == 0;
+    return !pattern || fnmatch(pattern, learning->curves->panel[panel], 0) == 0;
 }
 
-struct opc_scores opc_learning_scores(const struct opc_learning *l, int line, const char *panel,
-                                      int side)
+struct opc_scores opc_learning_scores(const struct opc_learning *learning, int line,
+                                      const char *panel, int side)
 {
-    const size_t at = (size_t)line * (size_t)l->panels;
-    int *count = l->count + (size_t)side * (size_t)l->tasks;
-    for (int p = 0; p < l->panels; p++)
-        count[p] = is_meant(l, p, panel) ? l->n[at + (size_t)p] : 0;
-    return (struct opc_scores){l->panels, count, (const double *const *)(l->end + at)};
+    const size_t at = (size_t)line * (size_t)learning->panels;
+    int *count = learning->count + (size_t)side * (size_t)learning->tasks;
+    for (int p = 0; p < learning->panels; p++)
+        count[p] = is_meant(learning, p, panel) ? learning->n[at + (size_t)p] : 0;
+    return (struct opc_scores){learning->panels, count,
+                               (const double *const *)(learning->end + at)};
 }
 
 /* Whether the line has a run; if not, the claim is undecided and says so. */
-static bool is_there(const struct opc_learning *l, const struct claim *c, const char *line,
-                     struct opc_exhibit *x)
+static bool is_there(const struct opc_learning *learning, const struct claim *claim,
+                     const char *line, struct opc_exhibit *exhibit)
 {
-    if (opc_learning_find(l, line) >= 0)
+    if (opc_learning_find(learning, line) >= 0)
         return true;
-    opc_exhibit_claim(x, OPC_UNDECIDED, c->text, "There is no complete run of %s.", line);
+    opc_exhibit_claim(exhibit, OPC_UNDECIDED, claim->text, "There is no complete run of %s.", line);
     return false;
 }
 
 /* Why runs cannot decide, as the end of a sentence; "" if they can. A missing run could change
  * the result, and some may stay missing for a reason: because they diverge. */
-static void say_too_few(const struct opc_learning *l, int fewest, size_t size, char *out)
+static void say_too_few(const struct opc_learning *learning, int fewest, size_t size, char *out)
 {
     *out = '\0';
-    if (l->missing)
-        snprintf(out, size, "; while %d run%s missing, nothing is decided", l->missing,
-                 l->missing == 1 ? " is" : "s are");
+    if (learning->missing)
+        snprintf(out, size, "; while %d run%s missing, nothing is decided", learning->missing,
+                 learning->missing == 1 ? " is" : "s are");
     else if (fewest < FEWEST)
         snprintf(out, size, "; fewer than %d runs decide nothing", FEWEST);
 }
@@ -160,34 +162,35 @@ struct duel {
 };
 
 /* Judges "a ends above b" and adds the claim. */
-static int decide_duel(const struct opc_learning *l, const struct claim *c, int number,
-                       const struct duel *d, struct opc_exhibit *x, struct opc_err *err)
+static int decide_duel(const struct opc_learning *learning, const struct claim *claim, int number,
+                       const struct duel *duel, struct opc_exhibit *exhibit, struct opc_err *err)
 {
-    struct opc_rng rng = opc_rng_stream(l->seed, OPC_USE_STUDY, 3, (uint32_t)number);
+    struct opc_rng rng = opc_rng_stream(learning->seed, OPC_USE_STUDY, 3, (uint32_t)number);
     struct opc_interval p;
     int fewest = INT_MAX, tasks = 0, runs[2] = {0, 0};
     double chance = 1;
     /* Count what can be compared: tasks with runs on both sides. */
-    for (int i = 0; i < d->a.tasks; i++)
-        if (d->a.n[i] && d->b.n[i]) {
-            const int min = d->a.n[i] < d->b.n[i] ? d->a.n[i] : d->b.n[i];
+    for (int i = 0; i < duel->a.tasks; i++)
+        if (duel->a.n[i] && duel->b.n[i]) {
+            const int min = duel->a.n[i] < duel->b.n[i] ? duel->a.n[i] : duel->b.n[i];
             fewest = min < fewest ? min : fewest;
-            runs[0] += d->a.n[i];
-            runs[1] += d->b.n[i];
-            chance *= chance_above(d->a.n[i], d->b.n[i]);
+            runs[0] += duel->a.n[i];
+            runs[1] += duel->b.n[i];
+            chance *= chance_above(duel->a.n[i], duel->b.n[i]);
             tasks++;
         }
     if (tasks == 0) {
-        opc_exhibit_claim(x, OPC_UNDECIDED, c->text, "No %s%s%s has runs of both %s and %s.",
-                          d->task, c->panel ? " like " : "", c->panel ? c->panel : "", d->name[0],
-                          d->name[1]);
+        opc_exhibit_claim(exhibit, OPC_UNDECIDED, claim->text,
+                          "No %s%s%s has runs of both %s and %s.", duel->task,
+                          claim->panel ? " like " : "", claim->panel ? claim->panel : "",
+                          duel->name[0], duel->name[1]);
         return OPC_OK;
     }
-    const int code = opc_improvement(&d->a, &d->b, 0, &rng, &p, err);
+    const int code = opc_improvement(&duel->a, &duel->b, 0, &rng, &p, err);
     if (code)
         return code;
     char few[128];
-    say_too_few(l, fewest, sizeof few, few);
+    say_too_few(learning, fewest, sizeof few, few);
     if (!*few && chance > CHANCE)
         snprintf(few, sizeof few,
                  "; so few runs decide nothing: chance puts all above all in %.1f %% of cases",
@@ -197,79 +200,82 @@ static int decide_duel(const struct opc_learning *l, const struct claim *c, int 
                                      : p.low > 0.5  ? OPC_SUPPORTED
                                      : p.high < 0.5 ? OPC_NOT_SUPPORTED
                                                     : OPC_UNDECIDED;
-    opc_exhibit_claim(x, verdict, c->text,
+    opc_exhibit_claim(exhibit, verdict, claim->text,
                       "P(%s > %s) = %.2f, 95 %% interval [%.2f, %.2f], over %d and %d runs in %d "
                       "%s%s%s.",
-                      d->name[0], d->name[1], p.middle, p.low, p.high, runs[0], runs[1], tasks,
-                      d->task, tasks == 1 ? "" : "s", few);
+                      duel->name[0], duel->name[1], p.middle, p.low, p.high, runs[0], runs[1],
+                      tasks, duel->task, tasks == 1 ? "" : "s", few);
     return OPC_OK;
 }
 
 /* {better, worse}: two lines, panel by panel. */
-static int decide_lines(const struct opc_learning *l, const struct claim *c, int number,
-                        struct opc_exhibit *x, struct opc_err *err)
+static int decide_lines(const struct opc_learning *learning, const struct claim *claim, int number,
+                        struct opc_exhibit *exhibit, struct opc_err *err)
 {
-    if (!is_there(l, c, c->better, x) || !is_there(l, c, c->worse, x))
+    if (!is_there(learning, claim, claim->better, exhibit) ||
+        !is_there(learning, claim, claim->worse, exhibit))
         return OPC_OK;
-    const int better = opc_learning_find(l, c->better), worse = opc_learning_find(l, c->worse);
-    const struct duel d = {
-        .a = opc_learning_scores(l, better, c->panel, 0),
-        .b = opc_learning_scores(l, worse, c->panel, 1),
-        .name = {l->label[better], l->label[worse]},
+    const int better = opc_learning_find(learning, claim->better),
+              worse = opc_learning_find(learning, claim->worse);
+    const struct duel duel = {
+        .a = opc_learning_scores(learning, better, claim->panel, 0),
+        .b = opc_learning_scores(learning, worse, claim->panel, 1),
+        .name = {learning->label[better], learning->label[worse]},
         .task = "panel",
     };
-    return decide_duel(l, c, number, &d, x, err);
+    return decide_duel(learning, claim, number, &duel, exhibit, err);
 }
 
 /* The runs of every line in one panel; no runs if the panel does not exist yet. */
-static struct opc_scores scores_of_panel(const struct opc_learning *l, int panel, int side)
+static struct opc_scores scores_of_panel(const struct opc_learning *learning, int panel, int side)
 {
-    int *count = l->count + (size_t)side * (size_t)l->tasks;
-    const double **end = l->column + (size_t)side * (size_t)l->tasks;
-    for (int i = 0; i < l->lines; i++) {
-        const size_t at = (size_t)i * (size_t)l->panels + (size_t)panel;
-        count[i] = panel < l->panels ? l->n[at] : 0;
-        end[i] = panel < l->panels ? l->end[at] : NULL;
+    int *count = learning->count + (size_t)side * (size_t)learning->tasks;
+    const double **end = learning->column + (size_t)side * (size_t)learning->tasks;
+    for (int i = 0; i < learning->lines; i++) {
+        const size_t at = (size_t)i * (size_t)learning->panels + (size_t)panel;
+        count[i] = panel < learning->panels ? learning->n[at] : 0;
+        end[i] = panel < learning->panels ? learning->end[at] : NULL;
     }
-    return (struct opc_scores){l->lines, count, end};
+    return (struct opc_scores){learning->lines, count, end};
 }
 
 /* {above, below}: two panels, line by line. */
-static int decide_panels(const struct opc_learning *l, const struct claim *c, int number,
-                         struct opc_exhibit *x, struct opc_err *err)
+static int decide_panels(const struct opc_learning *learning, const struct claim *claim, int number,
+                         struct opc_exhibit *exhibit, struct opc_err *err)
 {
-    struct duel d = {.name = {c->above, c->below}, .task = "line"};
-    struct opc_scores *const scores[2] = {&d.a, &d.b};
+    struct duel duel = {.name = {claim->above, claim->below}, .task = "line"};
+    struct opc_scores *const scores[2] = {&duel.a, &duel.b};
     for (int side = 0; side < 2; side++) {
         int panel = 0;
-        while (panel < l->panels && strcmp(d.name[side], l->curves->panel[panel]) != 0)
+        while (panel < learning->panels &&
+               strcmp(duel.name[side], learning->curves->panel[panel]) != 0)
             panel++;
-        *scores[side] = scores_of_panel(l, panel, side);
-        if (panel < l->panels)
-            d.name[side] = l->curves->title[panel];
+        *scores[side] = scores_of_panel(learning, panel, side);
+        if (panel < learning->panels)
+            duel.name[side] = learning->curves->title[panel];
     }
-    return decide_duel(l, c, number, &d, x, err);
+    return decide_duel(learning, claim, number, &duel, exhibit, err);
 }
 
 /* {solves, level}: the line must solve every panel, so the panel with the lowest share of runs
  * that reach the level decides. Supported from 75 % of its runs, refuted below 50 %. */
-static void decide_solves(const struct opc_learning *l, const struct claim *c,
-                          struct opc_exhibit *x)
+static void decide_solves(const struct opc_learning *learning, const struct claim *claim,
+                          struct opc_exhibit *exhibit)
 {
-    if (!is_there(l, c, c->solves, x))
+    if (!is_there(learning, claim, claim->solves, exhibit))
         return;
-    const int line = opc_learning_find(l, c->solves);
-    const struct opc_scores s = opc_learning_scores(l, line, c->panel, 0);
+    const int line = opc_learning_find(learning, claim->solves);
+    const struct opc_scores s = opc_learning_scores(learning, line, claim->panel, 0);
     /* low of lows runs reach the level in the lowest panel. */
     int runs = 0, reached = 0, panels = 0, fewest = INT_MAX, low = 0, lows = 0;
     double min = 2, median = 0; /* share and median of the lowest panel; the ends are in order */
     for (int p = 0; p < s.tasks; p++) {
         const int n = s.n[p];
         int here = 0;
-        if (!is_meant(l, p, c->panel))
+        if (!is_meant(learning, p, claim->panel))
             continue;
         for (int i = 0; i < n; i++)
-            here += s.v[p][i] >= c->level;
+            here += s.v[p][i] >= claim->level;
         runs += n;
         reached += here;
         panels++;
@@ -282,37 +288,37 @@ static void decide_solves(const struct opc_learning *l, const struct claim *c,
         }
     }
     if (runs == 0) {
-        opc_exhibit_claim(x, OPC_UNDECIDED, c->text, "No panel like %s has a run of %s.",
-                          c->panel ? c->panel : "*", l->label[line]);
+        opc_exhibit_claim(exhibit, OPC_UNDECIDED, claim->text, "No panel like %s has a run of %s.",
+                          claim->panel ? claim->panel : "*", learning->label[line]);
         return;
     }
     char where[96] = "", few[96];
     if (panels > 1)
         snprintf(where, sizeof where, " in the lowest of %d panels, %d of %d", panels, low, lows);
-    say_too_few(l, fewest, sizeof few, few);
-    opc_exhibit_claim(x,
+    say_too_few(learning, fewest, sizeof few, few);
+    opc_exhibit_claim(exhibit,
                       *few          ? OPC_UNDECIDED
                       : min >= 0.75 ? OPC_SUPPORTED
                       : min < 0.5   ? OPC_NOT_SUPPORTED
                                     : OPC_UNDECIDED,
-                      c->text, "%d of %d runs of %s end at %g or above (median %.4g%s)%s.", reached,
-                      runs, l->label[line], c->level, median, where, few);
+                      claim->text, "%d of %d runs of %s end at %g or above (median %.4g%s)%s.",
+                      reached, runs, learning->label[line], claim->level, median, where, few);
 }
 
-int opc_learning_claims(const struct opc_learning *l, const struct opc_yaml *list,
-                        struct opc_exhibit *x, struct opc_err *err)
+int opc_learning_claims(const struct opc_learning *learning, const struct opc_yaml *list,
+                        struct opc_exhibit *exhibit, struct opc_err *err)
 {
     int number = 0, code = OPC_OK;
     for (const struct opc_yaml *map = list ? list->first : NULL; map && !code; map = map->next) {
-        struct claim c;
+        struct claim claim;
         /* number: the claim's random stream; it counts claims of all kinds. */
-        code = read_claim(map, &c, err);
-        if (!code && c.solves)
-            decide_solves(l, &c, x);
-        else if (!code && c.above)
-            code = decide_panels(l, &c, number, x, err);
+        code = read_claim(map, &claim, err);
+        if (!code && claim.solves)
+            decide_solves(learning, &claim, exhibit);
+        else if (!code && claim.above)
+            code = decide_panels(learning, &claim, number, exhibit, err);
         else if (!code)
-            code = decide_lines(l, &c, number, x, err);
+            code = decide_lines(learning, &claim, number, exhibit, err);
         number++;
     }
     return code;

@@ -89,8 +89,8 @@ static int read_band(struct style *style, struct opc_err *err)
     const char *band = style->curve.band;
     char low[32], high[32];
     style->band = strcmp(band, "std") == 0        ? STD
-                 : strcmp(band, "interval") == 0 ? INTERVAL
-                                                 : PERCENTILES;
+                  : strcmp(band, "interval") == 0 ? INTERVAL
+                                                  : PERCENTILES;
     if (style->band != PERCENTILES)
         return OPC_OK;
     if (sscanf(band, "[%31[^],], %31[^],]]", low, high) == 2 && opc_parse_real(low, &style->low) &&
@@ -121,12 +121,12 @@ static int check_notes(const struct opc_yaml *notes, struct opc_err *err)
 }
 
 /* Titles from the file replace those made from the panel's settings. */
-static void put_titles(const struct opc_yaml *titles, struct opc_curves *c)
+static void put_titles(const struct opc_yaml *titles, struct opc_curves *curves)
 {
-    for (int p = 0; titles && p < c->panels; p++) {
-        const struct opc_yaml *t = opc_yaml_find(titles, c->panel[p]);
+    for (int p = 0; titles && p < curves->panels; p++) {
+        const struct opc_yaml *t = opc_yaml_find(titles, curves->panel[p]);
         if (t)
-            snprintf(c->title[p], sizeof *c->title, "%s", t->text);
+            snprintf(curves->title[p], sizeof *curves->title, "%s", t->text);
     }
 }
 
@@ -182,7 +182,7 @@ static int check_keys(const struct opc_config *config, const char *const *key, i
 }
 
 /* The analysis's check: before any run is made. */
-static int check(const struct opc_yaml *figure, struct opc_err *err)
+static int learning_curves_check(const struct opc_yaml *figure, struct opc_err *err)
 {
     struct style style = {.low = 25, .high = 75};
     struct opc_config *config = NULL;
@@ -199,60 +199,61 @@ static int check(const struct opc_yaml *figure, struct opc_err *err)
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
-static int by_size(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static void free_learning(struct opc_learning *l)
+static void free_learning(struct opc_learning *learning)
 {
-    for (int i = 0; l->end && i < l->lines * l->panels; i++)
-        opc_free(l->end[i]);
-    opc_free(l->end);
-    opc_free(l->n);
-    opc_free(l->count);
-    opc_free(l->column);
-    opc_free(l->line);
-    opc_free(l->label);
-    opc_curves_free(l->curves);
+    for (int i = 0; learning->end && i < learning->lines * learning->panels; i++)
+        opc_free(learning->end[i]);
+    opc_free(learning->end);
+    opc_free(learning->n);
+    opc_free(learning->count);
+    opc_free(learning->column);
+    opc_free(learning->line);
+    opc_free(learning->label);
+    opc_curves_free(learning->curves);
 }
 
 /* Sorts the scores by line and panel. Takes the curves over, also after a failure. */
-static int make_learning(struct opc_curves *c, uint64_t seed, struct opc_learning *out,
+static int make_learning(struct opc_curves *curves, uint64_t seed, struct opc_learning *out,
                          struct opc_err *err)
 {
-    struct opc_learning l = {.curves = c, .panels = c->panels, .seed = seed};
+    struct opc_learning learning = {.curves = curves, .panels = curves->panels, .seed = seed};
     /* At most one line for each group. */
-    const size_t panels = (size_t)c->panels, max = (size_t)c->groups * panels;
-    l.line = opc_alloc((size_t)c->groups, sizeof *l.line);
-    l.label = opc_alloc((size_t)c->groups, sizeof *l.label);
-    l.n = opc_alloc(max, sizeof *l.n);
-    l.end = opc_alloc(max, sizeof *l.end);
-    l.tasks = c->groups > c->panels ? c->groups : c->panels;
-    l.count = opc_alloc(2 * (size_t)l.tasks, sizeof *l.count);
-    l.column = opc_alloc(2 * (size_t)l.tasks, sizeof *l.column);
-    bool whole = l.line && l.label && l.n && l.end && l.count && l.column;
+    const size_t panels = (size_t)curves->panels, max = (size_t)curves->groups * panels;
+    learning.line = opc_alloc((size_t)curves->groups, sizeof *learning.line);
+    learning.label = opc_alloc((size_t)curves->groups, sizeof *learning.label);
+    learning.n = opc_alloc(max, sizeof *learning.n);
+    learning.end = opc_alloc(max, sizeof *learning.end);
+    learning.tasks = curves->groups > curves->panels ? curves->groups : curves->panels;
+    learning.count = opc_alloc(2 * (size_t)learning.tasks, sizeof *learning.count);
+    learning.column = opc_alloc(2 * (size_t)learning.tasks, sizeof *learning.column);
+    bool whole = learning.line && learning.label && learning.n && learning.end && learning.count &&
+                 learning.column;
     /* Groups of different panels with the same values form one line. */
-    for (int g = 0; g < c->groups && whole; g++) {
-        int line = opc_learning_find(&l, c->group[g].line);
+    for (int g = 0; g < curves->groups && whole; g++) {
+        int line = opc_learning_find(&learning, curves->group[g].line);
         if (line < 0) {
-            l.line[line = l.lines++] = c->group[g].line;
-            l.label[line] = c->group[g].label;
+            learning.line[line = learning.lines++] = curves->group[g].line;
+            learning.label[line] = curves->group[g].label;
         }
-        const size_t at = (size_t)line * panels + (size_t)c->group[g].panel;
-        l.end[at] = opc_alloc((size_t)c->group[g].runs + 1, sizeof **l.end);
-        whole = l.end[at] != NULL;
+        const size_t at = (size_t)line * panels + (size_t)curves->group[g].panel;
+        learning.end[at] = opc_alloc((size_t)curves->group[g].runs + 1, sizeof **learning.end);
+        whole = learning.end[at] != NULL;
         if (whole) {
-            l.n[at] = opc_curves_ends(c, g, l.end[at]);
-            qsort(l.end[at], (size_t)l.n[at], sizeof **l.end, by_size);
+            learning.n[at] = opc_curves_ends(curves, g, learning.end[at]);
+            qsort(learning.end[at], (size_t)learning.n[at], sizeof **learning.end, by_value);
         }
     }
     if (!whole) {
-        free_learning(&l);
+        free_learning(&learning);
         return opc_fail(err, OPC_ENOMEM, "not enough memory for what runs end with");
     }
-    *out = l;
+    *out = learning;
     return OPC_OK;
 }
 
@@ -279,38 +280,39 @@ static int summarise(int n, double *v, double low, double high, struct opc_rng r
     return opc_iqm_interval(&scores, 0, &rng, &s->iqm, err);
 }
 
-static void add_summary(struct opc_table *t, const struct summary *s)
+static void add_summary(struct opc_table *table, const struct summary *s)
 {
-    opc_table_real(t, s->median);
-    opc_table_real(t, s->low);
-    opc_table_real(t, s->high);
-    opc_table_real(t, s->mean);
-    opc_table_real(t, s->deviation);
-    opc_table_real(t, s->iqm.middle);
-    opc_table_real(t, s->iqm.low);
-    opc_table_real(t, s->iqm.high);
-    opc_table_int(t, s->n);
+    opc_table_real(table, s->median);
+    opc_table_real(table, s->low);
+    opc_table_real(table, s->high);
+    opc_table_real(table, s->mean);
+    opc_table_real(table, s->deviation);
+    opc_table_real(table, s->iqm.middle);
+    opc_table_real(table, s->iqm.low);
+    opc_table_real(table, s->iqm.high);
+    opc_table_int(table, s->n);
 }
 
 /* Adds rows for the curve of group g. Also puts the centre and the band that the figure shows
  * into the group itself. v: scratch, [runs]. */
-static int tabulate_curve(const struct opc_learning *l, const struct style *style, int g, double *v,
-                          struct opc_table *t, struct opc_err *err)
+static int tabulate_curve(const struct opc_learning *learning, const struct style *style, int g,
+                          double *v, struct opc_table *table, struct opc_err *err)
 {
-    struct opc_curve_group *group = &l->curves->group[g];
+    struct opc_curve_group *group = &learning->curves->group[g];
     int code = OPC_OK;
     for (int i = 0; i < group->n && !code; i++) {
         struct summary s;
-        const int n = opc_curves_at(l->curves, g, group->x[i], v);
+        const int n = opc_curves_at(learning->curves, g, group->x[i], v);
         code = summarise(
             n, v, 0.25, 0.75,
-            opc_rng_stream(l->seed, OPC_USE_STUDY, FOR_CURVES + (uint32_t)g, (uint32_t)i), &s, err);
+            opc_rng_stream(learning->seed, OPC_USE_STUDY, FOR_CURVES + (uint32_t)g, (uint32_t)i),
+            &s, err);
         if (code)
             break;
-        opc_table_word(t, l->curves->panel[group->panel]);
-        opc_table_word(t, group->line);
-        opc_table_real(t, group->x[i]);
-        add_summary(t, &s);
+        opc_table_word(table, learning->curves->panel[group->panel]);
+        opc_table_word(table, group->line);
+        opc_table_real(table, group->x[i]);
+        add_summary(table, &s);
         /* The figure's line and band are a choice among the statistics of the row. */
         const int centre = style->curve.centre;
         group->middle[i] = centre == MEDIAN ? s.median : centre == MEAN ? s.mean : s.iqm.middle;
@@ -327,74 +329,75 @@ static int tabulate_curve(const struct opc_learning *l, const struct style *styl
 }
 
 /* Scores by panel and line. */
-static int tabulate_ends(const struct opc_learning *l, struct opc_table *t, struct opc_err *err)
+static int tabulate_ends(const struct opc_learning *learning, struct opc_table *table,
+                         struct opc_err *err)
 {
     int code = OPC_OK;
-    for (int p = 0; p < l->panels && !code; p++)
-        for (int k = 0; k < l->lines && !code; k++) {
+    for (int p = 0; p < learning->panels && !code; p++)
+        for (int k = 0; k < learning->lines && !code; k++) {
             struct summary s;
-            const int at = k * l->panels + p;
-            if (!l->end[at])
+            const int at = k * learning->panels + p;
+            if (!learning->end[at])
                 continue;
-            code =
-                summarise(l->n[at], l->end[at], 0.25, 0.75,
-                          opc_rng_stream(l->seed, OPC_USE_STUDY, FOR_ENDS, (uint32_t)at), &s, err);
-            opc_table_word(t, l->curves->panel[p]);
-            opc_table_word(t, l->line[k]);
-            add_summary(t, &s);
+            code = summarise(learning->n[at], learning->end[at], 0.25, 0.75,
+                             opc_rng_stream(learning->seed, OPC_USE_STUDY, FOR_ENDS, (uint32_t)at),
+                             &s, err);
+            opc_table_word(table, learning->curves->panel[p]);
+            opc_table_word(table, learning->line[k]);
+            add_summary(table, &s);
         }
     return code;
 }
 
 /* Probability that a run of one line ends above a run of another, for every pair of lines: panel
  * by panel, then over all panels. */
-static int tabulate_improvement(const struct opc_learning *l, struct opc_table *t,
+static int tabulate_improvement(const struct opc_learning *learning, struct opc_table *table,
                                 struct opc_err *err)
 {
     uint32_t number = 0;
     int code = OPC_OK;
     /* p == panels stands for all of them; with one panel that row would repeat the first. */
-    for (int p = 0; p < l->panels + (l->panels > 1) && !code; p++)
-        for (int i = 0; i < l->lines && !code; i++)
-            for (int k = i + 1; k < l->lines && !code; k++) {
-                struct opc_scores a = opc_learning_scores(l, i, NULL, 0);
-                struct opc_scores b = opc_learning_scores(l, k, NULL, 1);
+    for (int p = 0; p < learning->panels + (learning->panels > 1) && !code; p++)
+        for (int i = 0; i < learning->lines && !code; i++)
+            for (int k = i + 1; k < learning->lines && !code; k++) {
+                struct opc_scores a = opc_learning_scores(learning, i, NULL, 0);
+                struct opc_scores b = opc_learning_scores(learning, k, NULL, 1);
                 struct opc_rng rng =
-                    opc_rng_stream(l->seed, OPC_USE_STUDY, FOR_IMPROVEMENT, number++);
+                    opc_rng_stream(learning->seed, OPC_USE_STUDY, FOR_IMPROVEMENT, number++);
                 struct opc_interval chance;
                 int runs[2] = {0, 0};
                 /* Set the counts of panels to 0 that do not take part: other panels, and those
                  * where one of the two lines has no runs. a and b point at these counts. */
-                for (int q = 0; q < l->panels; q++)
-                    if ((p < l->panels && q != p) || !a.n[q] || !b.n[q])
-                        l->count[q] = l->count[l->tasks + q] = 0;
+                for (int q = 0; q < learning->panels; q++)
+                    if ((p < learning->panels && q != p) || !a.n[q] || !b.n[q])
+                        learning->count[q] = learning->count[learning->tasks + q] = 0;
                     else
                         runs[0] += a.n[q], runs[1] += b.n[q];
                 if (runs[0] == 0)
                     continue;
                 code = opc_improvement(&a, &b, 0, &rng, &chance, err);
-                opc_table_word(t, p < l->panels ? l->curves->panel[p] : "all");
-                opc_table_word(t, l->line[i]);
-                opc_table_word(t, l->line[k]);
-                opc_table_real(t, chance.middle);
-                opc_table_real(t, chance.low);
-                opc_table_real(t, chance.high);
-                opc_table_int(t, runs[0]);
-                opc_table_int(t, runs[1]);
+                opc_table_word(table, p < learning->panels ? learning->curves->panel[p] : "all");
+                opc_table_word(table, learning->line[i]);
+                opc_table_word(table, learning->line[k]);
+                opc_table_real(table, chance.middle);
+                opc_table_real(table, chance.low);
+                opc_table_real(table, chance.high);
+                opc_table_int(table, runs[0]);
+                opc_table_int(table, runs[1]);
             }
     return code;
 }
 
 /* Every run with its score. */
-static void tabulate_runs(const struct opc_curves *c, struct opc_table *t)
+static void tabulate_runs(const struct opc_curves *curves, struct opc_table *table)
 {
-    for (int i = 0; i < c->runs; i++) {
-        const struct opc_curve_run *r = &c->run[i];
-        opc_table_word(t, c->panel[c->group[r->group].panel]);
-        opc_table_word(t, c->group[r->group].line);
-        opc_table_int(t, r->seed);
-        opc_table_real(t, r->end);
-        opc_table_real(t, r->best);
+    for (int i = 0; i < curves->runs; i++) {
+        const struct opc_curve_run *run = &curves->run[i];
+        opc_table_word(table, curves->panel[curves->group[run->group].panel]);
+        opc_table_word(table, curves->group[run->group].line);
+        opc_table_int(table, run->seed);
+        opc_table_real(table, run->end);
+        opc_table_real(table, run->best);
     }
 }
 
@@ -403,33 +406,35 @@ static void tabulate_runs(const struct opc_curves *c, struct opc_table *t)
 #define SUMMARY "median,q25,q75,mean,std,iqm,iqm_low,iqm_high,runs"
 
 /* The curves over x, which also prepares the figure's bands. */
-static int make_curve_table(const struct opc_request *request, const struct opc_learning *l,
-                            const struct style *style, struct opc_exhibit *x, struct opc_err *err)
+static int make_curve_table(const struct opc_request *request, const struct opc_learning *learning,
+                            const struct style *style, struct opc_exhibit *exhibit,
+                            struct opc_err *err)
 {
-    struct opc_table *t = NULL;
+    struct opc_table *table = NULL;
     struct opc_text columns = {0};
-    double *v = opc_alloc((size_t)l->curves->runs, sizeof *v);
+    double *v = opc_alloc((size_t)learning->curves->runs, sizeof *v);
     opc_text_addf(&columns, "panel,line,%s," SUMMARY, style->curve.over);
     int code = v ? opc_text_check(&columns, err)
                  : opc_fail(err, OPC_ENOMEM, "not enough memory for a table");
     if (!code)
-        code = opc_table_create(opc_text_get(&columns), &t, err);
-    for (int g = 0; g < l->curves->groups && !code; g++) {
+        code = opc_table_create(opc_text_get(&columns), &table, err);
+    for (int g = 0; g < learning->curves->groups && !code; g++) {
         if (request->progress)
-            request->progress(request->ctx, (double)g / l->curves->groups,
-                              l->curves->group[g].label);
-        code = tabulate_curve(l, style, g, v, t, err);
+            request->progress(request->ctx, (double)g / learning->curves->groups,
+                              learning->curves->group[g].label);
+        code = tabulate_curve(learning, style, g, v, table, err);
     }
     if (!code)
-        code = opc_exhibit_table(x, NULL, "the curves, over runs", t, err);
-    opc_table_free(t);
+        code = opc_exhibit_table(exhibit, NULL, "the curves, over runs", table, err);
+    opc_table_free(table);
     opc_text_free(&columns);
     opc_free(v);
     return code;
 }
 
 /* Tables of scores, comparisons and runs. */
-static int make_tables(const struct opc_learning *l, struct opc_exhibit *x, struct opc_err *err)
+static int make_tables(const struct opc_learning *learning, struct opc_exhibit *exhibit,
+                       struct opc_err *err)
 {
     struct opc_table *ends = NULL, *improvement = NULL, *runs = NULL;
     int code = opc_table_create("panel,line," SUMMARY, &ends, err);
@@ -439,21 +444,21 @@ static int make_tables(const struct opc_learning *l, struct opc_exhibit *x, stru
     if (!code)
         code = opc_table_create("panel,line,seed,final,best", &runs, err);
     if (!code)
-        code = tabulate_ends(l, ends, err);
+        code = tabulate_ends(learning, ends, err);
     if (!code)
-        code = tabulate_improvement(l, improvement, err);
+        code = tabulate_improvement(learning, improvement, err);
     if (!code) {
-        tabulate_runs(l->curves, runs);
-        code = opc_exhibit_table(x, "final", "mean of the last five evaluations, over runs", ends,
-                                 err);
+        tabulate_runs(learning->curves, runs);
+        code = opc_exhibit_table(exhibit, "final", "mean of the last five evaluations, over runs",
+                                 ends, err);
     }
     if (!code)
-        code = opc_exhibit_table(x, "improvement",
+        code = opc_exhibit_table(exhibit, "improvement",
                                  "probability that a run of one line ends above one of another, "
                                  "with 95 % bootstrap interval",
                                  improvement, err);
     if (!code)
-        code = opc_exhibit_table(x, "runs", "every run", runs, err);
+        code = opc_exhibit_table(exhibit, "runs", "every run", runs, err);
     opc_table_free(ends);
     opc_table_free(improvement);
     opc_table_free(runs);
@@ -461,7 +466,7 @@ static int make_tables(const struct opc_learning *l, struct opc_exhibit *x, stru
 }
 
 /* The note below the figure: what line and band are. */
-static void describe(const struct style *style, struct opc_text *note)
+static void describe_style(const struct style *style, struct opc_text *note)
 {
     static const char *const CENTRE[] = {"median", "mean", "interquartile mean"};
     opc_text_addf(note, "line: %s over runs; band: ", CENTRE[style->curve.centre]);
@@ -476,33 +481,33 @@ static void describe(const struct style *style, struct opc_text *note)
 }
 
 /* The figure; tabulate_curve has prepared the groups. */
-static int make_figure(const struct opc_learning *l, const struct style *style, struct opc_exhibit *x,
-                       struct opc_err *err)
+static int make_figure(const struct opc_learning *learning, const struct style *style,
+                       struct opc_exhibit *exhibit, struct opc_err *err)
 {
     struct opc_text note = {0};
-    struct opc_curves_figure f;
-    describe(style, &note);
+    struct opc_curves_figure made;
+    describe_style(style, &note);
     int code = opc_text_check(&note, err);
     const struct opc_curves_style how = {.x_label = opc_column_label(style->curve.over),
-                                        .y_label = opc_column_label(style->curve.of),
-                                        .note = opc_text_get(&note),
-                                        .share = style->curve.share};
-    if (!code && !(code = opc_curves_figure(&how, l->curves, &f, err))) {
-        code = opc_exhibit_figure(x, NULL, "learning curves", &f.figure, err);
-        opc_curves_figure_free(&f);
+                                         .y_label = opc_column_label(style->curve.of),
+                                         .note = opc_text_get(&note),
+                                         .share = style->curve.share};
+    if (!code && !(code = opc_curves_figure(&how, learning->curves, &made, err))) {
+        code = opc_exhibit_figure(exhibit, NULL, "learning curves", &made.figure, err);
+        opc_curves_figure_free(&made);
     }
     opc_text_free(&note);
     return code;
 }
 
 /* The analysis itself: read the curves, then tables, figure, claims and notes. */
-static int make(const struct opc_request *request, const void *settings, struct opc_exhibit *x,
-                struct opc_err *err)
+static int learning_curves_make(const struct opc_request *request, const void *settings,
+                                struct opc_exhibit *exhibit, struct opc_err *err)
 {
     (void)settings;
     struct style style = {.low = 25, .high = 75};
     struct opc_curves *curves;
-    struct opc_learning l;
+    struct opc_learning learning;
     int code = read_style(request->figure, &style, err);
     if (code)
         return opc_within(err, "figure");
@@ -517,26 +522,27 @@ static int make(const struct opc_request *request, const void *settings, struct 
     if (!code)
         put_titles(style.titles, curves);
     if (!code)
-        code = make_learning(curves, request->seed, &l, err);
+        code = make_learning(curves, request->seed, &learning, err);
     if (code)
         return code;
-    l.missing = request->missing;
-    code = make_curve_table(request, &l, &style, x, err);
+    learning.missing = request->missing;
+    code = make_curve_table(request, &learning, &style, exhibit, err);
     if (!code)
-        code = make_tables(&l, x, err);
+        code = make_tables(&learning, exhibit, err);
     if (!code)
-        code = make_figure(&l, &style, x, err);
+        code = make_figure(&learning, &style, exhibit, err);
     if (!code)
-        code = opc_learning_claims(&l, style.claims, x, err);
-    for (const struct opc_yaml *n = style.notes && !code ? style.notes->first : NULL; n; n = n->next)
-        opc_exhibit_note(x, "%s", n->text);
-    free_learning(&l);
+        code = opc_learning_claims(&learning, style.claims, exhibit, err);
+    for (const struct opc_yaml *n = style.notes && !code ? style.notes->first : NULL; n;
+         n = n->next)
+        opc_exhibit_note(exhibit, "%s", n->text);
+    free_learning(&learning);
     return code;
 }
 
 const struct opc_analysis opc_learning_curves = {
     .name = "learning_curves",
     .help = "curves of runs with bands, what they end with, and which line ends above which",
-    .check = check,
-    .make = make,
+    .check = learning_curves_check,
+    .make = learning_curves_make,
 };

@@ -21,10 +21,10 @@ struct columns {
 };
 
 /* -1 if there is no such column. */
-static int find_name(const struct columns *c, const char *name)
+static int find_name(const struct columns *columns, const char *name)
 {
-    for (int i = 0; i < c->n; i++)
-        if (strcmp(c->name[i], name) == 0)
+    for (int i = 0; i < columns->n; i++)
+        if (strcmp(columns->name[i], name) == 0)
             return i;
     return -1;
 }
@@ -63,20 +63,20 @@ static int collect_columns(const struct opc_sweep_runs *runs, struct columns *al
     int code = OPC_OK;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < tasks && !code; i++) {
-            const struct opc_sweep_run *r = &runs->run[i];
-            if ((r->added < 0) == (pass == 1))
-                code = add_columns(all, r->name, r->columns, err);
+            const struct opc_sweep_run *run = &runs->run[i];
+            if ((run->added < 0) == (pass == 1))
+                code = add_columns(all, run->name, run->columns, err);
         }
     return code;
 }
 
 /* Creates a table with the columns "env.name,train.seed,complete" and those in `all`. */
-static int create(const struct opc_sweep *s, const struct columns *all, struct opc_table **out,
-                  struct opc_err *err)
+static int merged_table_create(const struct opc_sweep *sweep, const struct columns *all,
+                               struct opc_table **out, struct opc_err *err)
 {
     struct opc_text head = {0};
-    for (int k = 0; k < s->keys; k++)
-        opc_text_addf(&head, "%s,", s->vary[k].key);
+    for (int k = 0; k < sweep->keys; k++)
+        opc_text_addf(&head, "%s,", sweep->vary[k].key);
     opc_text_add(&head, "complete");
     for (int i = 0; i < all->n; i++)
         opc_text_addf(&head, ",%s", all->name[i]);
@@ -90,28 +90,28 @@ static int create(const struct opc_sweep *s, const struct columns *all, struct o
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 /* The cells that every row of run i begins with. */
-static void begin_row(const struct opc_sweep_runs *runs, int i, struct opc_table *t)
+static void begin_row(const struct opc_sweep_runs *runs, int i, struct opc_table *table)
 {
     for (int k = 0; k < runs->sweep->keys; k++)
-        opc_table_word(t, opc_task_value(runs->sweep, &runs->sweep->task[i], k));
-    opc_table_int(t, runs->run[i].complete);
+        opc_table_word(table, opc_task_value(runs->sweep, &runs->sweep->task[i], k));
+    opc_table_int(table, runs->run[i].complete);
 }
 
 /* Adds all rows of run i, with its cells below the columns of the table. */
 static void add_rows(const struct opc_sweep_runs *runs, int i, const struct columns *all,
-                     struct opc_table *t)
+                     struct opc_table *table)
 {
-    const struct opc_sweep_run *r = &runs->run[i];
+    const struct opc_sweep_run *run = &runs->run[i];
     int at[MAX_COLUMNS]; /* index of the table's column in the run; -1: it has none */
     for (int k = 0; k < all->n; k++)
         at[k] = -1;
-    for (int k = 0; k < r->columns; k++)
-        at[find_name(all, r->name[k])] = k;
-    for (int row = 0; row < r->rows; row++) {
-        const char *const *cell = r->cell + (size_t)row * (size_t)r->columns;
-        begin_row(runs, i, t);
+    for (int k = 0; k < run->columns; k++)
+        at[find_name(all, run->name[k])] = k;
+    for (int row = 0; row < run->rows; row++) {
+        const char *const *cell = run->cell + (size_t)row * (size_t)run->columns;
+        begin_row(runs, i, table);
         for (int k = 0; k < all->n; k++)
-            opc_table_word(t, at[k] < 0 ? "" : cell[at[k]]);
+            opc_table_word(table, at[k] < 0 ? "" : cell[at[k]]);
     }
 }
 
@@ -121,7 +121,7 @@ int opc_sweep_runs_merged(const struct opc_sweep_runs *runs, struct opc_table **
     struct columns all = {.n = 0};
     int code = collect_columns(runs, &all, err);
     if (!code)
-        code = create(runs->sweep, &all, out, err);
+        code = merged_table_create(runs->sweep, &all, out, err);
     for (int i = 0; i < runs->sweep->tasks && !code; i++)
         add_rows(runs, i, &all, *out);
     return code;
@@ -133,25 +133,25 @@ int opc_sweep_runs_list(const struct opc_sweep_runs *runs, struct opc_table **ou
     static const struct columns COLUMNS = {{"method", "task", "epochs", "env_steps", "total_steps",
                                             "score", "minutes", "version", "revision"},
                                            9};
-    const int code = create(runs->sweep, &COLUMNS, out, err);
+    const int code = merged_table_create(runs->sweep, &COLUMNS, out, err);
     for (int i = 0; i < runs->sweep->tasks && !code; i++) {
-        const struct opc_sweep_run *r = &runs->run[i];
+        const struct opc_sweep_run *run = &runs->run[i];
         const struct opc_values *set = &runs->sweep->task[i].set;
-        if (!r->rows)
+        if (!run->rows)
             continue;
         begin_row(runs, i, *out);
         opc_table_word(*out, opc_method_label(set));
         opc_table_word(*out, set->env.name);
-        if (r->epochs)
-            opc_table_int(*out, r->epochs);
+        if (run->epochs)
+            opc_table_int(*out, run->epochs);
         else
             opc_table_word(*out, "");
-        opc_table_real(*out, r->env_steps);
-        opc_table_real(*out, r->total_steps);
-        opc_table_real(*out, r->score);
-        opc_table_real(*out, r->minutes);
-        opc_table_word(*out, r->version);
-        opc_table_word(*out, r->revision);
+        opc_table_real(*out, run->env_steps);
+        opc_table_real(*out, run->total_steps);
+        opc_table_real(*out, run->score);
+        opc_table_real(*out, run->minutes);
+        opc_table_word(*out, run->version);
+        opc_table_word(*out, run->revision);
     }
     return code;
 }

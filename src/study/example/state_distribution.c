@@ -56,32 +56,33 @@ struct study {
     struct opc_integrator_set set;
 };
 
-static void destroy(struct study *st)
+static void state_distribution_destroy(struct study *study)
 {
-    opc_free(st->t);
-    opc_free(st->block);
+    opc_free(study->t);
+    opc_free(study->block);
 }
 
-static int create(const struct settings *s, struct study *st, struct opc_err *err)
+static int state_distribution_create(const struct settings *set, struct study *study,
+                                     struct opc_err *err)
 {
-    const int code = OPC_INTEGRATOR_OF(s, &st->set, err);
+    const int code = OPC_INTEGRATOR_OF(set, &study->set, err);
     if (code)
         return code;
-    const size_t times = (size_t)s->steps + 1, cells = times * (size_t)s->trajectories;
-    st->T = s->steps;
-    st->n = s->trajectories;
+    const size_t times = (size_t)set->steps + 1, cells = times * (size_t)set->trajectories;
+    study->T = set->steps;
+    study->n = set->trajectories;
     const struct opc_block block[] = {
-        {&st->t, times, sizeof *st->t},
-        {&st->block, 2 * BY * (cells + 4 * times), sizeof *st->block}};
+        {&study->t, times, sizeof *study->t},
+        {&study->block, 2 * BY * (cells + 4 * times), sizeof *study->block}};
     if (!opc_alloc_all(block, 2))
         return opc_fail(err, OPC_ENOMEM,
                         "not enough memory for %d trajectories of %d steps; ask for fewer",
-                        6 * s->trajectories, s->steps);
+                        6 * set->trajectories, set->steps);
     /* Cut the block into the arrays of both sides. */
-    double *at = st->block;
+    double *at = study->block;
     for (int p = 0; p < 2; p++)
         for (int by = 0; by < BY; by++) {
-            struct side *side = &st->side[p];
+            struct side *side = &study->side[p];
             side->x[by] = at;
             side->mean[by] = at + cells;
             side->exact[by] = at + cells + times;
@@ -89,27 +90,27 @@ static int create(const struct settings *s, struct study *st, struct opc_err *er
             side->high[by] = at + cells + 3 * times;
             at += cells + 4 * times;
         }
-    for (int t = 0; t <= st->T; t++)
-        st->t[t] = t;
+    for (int t = 0; t <= study->T; t++)
+        study->t[t] = t;
     return OPC_OK;
 }
 
 /* Trajectories of all three kinds under policy p. ref, s: scratch, [steps + 1][2]. */
-static void walk(const struct study *st, int p, uint64_t seed, double (*ref)[2], double (*s)[2],
-                 struct side *side)
+static void walk_trajectories(const struct study *study, int p, uint64_t seed, double (*ref)[2],
+                              double (*s)[2], struct side *side)
 {
-    const struct opc_integrator *in = &st->set.in;
-    const double *K = p ? st->set.K_new : in->K;
-    for (int i = 0; i < st->n; i++) {
+    const struct opc_integrator *in = &study->set.in;
+    const double *K = p ? study->set.K_new : in->K;
+    for (int i = 0; i < study->n; i++) {
         /* Stream 0 is for the recordings, which both policies share; each kind has one of its
          * own. */
         struct opc_rng rng = opc_rng_stream(seed, OPC_USE_STUDY, 0, (uint32_t)i);
-        opc_integrator_walk(in, OPC_BY_TRUTH, in->K, st->T, NULL, &rng, ref);
+        opc_integrator_walk(in, OPC_BY_TRUTH, in->K, study->T, NULL, &rng, ref);
         for (int by = 0; by < BY; by++) {
             rng = opc_rng_stream(seed, OPC_USE_STUDY, (uint32_t)(1 + p * BY + by), (uint32_t)i);
-            opc_integrator_walk(in, (enum opc_toy_by)by, K, st->T, ref, &rng, s);
-            for (int t = 0; t <= st->T; t++) {
-                side->x[by][(size_t)t * (size_t)st->n + (size_t)i] = s[t][0];
+            opc_integrator_walk(in, (enum opc_toy_by)by, K, study->T, ref, &rng, s);
+            for (int t = 0; t <= study->T; t++) {
+                side->x[by][(size_t)t * (size_t)study->n + (size_t)i] = s[t][0];
                 if (by == OPC_BY_OPC)
                     side->apart = fmax(side->apart,
                                        fmax(fabs(s[t][0] - ref[t][0]), fabs(s[t][1] - ref[t][1])));
@@ -117,15 +118,15 @@ static void walk(const struct study *st, int p, uint64_t seed, double (*ref)[2],
         }
     }
     /* Without noise the walks are the exact means. */
-    opc_integrator_walk(in, OPC_BY_TRUTH, in->K, st->T, NULL, NULL, ref);
+    opc_integrator_walk(in, OPC_BY_TRUTH, in->K, study->T, NULL, NULL, ref);
     for (int by = 0; by < BY; by++) {
-        opc_integrator_walk(in, (enum opc_toy_by)by, K, st->T, ref, NULL, s);
-        for (int t = 0; t <= st->T; t++)
+        opc_integrator_walk(in, (enum opc_toy_by)by, K, study->T, ref, NULL, s);
+        for (int t = 0; t <= study->T; t++)
             side->exact[by][t] = s[t][0];
     }
 }
 
-static int by_size(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -135,8 +136,8 @@ static int by_size(const void *a, const void *b)
 static double w2(int n, double *a, double *b)
 {
     double sum = 0;
-    qsort(a, (size_t)n, sizeof *a, by_size);
-    qsort(b, (size_t)n, sizeof *b, by_size);
+    qsort(a, (size_t)n, sizeof *a, by_value);
+    qsort(b, (size_t)n, sizeof *b, by_value);
     for (int i = 0; i < n; i++)
         sum += (a[i] - b[i]) * (a[i] - b[i]) / n;
     return sqrt(sum);
@@ -155,21 +156,23 @@ static void mean_of(int n, const double *v, double *mean, double *error)
 }
 
 /* W_2 to the environment for each batch of trajectories, averaged over time. */
-static int distances(const struct study *st, int batches, struct side *side, struct opc_err *err)
+static int measure_distances(const struct study *study, int batches, struct side *side,
+                             struct opc_err *err)
 {
     double *value = NULL, *work = NULL;
     const struct opc_block block[] = {{&value, (size_t)batches * (BY + 1), sizeof *value},
-                                      {&work, 2 * (size_t)st->n, sizeof *work}};
+                                      {&work, 2 * (size_t)study->n, sizeof *work}};
     if (!opc_alloc_all(block, 2))
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d batches", batches);
     for (int b = 0; b < batches; b++) {
-        const int first = opc_cut(st->n, batches, b), m = opc_cut(st->n, batches, b + 1) - first;
+        const int first = opc_cut(study->n, batches, b),
+                  m = opc_cut(study->n, batches, b + 1) - first;
         for (int by = OPC_BY_MODEL; by < BY; by++)
-            for (int t = 1; t <= st->T; t++) {
-                const size_t at = (size_t)t * (size_t)st->n + (size_t)first;
+            for (int t = 1; t <= study->T; t++) {
+                const size_t at = (size_t)t * (size_t)study->n + (size_t)first;
                 memcpy(work, side->x[OPC_BY_TRUTH] + at, (size_t)m * sizeof *work);
                 memcpy(work + m, side->x[by] + at, (size_t)m * sizeof *work);
-                value[by * batches + b] += w2(m, work, work + m) / st->T;
+                value[by * batches + b] += w2(m, work, work + m) / study->T;
             }
         /* The difference is taken within batches, so that its error is that of paired values. */
         value[BY * batches + b] =
@@ -184,87 +187,88 @@ static int distances(const struct study *st, int batches, struct side *side, str
 }
 
 /* Mean and quantiles over trajectories, at each time. */
-static int bands(const struct settings *s, const struct study *st, struct side *side,
-                 struct opc_err *err)
+static int measure_bands(const struct settings *set, const struct study *study, struct side *side,
+                         struct opc_err *err)
 {
-    double *work = opc_alloc((size_t)st->n, sizeof *work);
+    double *work = opc_alloc((size_t)study->n, sizeof *work);
     if (!work)
-        return opc_fail(err, OPC_ENOMEM, "not enough memory to sort %d numbers", st->n);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to sort %d numbers", study->n);
     for (int by = 0; by < BY; by++)
-        for (int t = 0; t <= st->T; t++) {
-            const double *x = side->x[by] + (size_t)t * (size_t)st->n;
-            for (int i = 0; i < st->n; i++)
-                side->mean[by][t] += x[i] / st->n;
-            memcpy(work, x, (size_t)st->n * sizeof *work);
-            side->low[by][t] = opc_quantile(st->n, work, s->low);
-            side->high[by][t] = opc_quantile(st->n, work, s->high);
+        for (int t = 0; t <= study->T; t++) {
+            const double *x = side->x[by] + (size_t)t * (size_t)study->n;
+            for (int i = 0; i < study->n; i++)
+                side->mean[by][t] += x[i] / study->n;
+            memcpy(work, x, (size_t)study->n * sizeof *work);
+            side->low[by][t] = opc_quantile(study->n, work, set->low);
+            side->high[by][t] = opc_quantile(study->n, work, set->high);
         }
     opc_free(work);
     return OPC_OK;
 }
 
 /* Bands over time, and distances. */
-static int tables(const struct study *st, struct opc_exhibit *exhibit, struct opc_err *err)
+static int state_distribution_tables(const struct study *study, struct opc_exhibit *exhibit,
+                                     struct opc_err *err)
 {
-    struct opc_table *t;
+    struct opc_table *table;
     int code = opc_table_create("policy,t,"
                                 "environment_mean,environment_low,environment_high,"
                                 "environment_exact_mean,"
                                 "model_mean,model_low,model_high,model_exact_mean,"
                                 "opc_mean,opc_low,opc_high,opc_exact_mean",
-                                &t, err);
+                                &table, err);
     if (code)
         return code;
     for (int p = 0; p < 2; p++)
-        for (int i = 0; i <= st->T; i++) {
-            opc_table_word(t, TITLE[p]);
-            opc_table_int(t, i);
+        for (int i = 0; i <= study->T; i++) {
+            opc_table_word(table, TITLE[p]);
+            opc_table_int(table, i);
             for (int by = 0; by < BY; by++) {
-                opc_table_fixed(t, st->side[p].mean[by][i], 6);
-                opc_table_fixed(t, st->side[p].low[by][i], 6);
-                opc_table_fixed(t, st->side[p].high[by][i], 6);
-                opc_table_fixed(t, st->side[p].exact[by][i], 6);
+                opc_table_fixed(table, study->side[p].mean[by][i], 6);
+                opc_table_fixed(table, study->side[p].low[by][i], 6);
+                opc_table_fixed(table, study->side[p].high[by][i], 6);
+                opc_table_fixed(table, study->side[p].exact[by][i], 6);
             }
         }
-    code = opc_exhibit_table(exhibit, NULL, "position over time", t, err);
-    opc_table_free(t);
+    code = opc_exhibit_table(exhibit, NULL, "position over time", table, err);
+    opc_table_free(table);
     if (code)
         return code;
-    code = opc_table_create("policy,prediction,distance,standard_error", &t, err);
+    code = opc_table_create("policy,prediction,distance,standard_error", &table, err);
     if (code)
         return code;
     for (int p = 0; p < 2; p++)
         for (int by = OPC_BY_MODEL; by < BY; by++) {
-            opc_table_word(t, TITLE[p]);
-            opc_table_word(t, by == OPC_BY_OPC ? "opc" : "model");
-            opc_table_fixed(t, st->side[p].distance[by], 5);
-            opc_table_fixed(t, st->side[p].error[by], 5);
+            opc_table_word(table, TITLE[p]);
+            opc_table_word(table, by == OPC_BY_OPC ? "opc" : "model");
+            opc_table_fixed(table, study->side[p].distance[by], 5);
+            opc_table_fixed(table, study->side[p].error[by], 5);
         }
     code = opc_exhibit_table(exhibit, "distances",
                              "W2 between positions of prediction and environment, mean over time",
-                             t, err);
-    opc_table_free(t);
+                             table, err);
+    opc_table_free(table);
     return code;
 }
 
 /* A panel for each policy: bands below, means on top. */
-static int draw(const struct study *st, const struct settings *s, struct opc_exhibit *exhibit,
-                struct opc_err *err)
+static int state_distribution_draw(const struct study *study, const struct settings *set,
+                                   struct opc_exhibit *exhibit, struct opc_err *err)
 {
     char note[100];
-    snprintf(note, sizeof note, "Mean and %g to %g %% of %d trajectories each.", 100 * s->low,
-             100 * s->high, st->n);
+    snprintf(note, sizeof note, "Mean and %g to %g %% of %d trajectories each.", 100 * set->low,
+             100 * set->high, study->n);
     struct opc_figure_layer layer[2][2 * BY];
     struct opc_panel panel[2];
     for (int p = 0; p < 2; p++) {
         struct opc_figure_layer *l = layer[p];
-        const struct side *side = &st->side[p];
+        const struct side *side = &study->side[p];
         for (int by = 0; by < BY; by++)
             *l++ = (struct opc_figure_layer){.mark = OPC_PLOT_BAND,
                                              .colour = COLOUR[by],
                                              .label = LABEL[by],
-                                             .n = st->T + 1,
-                                             .x = st->t,
+                                             .n = study->T + 1,
+                                             .x = study->t,
                                              .low = side->low[by],
                                              .high = side->high[by]};
         for (int by = 0; by < BY; by++)
@@ -272,13 +276,13 @@ static int draw(const struct study *st, const struct settings *s, struct opc_exh
                                              .colour = COLOUR[by],
                                              .dash = by == OPC_BY_OPC ? 1 : 0,
                                              .label = LABEL[by],
-                                             .n = st->T + 1,
-                                             .x = st->t,
+                                             .n = study->T + 1,
+                                             .x = study->t,
                                              .y = side->mean[by]};
         panel[p] = (struct opc_panel){.title = TITLE[p],
                                       .x_label = "time step",
                                       .y_label = "position",
-                                      .x = {0, st->T},
+                                      .x = {0, study->T},
                                       .layers = 2 * BY,
                                       .layer = layer[p]};
     }
@@ -303,9 +307,10 @@ static enum opc_verdict nearer(const struct side *side)
     return side->gain > 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED;
 }
 
-static void claims(const struct study *st, const struct settings *s, struct opc_exhibit *exhibit)
+static void state_distribution_claims(const struct study *study, const struct settings *set,
+                                      struct opc_exhibit *exhibit)
 {
-    const struct side *on = &st->side[0], *off = &st->side[1];
+    const struct side *on = &study->side[0], *off = &study->side[1];
     /* On-policy OPC must also reproduce its recordings exactly. */
     opc_exhibit_claim(
         exhibit, on->apart > 0 ? OPC_NOT_SUPPORTED : nearer(on),
@@ -315,7 +320,7 @@ static void claims(const struct study *st, const struct settings *s, struct opc_
         "the environment is %.4f ± %.4f with corrections and %.4f ± %.4f without (mean over "
         "time, ± standard error over %d batches of %d).",
         on->apart, on->distance[OPC_BY_OPC], on->error[OPC_BY_OPC], on->distance[OPC_BY_MODEL],
-        on->error[OPC_BY_MODEL], s->batches, st->n / s->batches);
+        on->error[OPC_BY_MODEL], set->batches, study->n / set->batches);
     opc_exhibit_claim(
         exhibit, nearer(off),
         "Off-policy the corrected model is nearer to the environment than the model.",
@@ -328,37 +333,37 @@ static void claims(const struct study *st, const struct settings *s, struct opc_
 }
 
 /* Walk, then bands and distances for both policies; then show them. */
-static int make(const struct opc_request *request, const void *settings,
-                struct opc_exhibit *exhibit, struct opc_err *err)
+static int state_distribution_make(const struct opc_request *request, const void *settings,
+                                   struct opc_exhibit *exhibit, struct opc_err *err)
 {
-    const struct settings *s = settings;
-    struct study st = {0};
-    if (s->trajectories < 2 * s->batches)
+    const struct settings *set = settings;
+    struct study study = {0};
+    if (set->trajectories < 2 * set->batches)
         return opc_fail(err, OPC_EUSER, "%d trajectories do not make %d batches of two or more",
-                        s->trajectories, s->batches);
-    int code = create(s, &st, err);
+                        set->trajectories, set->batches);
+    int code = state_distribution_create(set, &study, err);
     if (code)
         return code;
-    double(*walks)[2] = opc_alloc(2 * ((size_t)st.T + 1), sizeof *walks);
+    double(*walks)[2] = opc_alloc(2 * ((size_t)study.T + 1), sizeof *walks);
     if (!walks)
-        code = opc_fail(err, OPC_ENOMEM, "not enough memory for a trajectory of %d steps", st.T);
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for a trajectory of %d steps", study.T);
     for (int p = 0; p < 2 && !code; p++) {
-        walk(&st, p, request->seed, walks, walks + st.T + 1, &st.side[p]);
-        code = bands(s, &st, &st.side[p], err);
+        walk_trajectories(&study, p, request->seed, walks, walks + study.T + 1, &study.side[p]);
+        code = measure_bands(set, &study, &study.side[p], err);
         if (!code)
-            code = distances(&st, s->batches, &st.side[p], err);
+            code = measure_distances(&study, set->batches, &study.side[p], err);
     }
     opc_free(walks);
     if (!code)
-        code = tables(&st, exhibit, err);
+        code = state_distribution_tables(&study, exhibit, err);
     if (!code)
-        code = draw(&st, s, exhibit, err);
+        code = state_distribution_draw(&study, set, exhibit, err);
     if (!code)
-        claims(&st, s, exhibit);
-    destroy(&st);
+        state_distribution_claims(&study, set, exhibit);
+    state_distribution_destroy(&study);
     return code;
 }
 
 const struct opc_analysis opc_state_distribution = {
     "state_distribution", "where a stochastic double integrator is over time (Figure 1b)", &section,
-    .make = make};
+    .make = state_distribution_make};

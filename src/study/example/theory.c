@@ -35,7 +35,7 @@ double opc_theory_drift_bound(double gamma, int H)
 
 /* ---- Lemma 1 --------------------------------------------------------------------------------- */
 /* The reward of Lemma 1's example under the recorded policy. */
-static double reward(const struct opc_integrator *in, const double s[2])
+static double lemma1_reward(const struct opc_integrator *in, const double s[2])
 {
     const double a = in->K[0] * s[0] + in->K[1] * s[1];
     return -(s[0] * s[0] + 0.1 * s[1] * s[1] + 0.01 * a * a);
@@ -56,8 +56,8 @@ struct opc_lemma1 opc_lemma1(const struct opc_integrator *in, int T, int B, int 
             opc_integrator_walk(in, OPC_BY_TRUTH, in->K, T, NULL, &rng, ref);
             opc_integrator_walk(in, OPC_BY_OPC, in->K, T, ref, NULL, s);
             for (int t = 0; t < T; t++) {
-                replay += reward(in, ref[t]) / B;
-                opc += reward(in, s[t]) / B;
+                replay += lemma1_reward(in, ref[t]) / B;
+                opc += lemma1_reward(in, s[t]) / B;
             }
         }
         out.apart = fmax(out.apart, fabs(opc - replay));
@@ -113,9 +113,9 @@ struct opc_linear_case opc_theory_benign_example(void)
         .f = 0.9, .g = 0.5, .F = 0.8, .G = 0.6, .k = -0.5, .sigma = 0.2, .s0 = 1};
 }
 
-double opc_theory_lipschitz(const struct opc_linear_case *c)
+double opc_theory_lipschitz(const struct opc_linear_case *linear)
 {
-    return hypot(c->F, c->G);
+    return hypot(linear->F, linear->G);
 }
 
 /* d = s - s_ref has the rollout's action noise and the recording's:
@@ -125,16 +125,18 @@ double opc_theory_lipschitz(const struct opc_linear_case *c)
  *     Cov+       = h H Cov - g G sigma^2                   Var s = Var s_ref + Var d + 2 Cov
  *
  * and E d = 0: OPC has the true means. */
-struct opc_gauss opc_theory_marginal(const struct opc_linear_case *c, enum opc_toy_by by, int t)
+struct opc_gauss opc_theory_marginal(const struct opc_linear_case *linear, enum opc_toy_by by,
+                                     int t)
 {
-    const double h = c->f + c->g * c->k, H = c->F + c->G * c->k, square = c->sigma * c->sigma;
-    double v_ref = 0, v_d = 0, cov = 0, v_model = 0, mean = c->s0;
+    const double h = linear->f + linear->g * linear->k, H = linear->F + linear->G * linear->k,
+                 square = linear->sigma * linear->sigma;
+    double v_ref = 0, v_d = 0, cov = 0, v_model = 0, mean = linear->s0;
     double mean_model = mean;
     for (int i = 0; i < t; i++) {
-        v_ref = h * h * v_ref + c->g * c->g * square;
-        v_d = H * H * v_d + 2 * c->G * c->G * square;
-        cov = h * H * cov - c->g * c->G * square;
-        v_model = H * H * v_model + c->G * c->G * square;
+        v_ref = h * h * v_ref + linear->g * linear->g * square;
+        v_d = H * H * v_d + 2 * linear->G * linear->G * square;
+        cov = h * H * cov - linear->g * linear->G * square;
+        v_model = H * H * v_model + linear->G * linear->G * square;
         mean *= h;
         mean_model *= H;
     }
@@ -152,7 +154,7 @@ double opc_gauss_w2(struct opc_gauss p, struct opc_gauss q)
 }
 
 /* E |s| of a normal distribution. */
-static double folded(struct opc_gauss p)
+static double mean_absolute(struct opc_gauss p)
 {
     if (p.sd == 0)
         return fabs(p.mean);
@@ -160,36 +162,39 @@ static double folded(struct opc_gauss p)
     return p.sd * sqrt(2 / PI) * exp(-z * z / 2) + p.mean * erf(z / sqrt(2));
 }
 
-double opc_theory_return_gap(const struct opc_linear_case *c, double gamma, int T)
+double opc_theory_return_gap(const struct opc_linear_case *linear, double gamma, int T)
 {
     double gap = 0;
     for (int t = 0; t <= T; t++)
-        gap += pow(gamma, t) * (folded(opc_theory_marginal(c, OPC_BY_OPC, t)) -
-                                folded(opc_theory_marginal(c, OPC_BY_TRUTH, t)));
+        gap += pow(gamma, t) * (mean_absolute(opc_theory_marginal(linear, OPC_BY_OPC, t)) -
+                                mean_absolute(opc_theory_marginal(linear, OPC_BY_TRUTH, t)));
     return fabs(gap);
 }
 
 /* Factor by which a squared distance grows in a step. */
-static double growth(const struct opc_constants *c, enum opc_form form)
+static double growth_factor(const struct opc_constants *constants, enum opc_form form)
 {
-    const double f = c->L_f * c->L_f, pi = c->L_pi * c->L_pi;
+    const double f = constants->L_f * constants->L_f, pi = constants->L_pi * constants->L_pi;
     return form == OPC_PUBLISHED ? f + pi : f * (1 + pi);
 }
 
-double opc_theory_state_bound(const struct opc_constants *c, enum opc_form form, int t)
+double opc_theory_state_bound(const struct opc_constants *constants, enum opc_form form, int t)
 {
     double sum = 0;
     for (int k = 0; k < t; k++)
-        sum += pow(growth(c, form), k);
-    return 2 * sqrt(c->m) * c->sigma * c->sigma * c->L_f * c->L_f * sum;
+        sum += pow(growth_factor(constants, form), k);
+    return 2 * sqrt(constants->m) * constants->sigma * constants->sigma * constants->L_f *
+           constants->L_f * sum;
 }
 
-double opc_theory_return_bound(const struct opc_constants *c, enum opc_form form, double gamma,
-                               int T)
+double opc_theory_return_bound(const struct opc_constants *constants, enum opc_form form,
+                               double gamma, int T)
 {
-    const double C1 = sqrt(2 * (1 + c->L_pi * c->L_pi)) * c->L_f * c->L_r;
-    const double root = sqrt(growth(c, form)), C2 = form == OPC_SAFE ? fmax(1, root) : root;
-    return c->sigma / (1 - gamma) * sqrt(sqrt(c->m)) * C1 * pow(C2, T) * sqrt(T);
+    const double C1 =
+        sqrt(2 * (1 + constants->L_pi * constants->L_pi)) * constants->L_f * constants->L_r;
+    const double root = sqrt(growth_factor(constants, form)),
+                 C2 = form == OPC_SAFE ? fmax(1, root) : root;
+    return constants->sigma / (1 - gamma) * sqrt(sqrt(constants->m)) * C1 * pow(C2, T) * sqrt(T);
 }
 
 /* OPC gives s_1 = g a_ref + G (a - a_ref), with a and a_ref independent. */

@@ -29,8 +29,8 @@ struct point {
     double s, z, s_ref;
 };
 
-static struct point step(const struct opc_toy *toy, enum opc_toy_by by, double theta,
-                         double theta_n, struct point p)
+static struct point toy_step(const struct opc_toy *toy, enum opc_toy_by by, double theta,
+                             double theta_n, struct point p)
 {
     const double A = by == OPC_BY_TRUTH ? toy->A : toy->A + toy->dA;
     const double B = by == OPC_BY_TRUTH ? toy->B : toy->B + toy->dB;
@@ -52,7 +52,7 @@ void opc_toy_walk(const struct opc_toy *toy, enum opc_toy_by by, double theta, d
     struct point p = {toy->s0, 0, toy->s0};
     for (int t = 0; t < toy->T; t++) {
         s[t] = p.s;
-        p = step(toy, by, theta, theta_n, p);
+        p = toy_step(toy, by, theta, theta_n, p);
     }
 }
 
@@ -67,7 +67,7 @@ struct opc_toy_value opc_toy_value(const struct opc_toy *toy, enum opc_toy_by by
         const double r = exp(-p.s * p.s / square);
         v.J += r / toy->T;
         v.slope += r * (-2 * p.s / square) * p.z / toy->T;
-        p = step(toy, by, theta, theta_n, p);
+        p = toy_step(toy, by, theta, theta_n, p);
     }
     return v;
 }
@@ -132,8 +132,8 @@ static double distance_at(const struct opc_toy *toy, enum opc_toy_by by, double 
                                  opc_toy_value(toy, by, theta, theta_n).slope);
 }
 
-void opc_toy_gradient_field(enum opc_toy_error which, enum opc_toy_by by, int rows, const double *error,
-                   int columns, const double *theta, double *d)
+void opc_toy_gradient_field(enum opc_toy_error which, enum opc_toy_by by, int rows,
+                            const double *error, int columns, const double *theta, double *d)
 {
     for (int i = 0; i < rows; i++) {
         const bool a = which == OPC_ERROR_A;
@@ -143,8 +143,8 @@ void opc_toy_gradient_field(enum opc_toy_error which, enum opc_toy_by by, int ro
     }
 }
 
-void opc_toy_gradient_field_off(const struct opc_toy *toy, int rows, const double *shift, int columns,
-                       const double *theta_n, double *d)
+void opc_toy_gradient_field_off(const struct opc_toy *toy, int rows, const double *shift,
+                                int columns, const double *theta_n, double *d)
 {
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++)
@@ -195,7 +195,7 @@ void opc_integrator_f(const struct opc_integrator *in, enum opc_toy_by by, const
 }
 
 /* a = K s. */
-static double policy(const double K[2], const double s[2])
+static double linear_policy(const double K[2], const double s[2])
 {
     return K[0] * s[0] + K[1] * s[1];
 }
@@ -206,11 +206,11 @@ void opc_integrator_walk(const struct opc_integrator *in, enum opc_toy_by by, co
     memcpy(s[0], in->s0, sizeof s[0]);
     /* eq. 2 (or the truth) first; OPC then replaces it by eq. 5, without noise of its own. */
     for (int t = 0; t < T; t++) {
-        opc_integrator_f(in, by, s[t], policy(K, s[t]), s[t + 1]);
+        opc_integrator_f(in, by, s[t], linear_policy(K, s[t]), s[t + 1]);
         double f_ref[2];
         float w[2] = {0, 0};
         if (by == OPC_BY_OPC)
-            opc_integrator_f(in, by, ref[t], policy(in->K, ref[t]), f_ref);
+            opc_integrator_f(in, by, ref[t], linear_policy(in->K, ref[t]), f_ref);
         else if (rng)
             opc_rng_normals(rng, 2, w);
         for (int k = 0; k < 2; k++)

@@ -58,11 +58,11 @@ enum opc_toy_error { OPC_ERROR_A, OPC_ERROR_B };
 
 /* d[rows][columns]: distance of the true slope from that of the model or of OPC, on-policy
  * (theta_n = theta), at theta[columns] and model error[rows]. NaN where a loop is unstable. */
-void opc_toy_gradient_field(enum opc_toy_error, enum opc_toy_by, int rows, const double *error, int columns,
-                   const double *theta, double *d);
+void opc_toy_gradient_field(enum opc_toy_error, enum opc_toy_by, int rows, const double *error,
+                            int columns, const double *theta, double *d);
 /* The same for OPC off-policy: at theta = theta_n[columns] + shift[rows]. */
 void opc_toy_gradient_field_off(const struct opc_toy *, int rows, const double *shift, int columns,
-                       const double *theta_n, double *d);
+                                const double *theta_n, double *d);
 
 /* Statistics of a field of signed distances; NaN is masked and left out. */
 struct opc_gradient_field_sum {

@@ -48,7 +48,7 @@ const struct opc_analysis *opc_analysis_find(const char *name, struct opc_err *e
 }
 
 /* Writes a word as it is and a list as [a, b], which is what opc_section_set reads. */
-static int flatten(const struct opc_yaml *node, struct opc_text *out, struct opc_err *err)
+static int flatten_node(const struct opc_yaml *node, struct opc_text *out, struct opc_err *err)
 {
     if (node->kind == OPC_YAML_MAP)
         return opc_fail(err, OPC_EUSER, "line %d: %s is a map, where a value is expected",
@@ -61,7 +61,7 @@ static int flatten(const struct opc_yaml *node, struct opc_text *out, struct opc
     for (const struct opc_yaml *item = node->first; item; item = item->next) {
         if (item != node->first)
             opc_text_add(out, ", ");
-        int code = flatten(item, out, err);
+        int code = flatten_node(item, out, err);
         if (code)
             return code;
     }
@@ -79,7 +79,7 @@ int opc_analysis_fill(const struct opc_section *section, const struct opc_yaml *
         if (strcmp(node->key, "analysis") == 0)
             continue;
         opc_text_clear(&text);
-        code = flatten(node, &text, err);
+        code = flatten_node(node, &text, err);
         if (!code)
             code = opc_text_check(&text, err);
         if (!code && opc_section_set(section, settings, node->key, opc_text_get(&text), err))
@@ -90,8 +90,9 @@ int opc_analysis_fill(const struct opc_section *section, const struct opc_yaml *
 }
 
 /* Fills the settings of an analysis and makes it; with request NULL it only checks the settings. */
-static int run(const struct opc_analysis *analysis, const struct opc_yaml *ask,
-               const struct opc_request *request, struct opc_exhibit *exhibit, struct opc_err *err)
+static int analysis_fill_and_make(const struct opc_analysis *analysis, const struct opc_yaml *ask,
+                                  const struct opc_request *request, struct opc_exhibit *exhibit,
+                                  struct opc_err *err)
 {
     /* An analysis without settings still refuses unknown keys, by an empty section. */
     static const struct opc_section none = {.name = "", .size = 1};
@@ -110,12 +111,12 @@ static int run(const struct opc_analysis *analysis, const struct opc_yaml *ask,
 int opc_analysis_check(const struct opc_analysis *analysis, const struct opc_yaml *ask,
                        const struct opc_yaml *figure, struct opc_err *err)
 {
-    const int code = run(analysis, ask, NULL, NULL, err);
+    const int code = analysis_fill_and_make(analysis, ask, NULL, NULL, err);
     return code || !analysis->check ? code : analysis->check(figure, err);
 }
 
 int opc_analysis_run(const struct opc_analysis *analysis, const struct opc_request *request,
                      struct opc_exhibit *exhibit, struct opc_err *err)
 {
-    return run(analysis, request->ask, request, exhibit, err);
+    return analysis_fill_and_make(analysis, request->ask, request, exhibit, err);
 }

@@ -18,12 +18,13 @@ struct linear {
     const double *A, *B;
 };
 
-static void predict(const struct opc_predictor *p, int rows, const float *s, const float *a,
-                    const int *elite, struct opc_rng *rng, float *y, struct opc_pool *pool)
+static void linear_predict(const struct opc_predictor *model, int rows, const float *s,
+                           const float *a, const int *elite, struct opc_rng *rng, float *y,
+                           struct opc_pool *pool)
 {
     (void)elite, (void)rng, (void)pool;
-    const struct linear *f = (const struct linear *)p;
-    const int n = p->obs, m = p->act;
+    const struct linear *f = (const struct linear *)model;
+    const int n = model->obs, m = model->act;
     for (int r = 0; r < rows; r++, s += n, a += m, y += n + 1) {
         for (int i = 0; i < n; i++) {
             double sum = 0.0;
@@ -37,7 +38,7 @@ static void predict(const struct opc_predictor *p, int rows, const float *s, con
     }
 }
 
-static const struct opc_predictor_type linear_type = {.name = "linear", .predict = predict};
+static const struct opc_predictor_type linear_type = {.name = "linear", .predict = linear_predict};
 
 /* ---- the recording, and rollouts along it
  * ------------------------------------------------------ */
@@ -79,13 +80,15 @@ static void change_one_entry(void *ctx, int n, const float *state, struct opc_rn
 
 /* All rollouts start at the beginning of the recording and have its length. They do not depend
  * on their random streams: there is one elite to draw, and eq. 5 has no noise. */
-static int imagine_changes(struct opc_branches *b, const struct opc_transition *tr,
+static int imagine_changes(struct opc_branches *branches, const struct opc_transition *tr,
                            struct opc_err *err)
 {
     struct replay replay = {tr->past, 0};
-    const struct opc_walk_plan plan = {
-        .transition = tr, .act = change_one_entry, .act_ctx = &replay, .horizon = b->horizon};
-    return opc_branches_follow(b, &plan, err);
+    const struct opc_walk_plan plan = {.transition = tr,
+                                       .act = change_one_entry,
+                                       .act_ctx = &replay,
+                                       .horizon = branches->horizon};
+    return opc_branches_follow(branches, &plan, err);
 }
 
 /* ---- the best actions ------------------------------------------------------------------------ */
@@ -138,24 +141,24 @@ int opc_ilc_by_opc(int n, int m, int T, const double *A, const double *B, const 
 {
     const struct linear model = {
         {.type = &linear_type, .obs = n, .act = m, .members = 1, .elites = 1}, A, B};
-    struct opc_branches b = {0};
+    struct opc_branches branches = {0};
     struct opc_transition tr = {0};
     struct opc_episodes *past = NULL;
-    int code = opc_branches_make(1 + T * m, T, n, m, &b, err);
+    int code = opc_branches_make(1 + T * m, T, n, m, &branches, err);
     if (!code)
         code = opc_episodes_create(n, m, T, 1, &past, err);
     if (!code)
-        code = record_trial(past, n, m, T, s, u, b.action, err);
+        code = record_trial(past, n, m, T, s, u, branches.action, err);
     if (!code)
         code = opc_transition_make("corrected", past, &model.base, T, &tr, err);
     if (!code)
         code = opc_transition_refresh(&tr, NULL, err);
     if (!code)
-        code = imagine_changes(&b, &tr, err);
+        code = imagine_changes(&branches, &tr, err);
     if (!code)
-        code = choose_actions(b.state, (T + 1) * n, T * m, u, s_ref, M, W, next, err);
+        code = choose_actions(branches.state, (T + 1) * n, T * m, u, s_ref, M, W, next, err);
     opc_transition_free(&tr);
     opc_episodes_destroy(past);
-    opc_branches_free(&b);
+    opc_branches_free(&branches);
     return code;
 }

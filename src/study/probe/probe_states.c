@@ -35,59 +35,61 @@ struct summary {
 };
 
 /* One quantity of one entry over h. */
-static double *series(const struct summary *m, int truth, int by, int quantity, int k)
+static double *summary_series(const struct summary *summary, int truth, int by, int quantity, int k)
 {
     const size_t line = (((size_t)truth * OPC_BY + (size_t)by) * QUANTITIES + (size_t)quantity) *
-                            (size_t)m->s->obs +
+                            (size_t)summary->s->obs +
                         (size_t)k;
-    return m->value + line * (size_t)m->length;
+    return summary->value + line * (size_t)summary->length;
 }
 
 /* Number of rollouts over h. */
-static int *counts(const struct summary *m, int truth, int by)
+static int *summary_counts(const struct summary *summary, int truth, int by)
 {
-    return m->count + ((size_t)truth * OPC_BY + (size_t)by) * (size_t)m->length;
+    return summary->count + ((size_t)truth * OPC_BY + (size_t)by) * (size_t)summary->length;
 }
 
-static void summary_free(struct summary *m)
+static void summary_free(struct summary *summary)
 {
-    opc_free(m->x);
-    opc_free(m->value);
-    opc_free(m->count);
-    opc_free(m->ratio);
-    opc_free(m->ratio_low);
-    opc_free(m->ratio_high);
-    opc_free(m->scratch);
-    opc_free(m->rows);
+    opc_free(summary->x);
+    opc_free(summary->value);
+    opc_free(summary->count);
+    opc_free(summary->ratio);
+    opc_free(summary->ratio_low);
+    opc_free(summary->ratio_high);
+    opc_free(summary->scratch);
+    opc_free(summary->rows);
 }
 
-static int summary_make(struct summary *m, struct opc_err *err)
+static int summary_make(struct summary *summary, struct opc_err *err)
 {
-    const struct opc_states *s = m->s;
-    const size_t obs = (size_t)s->obs, n = (size_t)m->length;
-    m->capacity = (size_t)(s->rows > BOOTSTRAPS ? s->rows : BOOTSTRAPS);
-    m->x = opc_alloc(n, sizeof *m->x);
-    m->value = opc_alloc(OPC_TRUTHS * OPC_BY * QUANTITIES * obs, n * sizeof *m->value);
-    m->count = opc_alloc(OPC_TRUTHS * OPC_BY, n * sizeof *m->count);
-    m->ratio = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio);
-    m->ratio_low = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio_low);
-    m->ratio_high = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio_high);
-    m->scratch = opc_alloc((size_t)opc_pool_threads(m->pool) * 2, m->capacity * sizeof *m->scratch);
-    m->rows = opc_alloc((size_t)opc_pool_threads(m->pool), m->capacity * sizeof *m->rows);
-    if (!m->x || !m->value || !m->count || !m->ratio || !m->ratio_low || !m->ratio_high ||
-        !m->scratch || !m->rows) {
-        summary_free(m);
-        return opc_fail(err, OPC_ENOMEM, "not enough memory to sum up %d rollouts", s->rows);
+    const struct opc_states *states = summary->s;
+    const size_t obs = (size_t)states->obs, n = (size_t)summary->length;
+    summary->capacity = (size_t)(states->rows > BOOTSTRAPS ? states->rows : BOOTSTRAPS);
+    summary->x = opc_alloc(n, sizeof *summary->x);
+    summary->value = opc_alloc(OPC_TRUTHS * OPC_BY * QUANTITIES * obs, n * sizeof *summary->value);
+    summary->count = opc_alloc(OPC_TRUTHS * OPC_BY, n * sizeof *summary->count);
+    summary->ratio = opc_alloc(OPC_TRUTHS * obs, sizeof *summary->ratio);
+    summary->ratio_low = opc_alloc(OPC_TRUTHS * obs, sizeof *summary->ratio_low);
+    summary->ratio_high = opc_alloc(OPC_TRUTHS * obs, sizeof *summary->ratio_high);
+    summary->scratch = opc_alloc((size_t)opc_pool_threads(summary->pool) * 2,
+                                 summary->capacity * sizeof *summary->scratch);
+    summary->rows = opc_alloc((size_t)opc_pool_threads(summary->pool),
+                              summary->capacity * sizeof *summary->rows);
+    if (!summary->x || !summary->value || !summary->count || !summary->ratio ||
+        !summary->ratio_low || !summary->ratio_high || !summary->scratch || !summary->rows) {
+        summary_free(summary);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to sum up %d rollouts", states->rows);
     }
-    for (int h = 0; h < m->length; h++)
-        m->x[h] = h;
+    for (int h = 0; h < summary->length; h++)
+        summary->x[h] = h;
     return OPC_OK;
 }
 
 /* Scratch 0 or 1 of a worker. */
-static double *scratch_of(const struct summary *m, int worker, int which)
+static double *scratch_of(const struct summary *summary, int worker, int which)
 {
-    return m->scratch + ((size_t)worker * 2 + (size_t)which) * m->capacity;
+    return summary->scratch + ((size_t)worker * 2 + (size_t)which) * summary->capacity;
 }
 
 /* ---- quantiles ------------------------------------------------------------------------------- */
@@ -95,29 +97,35 @@ static double *scratch_of(const struct summary *m, int worker, int which)
 /* Worker: quantiles over rollouts; an item is one entry of one model and truth. */
 static void sum_up_entries(void *ctx, int first, int end, int worker)
 {
-    struct summary *m = ctx;
-    const struct opc_states *s = m->s;
-    double *v = scratch_of(m, worker, 0);
+    struct summary *summary = ctx;
+    const struct opc_states *states = summary->s;
+    double *v = scratch_of(summary, worker, 0);
     for (int item = first; item < end; item++) {
-        const int k = item % s->obs, by = item / s->obs % OPC_BY, truth = item / s->obs / OPC_BY;
-        for (int h = 0; h < m->length; h++) {
+        const int k = item % states->obs, by = item / states->obs % OPC_BY,
+                  truth = item / states->obs / OPC_BY;
+        for (int h = 0; h < summary->length; h++) {
             /* Errors of the rollouts that have not ended. */
             int n = 0;
-            for (int row = 0; row < s->rows; row++) {
-                const double e = opc_states_error(s, truth, by, row, h, k);
+            for (int row = 0; row < states->rows; row++) {
+                const double e = opc_states_error(states, truth, by, row, h, k);
                 if (!isnan(e))
                     v[n++] = e;
             }
             if (k == 0)
-                counts(m, truth, by)[h] = n;
-            series(m, truth, by, MIDDLE, k)[h] = n ? opc_quantile(n, v, 0.5) : (double)NAN;
-            series(m, truth, by, LOW, k)[h] = n ? opc_quantile(n, v, 0.025) : (double)NAN;
-            series(m, truth, by, HIGH, k)[h] = n ? opc_quantile(n, v, 0.975) : (double)NAN;
+                summary_counts(summary, truth, by)[h] = n;
+            summary_series(summary, truth, by, MIDDLE, k)[h] =
+                n ? opc_quantile(n, v, 0.5) : (double)NAN;
+            summary_series(summary, truth, by, LOW, k)[h] =
+                n ? opc_quantile(n, v, 0.025) : (double)NAN;
+            summary_series(summary, truth, by, HIGH, k)[h] =
+                n ? opc_quantile(n, v, 0.975) : (double)NAN;
             /* The same for absolute values; v is no longer needed with signs. */
             for (int i = 0; i < n; i++)
                 v[i] = fabs(v[i]);
-            series(m, truth, by, ABS_MIDDLE, k)[h] = n ? opc_quantile(n, v, 0.5) : (double)NAN;
-            series(m, truth, by, ABS_HIGH, k)[h] = n ? opc_quantile(n, v, 0.95) : (double)NAN;
+            summary_series(summary, truth, by, ABS_MIDDLE, k)[h] =
+                n ? opc_quantile(n, v, 0.5) : (double)NAN;
+            summary_series(summary, truth, by, ABS_HIGH, k)[h] =
+                n ? opc_quantile(n, v, 0.95) : (double)NAN;
         }
     }
 }
@@ -136,12 +144,12 @@ static double ratio_of(double corrected, double learned)
 
 /* Median |error| at step h over a sample of rollouts (row NULL: all); NaN if none lasts that
  * long. */
-static double middle_of(const struct summary *m, int truth, int by, int k, int h, const int *row,
-                        double *v)
+static double middle_of(const struct summary *summary, int truth, int by, int k, int h,
+                        const int *row, double *v)
 {
     int n = 0;
-    for (int i = 0; i < m->s->rows; i++) {
-        const double e = fabs(opc_states_error(m->s, truth, by, row ? row[i] : i, h, k));
+    for (int i = 0; i < summary->s->rows; i++) {
+        const double e = fabs(opc_states_error(summary->s, truth, by, row ? row[i] : i, h, k));
         if (!isnan(e))
             v[n++] = e;
     }
@@ -150,91 +158,91 @@ static double middle_of(const struct summary *m, int truth, int by, int k, int h
 
 /* Bootstrap sample: runs are drawn first, then their rollouts, because those of a run share a
  * model. */
-static void resample(const struct opc_states *s, struct opc_rng *rng, int *row)
+static void resample_rollouts(const struct opc_states *states, struct opc_rng *rng, int *row)
 {
-    for (int run = 0, i = 0; run < s->runs; run++) {
-        const int from = (int)opc_rng_below(rng, (uint32_t)s->runs) * s->each;
-        for (int r = 0; r < s->each; r++)
-            row[i++] = from + (int)opc_rng_below(rng, (uint32_t)s->each);
+    for (int run = 0, i = 0; run < states->runs; run++) {
+        const int from = (int)opc_rng_below(rng, (uint32_t)states->runs) * states->each;
+        for (int r = 0; r < states->each; r++)
+            row[i++] = from + (int)opc_rng_below(rng, (uint32_t)states->each);
     }
 }
 
 /* Worker: ratio of the two models' median errors with its bootstrap interval. */
 static void compare_entries(void *ctx, int first, int end, int worker)
 {
-    struct summary *m = ctx;
-    const struct opc_states *s = m->s;
-    double *v = scratch_of(m, worker, 0), *ratios = scratch_of(m, worker, 1);
-    int *row = m->rows + (size_t)worker * m->capacity;
+    struct summary *summary = ctx;
+    const struct opc_states *states = summary->s;
+    double *v = scratch_of(summary, worker, 0), *ratios = scratch_of(summary, worker, 1);
+    int *row = summary->rows + (size_t)worker * summary->capacity;
     for (int item = first; item < end; item++) {
-        const int k = item % s->obs, truth = item / s->obs, h = m->last[truth];
+        const int k = item % states->obs, truth = item / states->obs, h = summary->last[truth];
         int n = 0;
         /* Both models are evaluated on the same sample, so the ratio is paired. */
         for (int b = 0; b < BOOTSTRAPS; b++) {
-            struct opc_rng rng = opc_probe_stream(m->seed, OPC_DRAW_BOOTSTRAP, item, b);
-            resample(s, &rng, row);
-            const double r = ratio_of(middle_of(m, truth, OPC_BY_CORRECTED, k, h, row, v),
-                                      middle_of(m, truth, OPC_BY_LEARNED, k, h, row, v));
+            struct opc_rng rng = opc_probe_stream(summary->seed, OPC_DRAW_BOOTSTRAP, item, b);
+            resample_rollouts(states, &rng, row);
+            const double r = ratio_of(middle_of(summary, truth, OPC_BY_CORRECTED, k, h, row, v),
+                                      middle_of(summary, truth, OPC_BY_LEARNED, k, h, row, v));
             if (!isnan(r))
                 ratios[n++] = r;
         }
-        m->ratio[item] = ratio_of(middle_of(m, truth, OPC_BY_CORRECTED, k, h, NULL, v),
-                                  middle_of(m, truth, OPC_BY_LEARNED, k, h, NULL, v));
-        m->ratio_low[item] = n ? opc_quantile(n, ratios, 0.025) : (double)NAN;
-        m->ratio_high[item] = n ? opc_quantile(n, ratios, 0.975) : (double)NAN;
+        summary->ratio[item] = ratio_of(middle_of(summary, truth, OPC_BY_CORRECTED, k, h, NULL, v),
+                                        middle_of(summary, truth, OPC_BY_LEARNED, k, h, NULL, v));
+        summary->ratio_low[item] = n ? opc_quantile(n, ratios, 0.025) : (double)NAN;
+        summary->ratio_high[item] = n ? opc_quantile(n, ratios, 0.975) : (double)NAN;
     }
 }
 
 /* Allocates and computes the statistics. */
-static int summary_of(const struct opc_states *s, const struct opc_request *request,
+static int summary_of(const struct opc_states *states, const struct opc_request *request,
                       struct summary *out, struct opc_err *err)
 {
-    struct summary m = {
-        .s = s, .pool = request->pool, .seed = request->seed, .length = s->horizon + 1};
-    const int code = summary_make(&m, err);
+    struct summary summary = {
+        .s = states, .pool = request->pool, .seed = request->seed, .length = states->horizon + 1};
+    const int code = summary_make(&summary, err);
     if (code)
         return code;
-    opc_pool_each(m.pool, OPC_TRUTHS * OPC_BY * s->obs, 1, sum_up_entries, &m);
+    opc_pool_each(summary.pool, OPC_TRUTHS * OPC_BY * states->obs, 1, sum_up_entries, &summary);
     /* Compare at the last step that at least half of the rollouts of both models reach. */
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
-        for (int h = 0; h < m.length; h++)
-            if (2 * counts(&m, truth, OPC_BY_LEARNED)[h] >= s->rows &&
-                2 * counts(&m, truth, OPC_BY_CORRECTED)[h] >= s->rows)
-                m.last[truth] = h;
-    opc_pool_each(m.pool, OPC_TRUTHS * s->obs, 1, compare_entries, &m);
-    *out = m;
+        for (int h = 0; h < summary.length; h++)
+            if (2 * summary_counts(&summary, truth, OPC_BY_LEARNED)[h] >= states->rows &&
+                2 * summary_counts(&summary, truth, OPC_BY_CORRECTED)[h] >= states->rows)
+                summary.last[truth] = h;
+    opc_pool_each(summary.pool, OPC_TRUTHS * states->obs, 1, compare_entries, &summary);
+    *out = summary;
     return OPC_OK;
 }
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
-static int write_table(const struct summary *m, const struct opc_probe *p, struct opc_exhibit *e,
-                       struct opc_err *err)
+static int write_state_errors(const struct summary *summary, const struct opc_probe *probe,
+                              struct opc_exhibit *exhibit, struct opc_err *err)
 {
-    struct opc_table *t;
+    struct opc_table *table;
     char name[32];
-    int code =
-        opc_table_create("true,model,entry,h,rollouts,median,low,high,median_abs,p95_abs", &t, err);
+    int code = opc_table_create("true,model,entry,h,rollouts,median,low,high,median_abs,p95_abs",
+                                &table, err);
     if (code)
         return code;
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
         for (int by = 0; by < OPC_BY; by++)
-            for (int k = 0; k < m->s->obs; k++)
-                for (int h = 0; h < m->length; h++) {
-                    opc_probe_entry_name(p, k, name);
-                    opc_table_word(t, OPC_TRUTH_NAME[truth]);
-                    opc_table_word(t, OPC_BY_NAME[by]);
-                    opc_table_word(t, name);
-                    opc_table_int(t, h);
-                    opc_table_int(t, counts(m, truth, by)[h]);
+            for (int k = 0; k < summary->s->obs; k++)
+                for (int h = 0; h < summary->length; h++) {
+                    opc_probe_entry_name(probe, k, name);
+                    opc_table_word(table, OPC_TRUTH_NAME[truth]);
+                    opc_table_word(table, OPC_BY_NAME[by]);
+                    opc_table_word(table, name);
+                    opc_table_int(table, h);
+                    opc_table_int(table, summary_counts(summary, truth, by)[h]);
                     for (int q = 0; q < QUANTITIES; q++)
-                        opc_table_real(t, series(m, truth, by, q, k)[h]);
+                        opc_table_real(table, summary_series(summary, truth, by, q, k)[h]);
                 }
-    code = opc_exhibit_table(e, NULL,
+    code = opc_exhibit_table(exhibit, NULL,
                              "errors of the state: median, 2.5 % and 97.5 % quantile of "
                              "true - predicted; median and 95 % quantile of its size",
-                             t, err);
-    opc_table_free(t);
+                             table, err);
+    opc_table_free(table);
     return code;
 }
 
@@ -254,11 +262,11 @@ enum { LAYERS = 4 };
 
 /* A panel for each truth and entry. `size` false: errors with a band; true: their absolute
  * values on a log axis. */
-static int draw(const struct summary *m, const struct opc_probe *p, int max, bool size,
-                struct opc_exhibit *e, struct opc_err *err)
+static int draw_state_errors(const struct summary *summary, const struct opc_probe *probe, int max,
+                             bool size, struct opc_exhibit *exhibit, struct opc_err *err)
 {
     int columns;
-    const int shown = arrange(max < m->s->obs ? max : m->s->obs, &columns);
+    const int shown = arrange(max < summary->s->obs ? max : summary->s->obs, &columns);
     const int panels = OPC_TRUTHS * shown;
     struct opc_panel *panel = opc_alloc((size_t)panels, sizeof *panel);
     struct opc_figure_layer *layer = opc_alloc((size_t)panels * LAYERS, sizeof *layer);
@@ -269,28 +277,30 @@ static int draw(const struct summary *m, const struct opc_probe *p, int max, boo
         const int truth = i / shown, k = i % shown;
         struct opc_figure_layer *at = layer + (size_t)i * LAYERS;
         char name[32];
-        opc_probe_entry_name(p, k, name);
+        opc_probe_entry_name(probe, k, name);
         snprintf(title[i], sizeof *title, "%s, true: %s", name, OPC_TRUTH_NAME[truth]);
         panel[i] = (struct opc_panel){.title = title[i],
                                       .x_label = "h",
                                       .y_label = size ? "|true - predicted|" : "true - predicted",
-                                      .x = {0, m->s->horizon},
+                                      .x = {0, summary->s->horizon},
                                       .log_y = size,
                                       .layers = LAYERS,
                                       .layer = at};
         /* Bands (or dashed quantiles) first, lines on top of them. */
         for (int by = 0; by < OPC_BY; by++) {
-            struct opc_figure_layer one = {
-                .colour = COLOUR[by], .n = m->length, .x = m->x, .label = OPC_BY_NAME[by]};
+            struct opc_figure_layer one = {.colour = COLOUR[by],
+                                           .n = summary->length,
+                                           .x = summary->x,
+                                           .label = OPC_BY_NAME[by]};
             at[by] = at[OPC_BY + by] = one;
             at[by].mark = size ? OPC_PLOT_LINE : OPC_PLOT_BAND;
             at[by].dash = size;
             at[by].label = NULL;
-            at[by].y = series(m, truth, by, ABS_HIGH, k);
-            at[by].low = series(m, truth, by, LOW, k);
-            at[by].high = series(m, truth, by, HIGH, k);
+            at[by].y = summary_series(summary, truth, by, ABS_HIGH, k);
+            at[by].low = summary_series(summary, truth, by, LOW, k);
+            at[by].high = summary_series(summary, truth, by, HIGH, k);
             at[OPC_BY + by].mark = OPC_PLOT_LINE;
-            at[OPC_BY + by].y = series(m, truth, by, size ? ABS_MIDDLE : MIDDLE, k);
+            at[OPC_BY + by].y = summary_series(summary, truth, by, size ? ABS_MIDDLE : MIDDLE, k);
         }
     }
     const struct opc_figure figure = {
@@ -304,7 +314,7 @@ static int draw(const struct summary *m, const struct opc_probe *p, int max, boo
         .panel = panel,
     };
     if (!code)
-        code = opc_exhibit_figure(e, size ? "size" : NULL,
+        code = opc_exhibit_figure(exhibit, size ? "size" : NULL,
                                   size ? "size of the errors, logarithmic" : "errors of the state",
                                   &figure, err);
     opc_free(panel);
@@ -314,94 +324,97 @@ static int draw(const struct summary *m, const struct opc_probe *p, int max, boo
 }
 
 /* Supported if the whole interval of every entry's ratio is below 1. */
-static void claim_smaller(const struct summary *m, const struct opc_probe *p, int truth,
-                          struct opc_exhibit *e)
+static void claim_smaller(const struct summary *summary, const struct opc_probe *probe, int truth,
+                          struct opc_exhibit *exhibit)
 {
     static const char *const CLAIM[OPC_TRUTHS] = {
         "Beside the recording, the errors are smaller with OPC in every state entry.",
         "Compared with what the environment does with the same actions, too."};
-    const struct opc_states *s = m->s;
+    const struct opc_states *states = summary->s;
     struct opc_text text = {0};
     char name[32];
     bool all = true, none = false;
-    for (int k = 0; k < s->obs; k++) {
-        const int item = truth * s->obs + k;
-        all &= m->ratio_high[item] < 1;
-        none |= m->ratio_low[item] > 1;
-        if (s->obs > 12 && m->ratio_high[item] < 1)
+    for (int k = 0; k < states->obs; k++) {
+        const int item = truth * states->obs + k;
+        all &= summary->ratio_high[item] < 1;
+        none |= summary->ratio_low[item] > 1;
+        if (states->obs > 12 && summary->ratio_high[item] < 1)
             continue; /* many entries: list only those that are not smaller */
-        opc_probe_entry_name(p, k, name);
-        opc_text_addf(&text, "%s%s %.3g [%.3g, %.3g]", text.used ? ", " : "", name, m->ratio[item],
-                      m->ratio_low[item], m->ratio_high[item]);
+        opc_probe_entry_name(probe, k, name);
+        opc_text_addf(&text, "%s%s %.3g [%.3g, %.3g]", text.used ? ", " : "", name,
+                      summary->ratio[item], summary->ratio_low[item], summary->ratio_high[item]);
     }
-    if (m->last[truth] == 0)
-        opc_exhibit_claim(e, OPC_UNDECIDED, CLAIM[truth],
+    if (summary->last[truth] == 0)
+        opc_exhibit_claim(exhibit, OPC_UNDECIDED, CLAIM[truth],
                           "more than half of the rollouts end in their first step");
     else
-        opc_exhibit_claim(e,
+        opc_exhibit_claim(exhibit,
                           all    ? OPC_SUPPORTED
                           : none ? OPC_NOT_SUPPORTED
                                  : OPC_UNDECIDED,
                           CLAIM[truth],
                           "median |error| after %d step%s, OPC / MBPO(*) [95 %% bootstrap]: %s",
-                          m->last[truth], m->last[truth] == 1 ? "" : "s",
+                          summary->last[truth], summary->last[truth] == 1 ? "" : "s",
                           text.used ? opc_text_get(&text) : "below 1 in all");
     opc_text_free(&text);
 }
 
 /* The largest error at h = 0, where prediction and truth start from the same state. */
-static double largest_at_start(const struct opc_states *s)
+static double largest_at_start(const struct opc_states *states)
 {
     double max = 0;
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
         for (int by = 0; by < OPC_BY; by++)
-            for (int row = 0; row < s->rows; row++)
-                for (int k = 0; k < s->obs; k++)
-                    max = fmax(max, fabs(opc_states_error(s, truth, by, row, 0, k)));
+            for (int row = 0; row < states->rows; row++)
+                for (int k = 0; k < states->obs; k++)
+                    max = fmax(max, fabs(opc_states_error(states, truth, by, row, 0, k)));
     return max;
 }
 
 /* All claims of the figure. */
-static void claim(const struct summary *m, const struct opc_probe *p, struct opc_exhibit *e)
+static void claim_states(const struct summary *summary, const struct opc_probe *probe,
+                         struct opc_exhibit *exhibit)
 {
-    const double start = largest_at_start(m->s);
+    const double start = largest_at_start(summary->s);
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
-        claim_smaller(m, p, truth, e);
-    opc_exhibit_claim(e, start == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+        claim_smaller(summary, probe, truth, exhibit);
+    opc_exhibit_claim(exhibit, start == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                       "The error is zero at h = 0.", "largest error at h = 0: %g", start);
-    opc_exhibit_claim(e, m->s->without_noise == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+    opc_exhibit_claim(exhibit, summary->s->without_noise == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                       "Without exploration OPC has no error at all (Lemma 1).",
                       "largest error of %d rollouts of %d steps without exploration: %g",
-                      m->s->each * m->s->runs, m->s->horizon, m->s->without_noise);
+                      summary->s->each * summary->s->runs, summary->s->horizon,
+                      summary->s->without_noise);
 }
 
-static int make(const struct opc_request *request, const void *settings, struct opc_exhibit *e,
-                struct opc_err *err)
+static int probe_states_make(const struct opc_request *request, const void *settings,
+                             struct opc_exhibit *exhibit, struct opc_err *err)
 {
     const struct opc_probe_states_config *set = settings;
-    struct opc_states s;
-    struct summary m = {0};
-    struct opc_probe p;
-    int code = opc_states_collect(request, set, &s, err);
+    struct opc_states states;
+    struct summary summary = {0};
+    struct opc_probe probe;
+    int code = opc_states_collect(request, set, &states, err);
     if (code)
         return code;
-    code = opc_probe_open(request->run[0], request->pool, request->seed, &p, err); /* for names */
+    code =
+        opc_probe_open(request->run[0], request->pool, request->seed, &probe, err); /* for names */
     if (!code) {
-        code = summary_of(&s, request, &m, err);
+        code = summary_of(&states, request, &summary, err);
         if (!code)
-            code = draw(&m, &p, set->panels, false, e, err);
+            code = draw_state_errors(&summary, &probe, set->panels, false, exhibit, err);
         if (!code)
-            code = draw(&m, &p, set->panels, true, e, err);
+            code = draw_state_errors(&summary, &probe, set->panels, true, exhibit, err);
         if (!code)
-            code = write_table(&m, &p, e, err);
+            code = write_state_errors(&summary, &probe, exhibit, err);
         if (!code) {
-            claim(&m, &p, e);
-            opc_states_notes(&s, e);
+            claim_states(&summary, &probe, exhibit);
+            opc_states_notes(&states, exhibit);
         }
-        opc_probe_close(&p);
+        opc_probe_close(&probe);
     }
-    summary_free(&m);
-    opc_states_free(&s);
+    summary_free(&summary);
+    opc_states_free(&states);
     return code;
 }
 
@@ -413,5 +426,5 @@ const struct opc_analysis opc_probe_states = {
     .name = "probe_states",
     .help = "errors of learned and corrected model, step by step beside real episodes (Figure 13)",
     .settings = &section,
-    .make = make,
+    .make = probe_states_make,
 };

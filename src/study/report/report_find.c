@@ -25,7 +25,7 @@ enum { MAX = 1000, LARGEST_JSON = 1 << 26 };
  * -------------------------------------------------------------------------------------- */
 
 /* Rank of a name's family: figures, tables, theory, ilc, others. */
-static int family(const char *name)
+static int family_rank(const char *name)
 {
     static const char *const FAMILY[] = {"fig", "tab", "theory", "ilc"};
     for (int i = 0; i < 4; i++)
@@ -35,7 +35,7 @@ static int family(const char *name)
 }
 
 /* Like strcmp, but digits compare as the number they form. */
-static int natural(const char *a, const char *b)
+static int natural_order(const char *a, const char *b)
 {
     while (*a && *b) {
         if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
@@ -59,8 +59,8 @@ static int natural(const char *a, const char *b)
 
 int opc_exhibit_order(const char *name, const char *other)
 {
-    const int differ = family(name) - family(other);
-    return differ ? differ : natural(name, other);
+    const int differ = family_rank(name) - family_rank(other);
+    return differ ? differ : natural_order(name, other);
 }
 
 /* Higher tiers come first. */
@@ -80,7 +80,7 @@ struct found {
     int order; /* index in the order of finding, the last criterion */
 };
 
-static int compare(const void *p, const void *q)
+static int compare_found(const void *p, const void *q)
 {
     const struct found *a = p, *b = q;
     int differ = opc_exhibit_order(a->exhibit->name, b->exhibit->name);
@@ -123,30 +123,30 @@ static int is_exhibit(const char *path, bool *out, struct opc_err *err)
 }
 
 /* Loads a file if it is an exhibit that was not found before. */
-static int look_at(struct search *s, const char *path, struct opc_err *err)
+static int find_exhibit(struct search *search, const char *path, struct opc_err *err)
 {
     struct stat st;
     bool exhibit;
     if (stat(path, &st) || !S_ISREG(st.st_mode)) /* a dangling link, a directory */
         return OPC_OK;
-    for (int i = 0; i < s->n; i++)
-        if (s->found[i].device == st.st_dev && s->found[i].inode == st.st_ino)
+    for (int i = 0; i < search->n; i++)
+        if (search->found[i].device == st.st_dev && search->found[i].inode == st.st_ino)
             return OPC_OK;
     int code = is_exhibit(path, &exhibit, err);
     if (code)
         return code;
     if (!exhibit) {
         opc_log(OPC_INFO, "%s is no exhibit and is left out", path);
-        s->left_out++;
+        search->left_out++;
         return OPC_OK;
     }
-    if (s->n == MAX)
+    if (search->n == MAX)
         return opc_fail(err, OPC_EUSER, "more than %d exhibits; name fewer directories", MAX);
-    struct found *f = &s->found[s->n];
-    *f = (struct found){.device = st.st_dev, .inode = st.st_ino, .order = s->n};
-    code = opc_exhibit_load(path, &f->exhibit, err);
+    struct found *found = &search->found[search->n];
+    *found = (struct found){.device = st.st_dev, .inode = st.st_ino, .order = search->n};
+    code = opc_exhibit_load(path, &found->exhibit, err);
     if (!code)
-        s->n++;
+        search->n++;
     return code;
 }
 
@@ -156,13 +156,15 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 }
 
 /* Searches a directory, with `below` also those in it. */
-static int search(struct search *s, const char *dir, bool below, struct opc_err *err)
+static int search_directory(struct search *search, const char *dir, bool below, struct opc_err *err)
 {
     char path[OPC_PATH];
     int code = OPC_OK;
     if (opc_rundir_is_run(dir)) { /* its own .json files are not exhibits; those are in probe */
         code = opc_path_join(path, dir, "probe", err);
-        return code || !below || !opc_is_directory(path) ? code : search(s, path, false, err);
+        return code || !below || !opc_is_directory(path)
+                   ? code
+                   : search_directory(search, path, false, err);
     }
     struct dirent **entry;
     errno = 0;
@@ -175,9 +177,9 @@ static int search(struct search *s, const char *dir, bool below, struct opc_err 
         const char *name = entry[i]->d_name;
         if (!code && *name != '.' && !(code = opc_path_join(path, dir, name, err))) {
             if (opc_is_directory(path))
-                code = below ? search(s, path, false, err) : OPC_OK;
+                code = below ? search_directory(search, path, false, err) : OPC_OK;
             else if (ends_with(name, ".json"))
-                code = look_at(s, path, err);
+                code = find_exhibit(search, path, err);
         }
         free(entry[i]);
     }
@@ -188,36 +190,36 @@ static int search(struct search *s, const char *dir, bool below, struct opc_err 
 int opc_exhibits_find(int dirs, char *const *dir, struct opc_exhibits *out, struct opc_err *err)
 {
     int code = OPC_OK;
-    struct search s = {.found = opc_alloc(MAX, sizeof *s.found)};
+    struct search search = {.found = opc_alloc(MAX, sizeof *search.found)};
     struct opc_exhibit_read **at = NULL;
-    if (!s.found)
+    if (!search.found)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the exhibits");
     for (int i = 0; i < dirs && !code; i++) {
         if (opc_is_directory(dir[i]))
-            code = search(&s, dir[i], true, err);
+            code = search_directory(&search, dir[i], true, err);
         else
             code = opc_fail(err, OPC_EUSER, "%s is no directory; name one that holds exhibits",
                             dir[i]);
     }
-    if (!code && s.n == 0)
+    if (!code && search.n == 0)
         code =
             opc_fail(err, OPC_EUSER,
                      "no exhibit in %s%s or one level below; 'opc repro' and 'opc probe' make them "
                      "(fig2.json with its pictures and tables)",
                      dirs > 0 ? dir[0] : "no directory", dirs > 1 ? " and the others" : "");
-    if (!code && !(at = opc_alloc((size_t)s.n, sizeof(*at))))
+    if (!code && !(at = opc_alloc((size_t)search.n, sizeof(*at))))
         code = opc_fail(err, OPC_ENOMEM, "not enough memory for the exhibits");
     /* Sort; after a failure `at` is NULL and everything found is freed. */
-    qsort(s.found, (size_t)s.n, sizeof *s.found, compare);
-    for (int i = 0; i < s.n; i++) {
+    qsort(search.found, (size_t)search.n, sizeof *search.found, compare_found);
+    for (int i = 0; i < search.n; i++) {
         if (at)
-            at[i] = s.found[i].exhibit;
+            at[i] = search.found[i].exhibit;
         else
-            opc_exhibit_unload(s.found[i].exhibit);
+            opc_exhibit_unload(search.found[i].exhibit);
     }
-    opc_free(s.found);
+    opc_free(search.found);
     if (!code)
-        *out = (struct opc_exhibits){.n = s.n, .at = at, .left_out = s.left_out};
+        *out = (struct opc_exhibits){.n = search.n, .at = at, .left_out = search.left_out};
     return code;
 }
 
