@@ -23,8 +23,7 @@
 enum { MAX_NAMES = 1000, MAX_FILE = 1 << 20 };
 static const char USUAL_PLACE[] = "experiments/paper";
 
-/* ---- the list of experiments
- * ------------------------------------------------------------------ */
+/* ---- the list of experiments ----------------------------------------------------------------- */
 
 int opc_experiments_dir(const char *given, char out[OPC_PATH], struct opc_err *err)
 {
@@ -109,8 +108,7 @@ int opc_experiments_list(const char *dir, char ***name, int *n, struct opc_err *
     return OPC_OK;
 }
 
-/* ---- one experiment
- * ---------------------------------------------------------------------------- */
+/* ---- one experiment -------------------------------------------------------------------------- */
 
 /* Refuses an unknown name and suggests the nearest. */
 static int refuse_unknown(const char *dir, const char *name, struct opc_err *err)
@@ -237,8 +235,7 @@ void opc_experiment_close(struct opc_experiment *experiment)
     opc_free(experiment);
 }
 
-/* ---- progress
- * ---------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 /* Path of NAME.json. */
 static int exhibit_path(const struct opc_experiment *experiment, char path[OPC_PATH],

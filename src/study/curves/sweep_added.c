@@ -234,8 +234,7 @@ static int check_run(const struct source *source, int i, struct opc_sweep_run *r
     return OPC_OK;
 }
 
-/* ---- which of two versions of a run is used
- * --------------------------------------------------- */
+/* ---- which of two versions of a run is used -------------------------------------------------- */
 
 /* Whether both runs have the same evaluations. */
 static int compare_evaluations(const struct opc_sweep_run *a, const struct opc_sweep_run *b,

@@ -31,6 +31,7 @@ struct plane {
     double f[STEPS][2], f_ref[STEPS][2]; /* the two means in eq. 5 */
 };
 
+/* a = K s. */
 static double linear_policy(const double K[2], const double s[2])
 {
     return K[0] * s[0] + K[1] * s[1];
@@ -39,10 +40,13 @@ static double linear_policy(const double K[2], const double s[2])
 /* All trajectories under policy K, and the two means of eq. 5 in each step. */
 static void fill_plane(const struct opc_integrator *in, const double K[2], struct plane *plane)
 {
+    /* Without noise: recording and environment start in the same state. */
     opc_integrator_walk(in, OPC_BY_TRUTH, in->K, STEPS, NULL, NULL, plane->ref);
     opc_integrator_walk(in, OPC_BY_TRUTH, K, STEPS, NULL, NULL, plane->env);
     opc_integrator_walk(in, OPC_BY_MODEL, K, STEPS, NULL, NULL, plane->model);
     opc_integrator_walk(in, OPC_BY_OPC, K, STEPS, plane->ref, NULL, plane->opc);
+    /* f at the corrected state with the new action, f_ref at the recorded one with the recorded
+     * action. */
     for (int t = 0; t < STEPS; t++) {
         opc_integrator_f(in, OPC_BY_MODEL, plane->opc[t], linear_policy(K, plane->opc[t]),
                          plane->f[t]);
@@ -83,6 +87,7 @@ static void draw_path(struct ink *ink, int colour, int dash, const char *label,
     add_points(ink, OPC_PLOT_DOTS, colour, NULL, STEPS + 1, s);
 }
 
+/* An arrow between two states. */
 static void draw_arrow(struct ink *ink, int colour, const char *label, const double from[2],
                        const double to[2])
 {
@@ -90,6 +95,7 @@ static void draw_arrow(struct ink *ink, int colour, const char *label, const dou
     add_points(ink, OPC_PLOT_ARROW, colour, label, 2, ends);
 }
 
+/* A label next to a state, moved by (dx, dy). */
 static void draw_word(struct ink *ink, const char *text, const double at[2], double dx, double dy)
 {
     const double place[1][2] = {{at[0] + dx, at[1] + dy}};
@@ -115,6 +121,7 @@ static void draw_plane(const struct plane *plane, bool off, struct ink *ink)
     draw_path(ink, OPC_COLOUR_OPC, 1, "model with corrections (eq. 5)", plane->opc);
 }
 
+/* Two panels with one range: recorded actions, and other actions. */
 static int correction_sketch_draw(const struct plane plane[2], struct opc_exhibit *exhibit,
                                   struct opc_err *err)
 {
@@ -134,6 +141,7 @@ static int correction_sketch_draw(const struct plane plane[2], struct opc_exhibi
             }
     }
     const double width = max[0] - min[0], height = max[1] - min[1];
+    /* Hats mark recorded states. */
     static const char *const REF[] = {"s₀", "ŝ₁", "ŝ₂"}, *const OPC[] = {"", "s₁", "s₂"};
     for (int k = 0; k < 2; k++) {
         for (int t = 0; t <= STEPS; t++)
@@ -178,6 +186,7 @@ static void add_point_rows(struct opc_table *table, const char *actions, const c
     }
 }
 
+/* Every point of both panels. */
 static int correction_sketch_table(const struct plane plane[2], struct opc_exhibit *exhibit,
                                    struct opc_err *err)
 {
@@ -201,6 +210,7 @@ static int correction_sketch_table(const struct plane plane[2], struct opc_exhib
 
 static void correction_sketch_claims(const struct plane plane[2], struct opc_exhibit *exhibit)
 {
+    /* On-policy: corrected states against recorded ones (apart), and the model's (moved). */
     double apart = 0, moved = 0, shift = 0, model = 0, opc = 0;
     for (int t = 0; t <= STEPS; t++)
         for (int k = 0; k < 2; k++) {
@@ -213,6 +223,7 @@ static void correction_sketch_claims(const struct plane plane[2], struct opc_exh
             shift = fmax(shift, fabs(plane[1].opc[t + 1][k] - plane[1].ref[t + 1][k] -
                                      (plane[1].f[t][k] - plane[1].f_ref[t][k])));
     const struct plane *off = &plane[1];
+    /* Distance from the environment after the last step, under the new policy. */
     model =
         hypot(off->model[STEPS][0] - off->env[STEPS][0], off->model[STEPS][1] - off->env[STEPS][1]);
     opc = hypot(off->opc[STEPS][0] - off->env[STEPS][0], off->opc[STEPS][1] - off->env[STEPS][1]);

@@ -63,6 +63,7 @@ static bool near_edge(const struct opc_toy *toy, double theta, double edge)
     return fmax(truth, model) > 1 - edge;
 }
 
+/* Allocates and computes all fields. */
 static int reference_field_create(const struct settings *set, struct field *field,
                                   struct opc_err *err)
 {
@@ -82,6 +83,7 @@ static int reference_field_create(const struct settings *set, struct field *fiel
         field->theta_n[i] = set->theta_min + (set->theta_max - set->theta_min) * i / (n - 1);
         field->shift[i] = set->shift * (2.0 * i / (n - 1) - 1);
     }
+    /* A field for each model error. */
     for (int p = 0; p < field->panels; p++) {
         const struct opc_toy toy = toy_of(set, p);
         double *d = field->d + (size_t)p * cells;
@@ -114,6 +116,7 @@ static int reference_field_tables(const struct field *field, const struct settin
                                 &table, err);
     if (code)
         return code;
+    /* A row for each cell of each panel. */
     for (int p = 0; p < field->panels; p++)
         for (int i = 0; i < n * n; i++) {
             opc_table_real(table, set->values.at[p]);
@@ -152,6 +155,7 @@ static int reference_field_tables(const struct field *field, const struct settin
 static int reference_field_draw(const struct field *field, const struct settings *set,
                                 struct opc_exhibit *exhibit, struct opc_err *err)
 {
+    /* Cells are centred on their values, so the image extends half a cell beyond the axes. */
     const double half_x = (field->theta_n[1] - field->theta_n[0]) / 2;
     const double half_y = (field->shift[1] - field->shift[0]) / 2;
     const double x0 = field->theta_n[0] - half_x, x1 = field->theta_n[field->n - 1] + half_x;
@@ -207,6 +211,7 @@ static int reference_field_draw(const struct field *field, const struct settings
 static void reference_field_claims(const struct field *field, const struct settings *set,
                                    struct opc_exhibit *exhibit)
 {
+    /* Panels without a model error must be exact; the others count by their worst share. */
     double worst = 0, max = 0;
     bool zero = false, wrong = false;
     for (int p = 0; p < field->panels; p++)
@@ -222,6 +227,7 @@ static void reference_field_claims(const struct field *field, const struct setti
                           "Without a model error the corrected gradient is exact, whichever policy "
                           "made the recording.",
                           "The greatest distance is %.1e.", max);
+    /* Off-policy with a model error. */
     if (wrong) {
         opc_exhibit_claim(exhibit, worst < 50 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                           "With a model error the corrected gradient mostly keeps the right side "
@@ -257,6 +263,7 @@ static void reference_field_claims(const struct field *field, const struct setti
                               "recorded policy and the step away from it.");
 }
 
+/* The analysis itself; settings that cannot be drawn are refused first. */
 static int reference_field_make(const struct opc_request *request, const void *settings,
                                 struct opc_exhibit *exhibit, struct opc_err *err)
 {

@@ -32,7 +32,7 @@ static const struct opc_section section =
     OPC_SECTION("return_curves", "returns of the 1-D example over the policy", FIELDS);
 #undef SELF
 
-enum { BY = 3, LAYERS = 1 + 2 * BY + 2 };
+enum { BY = 3, LAYERS = 1 + 2 * BY + 2 }; /* rule, curves and tangents of each, two dots */
 static const char *const LABEL[BY] = {"environment", "model", "model with corrections"};
 static const int COLOUR[BY] = {OPC_COLOUR_TRUE, OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
 
@@ -46,6 +46,7 @@ struct recording {
     char title[64];
 };
 
+/* All recordings over one grid of policies. */
 struct curves {
     int n, panels;
     double *theta; /* [n] */
@@ -63,6 +64,7 @@ static void return_curves_destroy(struct curves *curves)
 static void fill_recording(const struct settings *set, const struct opc_toy *toy,
                            const struct curves *curves, struct recording *recording)
 {
+    /* The curve on the grid, and its argmax. */
     for (int by = 0; by < BY; by++) {
         const enum opc_toy_by who = (enum opc_toy_by)by;
         int best = 0;
@@ -84,6 +86,7 @@ static void fill_recording(const struct settings *set, const struct opc_toy *toy
              recording->theta_n < 0 ? "−" : "", fabs(recording->theta_n));
 }
 
+/* Allocates and computes everything. */
 static int return_curves_create(const struct settings *set, struct curves *curves,
                                 struct opc_err *err)
 {
@@ -95,6 +98,7 @@ static int return_curves_create(const struct settings *set, struct curves *curve
         {&curves->block, n * BY * (size_t)curves->panels, sizeof *curves->block}};
     if (!opc_alloc_all(block, 2))
         return opc_fail(err, OPC_ENOMEM, "not enough memory for curves of %d points", set->points);
+    /* Policies on an even grid that includes both ends. */
     for (int i = 0; i < curves->n; i++)
         curves->theta[i] = set->theta_min + (set->theta_max - set->theta_min) * i / (curves->n - 1);
     for (int p = 0; p < curves->panels; p++) {
@@ -114,6 +118,7 @@ static int return_curves_tables(const struct curves *curves, struct opc_exhibit 
     int code = opc_table_create("theta_n,theta,environment,model,opc", &table, err);
     if (code)
         return code;
+    /* A row for each policy of each recording. */
     for (int p = 0; p < curves->panels; p++)
         for (int i = 0; i < curves->n; i++) {
             opc_table_real(table, curves->at[p].theta_n);
@@ -130,6 +135,7 @@ static int return_curves_tables(const struct curves *curves, struct opc_exhibit 
                             &table, err);
     if (code)
         return code;
+    /* A row for each recording. */
     for (int p = 0; p < curves->panels; p++) {
         opc_table_real(table, curves->at[p].theta_n);
         for (int by = 0; by < BY; by++)
@@ -153,6 +159,7 @@ static int return_curves_draw(const struct curves *curves, const struct settings
     struct opc_panel panel[OPC_LIST_MAX];
     for (int p = 0; p < curves->panels; p++) {
         const struct recording *recording = &curves->at[p];
+        /* In drawing order: the rule first, so that curves cover it. */
         struct opc_figure_layer *l = layer[p];
         *l++ = (struct opc_figure_layer){
             .mark = OPC_PLOT_RULE_X, .colour = OPC_COLOUR_GREY, .n = 1, .x = &recording->theta_n};
@@ -224,6 +231,8 @@ static void return_curves_claims(const struct curves *curves, struct opc_exhibit
                       "The corrected model has the true return at the policy of its recording.",
                       "The two differ by at most %.1e at the %d recorded policies.", gap,
                       curves->panels);
+    /* The figure's two panels show both cases: the first recording's gradient is right, the last
+     * one's wrong. */
     const struct recording *first = &curves->at[0], *last = &curves->at[curves->panels - 1];
     opc_exhibit_claim(
         exhibit,
@@ -243,6 +252,7 @@ static void return_curves_claims(const struct curves *curves, struct opc_exhibit
     opc_exhibit_note(exhibit, "The paper does not give its policies θₙ; these show both cases.");
 }
 
+/* The analysis itself; settings that cannot be drawn are refused first. */
 static int return_curves_make(const struct opc_request *request, const void *settings,
                               struct opc_exhibit *exhibit, struct opc_err *err)
 {

@@ -39,7 +39,7 @@ static const char *const LABEL[BY] = {"environment", "model", "model with correc
 static const char *const TITLE[2] = {"on-policy", "off-policy"};
 static const int COLOUR[BY] = {OPC_COLOUR_TRUE, OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
 
-/* One policy, three kinds of trajectory. */
+/* Results for one policy, for three kinds of trajectories: environment, model, corrected model. */
 struct side {
     double *x[BY];                                     /* [steps + 1][trajectories] positions */
     double *mean[BY], *exact[BY], *low[BY], *high[BY]; /* [steps + 1] */
@@ -48,6 +48,7 @@ struct side {
     double apart;                   /* largest |OPC - recording| */
 };
 
+/* Both policies: [0] the one that was recorded, [1] another. */
 struct study {
     int T, n;
     double *t;     /* [T + 1] */
@@ -62,6 +63,7 @@ static void state_distribution_destroy(struct study *study)
     opc_free(study->block);
 }
 
+/* Reads the integrator and allocates everything. */
 static int state_distribution_create(const struct settings *set, struct study *study,
                                      struct opc_err *err)
 {
@@ -106,9 +108,11 @@ static void walk_trajectories(const struct study *study, int p, uint64_t seed, d
          * own. */
         struct opc_rng rng = opc_rng_stream(seed, OPC_USE_STUDY, 0, (uint32_t)i);
         opc_integrator_walk(in, OPC_BY_TRUTH, in->K, study->T, NULL, &rng, ref);
+        /* The recording serves OPC only; truth and model ignore it. */
         for (int by = 0; by < BY; by++) {
             rng = opc_rng_stream(seed, OPC_USE_STUDY, (uint32_t)(1 + p * BY + by), (uint32_t)i);
             opc_integrator_walk(in, (enum opc_toy_by)by, K, study->T, ref, &rng, s);
+            /* Only the position is shown; the correction must hold for both entries. */
             for (int t = 0; t <= study->T; t++) {
                 side->x[by][(size_t)t * (size_t)study->n + (size_t)i] = s[t][0];
                 if (by == OPC_BY_OPC)
@@ -126,6 +130,7 @@ static void walk_trajectories(const struct study *study, int p, uint64_t seed, d
     }
 }
 
+/* For qsort. */
 static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -165,9 +170,11 @@ static int measure_distances(const struct study *study, int batches, struct side
     if (!opc_alloc_all(block, 2))
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d batches", batches);
     for (int b = 0; b < batches; b++) {
+        /* Trajectories first .. first + m - 1 form batch b. */
         const int first = opc_cut(study->n, batches, b),
                   m = opc_cut(study->n, batches, b + 1) - first;
         for (int by = OPC_BY_MODEL; by < BY; by++)
+            /* t = 0 is left out: all start in the same state. */
             for (int t = 1; t <= study->T; t++) {
                 const size_t at = (size_t)t * (size_t)study->n + (size_t)first;
                 memcpy(work, side->x[OPC_BY_TRUTH] + at, (size_t)m * sizeof *work);
@@ -178,6 +185,7 @@ static int measure_distances(const struct study *study, int batches, struct side
         value[BY * batches + b] =
             value[OPC_BY_MODEL * batches + b] - value[OPC_BY_OPC * batches + b];
     }
+    /* Means over batches, with their standard error. */
     for (int by = OPC_BY_MODEL; by < BY; by++)
         mean_of(batches, value + by * batches, &side->distance[by], &side->error[by]);
     mean_of(batches, value + BY * batches, &side->gain, &side->gain_error);
@@ -219,6 +227,7 @@ static int state_distribution_tables(const struct study *study, struct opc_exhib
                                 &table, err);
     if (code)
         return code;
+    /* A row for each time of each policy. */
     for (int p = 0; p < 2; p++)
         for (int i = 0; i <= study->T; i++) {
             opc_table_word(table, TITLE[p]);
@@ -237,6 +246,7 @@ static int state_distribution_tables(const struct study *study, struct opc_exhib
     code = opc_table_create("policy,prediction,distance,standard_error", &table, err);
     if (code)
         return code;
+    /* Distances, for model and corrected model only. */
     for (int p = 0; p < 2; p++)
         for (int by = OPC_BY_MODEL; by < BY; by++) {
             opc_table_word(table, TITLE[p]);

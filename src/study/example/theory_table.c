@@ -41,6 +41,7 @@ struct tally {
     int held[2], failed[2];
 };
 
+/* Adds up two tallies. */
 static struct tally tally_sum(struct tally a, struct tally b)
 {
     for (int i = 0; i < 2; i++) {
@@ -62,6 +63,7 @@ static void add_bound_row(struct opc_table *table, struct tally *tally, const ch
     opc_table_real(table, published);
     opc_table_real(table, safe);
     for (int i = 0; i < 2; i++) {
+        /* 1e-12 relative to the bound: what rounding may do. */
         const double slack = 1e-12 * fmax(1, fabs(bound[i]));
         const bool holds = above ? measured >= bound[i] - slack : measured <= bound[i] + slack;
         opc_table_word(table, holds ? "yes" : "no");
@@ -74,6 +76,7 @@ static void add_bound_row(struct opc_table *table, struct tally *tally, const ch
 /* The improvement bound for steps of the 1-D example, by model and by OPC. */
 static struct tally check_improvement(struct opc_table *table)
 {
+    /* Steps of theta towards the optimum, and away from it. */
     static const double STEP[][2] = {{-1.5, -1.4}, {-1.3, -1.25}, {-1.2, -1.25}, {-0.7, -0.8}};
     static const char *const STATEMENT[] = {"", "improvement >= bound, model",
                                             "improvement >= bound, OPC"};
@@ -83,6 +86,7 @@ static struct tally check_improvement(struct opc_table *table)
         for (size_t i = 0; i < sizeof STEP / sizeof *STEP; i++) {
             double eta[2], model[2];
             char what[80];
+            /* OPC's recording is that of the first policy of the step. */
             for (int k = 0; k < 2; k++) {
                 eta[k] = opc_toy_value(&toy, OPC_BY_TRUTH, STEP[i][k], STEP[i][0]).J;
                 model[k] = opc_toy_value(&toy, (enum opc_toy_by)by, STEP[i][k], STEP[i][0]).J;
@@ -137,10 +141,12 @@ static struct tally check_lemma1(const struct settings *set, uint64_t seed, stru
      * B. */
     const double eps = sqrt(out->one) / 2;
     double x = 0, y = 0, xx = 0, xy = 0;
+    /* One row in each table for every B. */
     for (int i = 0; i < out->n; i++) {
         const int B = set->recordings.at[i];
         const struct opc_lemma1 got =
             opc_lemma1(&in, set->lemma1_steps, B, set->estimates, out->eta, eps, seed);
+        /* Chebyshev's inequality; a probability is never above 1. */
         const double bound = fmin(1, out->one / (B * eps * eps));
         char what[60];
         snprintf(what, sizeof what, "double integrator; B=%d", B);
@@ -185,6 +191,7 @@ static struct opc_constants constants_of(const struct opc_linear_case *linear)
                                   .m = 1};
 }
 
+/* Curves of the figure; steps are limited to 200 by the settings. */
 struct marginals {
     double t[200], measured[200], published[200], safe[200];
 };
@@ -200,6 +207,7 @@ static struct tally check_marginals(const struct opc_linear_case *linear, const 
         char what[80];
         snprintf(what, sizeof what, "%s; t=%d", name, at);
         out->t[i] = at;
+        /* Both distributions are normal, so W_2 has a closed form. */
         out->measured[i] = opc_gauss_w2(opc_theory_marginal(linear, OPC_BY_OPC, at),
                                         opc_theory_marginal(linear, OPC_BY_TRUTH, at));
         out->published[i] = opc_theory_state_bound(&k, OPC_PUBLISHED, at);
@@ -230,6 +238,7 @@ static struct tally check_one_step(struct opc_table *table)
 {
     static const double POLICY[][2] = {{2, 0.3}, {0, 1}};
     struct tally tally = {0};
+    /* Truth a, model 0.7 a. */
     for (size_t i = 0; i < sizeof POLICY / sizeof *POLICY; i++) {
         const struct opc_one_step got = opc_theory_one_step(1, 0.7, POLICY[i][0], POLICY[i][1]);
         char what[80];
@@ -265,6 +274,7 @@ static int theory_draw(const struct marginals m[2], int steps, const struct lemm
     const char *words[OPC_LIST_MAX];
     for (int i = 0; i < lemma->n; i++)
         words[i] = lemma->word[i];
+    /* Bounds first, the measured curve on top. */
     for (int k = 0; k < 2; k++) {
         layer[k][0] =
             line_layer(OPC_COLOUR_MODEL, 1, "bound as published", steps, m[k].t, m[k].published);
@@ -314,6 +324,7 @@ static int theory_draw(const struct marginals m[2], int steps, const struct lemm
     return opc_exhibit_figure(exhibit, NULL, "Bounds and measured values", &figure, err);
 }
 
+/* Supported if the statement held in every case. */
 static enum opc_verdict verdict_of(struct tally t, int form)
 {
     return t.failed[form] ? OPC_NOT_SUPPORTED : OPC_SUPPORTED;
@@ -324,6 +335,7 @@ struct tallies {
     struct tally improvement, lemma1, states, returns, one_step;
 };
 
+/* One claim per statement, and for the wrong ones a second one with the corrected form. */
 static void theory_claims(const struct tallies *n, const struct lemma1 *lemma,
                           struct opc_exhibit *exhibit)
 {
@@ -366,6 +378,7 @@ static void theory_claims(const struct tallies *n, const struct lemma1 *lemma,
                               "are told in docs/errata.md.");
 }
 
+/* The analysis itself: two tables, a figure and claims. */
 static int theory_make(const struct opc_request *request, const void *settings,
                        struct opc_exhibit *exhibit, struct opc_err *err)
 {

@@ -112,8 +112,7 @@ void opc_table_int(struct opc_table *table, long long v)
     opc_table_word(table, printed);
 }
 
-/* ---- contents
- * ---------------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 int opc_table_rows(const struct opc_table *table)
 {

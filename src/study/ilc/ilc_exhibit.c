@@ -46,7 +46,7 @@ double opc_ilc_error_seen(const struct opc_ilc_trials *trials, int trial, double
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
-enum { PANELS = 16, LAYERS = 8 };
+enum { PANELS = 16, LAYERS = 8 }; /* more than any figure here has */
 
 /* Panels under construction, with the numbers that their layers point at. */
 struct sheet {
@@ -56,6 +56,7 @@ struct sheet {
     struct opc_arena numbers;
 };
 
+/* n numbers that live as long as the sheet. */
 static double *sheet_numbers(struct sheet *sheet, int n)
 {
     return opc_arena_take(&sheet->numbers, (size_t)n, sizeof(double));
@@ -66,6 +67,8 @@ static size_t ilc_sheet_bytes(int runs, struct opc_ilc_trials *const run[])
 {
     size_t sum = 0;
     for (int i = 0; i < runs; i++) {
+        /* Error panels: two lines with four arrays each. Others: time, up to four lines, two
+         * bounds. */
         const size_t lines = 4, columns = (size_t)(run[i]->n + run[i]->m);
         sum += 8 * opc_arena_need((size_t)run[i]->trials, sizeof(double)) +
                columns * (lines + 1) * opc_arena_need((size_t)run[i]->T + 1, sizeof(double)) +
@@ -87,6 +90,7 @@ static struct opc_panel *add_panel(struct sheet *sheet, const char *title, const
     return p;
 }
 
+/* Adds a layer to the last panel. */
 static void add_layer(struct sheet *sheet, struct opc_figure_layer layer)
 {
     struct opc_panel *p = &sheet->panel[sheet->panels - 1];
@@ -106,6 +110,7 @@ static void add_errors(struct sheet *sheet, const struct opc_ilc_trials *trials,
         low[i] = over_repeats(trials, v, i, 0.25);
         high[i] = over_repeats(trials, v, i, 0.75);
     }
+    /* A single repeat has no spread to show. */
     if (trials->config.repeats > 1)
         add_layer(sheet, (struct opc_figure_layer){.mark = OPC_PLOT_BAND,
                                                    .colour = (int)colour,
@@ -113,6 +118,7 @@ static void add_errors(struct sheet *sheet, const struct opc_ilc_trials *trials,
                                                    .x = x,
                                                    .low = low,
                                                    .high = high});
+    /* A line through the medians, and dots, because trials are counted. */
     add_layer(sheet, (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                                .colour = (int)colour,
                                                .dash = dash,
@@ -131,6 +137,7 @@ static void error_panel(struct sheet *sheet, const struct opc_ilc_trials *trials
 {
     struct opc_panel *p = add_panel(sheet, title, "trial", "tracking error (RMS)");
     p->log_y = true;
+    /* "plain" is the error without the filter, which exists for the stochastic form only. */
     add_errors(sheet, trials, trials->plain ? trials->plain : trials->rms, OPC_COLOUR_OPC, 0,
                "each trial believed as seen");
     if (trials->plain)
@@ -167,6 +174,7 @@ static void add_bound(struct sheet *sheet, const struct opc_reals *list, int k)
                                                .y = y});
 }
 
+/* Times of the n states or actions of a trial, in seconds. */
 static double *time_axis(struct sheet *sheet, const struct opc_ilc_trials *trials, int n)
 {
     double *x = sheet_numbers(sheet, n);
@@ -189,6 +197,7 @@ static void add_trials(struct sheet *sheet, const struct opc_ilc_trials *trials,
                    OPC_COLOUR_OPC, 0, "last trial");
 }
 
+/* One state: bounds, trials without noise, reference. */
 static void state_panel(struct sheet *sheet, const struct opc_ilc_trials *trials, int k,
                         const char *title)
 {
@@ -201,6 +210,7 @@ static void state_panel(struct sheet *sheet, const struct opc_ilc_trials *trials
                    "reference");
 }
 
+/* One action: bounds and trials. */
 static void action_panel(struct sheet *sheet, const struct opc_ilc_trials *trials, int k,
                          const char *title)
 {
@@ -211,6 +221,7 @@ static void action_panel(struct sheet *sheet, const struct opc_ilc_trials *trial
     add_trials(sheet, trials, time, trials->u, trials->T, trials->m, k);
 }
 
+/* Draws the panels so far. */
 static int draw_sheet(const struct sheet *sheet, const char *part, const char *title,
                       const char *note, int columns, struct opc_exhibit *exhibit,
                       struct opc_err *err)
@@ -275,6 +286,7 @@ static int draw_many(struct sheet *sheet, int runs, struct opc_ilc_trials *const
     return code;
 }
 
+/* Draws the figures of one run or of several, with a sheet of their own. */
 static int draw_all(int runs, struct opc_ilc_trials *const run[], struct opc_exhibit *exhibit,
                     struct opc_err *err)
 {
@@ -305,6 +317,7 @@ static int error_table(int runs, struct opc_ilc_trials *const run[], struct opc_
     for (int i = 0; i < runs; i++)
         for (int trial = 0; trial < run[i]->trials; trial++) {
             const struct opc_ilc_trials *trials = run[i];
+            /* Median first, then the quartiles, as the columns are named. */
             const double QUARTER[] = {0.5, 0.25, 0.75};
             opc_table_word(table, opc_ilc_form_name(trials->config.form));
             opc_table_int(table, trial);
@@ -333,6 +346,7 @@ static int trajectory_table(int runs, struct opc_ilc_trials *const run[],
         const struct opc_ilc_trials *trials = run[i];
         for (int trial = 0; trial < trials->trials; trial++)
             for (int step = 0; step <= trials->T; step++)
+                /* States, then actions; the last state has no action. */
                 for (int k = 0; k < trials->n + (step < trials->T ? trials->m : 0); k++) {
                     const int states = (trials->T + 1) * trials->n, actions = trials->T * trials->m;
                     const int s = trial * states + step * trials->n + k;
@@ -360,6 +374,7 @@ static int trajectory_table(int runs, struct opc_ilc_trials *const run[],
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
+/* For claims that are either true or false. */
 static enum opc_verdict ilc_verdict(bool yes)
 {
     return yes ? OPC_SUPPORTED : OPC_NOT_SUPPORTED;
@@ -370,11 +385,13 @@ static void claim_fall(const struct opc_ilc_trials *trials, struct opc_exhibit *
 {
     const char *form = opc_ilc_form_name(trials->config.form);
     const int last = trials->trials - 1;
+    /* Medians over repeats, on the plant without noise. */
     const double first = opc_ilc_error(trials, 0, 0.5), end = opc_ilc_error(trials, last, 0.5);
     int rises = 0;
     for (int i = 0; i < last; i++)
         rises += opc_ilc_error(trials, i + 1, 0.5) > opc_ilc_error(trials, i, 0.5);
     char claim[200];
+    /* The linear form has a guarantee: the error must not rise in any trial. */
     if (trials->config.form == OPC_ILC_LINEAR) {
         snprintf(claim, sizeof claim,
                  "%s: with a model that is moderately wrong the error falls in every trial", form);
@@ -384,6 +401,7 @@ static void claim_fall(const struct opc_ilc_trials *trials, struct opc_exhibit *
                           first, end, last, rises);
         return;
     }
+    /* The others must reach a quarter of the first error; the wording depends on the form. */
     snprintf(claim, sizeof claim,
              "%s: trials around which a wrong model is used only for its slope end near the "
              "reference",
@@ -426,6 +444,7 @@ static void claim_filter(const struct opc_ilc_trials *trials, struct opc_exhibit
 static void ilc_claims(const struct opc_ilc_trials *trials, struct opc_exhibit *exhibit)
 {
     claim_fall(trials, exhibit);
+    /* The two ways to compute an update; eq. 5 is in float, hence the tolerance. */
     if (!isnan(trials->by_opc))
         opc_exhibit_claim(
             exhibit, ilc_verdict(trials->by_opc < 1e-4 * (1.0 + trials->largest)),
@@ -436,6 +455,7 @@ static void ilc_claims(const struct opc_ilc_trials *trials, struct opc_exhibit *
             trials->by_opc, trials->largest);
     if (trials->plain)
         claim_filter(trials, exhibit);
+    /* Optimality conditions of the quadratic programs. */
     if (trials->limited)
         opc_exhibit_claim(exhibit, ilc_verdict(trials->kkt < 1e-8),
                           "constrained: every update is optimal within its bounds",

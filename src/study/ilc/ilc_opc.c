@@ -40,8 +40,7 @@ static void linear_predict(const struct opc_predictor *model, int rows, const fl
 
 static const struct opc_predictor_type linear_type = {.name = "linear", .predict = linear_predict};
 
-/* ---- the recording, and rollouts along it
- * ------------------------------------------------------ */
+/* ---- the recording, and rollouts along it ---------------------------------------------------- */
 
 /* Stores the trial as the only episode. action: scratch, [m]. */
 static int record_trial(struct opc_episodes *past, int n, int m, int T, const double *s,

@@ -14,8 +14,7 @@
 
 static const double PI = 3.14159265358979323846;
 
-/* ---- the mismatched double integrator: A, B of the model and of the truth
- * ---------------------- */
+/* ---- the mismatched double integrator: A, B of the model and of the truth -------------------- */
 
 static const double DT = 0.1;
 static const double A_MODEL[4] = {1, .1, 0, 1}, B_MODEL[2] = {.005, .1};
@@ -34,8 +33,7 @@ static void integrator_model(void *ctx, const double *s, const double *a, double
     linear_step(A_MODEL, B_MODEL, s, a[0], next);
 }
 
-/* ---- the pendulum (env/builtin/pendulum.c): the model has another gravity and another motor
- * ---- */
+/* ---- the pendulum (env/builtin/pendulum.c), modelled with another gravity and motor ---------- */
 
 /* Semi-implicit Euler like the environment: velocity first, then the angle with the new
  * velocity. */
@@ -47,8 +45,7 @@ static void pendulum_model(void *ctx, const double *s, const double *a, double *
     next[0] = s[0] + plant->dt * next[1];
 }
 
-/* ---- open and close
- * ---------------------------------------------------------------------------- */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 int opc_plant_open(const struct opc_plant_plan *plan, struct opc_plant **out, struct opc_err *err)
 {

@@ -63,12 +63,11 @@ int opc_ilc_example(int form, struct opc_ilc_config *config, struct opc_err *err
     return OPC_OK;
 }
 
-/* ---- settings, spread over a trial
- * -------------------------------------------------------------- */
+/* ---- settings, spread over a trial ----------------------------------------------------------- */
 
 /* Everything about a run that stays the same from repeat to repeat, and scratch. */
 struct run {
-    const struct opc_ilc_config *c;
+    const struct opc_ilc_config *config;
     struct opc_ilc_trials *out;
     struct opc_plant *plant;
     struct opc_pool *pool;
@@ -89,6 +88,7 @@ struct run {
     float *sa, *y; /* learned: inputs and targets of the fit */
 };
 
+/* The message for a list of the wrong length. */
 static int wrong_count(const char *name, int got, int want, struct opc_err *err)
 {
     return opc_fail(err, OPC_EUSER, "%s lists %d numbers; this plant needs %d, or one for all",
@@ -106,6 +106,7 @@ static int spread_list(const char *name, const struct opc_reals *list, int each,
     return OPC_OK;
 }
 
+/* Bounds must leave something between them; the first `each` entries repeat in time. */
 static int check_order(const char *low_name, const char *high_name, const double *low,
                        const double *high, int each, struct opc_err *err)
 {
@@ -120,12 +121,13 @@ static int check_order(const char *low_name, const char *high_name, const double
 /* A face holds at every time, so it becomes T + 1 rows, each about the state of one time. */
 static int spread_faces(struct run *run, struct opc_err *err)
 {
-    const struct opc_reals *list = &run->c->faces;
+    const struct opc_reals *list = &run->config->faces;
     const int each = run->n + 1, faces = list->n / each;
     if (list->n % each)
         return opc_fail(err, OPC_EUSER,
                         "faces lists %d numbers; each face of this plant is %d: g_1 .. g_%d, h",
                         list->n, each, run->n);
+    /* Row (f, t) of G holds g_f at the columns of s_t, and zeros elsewhere. */
     for (int f = 0; f < faces; f++)
         for (int t = 0; t <= run->T; t++) {
             const int row = f * (run->T + 1) + t;
@@ -142,7 +144,7 @@ static int spread_faces(struct run *run, struct opc_err *err)
 /* All limits; `limited` says whether there is any. */
 static int read_limits(struct run *run, struct opc_err *err)
 {
-    const struct opc_ilc_config *config = run->c;
+    const struct opc_ilc_config *config = run->config;
     OPC_TRY(
         spread_list("action_low", &config->action_low, run->m, run->U, -INFINITY, run->u_low, err));
     OPC_TRY(spread_list("action_high", &config->action_high, run->m, run->U, INFINITY, run->u_high,
@@ -154,6 +156,7 @@ static int read_limits(struct run *run, struct opc_err *err)
     OPC_TRY(check_order("action_low", "action_high", run->u_low, run->u_high, run->m, err));
     OPC_TRY(check_order("state_low", "state_high", run->s_low, run->s_high, run->n, err));
     OPC_TRY(spread_faces(run, err));
+    /* Pointers stay valid for the whole run. */
     run->limits.u_low = run->u_low;
     run->limits.u_high = run->u_high;
     run->limits.s_low = run->s_low;
@@ -168,23 +171,24 @@ static int read_limits(struct run *run, struct opc_err *err)
     return OPC_OK;
 }
 
+/* Weights on states and actions; an empty list would mean no weight at all. */
 static int read_weights(struct run *run, struct opc_err *err)
 {
-    if (run->c->weight_state.n == 0 || run->c->weight_action.n == 0)
+    if (run->config->weight_state.n == 0 || run->config->weight_action.n == 0)
         return opc_fail(err, OPC_EUSER, "%s is empty; one number or one for each is needed",
-                        run->c->weight_state.n ? "weight_action" : "weight_state");
+                        run->config->weight_state.n ? "weight_action" : "weight_state");
     const int code =
-        spread_list("weight_state", &run->c->weight_state, run->n, run->N, 0.0, run->M, err);
+        spread_list("weight_state", &run->config->weight_state, run->n, run->N, 0.0, run->M, err);
     return code ? code
-                : spread_list("weight_action", &run->c->weight_action, run->m, run->U, 0.0, run->W,
-                              err);
+                : spread_list("weight_action", &run->config->weight_action, run->m, run->U, 0.0,
+                              run->W, err);
 }
 
 /* The reference: what the plant does under a sine of torque, or a smooth way there and back,
  * starting where the plant starts. */
 static int make_reference(struct run *run, struct opc_err *err)
 {
-    const struct opc_ilc_config *config = run->c;
+    const struct opc_ilc_config *config = run->config;
     if (config->reference == OPC_REFERENCE_SWING) {
         for (int t = 0; t < run->T; t++)
             for (int j = 0; j < run->m; j++)
@@ -206,8 +210,8 @@ static int make_reference(struct run *run, struct opc_err *err)
 static int make_covariances(struct run *run, struct opc_err *err)
 {
     const size_t N = (size_t)run->N, columns = (size_t)(run->T * run->n);
-    const double process = run->c->process_noise, sensor = run->c->sensor_noise,
-                 drift = run->c->drift;
+    const double process = run->config->process_noise, sensor = run->config->sensor_noise,
+                 drift = run->config->drift;
     double *I = opc_alloc(columns * (size_t)run->n, sizeof *I);
     double *L = opc_alloc(N * columns, sizeof *L);
     int code = OPC_OK;
@@ -258,7 +262,7 @@ static int remember_trial(struct run *run, const double *s, const double *u, str
 /* An untrained model, and trials with random actions for its first fit. */
 static int begin_learning(struct run *run, int repeat, struct opc_err *err)
 {
-    const struct opc_ilc_config *config = run->c;
+    const struct opc_ilc_config *config = run->config;
     const int episodes = config->random_trials + config->iterations;
     const uint64_t seed = (uint64_t)config->seed;
     struct opc_ensemble_config e;
@@ -306,7 +310,7 @@ static int begin_learning(struct run *run, int repeat, struct opc_err *err)
 static int fit_learned_model(struct run *run, int repeat, int trial, struct opc_err *err)
 {
     struct opc_fit_report report;
-    const struct opc_fit_plan plan = {.seed = (uint64_t)run->c->seed,
+    const struct opc_fit_plan plan = {.seed = (uint64_t)run->config->seed,
                                       .epoch = (uint32_t)repeat,
                                       .index = (uint32_t)trial,
                                       .pool = run->pool};
@@ -319,8 +323,8 @@ static int fit_learned_model(struct run *run, int repeat, int trial, struct opc_
     if (code)
         return code;
     run->out->holdout = 0.0;
-    for (int i = 0; i < run->c->members; i++)
-        run->out->holdout += report.holdout[i] / run->c->members;
+    for (int i = 0; i < run->config->members; i++)
+        run->out->holdout += report.holdout[i] / run->config->members;
     return opc_linearise_learned(run->model, run->T, run->plant->low, run->plant->high, run->s,
                                  run->u, run->A, run->B, run->pool, err);
 }
@@ -338,7 +342,7 @@ static double rms_distance(int n, const double *a, const double *b)
 /* A and B along the last trial. Forms whose model does not change find them only once. */
 static int find_model(struct run *run, int repeat, int trial, struct opc_err *err)
 {
-    const int form = run->c->form;
+    const int form = run->config->form;
     int code;
     if (trial > 0 && (form == OPC_ILC_LINEAR || form == OPC_ILC_STOCHASTIC || run->plant->constant))
         return OPC_OK;
@@ -390,7 +394,7 @@ static int update_actions(struct run *run, bool filtered, struct opc_err *err)
 static int compare_with_opc(struct run *run, struct opc_err *err)
 {
     struct opc_ilc_trials *out = run->out;
-    if (run->c->form != OPC_ILC_LINEAR || !run->plant->constant || out->limited)
+    if (run->config->form != OPC_ILC_LINEAR || !run->plant->constant || out->limited)
         return OPC_OK;
     const int code = opc_ilc_by_opc(run->n, run->m, run->T, run->A, run->B, run->s, run->u,
                                     out->ref, run->M, run->W, run->other, err);
@@ -419,7 +423,7 @@ static int try_once(struct run *run, int repeat, int trial, double *error, doubl
 {
     /* The same actions with noise, and without it to judge them. */
     struct opc_rng noise =
-        opc_rng_stream((uint64_t)run->c->seed, OPC_USE_ENV, (uint32_t)repeat, (uint32_t)trial);
+        opc_rng_stream((uint64_t)run->config->seed, OPC_USE_ENV, (uint32_t)repeat, (uint32_t)trial);
     int code = opc_plant_try(run->plant, run->T, run->u, &noise, run->s, err);
     if (!code)
         code = opc_plant_try(run->plant, run->T, run->u, NULL, run->clean, err);
@@ -447,7 +451,7 @@ static int one_repeat(struct run *run, int repeat, bool filtered, double *error,
     int code = OPC_OK;
     if (run->filter)
         run->filter->known = false;
-    if (run->c->form == OPC_ILC_LEARNED)
+    if (run->config->form == OPC_ILC_LEARNED)
         code = begin_learning(run, repeat, err);
     memset(run->u, 0, (size_t)run->U * sizeof *run->u);
     for (int trial = 0; trial < out->trials && !code; trial++) {
@@ -476,8 +480,8 @@ static int one_repeat(struct run *run, int repeat, bool filtered, double *error,
         memcpy(run->u, run->next, (size_t)run->U * sizeof *run->u);
         if (run->watch && run->watch->progress)
             run->watch->progress(run->watch->ctx,
-                                 (repeat + (trial + 1.0) / out->trials) / run->c->repeats,
-                                 FORM[run->c->form]);
+                                 (repeat + (trial + 1.0) / out->trials) / run->config->repeats,
+                                 FORM[run->config->form]);
     }
     return code;
 }
@@ -540,11 +544,11 @@ static int ilc_run_allocate(struct run *run, struct opc_err *err)
 {
     const size_t n = (size_t)run->n, m = (size_t)run->m, T = (size_t)run->T;
     const size_t N = (size_t)run->N, U = (size_t)run->U;
-    const size_t faces = (size_t)run->c->faces.n / (n + 1) * (T + 1);
+    const size_t faces = (size_t)run->config->faces.n / (n + 1) * (T + 1);
     /* Only the stochastic and the learned form need the last four. */
-    const size_t square = run->c->form == OPC_ILC_STOCHASTIC ? N * N : 0;
-    const size_t data = run->c->form == OPC_ILC_LEARNED
-                            ? (size_t)(run->c->random_trials + run->c->iterations) * T
+    const size_t square = run->config->form == OPC_ILC_STOCHASTIC ? N * N : 0;
+    const size_t data = run->config->form == OPC_ILC_LEARNED
+                            ? (size_t)(run->config->random_trials + run->config->iterations) * T
                             : 0;
     const size_t real = sizeof(double);
     const struct opc_block block[] = {
@@ -595,7 +599,7 @@ static void ilc_run_release(struct run *run)
 /* Opens the plant, reads the settings and allocates everything. */
 static int ilc_run_prepare(struct run *run, struct opc_err *err)
 {
-    const struct opc_ilc_config *config = run->c;
+    const struct opc_ilc_config *config = run->config;
     const struct opc_plant_plan plan = {.kind = (enum opc_plant_kind)config->plant,
                                         .gravity = config->model_gravity,
                                         .torque = config->model_torque,
@@ -622,7 +626,7 @@ static int ilc_run_prepare(struct run *run, struct opc_err *err)
 int opc_ilc_run(const struct opc_ilc_config *config, struct opc_pool *pool,
                 const struct opc_ilc_watch *watch, struct opc_ilc_trials **out, struct opc_err *err)
 {
-    struct run run = {.c = config, .pool = pool, .watch = watch};
+    struct run run = {.config = config, .pool = pool, .watch = watch};
     int code = ilc_run_prepare(&run, err);
     for (int k = 0; k < config->repeats && !code; k++) {
         const size_t at = (size_t)k * (size_t)run.out->trials;

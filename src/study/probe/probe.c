@@ -95,8 +95,7 @@ int opc_probe_needs_model(const struct opc_probe *probe, struct opc_err *err)
                     probe->dir);
 }
 
-/* ---- state entries
- * ------------------------------------------------------------------------------ */
+/* ---- state entries --------------------------------------------------------------------------- */
 
 enum kind { PLAIN, ANGLE, COSINE, SINE };
 
@@ -157,8 +156,7 @@ int opc_probe_entry(const struct opc_probe *probe, const char *name, int *out, s
                     probe->config->set.env.name, name, probe->obs - 1);
 }
 
-/* ---- random streams
- * ----------------------------------------------------------------------------- */
+/* ---- random streams -------------------------------------------------------------------------- */
 
 struct opc_rng opc_probe_stream(uint64_t seed, enum opc_draw draw, int number, int index)
 {

@@ -45,8 +45,7 @@ void opc_probe_entry_name(const struct opc_probe *, int entry, char out[32]);
 int opc_probe_entry(const struct opc_probe *, const char *name, int *out, struct opc_err *err);
 bool opc_probe_is_cosine(const struct opc_probe *, int entry);
 
-/* ---- random streams
- * ----------------------------------------------------------------------------- */
+/* ---- random streams -------------------------------------------------------------------------- */
 
 /* Purposes of random numbers. The order is part of the streams, so new ones go to the end. */
 enum opc_draw {

@@ -41,6 +41,7 @@ struct history {
     char title[64];
 };
 
+/* Accepts a history of which nothing was allocated. */
 static void history_free(struct history *history)
 {
     opc_free(history->epoch);
@@ -57,11 +58,13 @@ static void history_free(struct history *history)
     }
 }
 
+/* Allocates the arrays of one run and numbers its policies. */
 static int history_make(const struct opc_probe *probe, int samples, struct history *history,
                         struct opc_err *err)
 {
     const size_t n = (size_t)probe->snapshots;
     *history = (struct history){.n = probe->snapshots, .samples = samples, .limit = probe->limit};
+    /* Five arrays of the environment, five for each model. */
     struct opc_block block[5 + 5 * MODELS] = {
         {&history->epoch, n + 1, sizeof(int)},
         {&history->number, n + 1, sizeof(double)},
@@ -89,6 +92,7 @@ static int history_make(const struct opc_probe *probe, int samples, struct histo
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
+/* Plain mean in the order of the samples, so that it is the same for any number of threads. */
 static double mean_return(int n, const double *v)
 {
     double sum = 0;
@@ -102,6 +106,7 @@ static int predict_return(const struct opc_probe *probe, const struct opc_transi
                           const struct opc_agent *agent, int number, struct opc_branches *branches,
                           double *returns, double *out, long *lost, struct opc_err *err)
 {
+    /* Rollout i starts with episode i of pi_n and lasts as long as an episode may. */
     opc_probe_from_starts(branches, tr->past);
     const int code =
         opc_probe_follow(probe, tr, (struct opc_actor){agent, 1}, number, branches, err);
@@ -109,6 +114,7 @@ static int predict_return(const struct opc_probe *probe, const struct opc_transi
         return code;
     opc_branches_returns(branches, returns);
     *out = mean_return(branches->n, returns);
+    /* A rollout that became infinite counts with the reward up to there. */
     *lost += opc_branches_ended(branches, OPC_END_REFUSED);
     return OPC_OK;
 }
@@ -120,6 +126,7 @@ static int predict_iteration(const struct opc_probe *probe, struct history *hist
 {
     struct opc_models models = {0};
     struct opc_branches branches = {0};
+    /* Both models share the network; they differ in eq. 2 against eq. 5 only. */
     double *returns = opc_alloc((size_t)history->samples, sizeof *returns);
     int code =
         returns ? opc_models_make(probe, next->model, past, &models, err)
@@ -127,6 +134,7 @@ static int predict_iteration(const struct opc_probe *probe, struct history *hist
     if (!code)
         code = opc_branches_make(history->samples, probe->limit, probe->obs, probe->act, &branches,
                                  err);
+    /* j names the random streams: the same for both models and both policies. */
     for (int m = 0; m < MODELS && !code; m++) {
         const struct opc_transition *tr = m == LEARNED ? &models.learned : &models.corrected;
         code = predict_return(probe, tr, now, j, &branches, returns, &history->now[m][j],
@@ -149,6 +157,7 @@ static void apply_bound(struct history *history)
         for (int m = 0; m < MODELS; m++) {
             history->error[m][j] = fabs(history->eta[j] - history->now[m][j]);
             history->error_after[m][j] = fabs(history->eta[j + 1] - history->after[m][j]);
+            /* eta~_{n+1} - eta~_n - |eta_{n+1} - eta~_{n+1}| - |eta_n - eta~_n| */
             history->promise[m][j] = (history->after[m][j] - history->now[m][j]) -
                                      history->error_after[m][j] - history->error[m][j];
         }
@@ -161,6 +170,7 @@ static int follow_policies(const struct opc_request *request, int run,
                            const struct opc_probe *probe, struct history *history,
                            struct opc_err *err)
 {
+    /* Snapshot 0 is the run's initial policy. */
     struct opc_trained now = {0};
     int code = opc_trained_load(probe->dir, probe->config, probe->obs, probe->act, 0, probe->pool,
                                 &now, err);
@@ -171,6 +181,7 @@ static int follow_policies(const struct opc_request *request, int run,
         if (request->progress)
             request->progress(request->ctx, (run + (double)j / (history->n + 1)) / request->runs,
                               probe->dir);
+        /* pi_n plays; its episodes are references and give eta_n. */
         code = opc_probe_play(probe, (struct opc_actor){now.agent, 1}, j, history->samples, &past,
                               err);
         if (!code) {
@@ -203,6 +214,7 @@ static int measure_run(const struct opc_request *request, int run, int samples,
     int code = opc_probe_open(request->run[run], request->pool, request->seed, &probe, err);
     if (code)
         return code;
+    /* Every epoch needs a snapshot: policy and model as they were then. */
     code = opc_probe_needs_model(&probe, err);
     if (!code && probe.snapshots == 0)
         code = opc_fail(err, OPC_EUSER,
@@ -226,6 +238,7 @@ static void draw_eta(const struct history *history, struct opc_figure_layer *lay
                      struct opc_panel *panel)
 {
     int layers = 0;
+    /* One violin for each policy, as wide as the distance of its neighbours allows. */
     for (int j = 0; j <= history->n; j++)
         layer[layers++] =
             (struct opc_figure_layer){.mark = OPC_PLOT_VIOLIN,
@@ -288,6 +301,7 @@ static int draw_bound(int runs, const struct history *history, struct opc_exhibi
     char(*title)[96] = opc_alloc((size_t)runs * PANELS, sizeof *title);
     int code =
         layer && panel && title ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory to draw");
+    /* A row of three panels for each run; `at` walks through the layers. */
     for (int r = 0; r < runs && !code; r++) {
         static const char *const WHAT[PANELS] = {"real and predicted return",
                                                  "on-policy error of the return",
@@ -332,6 +346,7 @@ static int write_bound_tables(int runs, const struct history *history, struct op
                                 &terms, err);
     if (!code)
         code = opc_table_create("run,iteration,episode,return", &all, err);
+    /* One row per iteration and model, then one row per episode. */
     for (int r = 0; r < runs && !code; r++) {
         for (int j = 0; j < history[r].n; j++)
             for (int m = 0; m < MODELS; m++) {
@@ -368,6 +383,7 @@ static int write_bound_tables(int runs, const struct history *history, struct op
 /* Probability that n tosses of a fair coin show k heads or more. */
 static double chance_of_heads(int k, int n)
 {
+    /* Sum of the binomial distribution's upper tail, in logarithms. */
     double p = 0;
     for (int i = k; i <= n; i++)
         p += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) - n * log(2));
@@ -376,6 +392,7 @@ static double chance_of_heads(int k, int n)
 
 enum opc_verdict opc_bound_smaller(int smaller, int larger, int equal)
 {
+    /* Ties say nothing about the sign and are left out of the test. */
     const int n = smaller + larger;
     if (chance_of_heads(larger, n) < CHANCE)
         return OPC_NOT_SUPPORTED;
@@ -390,6 +407,7 @@ static void claim_smaller(int runs, const struct history *history, struct opc_ex
     double sum[MODELS] = {0};
     for (int r = 0; r < runs; r++)
         for (int j = 0; j < history[r].n; j++) {
+            /* Negative: OPC is closer to the environment in this iteration. */
             const double d = history[r].error[CORRECTED][j] - history[r].error[LEARNED][j];
             fewer += d < 0;
             more += d > 0;
@@ -410,6 +428,7 @@ static void claim_smaller(int runs, const struct history *history, struct opc_ex
 /* The bound holds for any numbers, up to rounding, so this checks our code and not the paper. */
 static void claim_bound(int runs, const struct history *history, struct opc_exhibit *exhibit)
 {
+    /* A tolerance of 1e-9 of the bound's size allows for rounding. */
     int holds = 0, all = 0;
     for (int r = 0; r < runs; r++)
         for (int j = 0; j < history[r].n; j++)
@@ -444,6 +463,7 @@ static void claim_stable(int runs, const struct history *history, struct opc_exh
         const int from = opc_bound_settled(history[r].n + 1, history[r].eta);
         for (int i = 0; i <= history[r].n; i++)
             best = fmax(best, history[r].eta[i]);
+        /* A policy that is near its best from the start has not failed early. */
         const bool settled = from > 0 && from <= 2 * (history[r].n + 1) / 3;
         stable += settled;
         /* A run that is too short to become stable cannot refute the claim. */
@@ -464,6 +484,7 @@ static void claim_stable(int runs, const struct history *history, struct opc_exh
     opc_text_free(&text);
 }
 
+/* What the reader must know: sample sizes, references, lost rollouts, missing snapshots. */
 static void note_bound(int runs, const struct history *history, struct opc_exhibit *exhibit)
 {
     opc_exhibit_note(
@@ -494,6 +515,7 @@ static void note_bound(int runs, const struct history *history, struct opc_exhib
     }
 }
 
+/* The analysis itself: measure all runs, then figure, tables, claims and notes. */
 static int probe_bound_make(const struct opc_request *request, const void *settings,
                             struct opc_exhibit *exhibit, struct opc_err *err)
 {

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+/* Labels in figures and tables; the order is that of the enums in probe_states.h. */
 const char *const OPC_BY_NAME[OPC_BY] = {"MBPO(*), eq. 2", "OPC, eq. 5"};
 const char *const OPC_TRUTH_NAME[OPC_TRUTHS] = {"recording", "environment"};
 
@@ -30,6 +31,7 @@ double opc_states_error(const struct opc_states *states, int truth, int by, int 
     return states->truth[truth][by][at] - states->predicted[by][at];
 }
 
+/* Accepts states of which nothing was allocated. */
 void opc_states_free(struct opc_states *states)
 {
     for (int by = 0; by < OPC_BY; by++) {
@@ -42,6 +44,8 @@ void opc_states_free(struct opc_states *states)
     *states = (struct opc_states){0};
 }
 
+/* Arrays for all runs at once; obs must be known. Everything is zero, and NaN is filled in
+ * later. */
 static int states_allocate(struct opc_states *states, struct opc_err *err)
 {
     const size_t all = state_offset(states, states->rows, 0, 0);
@@ -63,6 +67,7 @@ static int states_allocate(struct opc_states *states, struct opc_err *err)
 /* The state h steps after (episode, time); NULL if the recording had ended by then. */
 static const float *recorded_state(const struct opc_episodes *past, int episode, int time, int h)
 {
+    /* The recording has length + 1 states: one before each step, and the last step's next. */
     const int length = opc_episodes_length(past, episode), t = time + h;
     if (t > length)
         return NULL;
@@ -74,10 +79,14 @@ static const float *recorded_state(const struct opc_episodes *past, int episode,
 static void keep_rollouts(struct opc_states *states, int first, int by,
                           const struct opc_episodes *past, const struct opc_branches *branches)
 {
+    /* Rollouts that became infinite stop there; they are counted for a note. */
     states->lost[by] += opc_branches_ended(branches, OPC_END_REFUSED);
     for (int i = 0; i < branches->n; i++) {
+        /* Only a terminal state counts as an end; the horizon and the end of the recording do
+         * not. */
         states->ended[by][first + i] =
             branches->end[i] == OPC_END_TERMINAL ? branches->length[i] : 0;
+        /* NaN after the end of the rollout (opc_branches_at) or of the recording. */
         for (int h = 0; h <= states->horizon; h++) {
             const float *then = recorded_state(past, branches->episode[i], branches->time[i], h);
             for (int k = 0; k < states->obs; k++) {
@@ -101,11 +110,14 @@ static int branch_run(struct opc_states *states, int run, const struct opc_probe
     if (!code)
         code = opc_branches_make(states->each, states->horizon, states->obs, probe->act, &branches,
                                  err);
+    /* Starts are drawn again for each model from the same streams, hence are the same. */
     for (int by = 0; by < OPC_BY && !code; by++) {
         const struct opc_transition *tr =
             by == OPC_BY_LEARNED ? &models.learned : &models.corrected;
         opc_probe_from_anywhere(&branches, past, probe->seed, run);
         code = opc_probe_follow(probe, tr, (struct opc_actor){agent, 1}, run, &branches, err);
+        /* The environment repeats the rollout's actions from the same start, as the second
+         * truth. */
         if (!code)
             code = opc_probe_truth(probe, past, EXPLORING, &branches,
                                    states->truth[OPC_TRUE_PLAYED][by] +
@@ -124,6 +136,7 @@ static int check_lemma(struct opc_states *states, const struct opc_probe *probe,
                        const struct opc_predictor *model, const struct opc_agent *agent,
                        struct opc_err *err)
 {
+    /* spread 0: the policy's mode, without exploration noise. */
     const struct opc_actor steady = {agent, 0};
     struct opc_episodes *past = NULL;
     struct opc_models models = {0};
@@ -138,6 +151,8 @@ static int check_lemma(struct opc_states *states, const struct opc_probe *probe,
         opc_probe_from_anywhere(&branches, past, probe->seed, states->runs);
         code = opc_probe_follow(probe, &models.corrected, steady, states->runs, &branches, err);
     }
+    /* Compare every state of every rollout with the recording. A rollout that outlives its
+     * recording is an error of our own, which infinity makes visible. */
     for (int i = 0; i < branches.n && !code; i++)
         for (int h = 0; h <= branches.length[i]; h++)
             for (int k = 0; k < states->obs; k++) {
@@ -171,10 +186,12 @@ static int collect_run(const struct opc_request *request, const struct opc_probe
         code = opc_fail(err, OPC_EUSER, "%s has %d state entries and %s has %d: not the same task",
                         request->run[0], states->obs, probe.dir, probe.obs);
     }
+    /* Model and policy may come from different epochs. */
     if (!code)
         code = opc_probe_load(&probe, set->epoch, &model, err);
     if (!code)
         code = opc_probe_load(&probe, set->policy, &policy, err);
+    /* The references: episodes with exploration noise, as in training. */
     if (!code)
         code = opc_probe_play(&probe, (struct opc_actor){policy.agent, 1}, EXPLORING,
                               set->references, &past, err);
@@ -182,6 +199,7 @@ static int collect_run(const struct opc_request *request, const struct opc_probe
         code = branch_run(states, run, &probe, model.model, policy.agent, past, err);
     if (!code)
         code = check_lemma(states, &probe, model.model, policy.agent, err);
+    /* The notes name the epochs of the first run; all runs have the same settings. */
     if (!code && run == 0) {
         states->epoch_of_model = model.epoch;
         states->epoch_of_policy = policy.epoch;
@@ -215,6 +233,7 @@ int opc_states_collect(const struct opc_request *request, const struct opc_probe
     return code;
 }
 
+/* How the rollouts were made, and what happened to those that ended early. */
 void opc_states_notes(const struct opc_states *states, struct opc_exhibit *exhibit)
 {
     opc_exhibit_note(exhibit,

@@ -59,12 +59,14 @@ static int imagine_with(const struct opc_probe *probe, const struct opc_transiti
                         struct opc_actor actor, int beta, int way, int first,
                         struct opc_branches *branches, struct sweep *sweep, struct opc_err *err)
 {
+    /* All rollouts start with their reference and last as long as an episode may. */
     opc_probe_from_starts(branches, tr->past);
     const int code = opc_probe_follow(probe, tr, actor, beta, branches, err);
     if (code)
         return code;
     opc_branches_returns(branches, sweep->returns + sweep_offset(sweep, beta, way, first));
     sweep->lost[way] += opc_branches_ended(branches, OPC_END_REFUSED);
+    /* Lengths say later which rollouts reached the time limit. */
     for (int i = 0; i < sweep->each; i++)
         sweep->length[sweep_offset(sweep, beta, way, first + i)] = branches->length[i];
     return OPC_OK;
@@ -79,14 +81,17 @@ static int sweep_run(const struct opc_request *request, int run, const struct op
     struct opc_models models = {0};
     struct opc_branches branches = {0};
     const int first = run * sweep->each;
+    /* The references are played with the policy as it is, beta = 1. */
     int code = opc_probe_play(probe, (struct opc_actor){policy->agent, 1}, REFERENCE, sweep->each,
                               &past, err);
     if (!code)
         code = opc_models_make(probe, model->model, past, &models, err);
     if (!code)
         code = opc_branches_make(sweep->each, probe->limit, probe->obs, probe->act, &branches, err);
+    /* Count references that reach the limit: the claims presuppose a policy that does. */
     for (int i = 0; i < sweep->each && !code; i++)
         sweep->full += opc_episodes_length(past, i) == probe->limit;
+    /* Every beta: on the environment, by eq. 2, by eq. 5. */
     for (int k = 0; k < sweep->beta->n && !code; k++) {
         const struct opc_actor actor = {policy->agent, sweep->beta->at[k]};
         if (request->progress)
@@ -121,6 +126,7 @@ static int measure_run(const struct opc_request *request, int run,
         code = opc_probe_load(&probe, set->policy, &policy, err);
     if (!code)
         code = opc_probe_load(&probe, set->epoch, &model, err);
+    /* The first run fixes the time limit; runs of another task would not be comparable. */
     if (!code && run == 0) {
         sweep->limit = probe.limit;
         sweep->epoch_of_model = model.epoch;
@@ -148,12 +154,14 @@ static double share_complete(const struct sweep *sweep, int beta, int way)
     return (double)n / sweep->rows;
 }
 
+/* 95 % interval of that share, over rollouts. */
 static struct opc_interval share_interval(const struct sweep *sweep, int beta, int way)
 {
     return opc_share_interval((int)lround(share_complete(sweep, beta, way) * sweep->rows),
                               sweep->rows);
 }
 
+/* Mean return, not discounted. */
 static double mean_return(const struct sweep *sweep, int beta, int way)
 {
     double sum = 0;
@@ -199,6 +207,7 @@ static int draw_offpolicy(const struct sweep *sweep, struct opc_exhibit *exhibit
                                           .width = 0.26};
         }
     }
+    /* One line for each way: the share over beta. */
     for (int way = 0; way < WAYS; way++)
         line[way] = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                               .colour = COLOUR[way],
@@ -206,6 +215,7 @@ static int draw_offpolicy(const struct sweep *sweep, struct opc_exhibit *exhibit
                                               .n = n,
                                               .x = place_of,
                                               .y = shares[way]};
+    /* Ticks are words, because beta need not be evenly spaced. */
     const struct opc_panel panel[] = {
         {.title = "returns",
          .x_label = "beta",
@@ -239,6 +249,7 @@ static int draw_offpolicy(const struct sweep *sweep, struct opc_exhibit *exhibit
 static int write_offpolicy_tables(const struct sweep *sweep, struct opc_exhibit *exhibit,
                                   struct opc_err *err)
 {
+    /* Means over beta, and every single return. */
     struct opc_table *sums = NULL, *all = NULL;
     int code = opc_table_create("beta,by,rollouts,mean_return,share_complete", &sums, err);
     if (!code)
@@ -305,6 +316,7 @@ static void claim_on_policy(const struct sweep *sweep, bool able, struct opc_exh
 /* At beta >= 2.3: nothing may last to the limit on either model. */
 static void claim_far(const struct sweep *sweep, bool able, struct opc_exhibit *exhibit)
 {
+    /* Largest share over all such beta, for each way. */
     double max[WAYS] = {0};
     int asked = 0;
     for (int k = 0; k < sweep->beta->n; k++)
@@ -330,6 +342,7 @@ static void claim_alike(const struct sweep *sweep, bool able, struct opc_exhibit
     enum { ALIKE = 20 }; /* per cent of the range */
     double gap = 0, model = 0, opc = 0;
     int worst = 0;
+    /* gap: largest distance of the two models; model, opc: mean distance from the environment. */
     for (int k = 0; k < sweep->beta->n; k++) {
         const double d = fabs(mean_return(sweep, k, LEARNED) - mean_return(sweep, k, CORRECTED));
         model +=
@@ -343,6 +356,7 @@ static void claim_alike(const struct sweep *sweep, bool able, struct opc_exhibit
     }
     const double range = fabs(mean_return(sweep, nearest_beta(sweep, 1), WORLD)),
                  max = ALIKE * range / 100;
+    /* Two standard errors on either side of the limit leave the claim undecided. */
     const double twice = 2 * error_of_gap(sweep, worst, LEARNED, CORRECTED);
     opc_exhibit_claim(
         exhibit,
@@ -358,6 +372,7 @@ static void claim_alike(const struct sweep *sweep, bool able, struct opc_exhibit
         range > 0 ? 100 * twice / range : 0, ALIKE, opc, model);
 }
 
+/* How the numbers were made, and why claims may be undecided. */
 static void note_offpolicy(const struct sweep *sweep, bool able, struct opc_exhibit *exhibit)
 {
     opc_exhibit_note(exhibit,
@@ -391,6 +406,7 @@ static int probe_offpolicy_make(const struct opc_request *request, const void *s
     if (request->runs == 0 || set->beta.n == 0)
         return opc_fail(err, OPC_EUSER, "there is %s to probe",
                         request->runs ? "no beta" : "no run");
+    /* One block for returns and one for lengths, [betas][ways][rows]. */
     const size_t all = sweep_offset(&sweep, set->beta.n, 0, 0);
     sweep.returns = opc_alloc(all, sizeof *sweep.returns);
     sweep.length = opc_alloc(all, sizeof *sweep.length);

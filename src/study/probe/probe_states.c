@@ -20,7 +20,7 @@ static const int COLOUR[OPC_BY] = {OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
 
 /* Statistics over rollouts, for every truth, model, entry and step. */
 struct summary {
-    const struct opc_states *s;
+    const struct opc_states *states;
     struct opc_pool *pool;
     uint64_t seed;
     int length;           /* horizon + 1 */
@@ -38,7 +38,7 @@ struct summary {
 static double *summary_series(const struct summary *summary, int truth, int by, int quantity, int k)
 {
     const size_t line = (((size_t)truth * OPC_BY + (size_t)by) * QUANTITIES + (size_t)quantity) *
-                            (size_t)summary->s->obs +
+                            (size_t)summary->states->obs +
                         (size_t)k;
     return summary->value + line * (size_t)summary->length;
 }
@@ -49,6 +49,7 @@ static int *summary_counts(const struct summary *summary, int truth, int by)
     return summary->count + ((size_t)truth * OPC_BY + (size_t)by) * (size_t)summary->length;
 }
 
+/* Accepts a summary of which nothing was allocated. */
 static void summary_free(struct summary *summary)
 {
     opc_free(summary->x);
@@ -61,10 +62,12 @@ static void summary_free(struct summary *summary)
     opc_free(summary->rows);
 }
 
+/* Allocates; states, pool, seed and length must be set. */
 static int summary_make(struct summary *summary, struct opc_err *err)
 {
-    const struct opc_states *states = summary->s;
+    const struct opc_states *states = summary->states;
     const size_t obs = (size_t)states->obs, n = (size_t)summary->length;
+    /* Scratch serves both as a sample of rollouts and as a list of bootstrap ratios. */
     summary->capacity = (size_t)(states->rows > BOOTSTRAPS ? states->rows : BOOTSTRAPS);
     summary->x = opc_alloc(n, sizeof *summary->x);
     summary->value = opc_alloc(OPC_TRUTHS * OPC_BY * QUANTITIES * obs, n * sizeof *summary->value);
@@ -98,9 +101,10 @@ static double *scratch_of(const struct summary *summary, int worker, int which)
 static void sum_up_entries(void *ctx, int first, int end, int worker)
 {
     struct summary *summary = ctx;
-    const struct opc_states *states = summary->s;
+    const struct opc_states *states = summary->states;
     double *v = scratch_of(summary, worker, 0);
     for (int item = first; item < end; item++) {
+        /* Item = (truth * models + by) * obs + k. */
         const int k = item % states->obs, by = item / states->obs % OPC_BY,
                   truth = item / states->obs / OPC_BY;
         for (int h = 0; h < summary->length; h++) {
@@ -111,6 +115,7 @@ static void sum_up_entries(void *ctx, int first, int end, int worker)
                 if (!isnan(e))
                     v[n++] = e;
             }
+            /* All entries of a state end together, so one of them counts the rollouts. */
             if (k == 0)
                 summary_counts(summary, truth, by)[h] = n;
             summary_series(summary, truth, by, MIDDLE, k)[h] =
@@ -148,8 +153,8 @@ static double middle_of(const struct summary *summary, int truth, int by, int k,
                         const int *row, double *v)
 {
     int n = 0;
-    for (int i = 0; i < summary->s->rows; i++) {
-        const double e = fabs(opc_states_error(summary->s, truth, by, row ? row[i] : i, h, k));
+    for (int i = 0; i < summary->states->rows; i++) {
+        const double e = fabs(opc_states_error(summary->states, truth, by, row ? row[i] : i, h, k));
         if (!isnan(e))
             v[n++] = e;
     }
@@ -171,9 +176,10 @@ static void resample_rollouts(const struct opc_states *states, struct opc_rng *r
 static void compare_entries(void *ctx, int first, int end, int worker)
 {
     struct summary *summary = ctx;
-    const struct opc_states *states = summary->s;
+    const struct opc_states *states = summary->states;
     double *v = scratch_of(summary, worker, 0), *ratios = scratch_of(summary, worker, 1);
     int *row = summary->rows + (size_t)worker * summary->capacity;
+    /* Item = truth * obs + k; h is the step of the comparison. */
     for (int item = first; item < end; item++) {
         const int k = item % states->obs, truth = item / states->obs, h = summary->last[truth];
         int n = 0;
@@ -197,8 +203,10 @@ static void compare_entries(void *ctx, int first, int end, int worker)
 static int summary_of(const struct opc_states *states, const struct opc_request *request,
                       struct summary *out, struct opc_err *err)
 {
-    struct summary summary = {
-        .s = states, .pool = request->pool, .seed = request->seed, .length = states->horizon + 1};
+    struct summary summary = {.states = states,
+                              .pool = request->pool,
+                              .seed = request->seed,
+                              .length = states->horizon + 1};
     const int code = summary_make(&summary, err);
     if (code)
         return code;
@@ -227,7 +235,7 @@ static int write_state_errors(const struct summary *summary, const struct opc_pr
         return code;
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
         for (int by = 0; by < OPC_BY; by++)
-            for (int k = 0; k < summary->s->obs; k++)
+            for (int k = 0; k < summary->states->obs; k++)
                 for (int h = 0; h < summary->length; h++) {
                     opc_probe_entry_name(probe, k, name);
                     opc_table_word(table, OPC_TRUTH_NAME[truth]);
@@ -266,7 +274,7 @@ static int draw_state_errors(const struct summary *summary, const struct opc_pro
                              bool size, struct opc_exhibit *exhibit, struct opc_err *err)
 {
     int columns;
-    const int shown = arrange(max < summary->s->obs ? max : summary->s->obs, &columns);
+    const int shown = arrange(max < summary->states->obs ? max : summary->states->obs, &columns);
     const int panels = OPC_TRUTHS * shown;
     struct opc_panel *panel = opc_alloc((size_t)panels, sizeof *panel);
     struct opc_figure_layer *layer = opc_alloc((size_t)panels * LAYERS, sizeof *layer);
@@ -282,7 +290,7 @@ static int draw_state_errors(const struct summary *summary, const struct opc_pro
         panel[i] = (struct opc_panel){.title = title[i],
                                       .x_label = "h",
                                       .y_label = size ? "|true - predicted|" : "true - predicted",
-                                      .x = {0, summary->s->horizon},
+                                      .x = {0, summary->states->horizon},
                                       .log_y = size,
                                       .layers = LAYERS,
                                       .layer = at};
@@ -330,7 +338,7 @@ static void claim_smaller(const struct summary *summary, const struct opc_probe 
     static const char *const CLAIM[OPC_TRUTHS] = {
         "Beside the recording, the errors are smaller with OPC in every state entry.",
         "Compared with what the environment does with the same actions, too."};
-    const struct opc_states *states = summary->s;
+    const struct opc_states *states = summary->states;
     struct opc_text text = {0};
     char name[32];
     bool all = true, none = false;
@@ -375,16 +383,17 @@ static double largest_at_start(const struct opc_states *states)
 static void claim_states(const struct summary *summary, const struct opc_probe *probe,
                          struct opc_exhibit *exhibit)
 {
-    const double start = largest_at_start(summary->s);
+    const double start = largest_at_start(summary->states);
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
         claim_smaller(summary, probe, truth, exhibit);
     opc_exhibit_claim(exhibit, start == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                       "The error is zero at h = 0.", "largest error at h = 0: %g", start);
-    opc_exhibit_claim(exhibit, summary->s->without_noise == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+    opc_exhibit_claim(exhibit,
+                      summary->states->without_noise == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                       "Without exploration OPC has no error at all (Lemma 1).",
                       "largest error of %d rollouts of %d steps without exploration: %g",
-                      summary->s->each * summary->s->runs, summary->s->horizon,
-                      summary->s->without_noise);
+                      summary->states->each * summary->states->runs, summary->states->horizon,
+                      summary->states->without_noise);
 }
 
 static int probe_states_make(const struct opc_request *request, const void *settings,

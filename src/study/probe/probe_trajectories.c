@@ -25,6 +25,7 @@ struct extent {
 
 static struct extent extent_of(const struct opc_states *states, const double *of, int k)
 {
+    /* NaN marks steps after the end of a rollout and does not count. */
     struct extent x = {.min = HUGE_VAL, .max = -HUGE_VAL};
     for (int row = 0; row < states->rows; row++) {
         bool above = false;
@@ -52,6 +53,7 @@ struct lines {
     int ends[OPC_BY];
 };
 
+/* Accepts lines of which nothing was allocated. */
 static void lines_free(struct lines *lines)
 {
     opc_free(lines->x);
@@ -72,6 +74,7 @@ static int lines_make(const struct opc_states *states, int k, struct lines *line
     const size_t rows = (size_t)states->each;
     *lines = (struct lines){.n = states->each * each};
     const size_t n = (size_t)lines->n;
+    /* One array for x, four for each model. */
     struct opc_block block[1 + 4 * OPC_BY] = {{&lines->x, n, sizeof(double)}}, *at = block + 1;
     for (int by = 0; by < OPC_BY; by++) {
         *at++ = (struct opc_block){&lines->predicted[by], n, sizeof(double)};
@@ -81,6 +84,7 @@ static int lines_make(const struct opc_states *states, int k, struct lines *line
     }
     if (!opc_alloc_all(block, sizeof block / sizeof *block))
         return opc_fail(err, OPC_ENOMEM, "not enough memory to draw %d rollouts", states->each);
+    /* Point by point: NaN at the last position of each rollout interrupts the line. */
     for (int i = 0; i < lines->n; i++) {
         const int row = i / each, h = i % each;
         lines->x[i] = h;

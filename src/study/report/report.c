@@ -28,6 +28,7 @@ struct page {
 /* "Figure 1a" for fig1a, "Table 1" for tab1, "Theory", "ILC"; other names stay as they are. */
 static void set_label(struct opc_report_card *card)
 {
+    /* A name is letters and then a number, or a word of its own. */
     const char *name = card->exhibit->name;
     const size_t letters = strcspn(name, "0123456789");
     const bool numbered = name[letters] != '\0';
@@ -74,10 +75,12 @@ static void set_cards(struct page *page, const struct opc_exhibits *all)
         card->exhibit = all->at[i];
         set_label(card);
         set_anchor(page, i);
+        /* Two exhibits with the same name and tier can only be told apart by their directory. */
         for (int k = 0; k < all->n; k++)
             card->ambiguous =
                 card->ambiguous || (k != i && strcmp(all->at[k]->name, all->at[i]->name) == 0 &&
                                     strcmp(all->at[k]->tier, all->at[i]->tier) == 0);
+        /* Count the claims by verdict. */
         for (int k = 0; k < card->exhibit->claims; k++)
             card->claims[card->exhibit->claim[k].verdict]++;
     }
@@ -85,6 +88,7 @@ static void set_cards(struct page *page, const struct opc_exhibits *all)
 
 /* ---- parts of the page ----------------------------------------------------------------------- */
 
+/* Everything up to </head>, with the style sheet inline. */
 static void add_head(struct opc_text *html, const char *title)
 {
     opc_text_add(html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -148,6 +152,7 @@ static void add_contents(struct opc_text *html, const struct page *page)
     opc_text_add(html, "</ol>\n</nav>\n");
 }
 
+/* One number of the summary. */
 static void add_count(struct opc_text *html, int n, const char *kind, const char *what)
 {
     opc_text_addf(html, "<div class=\"%s\"><dt>%s</dt><dd>%d</dd></div>\n", kind, what, n);
@@ -167,6 +172,8 @@ static void add_counts(struct opc_text *html, const struct page *page)
     opc_text_add(html, "</dl>\n");
     if (!all)
         return;
+    /* A bar whose parts are as wide as the counts; hidden from screen readers, which have the
+     * numbers. */
     opc_text_add(html, "<div class=\"bar\" aria-hidden=\"true\">");
     static const char *const KIND[] = {"yes", "no", "open"};
     for (int v = OPC_SUPPORTED; v <= OPC_UNDECIDED; v++)
@@ -217,6 +224,7 @@ static void add_summary(struct opc_text *html, const struct page *page)
                        "<thead><tr><th scope=\"col\">Exhibit</th><th scope=\"col\">Title</th>"
                        "<th scope=\"col\">Tier</th><th scope=\"col\">Claims</th></tr></thead>\n"
                        "<tbody>\n");
+    /* A row for each exhibit, with a link to it. */
     for (int i = 0; i < page->n; i++) {
         const struct opc_report_card *card = &page->card[i];
         opc_text_addf(html, "<tr><th scope=\"row\"><a href=\"#%s\">", card->anchor);
@@ -246,6 +254,7 @@ static int add_exhibits(struct opc_text *html, struct page *page, struct opc_err
     for (int i = 0; i < page->n && !code; i++) {
         struct opc_report_card *card = &page->card[i];
         code = opc_report_exhibit(html, card, &pictures, err);
+        /* Totals over all exhibits. */
         for (int v = OPC_SUPPORTED; v <= OPC_UNDECIDED; v++)
             made->claims[v] += card->claims[v];
         made->missing += card->missing;
@@ -263,6 +272,7 @@ static int add_page(struct opc_text *html, struct page *page, struct opc_err *er
         page->plan->title ? page->plan->title : "On-policy corrections: reproduction";
     struct opc_text exhibits = {0};
     int code = add_exhibits(&exhibits, page, err);
+    /* Head, top, contents, summary and exhibits, in the order of the page. */
     if (!code) {
         add_head(html, title);
         add_top(html, page, title);
@@ -288,6 +298,7 @@ int opc_report_write(const struct opc_report_plan *plan, struct opc_report_made 
         return code;
     *made = (struct opc_report_made){.left_out = all.left_out};
     struct page page = {.plan = plan, .made = made};
+    /* Cards borrow the exhibits, which are freed last. */
     page.card = opc_alloc((size_t)all.n, sizeof *page.card);
     if (page.card) {
         set_cards(&page, &all);

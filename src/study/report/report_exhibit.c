@@ -15,10 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Limits: bytes of an SVG file, rows shown of a table, characters of a number shown in full. */
 enum { LARGEST_PICTURE = 1 << 26, MAX_ROWS = 200, LONG_NUMBER = 10 };
 
 void opc_report_verdict(struct opc_text *html, enum opc_verdict verdict, int n)
 {
+    /* CSS class, sign and word of each verdict; the sign is hidden from screen readers. */
     static const char *const SHOWN_AS[][3] = {
         [OPC_SUPPORTED] = {"yes", "&#10003;", "supported"},
         [OPC_NOT_SUPPORTED] = {"no", "&#10007;", "not supported"},
@@ -76,6 +78,7 @@ static int add_picture(struct opc_text *html, struct opc_report_card *card,
     const struct opc_exhibit_read *exhibit = card->exhibit;
     char path[OPC_PATH], prefix[32], *svg = NULL;
     struct opc_text label = {0}, drawn = {0};
+    /* Errors are collected in `why`: most of them only mark the picture as missing. */
     struct opc_err why = {0};
     snprintf(prefix, sizeof prefix, "p%d.", number);
     opc_text_addf(&label, "%s: %s", card->label, *item->title ? item->title : exhibit->title);
@@ -111,6 +114,7 @@ static int add_picture(struct opc_text *html, struct opc_report_card *card,
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* Whether a cell is a number as our programs write them. */
 static bool is_number(const char *cell)
 {
     double v;
@@ -154,12 +158,14 @@ static bool add_rows(struct opc_text *html, const struct opc_table *table, int s
                      const bool *numeric)
 {
     const int columns = opc_table_columns(table);
+    /* Column names, right-aligned over numbers. */
     bool shortened = false;
     opc_text_add(html, "<table class=\"data\">\n<thead><tr>");
     for (int c = 0; c < columns; c++)
         add_element(html, numeric[c] ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">",
                     opc_table_name(table, c), "</th>");
     opc_text_add(html, "</tr></thead>\n<tbody>\n");
+    /* Rows up to the limit. */
     for (int r = 0; r < shown; r++) {
         opc_text_add(html, "<tr>");
         for (int c = 0; c < columns; c++)
@@ -183,6 +189,7 @@ static void show_table(struct opc_text *html, const struct opc_exhibit_item *ite
                 "\">");
     const bool shortened = add_rows(html, table, shown, numeric);
     opc_text_add(html, "</div>\n");
+    /* Say what is not shown; the CSV file has everything. */
     if (shown < rows || shortened) {
         opc_text_add(html, "<p class=\"aside\">");
         if (shown < rows)
@@ -203,6 +210,7 @@ static int add_table(struct opc_text *html, struct opc_report_card *card,
     int code = exhibit_file_path(card->exhibit, item->file, "", path, &why);
     if (!code)
         code = opc_table_read(path, &table, &why);
+    /* A table that cannot be read is marked, and the page goes on. */
     if (code) {
         code = cannot_show(html, card, item->file, "", code, &why);
         if (code && err)
@@ -224,6 +232,7 @@ static int add_table(struct opc_text *html, struct opc_report_card *card,
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
+/* Heading with label, title, tier and verdicts. */
 static void add_heading(struct opc_text *html, const struct opc_report_card *card)
 {
     const struct opc_exhibit_read *exhibit = card->exhibit;
@@ -240,12 +249,14 @@ static void add_heading(struct opc_text *html, const struct opc_report_card *car
             opc_report_verdict(html, (enum opc_verdict)v, card->claims[v]);
             opc_text_add(html, " ");
         }
+    /* Two exhibits of the same name are distinguished by their directory. */
     if (card->ambiguous)
         add_element(html, "<span class=\"aside\">in <code>", opc_path_name(exhibit->dir),
                     "</code></span>");
     opc_text_add(html, "</p>\n");
 }
 
+/* The paper's claims, each with its verdict and our measurement. */
 static void add_claims(struct opc_text *html, const struct opc_exhibit_read *exhibit)
 {
     if (!exhibit->claims)
@@ -264,6 +275,7 @@ static void add_claims(struct opc_text *html, const struct opc_exhibit_read *exh
     opc_text_add(html, "</ul>\n");
 }
 
+/* What differs from the paper. */
 static void add_notes(struct opc_text *html, const struct opc_exhibit_read *exhibit)
 {
     if (!exhibit->notes)
@@ -274,6 +286,7 @@ static void add_notes(struct opc_text *html, const struct opc_exhibit_read *exhi
     opc_text_add(html, "</ul>\n");
 }
 
+/* The command line and the settings, so that the exhibit can be made again. */
 static void add_origin(struct opc_text *html, const struct opc_exhibit_read *exhibit)
 {
     if (!*exhibit->command && !*exhibit->config)
@@ -292,6 +305,7 @@ int opc_report_exhibit(struct opc_text *html, struct opc_report_card *card, int 
 {
     const struct opc_exhibit_read *exhibit = card->exhibit;
     int code = OPC_OK;
+    /* Pictures and caption, claims, notes, numbers, origin. */
     add_heading(html, card);
     for (int i = 0; i < exhibit->pictures && !code; i++)
         code = add_picture(html, card, &exhibit->picture[i], ++*pictures, err);

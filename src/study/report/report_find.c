@@ -19,10 +19,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX = 1000, LARGEST_JSON = 1 << 26 };
+enum { MAX = 1000, LARGEST_JSON = 1 << 26 }; /* exhibits, and bytes of a .json file */
 
-/* ---- order
- * -------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 /* Rank of a name's family: figures, tables, theory, ilc, others. */
 static int family_rank(const char *name)
@@ -37,6 +36,7 @@ static int family_rank(const char *name)
 /* Like strcmp, but digits compare as the number they form. */
 static int natural_order(const char *a, const char *b)
 {
+    /* Leading zeros do not count; of two numbers the one with more digits is larger. */
     while (*a && *b) {
         if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
             a += strspn(a, "0");
@@ -73,6 +73,7 @@ static int tier_rank(const char *tier)
     return 3;
 }
 
+/* An exhibit with the identity of its file. */
 struct found {
     struct opc_exhibit_read *exhibit;
     dev_t device;
@@ -80,6 +81,7 @@ struct found {
     int order; /* index in the order of finding, the last criterion */
 };
 
+/* By name, tier and order of finding, for qsort. */
 static int compare_found(const void *p, const void *q)
 {
     const struct found *a = p, *b = q;
@@ -89,9 +91,9 @@ static int compare_found(const void *p, const void *q)
     return differ ? differ : a->order - b->order;
 }
 
-/* ---- search
- * ------------------------------------------------------------------------------------- */
+/* ---- search ---------------------------------------------------------------------------------- */
 
+/* What was found so far. */
 struct search {
     struct found *found; /* [MAX] */
     int n, left_out;
