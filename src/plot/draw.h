@@ -19,7 +19,7 @@ struct opc_canvas;
 struct opc_ink {
     double red, green, blue, alpha; /* 0 .. 1 */
     double width;                   /* of lines */
-    int dash;                       /* 0: none; 1, 2, 3: patterns that can be told apart */
+    int dash;                       /* 0: none; 1, 2, 3: patterns that can be distinguished */
 };
 
 enum opc_anchor { OPC_LEFT, OPC_CENTRE, OPC_RIGHT };

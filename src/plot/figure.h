@@ -44,7 +44,7 @@ enum opc_colour {
 struct opc_figure_layer {
     enum opc_plot_mark mark;
     int colour;        /* enum opc_colour */
-    int dash;          /* 0: solid; 1, 2, 3: patterns that can be told apart */
+    int dash;          /* 0: solid; 1, 2, 3: patterns that can be distinguished */
     const char *label; /* NULL: not in the legend; of a heat map: the meaning of masked cells */
     int n;
     const double *x, *y;        /* [n] */
@@ -78,7 +78,7 @@ struct opc_panel {
 struct opc_figure {
     const char *title; /* NULL: none */
     const char *note;  /* below the legend; a newline starts a new line, long ones are broken */
-    const char *heat_label; /* of the colour scale beside heat maps; NULL: none */
+    const char *heat_label; /* of the colour scale next to heat maps; NULL: none */
     int panels, columns;    /* columns 0: up to four in a row */
     const struct opc_panel *panel;
     bool share_x, share_y; /* one range for all panels, and labels at the outer ones only */

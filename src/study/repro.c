@@ -27,6 +27,7 @@ static const char USUAL_PLACE[] = "experiments/paper";
 
 int opc_experiments_dir(const char *given, char out[OPC_PATH], struct opc_err *err)
 {
+    /* A directory that was given must exist; otherwise the usual one, here or installed. */
     if (*given) {
         const int code = opc_path_join(out, "", given, err);
         return code || opc_is_directory(out)
@@ -47,6 +48,7 @@ static int natural_order(const void *a, const void *b)
 {
     const char *p = *(char *const *)a, *q = *(char *const *)b;
     for (; *p && *q; p++, q++) {
+        /* Compare runs of digits as numbers, and continue after them. */
         if (isdigit((unsigned char)*p) && isdigit((unsigned char)*q)) {
             char *p_end, *q_end;
             const unsigned long x = strtoul(p, &p_end, 10), y = strtoul(q, &q_end, 10);
@@ -64,6 +66,7 @@ static int natural_order(const void *a, const void *b)
  * included; one that cannot be read is listed, so that opening it reports why. */
 static bool makes_exhibit(const char *path)
 {
+    /* Only the two keys matter here; errors are reported when the experiment is opened. */
     struct opc_sources *s;
     bool yes = true;
     if (opc_sources_create(&s, NULL))
@@ -83,6 +86,7 @@ int opc_experiments_list(const char *dir, char ***name, int *n, struct opc_err *
     char **list = opc_alloc(MAX_NAMES, sizeof *list);
     int found = 0,
         code = list ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory for experiments");
+    /* Names end with .yaml and do not start with a dot. */
     for (struct dirent *e; !code && (e = readdir(d)) && found < MAX_NAMES;) {
         const size_t length = strlen(e->d_name);
         if (e->d_name[0] == '.' || length < 6 || strcmp(e->d_name + length - 5, ".yaml") != 0)
@@ -96,6 +100,7 @@ int opc_experiments_list(const char *dir, char ***name, int *n, struct opc_err *
         found += !code;
     }
     closedir(d);
+    /* A failure frees what was collected so far. */
     if (code) {
         for (int i = 0; i < found; i++)
             opc_free(list[i]);
@@ -153,6 +158,7 @@ static int find_file(const char *dir, const char *name, struct opc_experiment *e
 static int find_analysis(struct opc_experiment *experiment, struct opc_err *err)
 {
     const struct opc_yaml *probe = experiment->file->probe;
+    /* A file with `figure` alone is drawn as learning curves. */
     const char *name = "learning_curves";
     if (probe) {
         const struct opc_yaml *which = opc_yaml_find(probe, "analysis");
@@ -226,6 +232,7 @@ int opc_experiment_open(const char *dir, const char *name, const char *tier, con
     return code;
 }
 
+/* Accepts an experiment of which only a part was opened. */
 void opc_experiment_close(struct opc_experiment *experiment)
 {
     if (!experiment)
@@ -246,6 +253,7 @@ static int exhibit_path(const struct opc_experiment *experiment, char path[OPC_P
     return opc_path_join(path, experiment->out, file, err);
 }
 
+/* Times to the nanosecond: a small experiment is made within a second. */
 static bool is_newer(const struct timespec *a, const struct timespec *b)
 {
     return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;

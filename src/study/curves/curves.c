@@ -29,6 +29,7 @@
 enum { MAX_RUNS = 5000, LAST = 5, MAX_COLUMNS = 6 }; /* LAST: evaluations that make the score */
 static const char METHOD[] = "opc.transition:";      /* as it begins a line of `rest` */
 
+/* One message for all arrays of this file. */
 static int curves_no_memory(struct opc_err *err)
 {
     return opc_fail(err, OPC_ENOMEM, "not enough memory for the curves");
@@ -60,6 +61,7 @@ static int read_table(struct opc_curve_run *run, const struct opc_curves_plan *p
     int code = opc_rundir_table_read(run->dir, "metrics.csv", &table, err);
     if (code)
         return code;
+    /* Both columns must exist, or the error names the ones there are. */
     code = opc_rundir_table_find(&table, plan->over, &x, err);
     if (!code)
         code = opc_rundir_table_find(&table, plan->of, &y, err);
@@ -82,6 +84,7 @@ static int read_table(struct opc_curve_run *run, const struct opc_curves_plan *p
         run->ascending = true;
         for (int i = 1; i < run->n; i++)
             run->ascending = run->ascending && run->x[i - 1] <= run->x[i];
+        /* Smoothing is for drawing only; scores are those of the raw values. */
         opc_smooth(run->n, run->raw, plan->smooth, run->y);
         measure_end(run);
     }
@@ -159,6 +162,7 @@ static void add_setting(struct opc_text *text, const struct opc_curve_run *run, 
 {
     const char *dot = strchr(key, '.');
     const bool no = strcmp(value, "false") == 0, yes = strcmp(value, "true") == 0;
+    /* Method and task have names of their own. */
     if (strcmp(key, "opc.transition") == 0) {
         opc_text_add(text, run->method_name);
         return;
@@ -263,6 +267,7 @@ static int add_run(struct opc_curves *curves, const char *dir, const struct opc_
     struct stat st;
     if (stat(dir, &st))
         return opc_fail_errno(err, errno, "cannot look into %s", dir);
+    /* A directory may be named twice, or reached through a link. */
     for (int i = 0; i < curves->runs; i++)
         if (curves->run[i].device == st.st_dev && curves->run[i].inode == st.st_ino)
             return OPC_OK; /* named before, perhaps otherwise */
@@ -278,12 +283,14 @@ static int add_run(struct opc_curves *curves, const char *dir, const struct opc_
     return code ? code : read_table(run, plan, err);
 }
 
+/* Whether a path is a regular file. */
 static bool is_file(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+/* For qsort over an array of paths. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(a, b);
@@ -300,6 +307,7 @@ static int add_inner(struct opc_curves *curves, const char *dir, const struct op
         return opc_fail(err, OPC_EUSER, "%s is neither a run nor a directory of runs", dir);
     char(*inner)[OPC_PATH] = opc_alloc(MAX_RUNS, sizeof *inner);
     int n = 0, code = inner ? OPC_OK : curves_no_memory(err);
+    /* Collect the names first: readdir has no order. */
     for (struct dirent *e; !code && n < MAX_RUNS && (e = readdir(d));)
         if (e->d_name[0] != '.' && !opc_path_join(inner[n], dir, e->d_name, NULL) &&
             opc_rundir_is_run(inner[n]))
@@ -343,6 +351,7 @@ static void form_groups(struct opc_curves *curves)
     for (int i = 0; i < curves->runs; i++) {
         struct opc_curve_run *run = &curves->run[i];
         run->group = -1;
+        /* Compare with all earlier runs; there are at most a few thousand. */
         for (int k = 0; k < i && run->group < 0; k++)
             if (strcmp(run->panel, curves->run[k].panel) == 0 &&
                 strcmp(run->rest, curves->run[k].rest) == 0)
@@ -431,6 +440,7 @@ static void label_groups(struct opc_curves *curves)
     for (; *line_at(rest, lines); lines++)
         if (strncmp(line_at(rest, lines), METHOD, strlen(METHOD)) == 0)
             first = lines;
+    /* Further settings are added only while some groups of a panel still have the same label. */
     append_setting(curves, first);
     for (int line = 0; line < lines; line++)
         if (line != first && line_distinguishes(curves, line, &any))
@@ -459,6 +469,7 @@ static int extend_label(const struct opc_curves *curves, int g, const char *key,
     struct opc_text text = {0};
     snprintf(word, sizeof word, "%.*s", (int)strcspn(value, "\n"), value);
     opc_text_add(&text, curves->group[g].label);
+    /* The first setting is always part of the label, later ones only where they help. */
     if (k == 0 || distinguishes(curves, g, k)) {
         opc_text_add(&text, text.used ? ", " : "");
         add_setting(&text, speaker(curves, g), key, word);
@@ -517,6 +528,7 @@ static int count_columns(const struct opc_curves *curves)
 
 /* ---- bands ----------------------------------------------------------------------------------- */
 
+/* For qsort. */
 static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -526,6 +538,8 @@ static int by_value(const void *a, const void *b)
 /* The first value of a run at x, or one between two values; NaN if it has none there. */
 static double value_at(const struct opc_curves *curves, const struct opc_curve_run *run, double x)
 {
+    /* Over total_steps runs are compared at the same step although none was evaluated exactly
+     * there. */
     if (curves->between && run->ascending)
         return opc_interpolate(run->n, run->x, run->y, x);
     int at = run->ascending ? opc_lower_bound(run->n, run->x, x) : 0;
@@ -570,6 +584,7 @@ static int make_band(struct opc_curves *curves, int g, double *scratch, struct o
 {
     struct opc_curve_group *group = &curves->group[g];
     size_t all = 0;
+    /* The number of points is at most that of all runs together. */
     for (int i = 0; i < curves->runs; i++)
         all += curves->run[i].group == g ? (size_t)curves->run[i].n : 0;
     double *x = opc_alloc(all + 1, sizeof *x);
@@ -616,6 +631,7 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
         return curves_no_memory(err);
     /* The random phase ends with an episode, so total_steps differ between seeds. */
     curves->between = strcmp(plan->over, "total_steps") == 0;
+    /* Arrays for the largest number of runs; groups and panels cannot be more. */
     double *scratch = opc_alloc(MAX_RUNS, sizeof *scratch);
     curves->run = opc_alloc(MAX_RUNS, sizeof *curves->run);
     curves->group = opc_alloc(MAX_RUNS, sizeof *curves->group);
@@ -657,6 +673,7 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
     return code;
 }
 
+/* Accepts curves that were read only in part. */
 void opc_curves_free(struct opc_curves *curves)
 {
     if (!curves)

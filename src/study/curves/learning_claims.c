@@ -114,6 +114,7 @@ static bool is_meant(const struct opc_learning *learning, int panel, const char 
     return !pattern || fnmatch(pattern, learning->curves->panel[panel], 0) == 0;
 }
 
+/* Counts of panels that do not match become 0; the scores themselves are shared. */
 struct opc_scores opc_learning_scores(const struct opc_learning *learning, int line,
                                       const char *panel, int side)
 {
@@ -165,6 +166,7 @@ struct duel {
 static int decide_duel(const struct opc_learning *learning, const struct claim *claim, int number,
                        const struct duel *duel, struct opc_exhibit *exhibit, struct opc_err *err)
 {
+    /* Stream 3: 1 and 2 are those of the tables in learning_curves.c. */
     struct opc_rng rng = opc_rng_stream(learning->seed, OPC_USE_STUDY, 3, (uint32_t)number);
     struct opc_interval p;
     int fewest = INT_MAX, tasks = 0, runs[2] = {0, 0};
@@ -190,6 +192,7 @@ static int decide_duel(const struct opc_learning *learning, const struct claim *
     if (code)
         return code;
     char few[128];
+    /* Too few runs for anything, or too few for this difference to be more than chance. */
     say_too_few(learning, fewest, sizeof few, few);
     if (!*few && chance > CHANCE)
         snprintf(few, sizeof few,

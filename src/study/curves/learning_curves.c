@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS = 8 };
+enum { KEYS = 8 }; /* settings that name a panel or a line, at most */
 /* Second key of the bootstrap streams, by purpose; curves use 100 + group. */
 enum { FOR_ENDS = 1, FOR_IMPROVEMENT = 2, FOR_CURVES = 100 };
 
@@ -36,7 +36,7 @@ enum { FOR_ENDS = 1, FOR_IMPROVEMENT = 2, FOR_CURVES = 100 };
     X(TEXT,   of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                      \
     X(TEXT,   over,   "env_steps",   1, 64,  "column of metrics.csv to draw it over")              \
     X(INT,    smooth, "5",           1, 999, "average over this many values around each")          \
-    X(CHOICE, centre, "median",      "median|mean|iqm", , "the line, over runs")                   \
+    X(CHOICE, centre, "median",      "median|mean|iqm", , "statistic over runs that the line shows")                   \
     X(TEXT,   band,   "[25, 75]",    1, 64,  "two percentiles, std, or interval: of the IQM")      \
     X(BOOL,   share,  "false",       0, 1,   "one range of each axis for all panels")
 /* clang-format on */
@@ -64,6 +64,7 @@ struct style {
 static int read_keys(const struct opc_yaml *node, const char *fallback, const char **key, int *n,
                      struct opc_err *err)
 {
+    /* No node: the fallback alone. A word: that setting alone. */
     *n = 1;
     key[0] = fallback;
     if (!node)
@@ -93,6 +94,7 @@ static int read_band(struct style *style, struct opc_err *err)
                                                   : PERCENTILES;
     if (style->band != PERCENTILES)
         return OPC_OK;
+    /* Two numbers with a comma, in ascending order, within 0 .. 100. */
     if (sscanf(band, "[%31[^],], %31[^],]]", low, high) == 2 && opc_parse_real(low, &style->low) &&
         opc_parse_real(high, &style->high) && style->low >= 0 && style->low < style->high &&
         style->high <= 100)
@@ -101,6 +103,7 @@ static int read_band(struct style *style, struct opc_err *err)
                     band);
 }
 
+/* titles: {PANEL: title}. */
 static int check_titles(const struct opc_yaml *titles, struct opc_err *err)
 {
     bool good = !titles || titles->kind == OPC_YAML_MAP;
@@ -111,6 +114,7 @@ static int check_titles(const struct opc_yaml *titles, struct opc_err *err)
                            titles->line);
 }
 
+/* notes: [sentence, ...]. */
 static int check_notes(const struct opc_yaml *notes, struct opc_err *err)
 {
     bool good = !notes || notes->kind == OPC_YAML_LIST;
@@ -150,15 +154,18 @@ static int read_style(const struct opc_yaml *figure, struct style *style, struct
     const struct opc_yaml *curve = figure ? opc_yaml_find(figure, "curve") : NULL;
     if (curve && curve->kind != OPC_YAML_MAP)
         return opc_fail(err, OPC_EUSER, "line %d: curve is a map like {smooth: 5}", curve->line);
+    /* The settings of the curve, then the columns they name. */
     OPC_TRY(opc_analysis_fill(&section, curve, &style->curve, err));
     OPC_TRY(check_column("of", style->curve.of, err));
     OPC_TRY(check_column("over", style->curve.over, err));
     OPC_TRY(opc_smooth_check(style->curve.smooth, err));
     OPC_TRY(read_band(style, err));
+    /* What names panels and lines. */
     OPC_TRY(read_keys(figure ? opc_yaml_find(figure, "panel") : NULL, "env.name", style->panel_key,
                       &style->panel_keys, err));
     OPC_TRY(read_keys(figure ? opc_yaml_find(figure, "line") : NULL, "opc.transition",
                       style->line_key, &style->line_keys, err));
+    /* Texts and claims; runs are not needed to check them. */
     style->titles = figure ? opc_yaml_find(figure, "titles") : NULL;
     style->claims = figure ? opc_yaml_find(figure, "claims") : NULL;
     style->notes = figure ? opc_yaml_find(figure, "notes") : NULL;
@@ -199,12 +206,14 @@ static int learning_curves_check(const struct opc_yaml *figure, struct opc_err *
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
+/* For qsort. */
 static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
+/* Also accepts scores that were made only in part. */
 static void free_learning(struct opc_learning *learning)
 {
     for (int i = 0; learning->end && i < learning->lines * learning->panels; i++)
@@ -244,6 +253,7 @@ static int make_learning(struct opc_curves *curves, uint64_t seed, struct opc_le
         const size_t at = (size_t)line * panels + (size_t)curves->group[g].panel;
         learning.end[at] = opc_alloc((size_t)curves->group[g].runs + 1, sizeof **learning.end);
         whole = learning.end[at] != NULL;
+        /* Sorted, as claims and intervals expect them. */
         if (whole) {
             learning.n[at] = opc_curves_ends(curves, g, learning.end[at]);
             qsort(learning.end[at], (size_t)learning.n[at], sizeof **learning.end, by_value);
@@ -270,6 +280,7 @@ struct summary {
 static int summarise(int n, double *v, double low, double high, struct opc_rng rng,
                      struct summary *s, struct opc_err *err)
 {
+    /* All runs count as those of one task here. */
     const struct opc_scores scores = {1, &n, (const double *const *)&v};
     s->n = n;
     s->mean = n ? opc_mean(n, v) : (double)NAN;
@@ -280,6 +291,7 @@ static int summarise(int n, double *v, double low, double high, struct opc_rng r
     return opc_iqm_interval(&scores, 0, &rng, &s->iqm, err);
 }
 
+/* In the order of SUMMARY. */
 static void add_summary(struct opc_table *table, const struct summary *s)
 {
     opc_table_real(table, s->median);
@@ -339,6 +351,7 @@ static int tabulate_ends(const struct opc_learning *learning, struct opc_table *
             const int at = k * learning->panels + p;
             if (!learning->end[at])
                 continue;
+            /* The stream depends on line and panel, not on how many others there are. */
             code = summarise(learning->n[at], learning->end[at], 0.25, 0.75,
                              opc_rng_stream(learning->seed, OPC_USE_STUDY, FOR_ENDS, (uint32_t)at),
                              &s, err);
@@ -444,6 +457,7 @@ static int make_tables(const struct opc_learning *learning, struct opc_exhibit *
     if (!code)
         code = opc_table_create("panel,line,seed,final,best", &runs, err);
     if (!code)
+        /* All tables are filled before any is written. */
         code = tabulate_ends(learning, ends, err);
     if (!code)
         code = tabulate_improvement(learning, improvement, err);
@@ -525,6 +539,7 @@ static int learning_curves_make(const struct opc_request *request, const void *s
         code = make_learning(curves, request->seed, &learning, err);
     if (code)
         return code;
+    /* Claims need to know whether runs are missing. */
     learning.missing = request->missing;
     code = make_curve_table(request, &learning, &style, exhibit, err);
     if (!code)

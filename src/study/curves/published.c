@@ -24,6 +24,7 @@ static int published_no_memory(struct opc_err *err)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Every column must be there; at[k] is its index. */
 static int find_columns(const struct opc_table *table, const char *path, int at[COLUMNS],
                         struct opc_err *err)
 {
@@ -73,6 +74,7 @@ static int refuse_unknown(const struct opc_table *table, const int at[COLUMNS], 
 {
     struct opc_text words = {0};
     bool known = false;
+    /* A known task lacks the method; otherwise the task itself is unknown. */
     for (int row = 0; row < opc_table_rows(table) && !known; row++)
         known = is_of(table, at, row, task);
     list_words(table, at, known ? METHOD : ENV, known ? task : NULL, &words);
@@ -112,6 +114,7 @@ static int read_point(struct opc_published *published, const struct opc_table *t
     OPC_TRY(read_number(table, at, MEAN, row, path, &published->mean[i], err));
     OPC_TRY(read_number(table, at, STD, row, path, &published->std[i], err));
     OPC_TRY(read_number(table, at, SEEDS, row, path, &seeds, err));
+    /* Interpolation needs ascending steps. */
     if (i > 0 && published->steps[i] <= published->steps[i - 1])
         return opc_fail(err, OPC_EUSER,
                         "%s: row %d has env_steps = %.0f after %.0f; a curve's rows are in the "
@@ -125,7 +128,7 @@ static int read_point(struct opc_published *published, const struct opc_table *t
     return OPC_OK;
 }
 
-/* Collects the rows of the task and the method. *p may be half built after a failure. */
+/* Collects the rows of the task and the method. *published may be half built after a failure. */
 static int published_collect(const struct opc_table *table, const char *path, const char *task,
                              const char *method, struct opc_published *published,
                              struct opc_err *err)
@@ -142,6 +145,7 @@ static int published_collect(const struct opc_table *table, const char *path, co
     if (!code && (!published->steps || !published->mean || !published->std || !published->seeds ||
                   !published->method))
         code = published_no_memory(err);
+    /* The source is taken from the first row; others are assumed to be the same. */
     for (int row = 0; row < opc_table_rows(table) && !code; row++)
         if (is_of(table, at, row, task) &&
             strcmp(opc_table_cell(table, row, at[METHOD]), method) == 0) {
@@ -174,6 +178,7 @@ int opc_published_read(const char *path, const char *task, const char *method,
     return code;
 }
 
+/* Accepts a curve of which only a part was read. */
 void opc_published_free(struct opc_published *published)
 {
     if (!published)
@@ -187,11 +192,13 @@ void opc_published_free(struct opc_published *published)
     opc_free(published);
 }
 
-/* ---- beside runs ----------------------------------------------------------------------------- */
+/* ---- comparison with runs
+ * ---------------------------------------------------------------------- */
 
 /* The table compares one line: a mean over runs of several methods would mean nothing. */
 static int check_one_line(const struct opc_curves *curves, struct opc_err *err)
 {
+    /* Groups without any value do not count. */
     const struct opc_curve_group *first = NULL, *second = NULL;
     for (int g = 0; g < curves->groups; g++)
         if (curves->group[g].runs > 0) {
@@ -250,6 +257,7 @@ static bool compare_at(const struct opc_published *published, const struct opc_c
     }
     if (!covered || n == 0)
         return false;
+    /* In deviations of the published mean, if that has any. */
     const double ours = opc_mean(n, v);
     opc_table_fixed(table, steps, 0);
     opc_table_int(table, n);

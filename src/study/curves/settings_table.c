@@ -248,7 +248,7 @@ static int settings_table_make(const struct opc_request *request, const void *se
 
 const struct opc_analysis opc_settings_table = {
     .name = "settings",
-    .help = "settings of a file for tasks and methods, beside what the paper prints",
+    .help = "settings of a file for tasks and methods, next to what the paper prints",
     .check = settings_table_check,
     .make = settings_table_make,
 };

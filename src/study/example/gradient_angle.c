@@ -24,7 +24,7 @@ static const struct opc_section section =
     OPC_SECTION("gradient_angle", "the angle between two tangents", FIELDS);
 #undef SELF
 
-enum { ARC = 61, LAYERS = 4 };
+enum { ARC = 61, LAYERS = 4 }; /* points of the sector; sector, two tangents, text */
 static const double RADIUS = 0.5, REACH = 0.95;
 
 /* A panel: tangents through the middle of [-1, 1]^2, and the sector between them. */
@@ -40,6 +40,7 @@ struct sketch {
 static void place_text(struct sketch *sketch)
 {
     double furthest = -1;
+    /* Corners in reading order; the text is centred 0.45 from the edge. */
     for (int corner = 0; corner < 4; corner++) {
         const double x = corner & 1 ? 0.55 : -0.55, y = corner & 2 ? -0.85 : 0.85;
         double nearest = HUGE_VAL;
@@ -60,6 +61,7 @@ static void fill_sketch(double g1, double g2, struct sketch *sketch)
     const double angle[2] = {atan(g1), atan(g2)};
     const double low = fmin(angle[0], angle[1]), high = fmax(angle[0], angle[1]);
     const double d = opc_gradient_distance(g1, g2);
+    /* Both tangents have the same length, whatever their slope. */
     for (int k = 0; k < 2; k++)
         for (int end = 0; end < 2; end++) {
             sketch->x[k][end] = (end ? REACH : -REACH) * cos(angle[k]);
@@ -75,6 +77,7 @@ static void fill_sketch(double g1, double g2, struct sketch *sketch)
         if (sketch->arc_low[i] > sketch->arc_high[i])
             sketch->arc_low[i] = sketch->arc_high[i] = (double)NAN;
     }
+    /* Texts, then layers: the sector first, so that tangents cover it. */
     place_text(sketch);
     snprintf(sketch->title, sizeof sketch->title, "g₁ = %s%g, g₂ = %s%g", g1 < 0 ? "−" : "",
              fabs(g1), g2 < 0 ? "−" : "", fabs(g2));
@@ -104,6 +107,7 @@ static void fill_sketch(double g1, double g2, struct sketch *sketch)
                                          .y = &sketch->text_y};
 }
 
+/* The analysis itself: a panel for each pair of slopes. */
 static int gradient_angle_make(const struct opc_request *request, const void *settings,
                                struct opc_exhibit *exhibit, struct opc_err *err)
 {

@@ -13,7 +13,7 @@
 #define FIELDS(X)                                                                                   \
     X(CHOICE, error,       "b",   "a|b", ,    "which number of the model is wrong")                 \
     X(REAL,   reach,       "0.5", 0.001, 10,  "the error goes from -reach to reach")                \
-    X(INT,    cells,       "81",  3,     999, "of the field, each way")                             \
+    X(INT,    cells,       "81",  3,     999, "cells of the field in each direction")                             \
     X(REAL,   theta_min, "-2",  -10,   10,  "where the policies begin", "theta_least")                           \
     X(REAL,   theta_max,  "0",   -10,   10,  "where the policies end", "theta_most")                             \
     X(REAL,   scale,       "0.3", 0.01,  1,   "distance that gets the full colour")
@@ -38,6 +38,7 @@ struct field {
     struct opc_gradient_field_sum sum[2];
 };
 
+/* Accepts a field of which nothing was allocated. */
 static void gradient_field_destroy(struct field *field)
 {
     opc_free(field->theta);
@@ -47,6 +48,7 @@ static void gradient_field_destroy(struct field *field)
     opc_free(field->d[1]);
 }
 
+/* Allocates and computes both fields. */
 static int gradient_field_create(const struct settings *set, struct field *field,
                                  struct opc_err *err)
 {
@@ -69,8 +71,10 @@ static int gradient_field_create(const struct settings *set, struct field *field
         field->best[i] =
             set->error == OPC_ERROR_A ? -(1 + field->error[i]) : -1 / (1 + field->error[i]);
     }
+    /* The image extends half a cell beyond the outermost errors. */
     field->edge_max = set->reach * n / (n - 1.0);
     field->edge_min = -field->edge_max;
+    /* [0] the model, [1] the corrected model, both on-policy. */
     for (int k = 0; k < 2; k++) {
         opc_toy_gradient_field((enum opc_toy_error)set->error, k ? OPC_BY_OPC : OPC_BY_MODEL, n,
                                field->error, n, field->theta, field->d[k]);
@@ -91,6 +95,7 @@ static int gradient_field_tables(const struct field *field, const struct setting
                                 &table, err);
     if (code)
         return code;
+    /* A row for each cell. */
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
             opc_table_real(table, field->theta[j]);
@@ -106,6 +111,7 @@ static int gradient_field_tables(const struct field *field, const struct setting
     code = opc_table_create("gradient,cells,wrong_sign_percent,mean_abs_distance", &table, err);
     if (code)
         return code;
+    /* Then a row for each gradient. */
     for (int k = 0; k < 2; k++) {
         opc_table_word(table, WHO[k]);
         opc_table_int(table, field->sum[k].cells);
@@ -122,6 +128,7 @@ static int gradient_field_tables(const struct field *field, const struct setting
 static int gradient_field_draw(const struct field *field, const struct settings *set,
                                struct opc_exhibit *exhibit, struct opc_err *err)
 {
+    /* Lines over the whole height: the true optimum, and the model's as a curve. */
     const double optimum[2] = {-1, -1}, ends[2] = {field->edge_min, field->edge_max};
     struct opc_figure_layer layer[2][3];
     struct opc_panel panel[2];
@@ -185,6 +192,7 @@ static void count_wrong_cells(const struct field *field, int *inside, int *outsi
     *inside = *outside = 0;
     for (int i = 0; i < field->n; i++)
         for (int j = 0; j < field->n; j++)
+            /* Wrong cells of row i may only lie between -1 and the model's optimum. */
             if (field->d[0][i * field->n + j] < 0) {
                 const double min = fmin(-1, field->best[i]) - half;
                 const double max = fmax(-1, field->best[i]) + half;
@@ -199,6 +207,7 @@ static double asymmetry(const struct field *field)
 {
     double max = 0;
     const int cells = field->n * field->n;
+    /* Cell i is opposite to cell n^2 - 1 - i on a grid that is symmetric about (-1, 0). */
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < cells; i++) {
             const double gap = fabs(fabs(field->d[k][i]) - fabs(field->d[k][cells - 1 - i]));
@@ -221,6 +230,7 @@ static void gradient_field_claims(const struct field *field, const struct settin
                       "%.2f %% of the %d stable cells have the wrong sign; %d of them lie between "
                       "the two optima, %d elsewhere.",
                       model->wrong, model->cells, inside, outside);
+    /* Fewer wrong signs and a smaller distance, both. */
     opc_exhibit_claim(
         exhibit,
         opc->wrong < model->wrong && opc->mean < model->mean ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
@@ -240,6 +250,7 @@ static void gradient_field_claims(const struct field *field, const struct settin
                      field->word);
 }
 
+/* The analysis itself. */
 static int gradient_field_make(const struct opc_request *request, const void *settings,
                                struct opc_exhibit *exhibit, struct opc_err *err)
 {

@@ -14,7 +14,7 @@
 #define FIELDS(X)                                                                                   \
     X(CHOICE, error,       "a",    "a|b", ,    "which number of the model is wrong")                \
     X(REALS,  values,      "[-0.5, -0.2, 0, 0.2, 0.5]", -0.99, 10, "its errors, a panel each")      \
-    X(INT,    cells,       "61",   3,    999,  "of a field, each way")                              \
+    X(INT,    cells,       "61",   3,    999,  "cells of a field in each direction")                              \
     X(REAL,   theta_min, "-1.9", -10,  10,   "where the recorded policies begin", "theta_least")                 \
     X(REAL,   theta_max,  "-0.1", -10,  10,   "where the recorded policies end", "theta_most")                   \
     X(REAL,   shift,       "0.5",  0.001, 10,  "theta - theta_n goes from -shift to shift")         \
@@ -288,5 +288,5 @@ static int reference_field_make(const struct opc_request *request, const void *s
 }
 
 const struct opc_analysis opc_reference_field = {
-    "reference_field", "signed gradient distance beside another policy's recording (Figure 9)",
+    "reference_field", "signed gradient distance with another policy's recording (Figure 9)",
     &section, .make = reference_field_make};

@@ -18,7 +18,7 @@
     X(REAL,  delta_b,     "0",    -10,  10,   "error of the model's B")                             \
     X(REAL,  theta_min, "-2",   -10,  10,   "where the policies begin", "theta_least")                           \
     X(REAL,  theta_max,  "-0.4", -10,  10,   "where the policies end", "theta_most")                             \
-    X(INT,   points,      "1601", 3,    1e5,  "of a curve")                                         \
+    X(INT,   points,      "1601", 3,    1e5,  "points of a curve")                                         \
     X(REAL,  tangent,     "0.12", 0,    10,   "half the length of the tangents, in theta")          \
     X(REAL,  J_min,     "0.85", -1,   1,    "where the axis of the return begins", "J_least")                \
     X(REAL,  J_max,      "1",    -1,   2,    "where the axis of the return ends", "J_most")

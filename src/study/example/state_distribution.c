@@ -18,9 +18,9 @@
 
 /* clang-format off */
 #define OWN_FIELDS(X)                                                                               \
-    X(INT,  steps,        "60",   2,    1e4, "of a trajectory")                                     \
-    X(INT,  trajectories, "1000", 20,   1e6, "of each kind")                                        \
-    X(INT,  batches,      "20",   2,    1e4, "that the trajectories are split into")                \
+    X(INT,  steps,        "60",   2,    1e4, "steps of a trajectory")                                     \
+    X(INT,  trajectories, "1000", 20,   1e6, "trajectories of each kind")                                        \
+    X(INT,  batches,      "20",   2,    1e4, "batches that the trajectories are split into")                \
     X(REAL, low,          "0.05", 0,    0.5, "quantile where the bands begin")                      \
     X(REAL, high,         "0.95", 0.5,  1,   "quantile where the bands end")
 /* clang-format on */

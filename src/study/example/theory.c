@@ -35,6 +35,7 @@ double opc_theory_drift_bound(double gamma, int H)
 
 /* ---- Lemma 1 --------------------------------------------------------------------------------- */
 /* The reward of Lemma 1's example under the recorded policy. */
+/* r = -(x^2 + 0.1 v^2 + 0.01 a^2). */
 static double lemma1_reward(const struct opc_integrator *in, const double s[2])
 {
     const double a = in->K[0] * s[0] + in->K[1] * s[1];
@@ -49,10 +50,11 @@ struct opc_lemma1 opc_lemma1(const struct opc_integrator *in, int T, int B, int 
     /* Every estimate has recordings of its own; replay and OPC are computed from the same ones. */
     for (int i = 0; i < estimates; i++) {
         double replay = 0, opc = 0;
+        /* Stream (B, i B + b): every recording is drawn once. */
         for (int b = 0; b < B; b++) {
             struct opc_rng rng =
                 opc_rng_stream(seed, OPC_USE_STUDY, (uint32_t)B,
-                               (uint32_t)i * (uint32_t)B + (uint32_t)b); /* beyond an int's reach */
+                               (uint32_t)i * (uint32_t)B + (uint32_t)b); /* may exceed an int */
             opc_integrator_walk(in, OPC_BY_TRUTH, in->K, T, NULL, &rng, ref);
             opc_integrator_walk(in, OPC_BY_OPC, in->K, T, ref, NULL, s);
             for (int t = 0; t < T; t++) {
@@ -60,6 +62,7 @@ struct opc_lemma1 opc_lemma1(const struct opc_integrator *in, int T, int B, int 
                 opc += lemma1_reward(in, s[t]) / B;
             }
         }
+        /* Lemma 1 says that this is zero; the tail is Chebyshev's. */
         out.apart = fmax(out.apart, fabs(opc - replay));
         out.tail += (fabs(opc - eta) > eps) / (double)estimates;
         out.mean += opc / estimates;
@@ -73,11 +76,13 @@ struct opc_lemma1 opc_lemma1(const struct opc_integrator *in, int T, int B, int 
 /* The reward is quadratic, so E r = -tr Q (P_t + mu_t mu_t'), with P+ = M P M' + W, M = A + B K. */
 double opc_lemma1_return(const struct opc_integrator *in, int T)
 {
+    /* r = -s' Q s, with a = K s inserted. */
     const double Q[2][2] = {
         {1 + 0.01 * in->K[0] * in->K[0], 0.01 * in->K[0] * in->K[1]},
         {0.01 * in->K[0] * in->K[1], 0.1 + 0.01 * in->K[1] * in->K[1]},
     };
     double M[2][2], S[2][2], sum = 0; /* S = P + mu mu' follows the same recursion */
+    /* The closed loop and s_0 s_0'. */
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2; j++) {
             M[i][j] = in->A[i][j] + in->B[i] * in->K[j];
@@ -100,6 +105,7 @@ double opc_lemma1_return(const struct opc_integrator *in, int T)
 }
 
 /* ---- state marginals and Theorem 1 ----------------------------------------------------------- */
+/* The direction (cos phi, sin phi) of state and action is stretched by L_f. */
 struct opc_linear_case opc_theory_counter_example(double L_f, double L_pi, double sigma)
 {
     const double phi = atan(L_pi);
@@ -107,6 +113,7 @@ struct opc_linear_case opc_theory_counter_example(double L_f, double L_pi, doubl
         .F = L_f * cos(phi), .G = L_f * sin(phi), .k = L_pi, .sigma = sigma};
 }
 
+/* Loops of truth and model are both stable. */
 struct opc_linear_case opc_theory_benign_example(void)
 {
     return (struct opc_linear_case){
@@ -132,6 +139,7 @@ struct opc_gauss opc_theory_marginal(const struct opc_linear_case *linear, enum 
                  square = linear->sigma * linear->sigma;
     double v_ref = 0, v_d = 0, cov = 0, v_model = 0, mean = linear->s0;
     double mean_model = mean;
+    /* One step of all moments; see the recursion above. */
     for (int i = 0; i < t; i++) {
         v_ref = h * h * v_ref + linear->g * linear->g * square;
         v_d = H * H * v_d + 2 * linear->G * linear->G * square;
@@ -145,6 +153,7 @@ struct opc_gauss opc_theory_marginal(const struct opc_linear_case *linear, enum 
     case OPC_BY_MODEL: return (struct opc_gauss){mean_model, sqrt(v_model)};
     case OPC_BY_OPC: break;
     }
+    /* Rounding may make a variance of zero slightly negative. */
     return (struct opc_gauss){mean, sqrt(fmax(0, v_ref + v_d + 2 * cov))};
 }
 
@@ -158,6 +167,7 @@ static double mean_absolute(struct opc_gauss p)
 {
     if (p.sd == 0)
         return fabs(p.mean);
+    /* Folded normal distribution. */
     const double z = p.mean / p.sd;
     return p.sd * sqrt(2 / PI) * exp(-z * z / 2) + p.mean * erf(z / sqrt(2));
 }
@@ -174,12 +184,15 @@ double opc_theory_return_gap(const struct opc_linear_case *linear, double gamma,
 /* Factor by which a squared distance grows in a step. */
 static double growth_factor(const struct opc_constants *constants, enum opc_form form)
 {
+    /* As printed: L_f^2 + L_pi^2. A state error also changes the action, hence L_f^2 (1 +
+     * L_pi^2). */
     const double f = constants->L_f * constants->L_f, pi = constants->L_pi * constants->L_pi;
     return form == OPC_PUBLISHED ? f + pi : f * (1 + pi);
 }
 
 double opc_theory_state_bound(const struct opc_constants *constants, enum opc_form form, int t)
 {
+    /* Errors of all earlier steps, each grown since. */
     double sum = 0;
     for (int k = 0; k < t; k++)
         sum += pow(growth_factor(constants, form), k);
@@ -190,6 +203,7 @@ double opc_theory_state_bound(const struct opc_constants *constants, enum opc_fo
 double opc_theory_return_bound(const struct opc_constants *constants, enum opc_form form,
                                double gamma, int T)
 {
+    /* With C_2 < 1 the bound would fall with T, although the errors add up over time. */
     const double C1 =
         sqrt(2 * (1 + constants->L_pi * constants->L_pi)) * constants->L_f * constants->L_r;
     const double root = sqrt(growth_factor(constants, form)),
@@ -200,6 +214,7 @@ double opc_theory_return_bound(const struct opc_constants *constants, enum opc_f
 /* OPC gives s_1 = g a_ref + G (a - a_ref), with a and a_ref independent. */
 struct opc_one_step opc_theory_one_step(double g, double G, double mean, double sd)
 {
+    /* e is the model's error; truth and both predictions are normal. */
     const double e = g - G, square = sd * sd;
     const struct opc_gauss truth = {g * mean, fabs(g) * sd};
     return (struct opc_one_step){

@@ -14,18 +14,18 @@
 /* clang-format off */
 #define FIELDS(X)                                                                                   \
     X(REAL, L_f,             "2",    0.01, 10,   "Lipschitz constant of the growing model")         \
-    X(REAL, L_pi,            "1",    0,    10,   "and of its policy")                               \
-    X(REAL, discount,        "0.99", 0,    0.999, "of its returns")                                 \
-    X(INT,  horizon,         "40",   1,    200,  "T of its returns")                                \
+    X(REAL, L_pi,            "1",    0,    10,   "Lipschitz constant of the growing model's policy")                               \
+    X(REAL, discount,        "0.99", 0,    0.999, "discount of the growing model's returns")                                 \
+    X(INT,  horizon,         "40",   1,    200,  "T of the growing model's returns")                                \
     X(REAL, shrink_L_f,      "0.3",  0.01, 10,   "Lipschitz constant of the shrinking model")       \
-    X(REAL, shrink_L_pi,     "0.3",  0,    10,   "and of its policy")                               \
-    X(REAL, shrink_discount, "0.9",  0,    0.999, "of its returns")                                 \
-    X(INT,  shrink_horizon,  "10",   1,    200,  "T of its returns")                                \
+    X(REAL, shrink_L_pi,     "0.3",  0,    10,   "Lipschitz constant of the shrinking model's policy")                               \
+    X(REAL, shrink_discount, "0.9",  0,    0.999, "discount of the shrinking model's returns")                                 \
+    X(INT,  shrink_horizon,  "10",   1,    200,  "T of the shrinking model's returns")                                \
     X(REAL, sigma,           "0.1",  1e-6, 10,   "standard deviation of both policies")             \
-    X(INT,  steps,           "20",   2,    200,  "shown of the state marginals")                    \
+    X(INT,  steps,           "20",   2,    200,  "time steps of the state marginals that are shown")                    \
     X(INTS, recordings,      "[1, 2, 4, 8, 16, 32, 64]", 1, 4096, "B of Lemma 1")                   \
-    X(INT,  estimates,       "1000", 10,   1e6,  "of the return for each B")                        \
-    X(INT,  lemma1_steps,    "60",   1,    OPC_LEMMA1_STEPS, "of a recording for Lemma 1")
+    X(INT,  estimates,       "1000", 10,   1e6,  "estimates of the return for each B")                        \
+    X(INT,  lemma1_steps,    "60",   1,    OPC_LEMMA1_STEPS, "steps of a recording for Lemma 1")
 /* clang-format on */
 
 struct settings {

@@ -29,6 +29,7 @@ struct point {
     double s, z, s_ref;
 };
 
+/* z is the derivative of s with respect to theta, starting at 0. */
 static struct point toy_step(const struct opc_toy *toy, enum opc_toy_by by, double theta,
                              double theta_n, struct point p)
 {
@@ -46,6 +47,7 @@ static struct point toy_step(const struct opc_toy *toy, enum opc_toy_by by, doub
     return next;
 }
 
+/* s_t before each step, T of them. */
 void opc_toy_walk(const struct opc_toy *toy, enum opc_toy_by by, double theta, double theta_n,
                   double *s)
 {
@@ -63,6 +65,7 @@ struct opc_toy_value opc_toy_value(const struct opc_toy *toy, enum opc_toy_by by
     const double square = toy->sigma * toy->sigma;
     struct opc_toy_value v = {0, 0};
     struct point p = {toy->s0, 0, toy->s0};
+    /* The reward's derivative is r (-2 s / sigma^2); the chain rule adds z. */
     for (int t = 0; t < toy->T; t++) {
         const double r = exp(-p.s * p.s / square);
         v.J += r / toy->T;
@@ -89,6 +92,7 @@ double opc_toy_slope_on_policy(const struct opc_toy *toy, double theta)
     return slope;
 }
 
+/* Exhaustive search on a grid; of equal values the first one wins. */
 double opc_toy_best(const struct opc_toy *toy, enum opc_toy_by by, double theta_n, double min,
                     double max, int steps)
 {
@@ -110,6 +114,7 @@ bool opc_toy_stable(const struct opc_toy *toy, double theta)
            fabs(toy->A + toy->dA + (toy->B + toy->dB) * theta) <= 1;
 }
 
+/* -1, 0 or 1. */
 static int sign(double x)
 {
     return (x > 0) - (x < 0);
@@ -135,6 +140,7 @@ static double distance_at(const struct opc_toy *toy, enum opc_toy_by by, double 
 void opc_toy_gradient_field(enum opc_toy_error which, enum opc_toy_by by, int rows,
                             const double *error, int columns, const double *theta, double *d)
 {
+    /* Row i: the example with that error in A or in B. */
     for (int i = 0; i < rows; i++) {
         const bool a = which == OPC_ERROR_A;
         const struct opc_toy toy = opc_toy_paper(a ? error[i] : 0, a ? 0 : error[i]);
@@ -146,6 +152,7 @@ void opc_toy_gradient_field(enum opc_toy_error which, enum opc_toy_by by, int ro
 void opc_toy_gradient_field_off(const struct opc_toy *toy, int rows, const double *shift,
                                 int columns, const double *theta_n, double *d)
 {
+    /* Row i: the policy that is evaluated, shifted from the recorded one. */
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++)
             *d++ = distance_at(toy, OPC_BY_OPC, theta_n[j] + shift[i], theta_n[j]);
@@ -164,6 +171,7 @@ struct opc_gradient_field_sum opc_gradient_field_sum(int n, const double *d)
         sum.mean += fabs(d[i]);
         sum.max = fmax(sum.max, fabs(d[i]));
     }
+    /* Without cells everything stays 0. */
     if (sum.cells) {
         sum.wrong = 100.0 * wrong / sum.cells;
         sum.mean /= sum.cells;
@@ -188,6 +196,7 @@ struct opc_integrator opc_integrator_figure(void)
 void opc_integrator_f(const struct opc_integrator *in, enum opc_toy_by by, const double s[2],
                       double a, double next[2])
 {
+    /* The same code for truth and model: the error is switched on or off. */
     const double error = by == OPC_BY_TRUTH ? 0 : 1;
     for (int k = 0; k < 2; k++)
         next[k] = (in->A[k][0] + error * in->dA[k][0]) * s[0] +
@@ -209,6 +218,7 @@ void opc_integrator_walk(const struct opc_integrator *in, enum opc_toy_by by, co
         opc_integrator_f(in, by, s[t], linear_policy(K, s[t]), s[t + 1]);
         double f_ref[2];
         float w[2] = {0, 0};
+        /* OPC has no noise of its own: the recording already contains it. */
         if (by == OPC_BY_OPC)
             opc_integrator_f(in, by, ref[t], linear_policy(in->K, ref[t]), f_ref);
         else if (rng)

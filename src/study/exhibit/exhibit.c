@@ -29,6 +29,7 @@ struct opc_exhibit {
     bool undrawn; /* this build cannot draw, and a note already says so */
 };
 
+/* One message for all parts of an exhibit. */
 static int exhibit_no_memory(struct opc_err *err)
 {
     return opc_fail(err, OPC_ENOMEM, "not enough memory for the exhibit");
@@ -88,6 +89,7 @@ int opc_exhibit_begin(const struct opc_exhibit_plan *plan, struct opc_exhibit **
     return code;
 }
 
+/* Also accepts an exhibit of which only a part was allocated. */
 void opc_exhibit_drop(struct opc_exhibit *exhibit)
 {
     if (!exhibit)
@@ -135,6 +137,7 @@ static int draw_all(const struct opc_exhibit *exhibit, const char *part,
     static const char *const END[] = {".svg", ".pdf", ".png"};
     char file[OPC_PATH], path[OPC_PATH];
     int code = OPC_OK;
+    /* A figure that fails in one format fails as a whole. */
     for (int i = 0; i < 3 && !code; i++) {
         code = name_part(exhibit, part, END[i], file, path, err);
         if (!code)
@@ -164,6 +167,7 @@ int opc_exhibit_figure(struct opc_exhibit *exhibit, const char *part, const char
         exhibit->undrawn = true;
         return OPC_OK;
     }
+    /* The list has the name without its ending, because there are three files. */
     char file[OPC_PATH], path[OPC_PATH];
     if (!code)
         code = name_part(exhibit, part, "", file, path, err);
@@ -175,6 +179,7 @@ int opc_exhibit_figure(struct opc_exhibit *exhibit, const char *part, const char
 int opc_exhibit_table(struct opc_exhibit *exhibit, const char *part, const char *title,
                       const struct opc_table *table, struct opc_err *err)
 {
+    /* The table is written now; NAME.json lists it at the end. */
     char file[OPC_PATH], path[OPC_PATH];
     int code = name_part(exhibit, part, ".csv", file, path, err);
     if (!code)
@@ -187,6 +192,7 @@ int opc_exhibit_table(struct opc_exhibit *exhibit, const char *part, const char 
 /* The formatted text, to be freed with opc_free; NULL if memory ran out. */
 static char *print_text(const char *fmt, va_list args)
 {
+    /* The length is computed first, from a copy of the arguments. */
     va_list again;
     va_copy(again, args);
     const int n = vsnprintf(NULL, 0, fmt, again);
@@ -227,6 +233,7 @@ void opc_exhibit_note(struct opc_exhibit *exhibit, const char *fmt, ...)
     va_start(args, fmt);
     char *note = print_text(fmt, args);
     va_end(args);
+    /* A failure is reported by opc_exhibit_end, which checks the text. */
     if (note) {
         add_item(&exhibit->note);
         opc_json_add_quoted(&exhibit->note, note);
@@ -267,6 +274,7 @@ static int write_json(const struct opc_exhibit *exhibit, struct opc_err *err)
 
 int opc_exhibit_end(struct opc_exhibit *exhibit, struct opc_err *err)
 {
+    /* Claims as a table, then the .json file, which declares everything complete. */
     char file[OPC_PATH], path[OPC_PATH];
     int code = name_part(exhibit, "claims", ".csv", file, path, err);
     if (!code)

@@ -47,6 +47,7 @@ static char *copy_text(struct reader *reader, const struct opc_json_value *value
     return mine;
 }
 
+/* A copy of a member of an object. */
 static char *copy_key(struct reader *reader, const struct opc_json_value *object, const char *list,
                       int i, const char *key)
 {
@@ -70,6 +71,7 @@ static void *take_list(struct reader *reader, const struct opc_json_value *root,
     return list;
 }
 
+/* The pictures or tables of an exhibit. */
 static struct opc_exhibit_item *read_items(struct reader *reader, const struct opc_json_value *root,
                                            const char *key, int *n)
 {
@@ -85,6 +87,7 @@ static struct opc_exhibit_item *read_items(struct reader *reader, const struct o
     return item;
 }
 
+/* Reads one of the three words that exhibit.c writes. */
 static enum opc_verdict read_verdict(struct reader *reader, const struct opc_json_value *claim,
                                      int i)
 {
@@ -99,6 +102,7 @@ static enum opc_verdict read_verdict(struct reader *reader, const struct opc_jso
     return OPC_UNDECIDED;
 }
 
+/* Reads everything; after a failure the rest stays NULL or 0. */
 static void read_all(struct reader *reader, const struct opc_json_value *root,
                      struct opc_exhibit_read *exhibit)
 {
@@ -113,6 +117,7 @@ static void read_all(struct reader *reader, const struct opc_json_value *root,
     double missing = 0;
     if (opc_json_number(opc_json_find(root, "missing"), &missing) && missing > 0)
         exhibit->missing = (int)missing;
+    /* Lists: pictures, tables, claims, notes. */
     exhibit->picture = read_items(reader, root, "pictures", &exhibit->pictures);
     exhibit->table = read_items(reader, root, "tables", &exhibit->tables);
     exhibit->claim = take_list(reader, root, "claims", sizeof *exhibit->claim, &exhibit->claims);
@@ -131,6 +136,7 @@ static void read_all(struct reader *reader, const struct opc_json_value *root,
 int opc_exhibit_load(const char *path, struct opc_exhibit_read **out, struct opc_err *err)
 {
     char dir[OPC_PATH];
+    /* dir is where the file is, not what it says. */
     struct opc_json_value *root;
     int code = opc_path_parent(dir, path, err);
     if (!code)
@@ -153,6 +159,7 @@ int opc_exhibit_load(const char *path, struct opc_exhibit_read **out, struct opc
     return reader.code;
 }
 
+/* Accepts items of which only some were read. */
 static void free_items(struct opc_exhibit_item *item, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -162,6 +169,7 @@ static void free_items(struct opc_exhibit_item *item, int n)
     opc_free(item);
 }
 
+/* Accepts an exhibit that was read only in part. */
 void opc_exhibit_unload(struct opc_exhibit_read *exhibit)
 {
     if (!exhibit)

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_BYTES = 200000000 };
+enum { MAX_BYTES = 200000000 }; /* of a file that is read */
 
 /* All cells are stored one after the other in one text, each with its terminating NUL; the first
  * `columns` cells are the names. */
@@ -25,6 +25,7 @@ struct opc_table {
     bool failed; /* memory ran out; opc_table_write reports it */
 };
 
+/* One message for everything about a table. */
 static int table_no_memory(struct opc_err *err)
 {
     return opc_fail(err, OPC_ENOMEM, "not enough memory for the table");
@@ -62,6 +63,7 @@ int opc_table_create(const char *columns, struct opc_table **out, struct opc_err
     struct opc_table *table = opc_alloc(1, sizeof *table);
     if (!table)
         return table_no_memory(err);
+    /* The names become the first cells. */
     for (const char *at = columns;; at++) {
         const size_t n = strcspn(at, ",");
         add_cell(table, at, n);
@@ -93,6 +95,7 @@ void opc_table_word(struct opc_table *table, const char *word)
         add_cell(table, word, strlen(word));
 }
 
+/* Shortest text that reads back as the same number. */
 void opc_table_real(struct opc_table *table, double v)
 {
     char printed[OPC_PRINTED];
@@ -152,6 +155,7 @@ struct alignment {
     bool right;
 };
 
+/* Numbers are recognised by opc_parse_real, as the reader of our files does. */
 static struct alignment measure_column(const struct opc_table *table, int column)
 {
     struct alignment a = {.width = strlen(opc_table_name(table, column)), .right = true};
@@ -180,6 +184,7 @@ void opc_table_print(const struct opc_table *table, struct opc_text *out)
         for (int column = 0; column < table->columns; column++) {
             const char *cell = opc_table_cell(table, row, column);
             const size_t n = strlen(cell), pad = align[column].width - n;
+            /* Two spaces between columns; padding before numbers and after words. */
             blank += (column ? 2 : 0) + (align[column].right ? pad : 0);
             if (n) {
                 opc_text_pad(out, blank);
@@ -220,6 +225,7 @@ int opc_table_write(const struct opc_table *table, const char *path, struct opc_
         return opc_fail(err, OPC_EBUG, "the last row of %s has %d of %d cells", path,
                         (int)(table->cells % (size_t)table->columns), table->columns);
     struct opc_text out = {0};
+    /* Row -1 are the names. */
     for (int row = -1; row < opc_table_rows(table); row++)
         for (int column = 0; column < table->columns; column++) {
             print_cell(&out, opc_table_cell(table, row, column));
@@ -260,9 +266,11 @@ static bool read_cell(struct opc_table *table, struct opc_text *cell, const char
 /* Reads all rows. The first one sets the number of columns. */
 static int read_rows(struct opc_table *table, const char *path, const char *at, struct opc_err *err)
 {
+    /* `line` counts lines of the file, of which a quoted cell may span several. */
     struct opc_text cell = {0};
     int code = OPC_OK;
     for (int line = 1; *at && !code && !is_out_of_memory(table); line++) {
+        /* One pass per row: cells until something other than a comma follows. */
         const int first = line;
         int cells = 0;
         for (bool more = true; more && !code; cells++) {
@@ -272,7 +280,7 @@ static int read_rows(struct opc_table *table, const char *path, const char *at, 
             at += more;
         }
         if (!code && *at && *at != '\r' && *at != '\n')
-            code = opc_fail(err, OPC_EDAMAGED, "%s:%d: there is text behind a closing quote", path,
+            code = opc_fail(err, OPC_EDAMAGED, "%s:%d: there is text after a closing quote", path,
                             line);
         at += *at == '\r';
         at += *at == '\n';
@@ -296,6 +304,7 @@ int opc_table_read(const char *path, struct opc_table **out, struct opc_err *err
     struct opc_table *table = opc_alloc(1, sizeof *table);
     if (!table)
         code = table_no_memory(err);
+    /* A NUL inside would cut the text off. */
     else if (n == 0 || strlen(text) != n)
         code = opc_fail(err, OPC_EDAMAGED, "%s is no table: it is empty or not text", path);
     else

@@ -31,6 +31,7 @@ void opc_lift(int n, int m, int T, const double *A, const double *B, double *F)
 
 void opc_lift_start(int n, int T, const double *A, const double *s0, double *d)
 {
+    /* s_0 first, then each state from the one before. */
     memcpy(d, s0, (size_t)n * sizeof *d);
     for (int t = 0; t < T; t++)
         opc_dense_mul(n, n, 1, A + t * n * n, d + t * n, d + (t + 1) * n);
@@ -44,6 +45,7 @@ int opc_linearise(int n, int m, int T, opc_next_fn *f, void *ctx, const double *
     double *x = opc_alloc((size_t)(3 * n + m), sizeof *x);
     if (!x)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to linearise %d states", n);
+    /* x holds state and action, plus and minus the next states on either side. */
     double *plus = x + n + m, *minus = plus + n;
     /* For each step perturb one state or action at a time, x = (s_t, a_t). */
     for (int t = 0; t < T; t++)
@@ -55,6 +57,7 @@ int opc_linearise(int n, int m, int T, opc_next_fn *f, void *ctx, const double *
             f(ctx, x, x + n, plus);
             x[j] = at - h;
             f(ctx, x, x + n, minus);
+            /* Column j of A_t or of B_t. */
             for (int i = 0; i < n; i++) {
                 const double slope = (plus[i] - minus[i]) / (2.0 * h);
                 if (j < n)
@@ -73,6 +76,7 @@ int opc_linearise_learned(const struct opc_predictor *model, int T, const double
 {
     const int n = model->obs, m = model->act, in = n + m;
     const size_t rows = (size_t)T, each = (size_t)(n + 1) * (size_t)in;
+    /* One row for each step; J is [T][n + 1][n + m]. */
     float *state = opc_alloc(rows * (size_t)n, sizeof *state);
     float *action = opc_alloc(rows * (size_t)m, sizeof *action);
     float *J = opc_alloc(rows * each, sizeof *J);
@@ -114,6 +118,7 @@ int opc_linearise_learned(const struct opc_predictor *model, int T, const double
 
 /* ---- the update ------------------------------------------------------------------------------ */
 
+/* The lifted system of one model, with everything that the update needs. */
 struct opc_ilc {
     int n, m, T, states, inputs; /* states = (T+1) n, inputs = T m */
     double *M, *W;               /* [states] [inputs] diagonals */
@@ -149,6 +154,7 @@ full:
                     "not enough memory to lift %d states over %d steps; lower steps", n, T);
 }
 
+/* Accepts a partly built object. */
 void opc_ilc_destroy(struct opc_ilc *ilc)
 {
     if (!ilc)
@@ -162,6 +168,7 @@ void opc_ilc_destroy(struct opc_ilc *ilc)
     opc_free(ilc);
 }
 
+/* Lifts the model and factors the quadratic form. */
 int opc_ilc_model(struct opc_ilc *ilc, const double *A, const double *B, struct opc_err *err)
 {
     const size_t U = (size_t)ilc->inputs;
@@ -173,6 +180,7 @@ int opc_ilc_model(struct opc_ilc *ilc, const double *A, const double *B, struct 
     opc_dense_mul_ta(ilc->inputs, ilc->states, ilc->inputs, ilc->F, ilc->work, ilc->H);
     for (size_t j = 0; j < U; j++)
         ilc->H[j * U + j] += ilc->W[j];
+    /* The factor overwrites its argument, and H is needed for updates within limits. */
     memcpy(ilc->L, ilc->H, U * U * sizeof *ilc->L);
     if (!opc_chol_factor(ilc->inputs, ilc->L))
         return opc_fail(err, OPC_EUSER,
@@ -249,6 +257,7 @@ static void fill_program(const struct opc_ilc *ilc, const double *d, const doubl
 {
     /* |a' - a|^2 <= trust as a box that lies inside the ball. */
     const double radius = limits->trust > 0.0 ? sqrt(limits->trust / ilc->m) : INFINITY;
+    /* Bounds on inputs, intersected with the trust region. */
     for (int j = 0; j < ilc->inputs; j++) {
         const double low = limits->u_low ? limits->u_low[j] : -INFINITY;
         const double high = limits->u_high ? limits->u_high[j] : INFINITY;
@@ -256,6 +265,7 @@ static void fill_program(const struct opc_ilc *ilc, const double *d, const doubl
             add_program_row(program, j, fmax(low, u[j] - radius), fmin(high, u[j] + radius))[j] =
                 1.0;
     }
+    /* Bounds on states: row i of F, shifted by d. */
     for (int i = 0; i < ilc->states; i++)
         if (is_bounded(limits->s_low, limits->s_high, i)) {
             double *row = add_program_row(program, ilc->inputs + i,
@@ -264,6 +274,7 @@ static void fill_program(const struct opc_ilc *ilc, const double *d, const doubl
             memcpy(row, ilc->F + (size_t)i * (size_t)ilc->inputs,
                    (size_t)ilc->inputs * sizeof *row);
         }
+    /* Faces G s <= h: G F u' <= h - G d. */
     for (int f = 0; f < limits->faces; f++) {
         const double *g = limits->G + (size_t)f * (size_t)ilc->states;
         double *row = add_program_row(program, ilc->inputs + ilc->states + f, -INFINITY,
@@ -276,6 +287,7 @@ static void fill_program(const struct opc_ilc *ilc, const double *d, const doubl
 static int refuse_limit(const struct opc_ilc *ilc, const struct program *program,
                         const struct opc_ilc_limits *limits, int row, struct opc_err *err)
 {
+    /* Rows were numbered inputs first, then states, then faces. */
     const int what = program->what[row];
     if (what < ilc->inputs && program->low[row] > program->high[row])
         return opc_fail(err, OPC_EUSER,
@@ -287,6 +299,7 @@ static int refuse_limit(const struct opc_ilc *ilc, const struct program *program
                         "action %d at t = %d cannot stay in [%g, %g] while the states keep their "
                         "bounds; widen one of them",
                         what % ilc->m + 1, what / ilc->m, program->low[row], program->high[row]);
+    /* No input at all can move the state a trial starts in. */
     const int i = what - ilc->inputs;
     if (i < ilc->states)
         return opc_fail(err, OPC_EUSER,
@@ -336,6 +349,7 @@ int opc_ilc_update_within(struct opc_ilc *ilc, const double *s_ref, const double
         const double *g = weighted_error(ilc, e);
         for (size_t j = 0; j < U; j++)
             program.q[j] = -(g[j] + ilc->W[j] * u[j]);
+        /* An infeasible program names the row that cannot be kept. */
         code = opc_qp_solve(&program.qp, next, program.y, &kept->qp, err);
         if (!code)
             kept->kkt = opc_qp_check(&program.qp, next, program.y);
@@ -354,6 +368,7 @@ int opc_ilc_update_within(struct opc_ilc *ilc, const double *s_ref, const double
 
 /* ---- noise: a Kalman filter over trials ------------------------------------------------------ */
 
+/* Allocates; known stays false until the first measurement. */
 int opc_ilc_filter_create(int size, struct opc_ilc_filter **out, struct opc_err *err)
 {
     const size_t n = (size_t)size;

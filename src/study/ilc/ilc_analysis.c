@@ -10,7 +10,7 @@
 /* clang-format off */
 #define FIELDS(X)                                                                                     \
     X(INT, iterations,            "8",   1, 1000,  "updates of each form but the stochastic one")     \
-    X(INT, stochastic_iterations, "20",  1, 1000,  "updates of that one")                             \
+    X(INT, stochastic_iterations, "20",  1, 1000,  "updates of the stochastic form")                             \
     X(INT, repeats,               "20",  1, 10000, "times the stochastic form is done, with other noise") \
     X(INT, random_trials,         "10",  1, 1000,  "trials with random actions the learned model starts with") \
     X(INT, passes,                "200", 1, 1e6,   "maximum number of passes over the data in one fit of it")

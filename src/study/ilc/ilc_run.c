@@ -249,6 +249,8 @@ static void to_unit(const struct run *run, const double *a, float *to)
 static int remember_trial(struct run *run, const double *s, const double *u, struct opc_err *err)
 {
     int code = opc_episodes_begin(run->past, s, err);
+    /* Actions are stored scaled, as the network takes them. No reward is predicted, and no trial
+     * ends early. */
     for (int t = 0; t < run->T && !code; t++) {
         float a[OPC_PLANT_ACTIONS];
         to_unit(run, u + t * run->m, a);
@@ -271,6 +273,7 @@ static int begin_learning(struct run *run, int repeat, struct opc_err *err)
                         "form = learned needs a plant whose actions have a range to draw from: "
                         "plant = pendulum");
     /* All members are elites: with so little data a selection would be noise. */
+    /* An ensemble smaller than the agents' own: a plant has two states and a few hundred steps. */
     int code = opc_section_defaults(&opc_ensemble_section, &e, err);
     e.members = e.elites = config->members;
     e.hidden = config->hidden;
@@ -297,6 +300,7 @@ static int begin_learning(struct run *run, int repeat, struct opc_err *err)
                     t % HOLD ? run->u[(t - 1) * run->m + j]
                              : run->plant->low[j] + span * opc_rng_unit_double(&rng);
             }
+        /* Numbers from 2^20 on keep this noise apart from that of the learning trials. */
         struct opc_rng noise =
             opc_rng_stream(seed, OPC_USE_ENV, (uint32_t)repeat, (uint32_t)(1 << 20 | k));
         code = opc_plant_try(run->plant, run->T, run->u, &noise, run->s, err);
@@ -317,11 +321,13 @@ static int fit_learned_model(struct run *run, int repeat, int trial, struct opc_
     int code = remember_trial(run, run->s, run->u, err);
     if (code)
         return code;
+    /* Everything measured so far, as inputs (s, a) and targets. */
     opc_episodes_flatten(run->past, run->sa, run->y);
     code = opc_predictor_fit(run->model, opc_episodes_steps(run->past), run->sa, run->y, &plan,
                              &report, err);
     if (code)
         return code;
+    /* Mean over members, for a note in the exhibit. */
     run->out->holdout = 0.0;
     for (int i = 0; i < run->config->members; i++)
         run->out->holdout += report.holdout[i] / run->config->members;
@@ -331,6 +337,7 @@ static int fit_learned_model(struct run *run, int repeat, int trial, struct opc_
 
 /* ---- trials ---------------------------------------------------------------------------------- */
 
+/* Root mean square of a - b. */
 static double rms_distance(int n, const double *a, const double *b)
 {
     double sum = 0.0;
@@ -343,6 +350,7 @@ static double rms_distance(int n, const double *a, const double *b)
 static int find_model(struct run *run, int repeat, int trial, struct opc_err *err)
 {
     const int form = run->config->form;
+    /* A linear model along any trajectory is the same, and the filter assumes that F stays. */
     int code;
     if (trial > 0 && (form == OPC_ILC_LINEAR || form == OPC_ILC_STOCHASTIC || run->plant->constant))
         return OPC_OK;
@@ -361,6 +369,7 @@ static int find_model(struct run *run, int repeat, int trial, struct opc_err *er
 /* Computes next from u, with the disturbance as measured or as the filter estimates it. */
 static int update_actions(struct run *run, bool filtered, struct opc_err *err)
 {
+    /* d = s - F u as measured; the filter replaces it by its estimate. */
     opc_ilc_disturbance(run->ilc, run->s, run->u, run->d);
     if (filtered) {
         const int code = opc_ilc_filter_see(run->filter, run->Omega, run->Xi, run->d, err);
@@ -396,6 +405,7 @@ static int compare_with_opc(struct run *run, struct opc_err *err)
     struct opc_ilc_trials *out = run->out;
     if (run->config->form != OPC_ILC_LINEAR || !run->plant->constant || out->limited)
         return OPC_OK;
+    /* The two should agree up to float rounding; the largest difference is reported. */
     const int code = opc_ilc_by_opc(run->n, run->m, run->T, run->A, run->B, run->s, run->u,
                                     out->ref, run->M, run->W, run->other, err);
     if (code)
@@ -429,10 +439,12 @@ static int try_once(struct run *run, int repeat, int trial, double *error, doubl
         code = opc_plant_try(run->plant, run->T, run->u, NULL, run->clean, err);
     if (code)
         return code;
+    /* Judged by the actions alone, without noise. */
     error[trial] = rms_distance(run->N, run->out->ref, run->clean);
     const double as_seen = rms_distance(run->N, run->out->ref, run->s);
     if (seen)
         seen[trial] = as_seen;
+    /* Actions that change too much make the next trial worse, and so on to infinity. */
     if (!isfinite(as_seen) || as_seen > 1e100)
         return opc_fail(err, OPC_EDIVERGED,
                         "the tracking error grew to %g in trial %d; raise weight_action, or set "
@@ -449,10 +461,12 @@ static int one_repeat(struct run *run, int repeat, bool filtered, double *error,
     /* Only the first repeat's trajectories are kept, and those with the filter. */
     const bool shown = repeat == 0 && error == out->rms;
     int code = OPC_OK;
+    /* Nothing is known from an earlier repeat. */
     if (run->filter)
         run->filter->known = false;
     if (run->config->form == OPC_ILC_LEARNED)
         code = begin_learning(run, repeat, err);
+    /* The first trial does nothing. */
     memset(run->u, 0, (size_t)run->U * sizeof *run->u);
     for (int trial = 0; trial < out->trials && !code; trial++) {
         code = try_once(run, repeat, trial, error, seen, err);
@@ -470,6 +484,7 @@ static int one_repeat(struct run *run, int repeat, bool filtered, double *error,
                 note_bounds(run);
             break;
         }
+        /* Model along this trial, update, and the next trial takes it. */
         code = find_model(run, repeat, trial, err);
         if (!code)
             code = update_actions(run, filtered, err);
@@ -502,9 +517,11 @@ void opc_ilc_trials_free(struct opc_ilc_trials *trials)
     opc_free(trials);
 }
 
+/* Allocates the results; freed by opc_ilc_trials_free. */
 static int make_trials(const struct opc_ilc_config *config, const struct opc_plant *plant,
                        struct opc_ilc_trials **out, struct opc_err *err)
 {
+    /* Zeroed, so that a failure can free it as it is. */
     struct opc_ilc_trials *t = opc_alloc(1, sizeof *t);
     if (!t)
         goto full;
@@ -580,6 +597,7 @@ static int ilc_run_allocate(struct run *run, struct opc_err *err)
     return OPC_OK;
 }
 
+/* Frees everything but the results. */
 static void ilc_run_release(struct run *run)
 {
     void *all[] = {run->M,  run->W, run->u_low, run->u_high, run->s_low, run->s_high, run->G,
@@ -606,6 +624,7 @@ static int ilc_run_prepare(struct run *run, struct opc_err *err)
                                         .process_noise = config->process_noise,
                                         .sensor_noise = config->sensor_noise};
     OPC_TRY(opc_plant_open(&plan, &run->plant, err));
+    /* Sizes: N stacked states, U stacked actions. */
     run->n = run->plant->n;
     run->m = run->plant->m;
     run->T = config->steps;
@@ -628,6 +647,7 @@ int opc_ilc_run(const struct opc_ilc_config *config, struct opc_pool *pool,
 {
     struct run run = {.config = config, .pool = pool, .watch = watch};
     int code = ilc_run_prepare(&run, err);
+    /* Every repeat fills its rows of the results. */
     for (int k = 0; k < config->repeats && !code; k++) {
         const size_t at = (size_t)k * (size_t)run.out->trials;
         code = one_repeat(&run, k, run.filter != NULL, run.out->rms + at, run.out->seen + at, err);

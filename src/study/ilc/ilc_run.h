@@ -14,29 +14,29 @@
     X(CHOICE, form,            "linear", "linear|nonlinear|learned|constrained|stochastic", , "the model is linearised once, around each trial, or learned as an ensemble; bounds must be given; a Kalman filter over trials") \
     X(CHOICE, plant,           "double_integrator_mismatch", "double_integrator_mismatch|pendulum", , "what is controlled") \
     X(INT,    steps,           "20",    1, 200,   "T, the actions of a trial")                         \
-    X(INT,    iterations,      "8",     1, 1000,  "updates; there is one more trial")                  \
+    X(INT,    iterations,      "8",     1, 1000,  "number of updates; there is one trial more")                  \
     X(CHOICE, reference,       "sine_squared", "sine_squared|swing", , "there and back once, sin^2(pi t / T); or what the plant does under a sine of torque") \
-    X(REAL,   amplitude,       "1",     -100, 100, "of the reference's position, or of the torque that makes it swing") \
-    X(REAL,   period,          "1.7",   0.01, 1e3, "of that torque, in seconds")                       \
-    X(REALS,  weight_state,    "[1]",   0, 1e9,   "M: of each state's error, or one number for all")   \
-    X(REALS,  weight_action,   "[1e-3]", 0, 1e9,  "W: of each action's change, or one number for all") \
+    X(REAL,   amplitude,       "1",     -100, 100, "amplitude of the reference's position, or of the torque that makes it swing") \
+    X(REAL,   period,          "1.7",   0.01, 1e3, "period in seconds of the torque that makes the reference swing")                       \
+    X(REALS,  weight_state,    "[1]",   0, 1e9,   "M: weight of each state's error, or one number for all")   \
+    X(REALS,  weight_action,   "[1e-3]", 0, 1e9,  "W: weight of each action's change, or one number for all") \
     X(REAL,   model_gravity,   "0.8",   -100, 100, "gravity in the pendulum's model; 1: the true one") \
     X(REAL,   model_torque,    "1.25",  -100, 100, "effect of the torque in the pendulum's model; 1: the true one") \
-    X(REALS,  action_low,      "[]",    -INFINITY, INFINITY, "least value of each action; empty: none") \
+    X(REALS,  action_low,      "[]",    -INFINITY, INFINITY, "smallest value of each action; empty: none") \
     X(REALS,  action_high,     "[]",    -INFINITY, INFINITY, "largest value of each action; empty: none") \
-    X(REALS,  state_low,       "[]",    -INFINITY, INFINITY, "least value of each predicted state; empty: none") \
+    X(REALS,  state_low,       "[]",    -INFINITY, INFINITY, "smallest value of each predicted state; empty: none") \
     X(REALS,  state_high,      "[]",    -INFINITY, INFINITY, "largest value of each predicted state; empty: none") \
     X(REALS,  faces,           "[]",    -1e9, 1e9, "faces g s <= h of a polytope each predicted state is in: the numbers g, h, one face after the other") \
-    X(REAL,   trust,           "0",     0, 1e9,   "most an action may change from trial to trial, squared; 0: any") \
+    X(REAL,   trust,           "0",     0, 1e9,   "largest squared change of an action from trial to trial; 0: no limit") \
     X(REAL,   process_noise,   "0",     0, 100,   "standard deviation of the noise on each state in each step") \
     X(REAL,   sensor_noise,    "0",     0, 100,   "standard deviation of the noise on what is seen of each state") \
     X(REAL,   drift,           "0.01",  0, 100,   "what the filter expects the disturbance to change between trials, as a standard deviation") \
-    X(INT,    repeats,         "1",     1, 10000, "times the whole is done, with other noise")         \
+    X(INT,    repeats,         "1",     1, 10000, "number of times everything is repeated, with other noise")         \
     X(INT,    random_trials,   "10",    1, 1000,  "trials with random actions the learned model starts with") \
     X(INT,    members,         "5",     1, 32,    "networks of the learned model")                     \
-    X(INTS,   hidden,          "[64, 64]", 1, 1024, "widths of their hidden layers")                   \
-    X(INT,    passes,          "200",   1, 1e6,   "most passes over the data in one fit of the learned model") \
-    X(INT,    seed,            "0",     0, 1e9,   "of noise, random actions and networks")
+    X(INTS,   hidden,          "[64, 64]", 1, 1024, "widths of the hidden layers of these networks")                   \
+    X(INT,    passes,          "200",   1, 1e6,   "maximum number of passes over the data in one fit of the learned model") \
+    X(INT,    seed,            "0",     0, 1e9,   "seed of noise, random actions and networks")
 /* clang-format on */
 struct opc_ilc_config {
     OPC_ILC_FIELDS(OPC_MEMBER)

@@ -19,6 +19,7 @@ enum { WORLDS = 64 }; /* environments that play in parallel */
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
+/* Opens the run's settings, snapshots and environments. *out is set only if everything worked. */
 int opc_probe_open(const char *dir, struct opc_pool *pool, uint64_t seed, struct opc_probe *out,
                    struct opc_err *err)
 {
@@ -28,6 +29,7 @@ int opc_probe_open(const char *dir, struct opc_pool *pool, uint64_t seed, struct
         code = opc_trained_snapshots(dir, &probe.snapshot, &probe.snapshots, err);
     if (!code)
         code = opc_many_open(probe.config->set.env.name, WORLDS, pool, &probe.worlds, err);
+    /* Hardware cannot be brought back to a state to try other actions. */
     if (!code && opc_many_env(probe.worlds, 0)->type->machine)
         code = opc_fail(err, OPC_EUSER,
                         "%s is a machine, which cannot try what else would have happened; probes "
@@ -46,6 +48,7 @@ int opc_probe_open(const char *dir, struct opc_pool *pool, uint64_t seed, struct
     return OPC_OK;
 }
 
+/* Accepts a probe of which only a part was opened. */
 void opc_probe_close(struct opc_probe *probe)
 {
     opc_many_close(probe->worlds);
@@ -78,6 +81,7 @@ int opc_probe_load(const struct opc_probe *probe, int epoch, struct opc_trained 
                         probe->dir, out->epoch);
         opc_trained_free(out);
     }
+    /* Figure 16 scales the policy's noise, which needs the agent's cooperation. */
     if (!code && !out->agent->type->act_spread) {
         code = opc_fail(err, OPC_EUSER, "%s: the deviation of this agent's policy cannot be scaled",
                         probe->dir);
@@ -97,6 +101,7 @@ int opc_probe_needs_model(const struct opc_probe *probe, struct opc_err *err)
 
 /* ---- state entries --------------------------------------------------------------------------- */
 
+/* What an entry of the state is, by the environment's own declaration. */
 enum kind { PLAIN, ANGLE, COSINE, SINE };
 
 /* The environment declares which entries are angles, raw or as cosine and sine. */
@@ -137,11 +142,13 @@ static bool first_of(const struct opc_probe *probe, enum kind kind, int *out)
 int opc_probe_entry(const struct opc_probe *probe, const char *name, int *out, struct opc_err *err)
 {
     int k;
+    /* auto prefers a cosine, as in the paper's figure of the pole. */
     if (strcmp(name, "auto") == 0) {
         if (!first_of(probe, COSINE, out) && !first_of(probe, ANGLE, out))
             *out = 0;
         return OPC_OK;
     }
+    /* By kind, then by index. */
     if ((strcmp(name, "cos") == 0 && first_of(probe, COSINE, out)) ||
         (strcmp(name, "sin") == 0 && first_of(probe, SINE, out)) ||
         (strcmp(name, "angle") == 0 && first_of(probe, ANGLE, out)))
@@ -158,6 +165,7 @@ int opc_probe_entry(const struct opc_probe *probe, const char *name, int *out, s
 
 /* ---- random streams -------------------------------------------------------------------------- */
 
+/* Purpose and number share the second key of the stream: 16 bits each. */
 struct opc_rng opc_probe_stream(uint64_t seed, enum opc_draw draw, int number, int index)
 {
     const uint32_t purpose = ((uint32_t)draw << 16) + (uint32_t)number;
@@ -176,6 +184,7 @@ struct recording {
     float *action;          /* [n][limit][act] */
 };
 
+/* Accepts a recording of which nothing was allocated. */
 static void recording_free(struct recording *recording)
 {
     opc_free(recording->state);
@@ -184,6 +193,7 @@ static void recording_free(struct recording *recording)
     *recording = (struct recording){0};
 }
 
+/* Space for the n rows of a batch, each as long as an episode may be. */
 static int recording_make(const struct opc_probe *probe, struct opc_actor actor, int number, int n,
                           struct recording *recording, struct opc_err *err)
 {
@@ -206,6 +216,7 @@ static int recording_make(const struct opc_probe *probe, struct opc_actor actor,
                     probe->limit);
 }
 
+/* Episode i has a stream of its own, for its start and its actions. */
 static struct opc_rng recording_stream(void *ctx, int episode)
 {
     const struct recording *recording = ctx;
@@ -241,6 +252,7 @@ static int recording_observe(void *ctx, const struct opc_env_batch *batch, int r
                recording->act * sizeof *recording->action);
         recording->reward[at] = outcome->reward;
     }
+    /* An episode that was cut may continue in principle; here it ends all the same. */
     *more = !outcome->terminated && !outcome->truncated && t < recording->limit;
     return OPC_OK;
 }
@@ -249,6 +261,7 @@ static int recording_observe(void *ctx, const struct opc_env_batch *batch, int r
 static int append_episode(const struct recording *recording, const struct opc_env_batch *batch,
                           int row, struct opc_episodes *past, struct opc_err *err)
 {
+    /* States are stored once more than steps: the last one is the next state of the last step. */
     const double *s = recording->state + (size_t)row * (recording->limit + 1) * recording->obs;
     const int length = batch->length[row];
     int code = opc_episodes_begin(past, s, err);
@@ -274,6 +287,7 @@ int opc_probe_play(const struct opc_probe *probe, struct opc_actor actor, int nu
                                           .observe = recording_observe};
     struct opc_env_batch batch;
     struct opc_episodes *past = NULL;
+    /* Steps are counted by int in the recording. */
     if ((long)n * probe->limit > INT_MAX)
         return opc_fail(err, OPC_EUSER, "%d episodes of %d steps are too many; ask for fewer", n,
                         probe->limit);
@@ -299,6 +313,7 @@ int opc_probe_play(const struct opc_probe *probe, struct opc_actor actor, int nu
     return OPC_OK;
 }
 
+/* In float as recorded, summed in double. */
 void opc_probe_returns(const struct opc_episodes *past, double *returns)
 {
     for (int b = 0; b < opc_episodes_count(past); b++) {

@@ -192,6 +192,7 @@ static void compare_entries(void *ctx, int first, int end, int worker)
             if (!isnan(r))
                 ratios[n++] = r;
         }
+        /* The point estimate uses all rollouts, each once. */
         summary->ratio[item] = ratio_of(middle_of(summary, truth, OPC_BY_CORRECTED, k, h, NULL, v),
                                         middle_of(summary, truth, OPC_BY_LEARNED, k, h, NULL, v));
         summary->ratio_low[item] = n ? opc_quantile(n, ratios, 0.025) : (double)NAN;
@@ -212,6 +213,7 @@ static int summary_of(const struct opc_states *states, const struct opc_request 
         return code;
     opc_pool_each(summary.pool, OPC_TRUTHS * OPC_BY * states->obs, 1, sum_up_entries, &summary);
     /* Compare at the last step that at least half of the rollouts of both models reach. */
+    /* Counts fall with h, so the last step that qualifies is kept. */
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
         for (int h = 0; h < summary.length; h++)
             if (2 * summary_counts(&summary, truth, OPC_BY_LEARNED)[h] >= states->rows &&
@@ -224,6 +226,7 @@ static int summary_of(const struct opc_states *states, const struct opc_request 
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
+/* All quantities of all entries, for both truths and both models. */
 static int write_state_errors(const struct summary *summary, const struct opc_probe *probe,
                               struct opc_exhibit *exhibit, struct opc_err *err)
 {
@@ -276,6 +279,7 @@ static int draw_state_errors(const struct summary *summary, const struct opc_pro
     int columns;
     const int shown = arrange(max < summary->states->obs ? max : summary->states->obs, &columns);
     const int panels = OPC_TRUTHS * shown;
+    /* Panels, their layers and titles; freed below in any case. */
     struct opc_panel *panel = opc_alloc((size_t)panels, sizeof *panel);
     struct opc_figure_layer *layer = opc_alloc((size_t)panels * LAYERS, sizeof *layer);
     char(*title)[64] = opc_alloc((size_t)panels, sizeof *title);
@@ -342,6 +346,7 @@ static void claim_smaller(const struct summary *summary, const struct opc_probe 
     struct opc_text text = {0};
     char name[32];
     bool all = true, none = false;
+    /* A single entry that is clearly larger refutes the claim. */
     for (int k = 0; k < states->obs; k++) {
         const int item = truth * states->obs + k;
         all &= summary->ratio_high[item] < 1;
@@ -386,6 +391,7 @@ static void claim_states(const struct summary *summary, const struct opc_probe *
     const double start = largest_at_start(summary->states);
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
         claim_smaller(summary, probe, truth, exhibit);
+    /* Both must be zero exactly: at h = 0 nothing was predicted, and Lemma 1 holds to the bit. */
     opc_exhibit_claim(exhibit, start == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                       "The error is zero at h = 0.", "largest error at h = 0: %g", start);
     opc_exhibit_claim(exhibit,
@@ -396,6 +402,7 @@ static void claim_states(const struct summary *summary, const struct opc_probe *
                       summary->states->without_noise);
 }
 
+/* The analysis itself: collect, summarise, two figures, a table, claims and notes. */
 static int probe_states_make(const struct opc_request *request, const void *settings,
                              struct opc_exhibit *exhibit, struct opc_err *err)
 {
@@ -433,7 +440,7 @@ static const struct opc_section section = OPC_SECTION("probe", "", OPC_PROBE_STA
 
 const struct opc_analysis opc_probe_states = {
     .name = "probe_states",
-    .help = "errors of learned and corrected model, step by step beside real episodes (Figure 13)",
+    .help = "errors of learned and corrected model, step by step along real episodes (Figure 13)",
     .settings = &section,
     .make = probe_states_make,
 };

@@ -124,6 +124,7 @@ static void set_scales(const struct opc_states *states, int k, struct opc_span s
             min = fmin(min, x.min);
             max = fmax(max, x.max);
         }
+        /* A closer look leaves a quarter of the range free on each side; equal values get 0.01. */
         const double margin = max > min ? (near ? 0.25 : 0.03) * (max - min) : 0.01;
         span[near] = (struct opc_span){min - margin, max + margin};
     }
@@ -140,6 +141,7 @@ static int draw_trajectories(const struct opc_states *states, const struct lines
     struct opc_span span[SCALES];
     char title[SCALES * WAYS][64];
     set_scales(states, k, span);
+    /* First row in full, second row closer; columns are models and environment. */
     for (int i = 0; i < SCALES * WAYS; i++) {
         const int way = i % WAYS, near = i / WAYS;
         const bool imagined = way < OPC_BY;
@@ -151,6 +153,7 @@ static int draw_trajectories(const struct opc_states *states, const struct lines
                                       .y = span[near],
                                       .layers = imagined ? LAYERS : 1,
                                       .layer = layer[i]};
+        /* Thin lines: there are as many as rollouts. */
         layer[i][0] = (struct opc_figure_layer){
             .mark = OPC_PLOT_LINE,
             .colour = INK[way],
@@ -180,6 +183,7 @@ static int draw_trajectories(const struct opc_states *states, const struct lines
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
+/* A row for each step of each rollout, with both truths next to the prediction. */
 static int write_trajectories(const struct opc_states *states, int k, struct opc_exhibit *exhibit,
                               struct opc_err *err)
 {
@@ -209,6 +213,8 @@ static int write_trajectories(const struct opc_states *states, int k, struct opc
 int opc_states_too_early(const struct opc_states *states, int by)
 {
     int n = 0;
+    /* The horizon itself is no early end, and an end that the environment shares is not too
+     * early. */
     for (int row = 0; row < states->rows; row++) {
         const int h = states->ended[by][row];
         n += h > 0 && h < states->horizon && states->played_ended[by][row] == 0;
@@ -222,6 +228,7 @@ static double leaves_range_by(const struct extent *x, const struct extent *range
     return fmax(0, fmax(range->min - x->min, x->max - range->max));
 }
 
+/* Stays near the environment; impossible values; ends that come too early. */
 static void claim_trajectories(const struct opc_states *states, int k, bool cosine,
                                struct opc_exhibit *exhibit)
 {
@@ -243,6 +250,7 @@ static void claim_trajectories(const struct opc_states *states, int k, bool cosi
                       "(stays: by a tenth of that or less)",
                       opc.min, opc.max, real.min, real.max, model.min, model.max, other.min,
                       other.max, ours, theirs);
+    /* A margin of 0.01 above 1 keeps rounding and small errors from deciding. */
     if (cosine)
         opc_exhibit_claim(exhibit, model.max > 1.01 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                           "MBPO(*) takes values no cosine has.",
@@ -264,6 +272,7 @@ static void claim_trajectories(const struct opc_states *states, int k, bool cosi
         states->rows, states->horizon, earlier, early);
 }
 
+/* The analysis itself: collect, one figure, a table, claims and notes. */
 static int probe_trajectories_make(const struct opc_request *request, const void *settings,
                                    struct opc_exhibit *exhibit, struct opc_err *err)
 {
@@ -272,6 +281,7 @@ static int probe_trajectories_make(const struct opc_request *request, const void
     struct opc_states states = {0};
     struct lines lines = {0};
     char name[32];
+    /* The entry is checked first, before hours are spent on rollouts. */
     int k = 0,
         code = request->runs > 0 ? OPC_OK : opc_fail(err, OPC_EUSER, "there is no run to probe");
     if (!code)

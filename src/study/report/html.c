@@ -15,6 +15,8 @@
 /* Length in bytes of the UTF-8 character at s; 0 if it is not one. */
 static int utf8_length(const unsigned char *s)
 {
+    /* By the first byte; then overlong forms, surrogates and numbers above U+10FFFF are
+     * excluded. */
     const int n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
     for (int i = 1; i < n; i++)
         if ((s[i] & 0xc0) != 0x80) /* also true at the end of the string */
@@ -57,7 +59,7 @@ void opc_html_text(struct opc_text *out, const char *text)
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
-enum { DEEPEST = 64 };
+enum { DEEPEST = 64 }; /* elements within each other; cairo needs about five */
 
 struct span { /* a piece of the file */
     const char *at;
@@ -85,6 +87,7 @@ static int refuse_svg(const struct reader *reader, const char *at, struct opc_er
                     (int)(name.n < 60 ? name.n : 60), name.at);
 }
 
+/* An error at the current position. */
 static int refuse_here(const struct reader *reader, struct opc_err *err, const char *what)
 {
     return refuse_svg(reader, reader->at, err, what, (struct span){"", 0});
@@ -107,6 +110,7 @@ static void skip_space(struct reader *reader)
     reader->at += strspn(reader->at, " \t\r\n");
 }
 
+/* Longest name at the current position; empty if there is none. */
 static struct span read_name(struct reader *reader)
 {
     const struct span name = {reader->at,
@@ -177,6 +181,7 @@ static int copy_attribute(struct reader *reader, struct span name, struct span v
     if (reader->depth == 0 && span_is(name, "width") && is_length(value))
         opc_text_addf(&reader->out, " style=\"--wide:%.*s\"", (int)value.n, value.at);
     opc_text_addf(&reader->out, " %.*s=%c", (int)name.n, name.at, quote);
+    /* The prefix makes ids and references to them unique in the page. */
     if (span_is(name, "id"))
         opc_text_add(&reader->out, reader->prefix);
     if (within) {
@@ -184,6 +189,7 @@ static int copy_attribute(struct reader *reader, struct span name, struct span v
         value = (struct span){value.at + 1, value.n - 1};
     }
     const int code = copy_value(reader, value, err);
+    /* The caller's quote, so that the value needs no escaping. */
     opc_text_addf(&reader->out, "%c", quote);
     return code;
 }
@@ -194,6 +200,7 @@ static int copy_attributes(struct reader *reader, struct opc_err *err)
     for (skip_space(reader); *reader->at != '>' && *reader->at != '/'; skip_space(reader)) {
         const struct span name = read_name(reader);
         skip_space(reader);
+        /* NAME = "VALUE", with optional spaces. */
         if (!name.n || *reader->at != '=')
             return refuse_here(reader, err, "the tag does not end");
         reader->at++;
@@ -205,6 +212,7 @@ static int copy_attributes(struct reader *reader, struct opc_err *err)
         if (!end)
             return refuse_svg(reader, name.at, err, "no end to the value of ", name);
         const struct span value = {reader->at, (size_t)(end - reader->at)};
+        /* A < would let a browser see another element here. */
         if (memchr(value.at, '<', value.n))
             return refuse_svg(reader, name.at, err, "a < in the value of ", name);
         const int code = copy_attribute(reader, name, value, quote, err);
@@ -224,6 +232,7 @@ static int copy_element(struct reader *reader, struct opc_err *err)
     if (reader->done || (reader->depth == 0 && !span_is(name, "svg")))
         return refuse_svg(reader, name.at, err, "outside the picture: ", name);
     opc_text_addf(&reader->out, "<%.*s", (int)name.n, name.at);
+    /* The outermost element gets a label for screen readers. */
     if (reader->depth == 0) {
         opc_text_add(&reader->out, " role=\"img\" aria-label=\"");
         opc_html_text(&reader->out, reader->label);
@@ -286,6 +295,7 @@ static int copy_all(struct reader *reader, struct opc_err *err)
         reader->at += plain;
         if (!*reader->at)
             break;
+        /* Comments, declarations and the document type are dropped. */
         if (strncmp(reader->at, "<!--", 4) == 0) {
             code = skip_to(reader, "-->", err);
         } else if (reader->at[1] == '?') {
@@ -309,6 +319,7 @@ int opc_html_svg(struct opc_text *out, const char *svg, const char *prefix, cons
                  struct opc_err *err)
 {
     struct reader reader = {.from = svg, .at = svg, .prefix = prefix, .label = label};
+    /* Copy into a text of its own: after an error nothing must be appended. */
     int code = copy_all(&reader, err);
     if (!code)
         code = opc_text_check(&reader.out, err);

@@ -131,12 +131,14 @@ static int find_exhibit(struct search *search, const char *path, struct opc_err 
     bool exhibit;
     if (stat(path, &st) || !S_ISREG(st.st_mode)) /* a dangling link, a directory */
         return OPC_OK;
+    /* The same file may be reached by two directories, or by a link. */
     for (int i = 0; i < search->n; i++)
         if (search->found[i].device == st.st_dev && search->found[i].inode == st.st_ino)
             return OPC_OK;
     int code = is_exhibit(path, &exhibit, err);
     if (code)
         return code;
+    /* Logged, because a misnamed exhibit would otherwise vanish silently. */
     if (!exhibit) {
         opc_log(OPC_INFO, "%s is no exhibit and is left out", path);
         search->left_out++;
@@ -152,6 +154,7 @@ static int find_exhibit(struct search *search, const char *path, struct opc_err 
     return code;
 }
 
+/* scandir sorts by bytes, so the order does not depend on the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
@@ -175,6 +178,7 @@ static int search_directory(struct search *search, const char *dir, bool below, 
         return errno == ENOMEM
                    ? opc_fail(err, OPC_ENOMEM, "not enough memory for the names in %s", dir)
                    : opc_fail_errno(err, errno, "cannot look into %s", dir);
+    /* Entries are freed as they are visited, also after a failure. */
     for (int i = 0; i < n; i++) {
         const char *name = entry[i]->d_name;
         if (!code && *name != '.' && !(code = opc_path_join(path, dir, name, err))) {
@@ -196,6 +200,7 @@ int opc_exhibits_find(int dirs, char *const *dir, struct opc_exhibits *out, stru
     struct opc_exhibit_read **at = NULL;
     if (!search.found)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the exhibits");
+    /* Directories in the order they were named. */
     for (int i = 0; i < dirs && !code; i++) {
         if (opc_is_directory(dir[i]))
             code = search_directory(&search, dir[i], true, err);
@@ -225,6 +230,7 @@ int opc_exhibits_find(int dirs, char *const *dir, struct opc_exhibits *out, stru
     return code;
 }
 
+/* Frees the exhibits, too. */
 void opc_exhibits_free(struct opc_exhibits *e)
 {
     for (int i = 0; i < e->n; i++)
