@@ -208,6 +208,7 @@ static int correction_sketch_table(const struct plane plane[2], struct opc_exhib
     return code;
 }
 
+/* eq. 5 on-policy and off-policy, checked on the points of the figure. */
 static void correction_sketch_claims(const struct plane plane[2], struct opc_exhibit *exhibit)
 {
     /* On-policy: corrected states against recorded ones (apart), and the model's (moved). */
@@ -241,6 +242,7 @@ static void correction_sketch_claims(const struct plane plane[2], struct opc_exh
                       shift, STEPS, opc, model);
 }
 
+/* The analysis itself: recorded policy in the first panel, new policy in the second. */
 static int correction_sketch_make(const struct opc_request *request, const void *settings,
                                   struct opc_exhibit *exhibit, struct opc_err *err)
 {

@@ -135,6 +135,7 @@ static int gradient_angle_make(const struct opc_request *request, const void *se
         opc_table_fixed(table, d, 6);
         same += g1 * g2 > 0;
         other += g1 * g2 < 0;
+        /* A pair with a zero slope has no sign and does not count. */
         astray += (g1 * g2 > 0 && !(d >= 0 && d < 0.5)) || (g1 * g2 < 0 && !(d < 0 && d > -1));
         fill_sketch(g1, g2, &sketch[i]);
         panel[i] = (struct opc_panel){.title = sketch[i].title,

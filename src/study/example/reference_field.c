@@ -41,6 +41,7 @@ struct field {
     double mean[2]; /* of |d| */
 };
 
+/* Accepts a field of which nothing was allocated. */
 static void reference_field_destroy(struct field *field)
 {
     opc_free(field->theta_n);
@@ -100,6 +101,7 @@ static int reference_field_create(const struct settings *set, struct field *fiel
                 field->mean[edge] += fabs(d[i]);
             }
     }
+    /* Sums become means; a part without cells stays 0. */
     for (int edge = 0; edge < 2; edge++)
         field->mean[edge] /= fmax(1, (double)field->cells[edge]);
     return OPC_OK;
@@ -131,6 +133,7 @@ static int reference_field_tables(const struct field *field, const struct settin
     opc_table_free(table);
     if (code)
         return code;
+    /* Then a row for each panel. */
     code =
         opc_table_create(a ? "delta_a,cells,wrong_sign_percent,mean_abs_distance,max_abs_distance"
                            : "delta_b,cells,wrong_sign_percent,mean_abs_distance,"
@@ -235,6 +238,7 @@ static void reference_field_claims(const struct field *field, const struct setti
                           "The wrong side is taken in at most %.2f %% of the stable cells of a "
                           "panel.",
                           worst);
+        /* Share of wrong signs in per cent, far from instability and near it. */
         const double share[2] = {100.0 * (double)field->wrong[0] / fmax(1, (double)field->cells[0]),
                                  100.0 * (double)field->wrong[1] /
                                      fmax(1, (double)field->cells[1])};
@@ -250,6 +254,7 @@ static void reference_field_claims(const struct field *field, const struct setti
                           "taken in %.2f %% and %.2f %% of the cells%s.",
                           field->mean[1], set->edge, field->mean[0], share[1], share[0],
                           worse == 1 ? ": the two do not agree" : "");
+        /* The disagreement itself is a result, so a note explains it. */
         if (worse == 1)
             opc_exhibit_note(exhibit,
                              "The paper does not say by which number the gradient "

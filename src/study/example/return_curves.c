@@ -54,6 +54,7 @@ struct curves {
     struct recording at[OPC_LIST_MAX];
 };
 
+/* Accepts curves of which nothing was allocated. */
 static void return_curves_destroy(struct curves *curves)
 {
     opc_free(curves->theta);
@@ -101,6 +102,7 @@ static int return_curves_create(const struct settings *set, struct curves *curve
     /* Policies on an even grid that includes both ends. */
     for (int i = 0; i < curves->n; i++)
         curves->theta[i] = set->theta_min + (set->theta_max - set->theta_min) * i / (curves->n - 1);
+    /* Each recording takes its three curves from the block. */
     for (int p = 0; p < curves->panels; p++) {
         curves->at[p].theta_n = set->theta_n.at[p];
         for (int by = 0; by < BY; by++)
@@ -177,6 +179,7 @@ static int return_curves_draw(const struct curves *curves, const struct settings
                                              .n = 2,
                                              .x = recording->x[by],
                                              .y = recording->y[by]};
+        /* The corrected curve touches the true one at theta_n, hence one dot for both. */
         for (int by = OPC_BY_TRUTH; by <= OPC_BY_MODEL; by++)
             *l++ = (struct opc_figure_layer){.mark = OPC_PLOT_DOTS,
                                              .colour =

@@ -57,6 +57,7 @@ struct study {
     struct opc_integrator_set set;
 };
 
+/* Accepts a study of which nothing was allocated. */
 static void state_distribution_destroy(struct study *study)
 {
     opc_free(study->t);
@@ -206,6 +207,7 @@ static int measure_bands(const struct settings *set, const struct study *study, 
             const double *x = side->x[by] + (size_t)t * (size_t)study->n;
             for (int i = 0; i < study->n; i++)
                 side->mean[by][t] += x[i] / study->n;
+            /* opc_quantile sorts, and the trajectories must stay in order for the batches. */
             memcpy(work, x, (size_t)study->n * sizeof *work);
             side->low[by][t] = opc_quantile(study->n, work, set->low);
             side->high[by][t] = opc_quantile(study->n, work, set->high);
@@ -317,6 +319,7 @@ static enum opc_verdict nearer(const struct side *side)
     return side->gain > 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED;
 }
 
+/* Both claims compare distances to trajectories that OPC has not seen. */
 static void state_distribution_claims(const struct study *study, const struct settings *set,
                                       struct opc_exhibit *exhibit)
 {
@@ -354,6 +357,7 @@ static int state_distribution_make(const struct opc_request *request, const void
     int code = state_distribution_create(set, &study, err);
     if (code)
         return code;
+    /* Scratch for a recording and a walk. */
     double(*walks)[2] = opc_alloc(2 * ((size_t)study.T + 1), sizeof *walks);
     if (!walks)
         code = opc_fail(err, OPC_ENOMEM, "not enough memory for a trajectory of %d steps", study.T);

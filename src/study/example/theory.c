@@ -34,8 +34,7 @@ double opc_theory_drift_bound(double gamma, int H)
 }
 
 /* ---- Lemma 1 --------------------------------------------------------------------------------- */
-/* The reward of Lemma 1's example under the recorded policy. */
-/* r = -(x^2 + 0.1 v^2 + 0.01 a^2). */
+/* The reward of Lemma 1's example under the recorded policy, r = -(x^2 + 0.1 v^2 + 0.01 a^2). */
 static double lemma1_reward(const struct opc_integrator *in, const double s[2])
 {
     const double a = in->K[0] * s[0] + in->K[1] * s[1];

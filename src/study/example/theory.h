@@ -9,6 +9,7 @@
 
 #include "study/example/toy.h"
 
+/* As printed in the paper, or in the form that docs/errata.md proves. */
 enum opc_form { OPC_PUBLISHED, OPC_SAFE };
 
 /* ---- the improvement bound (section 2) ---- */
@@ -22,8 +23,9 @@ double opc_theory_drift_bound(double gamma, int H); /* gamma < 1 */
 
 /* ---- Lemma 1: with a deterministic policy OPC estimates what replay estimates ---- */
 
-enum { OPC_LEMMA1_STEPS = 1000 };
+enum { OPC_LEMMA1_STEPS = 1000 }; /* longest recording; it is kept on the stack */
 
+/* Statistics over estimates of the return. */
 struct opc_lemma1 {
     double mean, variance; /* of the estimates of the return */
     double apart;          /* largest |OPC - replay| */

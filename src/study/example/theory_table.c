@@ -394,6 +394,8 @@ static int theory_make(const struct opc_request *request, const void *settings,
                                 &table, err);
     if (!code)
         code = opc_table_create("B,bias,variance,expected_variance,tail,tail_bound", &own, err);
+    /* The counter-examples expand as much as their constants allow; growing makes the published
+     * bound fail over time, shrinking makes C_2 < 1; the benign case is an ordinary stable loop. */
     if (!code) {
         const struct opc_linear_case grow =
             opc_theory_counter_example(set->L_f, set->L_pi, set->sigma);
@@ -417,6 +419,7 @@ static int theory_make(const struct opc_request *request, const void *settings,
         n.returns = tally_sum(
             n.returns, check_theorem1(&benign, "benign case", set->discount, set->horizon, table));
         n.one_step = check_one_step(table);
+        /* Tables first: the figure and the claims repeat what is in them. */
         code = opc_exhibit_table(exhibit, NULL, "bounds and measured values", table, err);
         if (!code)
             code = opc_exhibit_table(exhibit, "lemma1", "estimates of the return over B", own, err);

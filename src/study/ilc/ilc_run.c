@@ -272,8 +272,8 @@ static int begin_learning(struct run *run, int repeat, struct opc_err *err)
         return opc_fail(err, OPC_EUSER,
                         "form = learned needs a plant whose actions have a range to draw from: "
                         "plant = pendulum");
-    /* All members are elites: with so little data a selection would be noise. */
-    /* An ensemble smaller than the agents' own: a plant has two states and a few hundred steps. */
+    /* A plant has two states and a few hundred steps, so the ensemble is small, and all members
+     * are elites: with so little data a selection would be noise. */
     int code = opc_section_defaults(&opc_ensemble_section, &e, err);
     e.members = e.elites = config->members;
     e.hidden = config->hidden;

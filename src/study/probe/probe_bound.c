@@ -501,6 +501,7 @@ static void note_bound(int runs, const struct history *history, struct opc_exhib
                      "pi_n is the policy that plays in epoch n, the model is the one fitted "
                      "right after, pi_{n+1} what was learned on it; eta~_{n+1} uses model n and "
                      "episodes of pi_n.");
+    /* What is particular to single runs. */
     for (int r = 0; r < runs; r++) {
         for (int m = 0; m < MODELS; m++)
             if (history[r].lost[m])

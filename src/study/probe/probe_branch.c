@@ -23,6 +23,7 @@ void opc_probe_from_starts(struct opc_branches *branches, const struct opc_episo
 /* Number of possible starts in an episode. */
 static int starts_in(const struct opc_episodes *past, int episode, int horizon)
 {
+    /* A start at time t leaves length - t steps, of which `horizon` are needed. */
     const int n = opc_episodes_length(past, episode) - horizon + 1;
     return n > 0 ? n : 0;
 }
@@ -61,9 +62,11 @@ int opc_models_make(const struct opc_probe *probe, const struct opc_predictor *m
     int code = opc_transition_make("learned", past, model, steps, &models.learned, err);
     if (!code)
         code = opc_transition_make("corrected", past, model, steps, &models.corrected, err);
+    /* The run's own settings decide whether eq. 2 samples and whether eq. 5 corrects rewards. */
     if (!code) {
         models.learned.sample = set->sample;
         models.corrected.correct_reward = set->correct_reward;
+        /* Fills the table of f(s_ref, a_ref) once for all rollouts. */
         code = opc_transition_refresh(&models.corrected, probe->pool, err);
     }
     if (code)
@@ -73,6 +76,7 @@ int opc_models_make(const struct opc_probe *probe, const struct opc_predictor *m
     return code;
 }
 
+/* Accepts models of which only one was made. */
 void opc_models_free(struct opc_models *models)
 {
     opc_transition_free(&models->learned);
@@ -87,12 +91,14 @@ struct follower {
     const struct opc_env *env;
 };
 
+/* The policy, with its noise scaled. */
 static void act_by_actor(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
 {
     const struct follower *f = ctx;
     opc_agent_act_spread(f->actor.agent, n, state, (float)f->actor.spread, rng, action);
 }
 
+/* The environment's own rule for terminal states, applied to imagined ones. */
 static void ended_in_env(void *ctx, int n, const float *s, const float *a, const float *next,
                          bool *out)
 {

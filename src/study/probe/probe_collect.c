@@ -221,6 +221,7 @@ int opc_states_collect(const struct opc_request *request, const struct opc_probe
         .horizon = set->horizon,
     };
     int code = request->runs > 0 ? OPC_OK : opc_fail(err, OPC_EUSER, "there is no run to probe");
+    /* Runs are rows of the same arrays, one after the other. */
     for (int run = 0; run < request->runs && !code; run++) {
         if (request->progress)
             request->progress(request->ctx, (double)run / request->runs, request->run[run]);

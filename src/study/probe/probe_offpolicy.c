@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Ways to get a return for a policy: play it, or imagine it by either model. */
 enum { WORLD, LEARNED, CORRECTED, WAYS };
 static const char *const NAME[WAYS] = {"environment", "MBPO(*), eq. 2", "OPC, eq. 5"};
 static const int COLOUR[WAYS] = {OPC_COLOUR_TRUE, OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
@@ -182,6 +183,7 @@ static double error_of_gap(const struct sweep *sweep, int beta, int a, int b)
 static int draw_offpolicy(const struct sweep *sweep, struct opc_exhibit *exhibit,
                           struct opc_err *err)
 {
+    /* Arrays on the stack: a list in the settings has at most this many beta. */
     enum { MAX = OPC_LIST_MAX };
     const int n = sweep->beta->n;
     struct opc_figure_layer violin[WAYS * MAX], line[WAYS];
@@ -294,6 +296,7 @@ static int nearest_beta(const struct sweep *sweep, double beta)
 /* At beta = 1: more than 95 % must last to the limit on both models, interval included. */
 static void claim_on_policy(const struct sweep *sweep, bool able, struct opc_exhibit *exhibit)
 {
+    /* Undecided unless beta = 1 itself was measured. */
     const int one = nearest_beta(sweep, 1);
     const struct opc_interval model = share_interval(sweep, one, LEARNED),
                               opc = share_interval(sweep, one, CORRECTED);
@@ -393,6 +396,7 @@ static void note_offpolicy(const struct sweep *sweep, bool able, struct opc_exhi
                              sweep->lost[way], NAME[way]);
 }
 
+/* The analysis itself: measure all runs, then figure, tables, claims and notes. */
 static int probe_offpolicy_make(const struct opc_request *request, const void *settings,
                                 struct opc_exhibit *exhibit, struct opc_err *err)
 {

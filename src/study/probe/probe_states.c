@@ -213,7 +213,6 @@ static int summary_of(const struct opc_states *states, const struct opc_request 
         return code;
     opc_pool_each(summary.pool, OPC_TRUTHS * OPC_BY * states->obs, 1, sum_up_entries, &summary);
     /* Compare at the last step that at least half of the rollouts of both models reach. */
-    /* Counts fall with h, so the last step that qualifies is kept. */
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
         for (int h = 0; h < summary.length; h++)
             if (2 * summary_counts(&summary, truth, OPC_BY_LEARNED)[h] >= states->rows &&
@@ -304,6 +303,7 @@ static int draw_state_errors(const struct summary *summary, const struct opc_pro
                                            .n = summary->length,
                                            .x = summary->x,
                                            .label = OPC_BY_NAME[by]};
+            /* Two layers for each model: the spread, and the median above it. */
             at[by] = at[OPC_BY + by] = one;
             at[by].mark = size ? OPC_PLOT_LINE : OPC_PLOT_BAND;
             at[by].dash = size;
@@ -315,6 +315,7 @@ static int draw_state_errors(const struct summary *summary, const struct opc_pro
             at[OPC_BY + by].y = summary_series(summary, truth, by, size ? ABS_MIDDLE : MIDDLE, k);
         }
     }
+    /* Two figures share everything but their layers and this note. */
     const struct opc_figure figure = {
         .note = size ? "Line: median of the error's size; dashed: its 95 % quantile. At h = 0 it "
                        "is 0 and left out."
