@@ -223,7 +223,7 @@ static const struct opc_figure_layer *line_of(const struct opc_curves_figure *f,
 {
     for (int p = 0; p < f->figure.panels; p++)
         for (int k = 0; k < f->panel[p].layers; k++)
-            if (f->panel[p].layer[k].mark == OPC_MARK_LINE &&
+            if (f->panel[p].layer[k].mark == OPC_PLOT_LINE &&
                 strcmp(f->panel[p].layer[k].label, label) == 0)
                 return &f->panel[p].layer[k];
     fail_msg("there is no line %s", label);
@@ -232,13 +232,13 @@ static const struct opc_figure_layer *line_of(const struct opc_curves_figure *f,
 
 static void methods_have_their_colours(void **state)
 {
-    const struct opc_curves_look look = {.x_label = "steps", .y_label = "return"};
+    const struct opc_curves_style style = {.x_label = "steps", .y_label = "return"};
     struct opc_curves_figure f;
     struct opc_err err;
     make_run(*state, "pendulum", "replay", 1, NULL, 5);
     make_run(*state, "pendulum", "corrected", 4, "sac.batch_size=17", 5);
     struct opc_curves *c = read_runs(state, &PLAIN);
-    assert_ok(opc_curves_figure(&look, c, &f, &err), &err);
+    assert_ok(opc_curves_figure(&style, c, &f, &err), &err);
     assert_int_equal(f.figure.panels, 2);
     assert_int_equal(line_of(&f, "MBPO(*), sac.batch_size: 256 (3 runs)")->colour,
                      OPC_COLOUR_RGB | (int)opc_transition_type(1)->colour);
@@ -253,7 +253,7 @@ static void methods_have_their_colours(void **state)
     for (int p = 0; p < 2; p++) {
         layers += f.panel[p].layers;
         for (int k = 0; k < f.panel[p].layers; k++)
-            bands += f.panel[p].layer[k].mark == OPC_MARK_BAND;
+            bands += f.panel[p].layer[k].mark == OPC_PLOT_BAND;
     }
     assert_int_equal(layers, 5 + 2);
     assert_int_equal(bands, 2);
@@ -264,14 +264,14 @@ static void methods_have_their_colours(void **state)
 
 static int read_and_make(void *ctx, struct opc_err *err)
 {
-    const struct opc_curves_look look = {.x_label = "steps", .y_label = "return"};
+    const struct opc_curves_style style = {.x_label = "steps", .y_label = "return"};
     struct opc_curves_figure f;
     struct opc_curves *c;
     char *dir = ctx;
     int code = opc_curves_read(1, &dir, &PLAIN, &c, err);
     if (code)
         return code;
-    code = opc_curves_figure(&look, c, &f, err);
+    code = opc_curves_figure(&style, c, &f, err);
     if (!code)
         opc_curves_figure_free(&f);
     opc_curves_free(c);

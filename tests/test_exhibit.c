@@ -10,7 +10,7 @@
 
 static const double X[] = {0, 1}, Y[] = {0, 1};
 static const struct opc_figure_layer LAYER = {
-    .mark = OPC_MARK_LINE, .label = "line", .n = 2, .x = X, .y = Y};
+    .mark = OPC_PLOT_LINE, .label = "line", .n = 2, .x = X, .y = Y};
 static const struct opc_panel PANEL = {.layers = 1, .layer = &LAYER};
 static const struct opc_figure FIGURE = {.note = "own note", .panels = 1, .panel = &PANEL};
 

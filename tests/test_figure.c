@@ -32,30 +32,30 @@ static void fill(struct every *e)
         e->heat[i] = i % 13 == 0 ? (double)NAN : i - 60;
     e->at[0] = 1, e->at[1] = 4, e->at[2] = 2, e->at[3] = 8;
     const struct opc_figure_layer curves[] = {
-        {.mark = OPC_MARK_BAND,
+        {.mark = OPC_PLOT_BAND,
          .colour = OPC_COLOUR_OPC,
          .label = "our <label> & more",
          .n = N,
          .x = e->x,
          .low = e->low,
          .high = e->high},
-        {.mark = OPC_MARK_LINE,
+        {.mark = OPC_PLOT_LINE,
          .colour = OPC_COLOUR_OPC,
          .label = "our <label> & more",
          .n = N,
          .x = e->x,
          .y = e->y},
-        {.mark = OPC_MARK_DOTS, .label = "dotted", .n = N, .x = e->x, .y = e->high},
-        {.mark = OPC_MARK_RULE_Y, .label = "the level", .dash = 2, .y = e->at + 3},
-        {.mark = OPC_MARK_LINE, .n = 0, .label = "empty", .x = e->x, .y = e->y},
+        {.mark = OPC_PLOT_DOTS, .label = "dotted", .n = N, .x = e->x, .y = e->high},
+        {.mark = OPC_PLOT_RULE_Y, .label = "the level", .dash = 2, .y = e->at + 3},
+        {.mark = OPC_PLOT_LINE, .n = 0, .label = "empty", .x = e->x, .y = e->y},
     };
     const struct opc_figure_layer samples[] = {
-        {.mark = OPC_MARK_VIOLIN, .label = "many", .n = N, .x = e->x, .y = e->sample, .width = 0.7},
-        {.mark = OPC_MARK_VIOLIN, .label = "few", .n = 4, .x = e->x + 1, .y = e->sample},
-        {.mark = OPC_MARK_VIOLIN, .label = "equal", .n = N, .x = e->x + 2, .y = e->equal},
+        {.mark = OPC_PLOT_VIOLIN, .label = "many", .n = N, .x = e->x, .y = e->sample, .width = 0.7},
+        {.mark = OPC_PLOT_VIOLIN, .label = "few", .n = 4, .x = e->x + 1, .y = e->sample},
+        {.mark = OPC_PLOT_VIOLIN, .label = "equal", .n = N, .x = e->x + 2, .y = e->equal},
     };
     const struct opc_figure_layer field[] = {
-        {.mark = OPC_MARK_HEAT,
+        {.mark = OPC_PLOT_HEAT,
          .label = "masked",
          .rows = CELLS,
          .columns = CELLS,
@@ -67,9 +67,9 @@ static void fill(struct every *e)
          .diverging = true,
          .heat_low = -50,
          .heat_high = 50},
-        {.mark = OPC_MARK_RULE_X, .label = "here", .x = e->at},
-        {.mark = OPC_MARK_ARROW, .label = "way", .x = e->at, .y = e->at + 2},
-        {.mark = OPC_MARK_TEXT, .label = "written in the panel", .x = e->at + 1, .y = e->at + 1},
+        {.mark = OPC_PLOT_RULE_X, .label = "here", .x = e->at},
+        {.mark = OPC_PLOT_ARROW, .label = "way", .x = e->at, .y = e->at + 2},
+        {.mark = OPC_PLOT_TEXT, .label = "written in the panel", .x = e->at + 1, .y = e->at + 1},
     };
     memcpy(e->layer[0], curves, sizeof curves);
     memcpy(e->layer[1], samples, sizeof samples);
@@ -240,7 +240,7 @@ static void labels_without_a_colour_differ(void **state)
     struct opc_figure_layer layer[3];
     for (int i = 0; i < 3; i++)
         layer[i] = (struct opc_figure_layer){
-            .mark = OPC_MARK_LINE, .label = LABEL[i], .n = 2, .x = x, .y = y};
+            .mark = OPC_PLOT_LINE, .label = LABEL[i], .n = 2, .x = x, .y = y};
     layer[1].colour = OPC_COLOUR_FIRST; /* so that a is given the next */
     const struct opc_panel panel = {.layers = 3, .layer = layer};
     const struct opc_figure f = {.panels = 1, .panel = &panel};

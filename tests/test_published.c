@@ -132,10 +132,10 @@ struct drawn {
 static struct drawn draw(void **state)
 {
     struct drawn d = {.curves = read_runs(state), .published = read_published(state, "MBPO")};
-    const struct opc_curves_look look = {
+    const struct opc_curves_style style = {
         .x_label = "steps", .y_label = "return", .published = d.published};
     struct opc_err err;
-    assert_ok(opc_curves_figure(&look, d.curves, &d.figure, &err), &err);
+    assert_ok(opc_curves_figure(&style, d.curves, &d.figure, &err), &err);
     d.panel = &d.figure.panel[0];
     return d;
 }
@@ -153,8 +153,8 @@ static void it_is_drawn_behind_the_runs_and_as_far_as_they_are(void **state)
     struct drawn d = draw(state);
     assert_int_equal(d.panel->layers, 4);
     const struct opc_figure_layer *band = &d.panel->layer[0], *line = &d.panel->layer[1];
-    assert_int_equal(band->mark, OPC_MARK_BAND);
-    assert_int_equal(line->mark, OPC_MARK_LINE);
+    assert_int_equal(band->mark, OPC_PLOT_BAND);
+    assert_int_equal(line->mark, OPC_PLOT_LINE);
     assert_string_equal(band->label, "MBPO, published");
     assert_string_equal(line->label, "MBPO, published");
     assert_int_equal(line->colour, OPC_COLOUR_GREY);
@@ -168,8 +168,8 @@ static void it_is_drawn_behind_the_runs_and_as_far_as_they_are(void **state)
     assert_doubles_near(band->low, ((double[]){40, 80, 400, 562.5}), 4, 1e-9);
     assert_doubles_near(band->high, ((double[]){60, 120, 600, 697.5}), 4, 1e-9);
     /* then the runs, as without it */
-    assert_int_equal(d.panel->layer[2].mark, OPC_MARK_BAND);
-    assert_int_equal(d.panel->layer[3].mark, OPC_MARK_LINE);
+    assert_int_equal(d.panel->layer[2].mark, OPC_PLOT_BAND);
+    assert_int_equal(d.panel->layer[3].mark, OPC_PLOT_LINE);
     assert_string_equal(d.panel->layer[3].label, "OPC (2 runs)");
     assert_int_equal(d.panel->layer[3].colour,
                      OPC_COLOUR_RGB | (int)opc_transition_type(2)->colour);
@@ -195,7 +195,7 @@ static void runs_it_cannot_be_put_beside_are_refused(void **state)
 {
     static const double VALUE[] = {1, 2};
     struct opc_published *p = read_published(state, "MBPO");
-    const struct opc_curves_look look = {.x_label = "steps", .y_label = "return", .published = p};
+    const struct opc_curves_style style = {.x_label = "steps", .y_label = "return", .published = p};
     struct opc_curves_figure f;
     struct opc_err err;
     char path[700], *dir = path;
@@ -207,7 +207,7 @@ static void runs_it_cannot_be_put_beside_are_refused(void **state)
                                   .of = "eval_return", .over = "total_steps", .smooth = 1},
                               &c, &err),
               &err);
-    assert_fails(opc_curves_figure(&look, c, &f, &err), OPC_EUSER, &err, "5000");
+    assert_fails(opc_curves_figure(&style, c, &f, &err), OPC_EUSER, &err, "5000");
     assert_mentions(&err, "4000");
     struct opc_table *t;
     assert_fails(opc_published_table(p, c, &t, &err), OPC_EUSER, &err, "4000");
@@ -217,7 +217,7 @@ static void runs_it_cannot_be_put_beside_are_refused(void **state)
     test_make_run_after(*state, "runs/3", (const char *[]){"env.name=pendulum", NULL}, 0, 2000, 2,
                         VALUE);
     c = read_runs(state);
-    assert_fails(opc_curves_figure(&look, c, &f, &err), OPC_EUSER, &err, "(cartpole, pendulum)");
+    assert_fails(opc_curves_figure(&style, c, &f, &err), OPC_EUSER, &err, "(cartpole, pendulum)");
     assert_fails(opc_published_table(p, c, &t, &err), OPC_EUSER, &err,
                  "(OPC on cartpole, OPC on pendulum)");
     opc_curves_free(c);
@@ -302,8 +302,8 @@ static int read_and_compare(void *ctx, struct opc_err *err)
     int code = opc_published_read(f->path, "Hopper", "MBPO", &p, err);
     if (code)
         return code;
-    const struct opc_curves_look look = {.x_label = "steps", .y_label = "return", .published = p};
-    code = opc_curves_figure(&look, f->curves, &figure, err);
+    const struct opc_curves_style style = {.x_label = "steps", .y_label = "return", .published = p};
+    code = opc_curves_figure(&style, f->curves, &figure, err);
     if (!code) {
         opc_curves_figure_free(&figure);
         code = opc_published_table(p, f->curves, &t, err);

@@ -8,7 +8,7 @@
 #include "opc/mem.h"
 #include "study/report/html.h"
 #include "study/report/report.h"
-#include "study/report/report_in.h"
+#include "study/report/report_private.h"
 
 /* ---- text and pictures ----------------------------------------------------------------------- */
 

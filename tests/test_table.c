@@ -87,7 +87,7 @@ static void damaged_tables_are_refused_with_their_line(void **state)
         {"a,b\n1,2\n3\n", ":3:", "1 cell,"},
         {"a,b\n\"x\ny\",2\n1,2,3\n", ":4:", "3 cells"},
         {"a,b\n1,\"2\n", ":2:", "not closed"},
-        {"a,b\n1,\"2\"3\n", ":2:", "behind"},
+        {"a,b\n1,\"2\"3\n", ":2:", "after"},
         {"", "", "empty"},
     };
     char path[512], where[600];

@@ -143,16 +143,16 @@ static void the_distance_is_the_angle_between_tangents_with_a_sign(void **state)
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */
-static struct opc_field_sum field(enum opc_toy_error which, enum opc_toy_by by, double reach,
-                                  double d[CELLS][CELLS])
+static struct opc_gradient_field_sum field(enum opc_toy_error which, enum opc_toy_by by,
+                                           double reach, double d[CELLS][CELLS])
 {
     double theta[CELLS], error[CELLS];
     for (int i = 0; i < CELLS; i++) {
         theta[i] = -2 + 2 * (i + 0.5) / CELLS;
         error[i] = reach * (2.0 * i / (CELLS - 1) - 1);
     }
-    opc_toy_field(which, by, CELLS, error, CELLS, theta, d[0]);
-    return opc_field_sum(CELLS * CELLS, d[0]);
+    opc_toy_gradient_field(which, by, CELLS, error, CELLS, theta, d[0]);
+    return opc_gradient_field_sum(CELLS * CELLS, d[0]);
 }
 
 static void the_fields_of_figures_2_and_8_have_the_reference_shares(void **state)
@@ -172,7 +172,7 @@ static void the_fields_of_figures_2_and_8_have_the_reference_shares(void **state
         {OPC_ERROR_A, OPC_BY_OPC, 0.25, 0, -1},
     };
     for (size_t i = 0; i < sizeof ROW / sizeof *ROW; i++) {
-        const struct opc_field_sum sum = field(ROW[i].which, ROW[i].by, ROW[i].reach, d);
+        const struct opc_gradient_field_sum sum = field(ROW[i].which, ROW[i].by, ROW[i].reach, d);
         assert_near(sum.wrong, ROW[i].wrong, 0.0051);
         if (ROW[i].mean >= 0)
             assert_near(sum.mean, ROW[i].mean, 5.1e-5);
@@ -247,14 +247,14 @@ static void the_fields_of_figure_9_have_the_reference_shares(void **state)
     }
     for (size_t i = 0; i < sizeof ROW / sizeof *ROW; i++) {
         const struct opc_toy toy = opc_toy_paper(ROW[i].dA, ROW[i].dB);
-        opc_toy_field_off(&toy, OFF, shift, OFF, theta_n, d[0]);
-        const struct opc_field_sum sum = opc_field_sum(OFF * OFF, d[0]);
+        opc_toy_gradient_field_off(&toy, OFF, shift, OFF, theta_n, d[0]);
+        const struct opc_gradient_field_sum sum = opc_gradient_field_sum(OFF * OFF, d[0]);
         assert_near(sum.wrong, ROW[i].wrong, 0.1);
         assert_near(sum.mean, ROW[i].mean, 2e-4);
     }
     const struct opc_toy right = opc_toy_paper(0, 0);
-    opc_toy_field_off(&right, OFF, shift, OFF, theta_n, d[0]);
-    const struct opc_field_sum none = opc_field_sum(OFF * OFF, d[0]);
+    opc_toy_gradient_field_off(&right, OFF, shift, OFF, theta_n, d[0]);
+    const struct opc_gradient_field_sum none = opc_gradient_field_sum(OFF * OFF, d[0]);
     assert_true(none.max <= 1e-14 && none.cells > 1000);
 }
 

@@ -127,7 +127,7 @@ static int draw(const struct opc_curves *curves, const struct opc_published *pub
                       "\ngrey: published mean over %d seeds and one standard deviation around it "
                       "(%s)",
                       published->min_seeds, published->source);
-    const struct opc_curves_look figure = {
+    const struct opc_curves_style figure = {
         .title = *given->title ? given->title : NULL,
         .x_label = opc_column_label(given->over),
         .y_label = opc_column_label(given->of),

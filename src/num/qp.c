@@ -58,20 +58,15 @@ static int qp_prepare(struct qp *qp, struct opc_err *err)
 {
     const struct opc_qp *p = qp->problem;
     const size_t n = (size_t)p->n, rows = (size_t)p->rows;
-    double **vector[] = {&qp->w0, &qp->x, &qp->z, &qp->r, &qp->v, &qp->c, &qp->lambda};
-    bool allocated = true;
-    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
-        allocated = (*vector[i] = opc_alloc(n, sizeof(double))) && allocated;
-    qp->L = opc_alloc(n * n, sizeof(double));
-    qp->Q = opc_alloc(n * n, sizeof(double));
-    qp->R = opc_alloc(n * n, sizeof(double));
-    qp->N = opc_alloc(rows * n, sizeof(double));
-    qp->size = opc_alloc(rows, sizeof(double));
-    qp->row = opc_alloc(n, sizeof(int));
-    qp->side = opc_alloc(n, sizeof(int));
-    qp->active = opc_alloc(rows, sizeof(bool));
-    if (!allocated || !qp->L || !qp->Q || !qp->R || !qp->N || !qp->size || !qp->row || !qp->side ||
-        !qp->active)
+    const size_t real = sizeof(double);
+    const struct opc_block block[] = {
+        {&qp->w0, n, real},         {&qp->x, n, real},           {&qp->z, n, real},
+        {&qp->r, n, real},          {&qp->v, n, real},           {&qp->c, n, real},
+        {&qp->lambda, n, real},     {&qp->L, n * n, real},       {&qp->Q, n * n, real},
+        {&qp->R, n * n, real},      {&qp->N, rows * n, real},    {&qp->size, rows, real},
+        {&qp->row, n, sizeof(int)}, {&qp->side, n, sizeof(int)}, {&qp->active, rows, sizeof(bool)},
+    };
+    if (!opc_alloc_all(block, sizeof block / sizeof *block))
         return opc_fail(err, OPC_ENOMEM,
                         "not enough memory for a quadratic program of %d unknowns, %d rows", p->n,
                         p->rows);

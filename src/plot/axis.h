@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* plot/axis.h - from values to places on a canvas, and the round numbers written beside it. */
+/* plot/axis.h - maps values to canvas coordinates, and chooses the round numbers next to an
+ * axis.
+ *
+ * An axis is made from the range of the data (opc_axis_make); whoever lays out the page sets
+ * from and to. figure.c and marks.c use it. */
 #ifndef OPC_STUDY_AXIS_H
 #define OPC_STUDY_AXIS_H
 
@@ -8,8 +12,8 @@
 struct opc_axis {
     double min, max; /* min < max; of a log axis 0 < min */
     bool log;
-    bool whole;      /* ticks at whole numbers only: what it counts has no halves */
-    double from, to; /* where they are on the canvas; either may be the larger */
+    bool whole;      /* ticks at whole numbers only, for counts such as epochs */
+    double from, to; /* canvas coordinates of min and max, in points; either may be the larger */
 };
 
 enum { OPC_TICKS = 16, OPC_TICK_TEXT = 48 };
@@ -19,13 +23,14 @@ struct opc_ticks {
     char text[OPC_TICKS][OPC_TICK_TEXT]; /* 0, 0.25, −3, 12k, 1.5M, 2×10⁻⁵ */
 };
 
-/* One that shows min .. max; with `widen`, up to the round numbers around them, where there will
- * be about `ticks` ticks. A range that is empty, or no range at all, becomes one of length 1. */
+/* An axis that shows min .. max; with `widen`, extended to the round numbers around them, where
+ * there will be about `ticks` ticks. An empty or invalid range becomes one of positive length. */
 struct opc_axis opc_axis_make(double min, double max, bool log, bool widen, int ticks);
-/* NaN for what the axis cannot show anywhere: NaN, and on a log axis what is not positive. */
+/* Canvas coordinate of a value. NaN for values that the axis cannot show: NaN, and on a log axis
+ * everything that is not positive. */
 double opc_axis_place(const struct opc_axis *, double value);
 bool opc_axis_shows(const struct opc_axis *, double value); /* within its ends */
-/* About `most` round numbers on the axis, never more than OPC_TICKS. */
+/* About `max` round numbers on the axis, never more than OPC_TICKS. */
 void opc_axis_ticks(const struct opc_axis *, int max, struct opc_ticks *out);
 
 #endif

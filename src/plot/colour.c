@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+/* Colours of lines and heat maps, for legend.c, marks.c and figure.c.
+ *
+ * Invariant: a colour with a meaning (OPC, the model, the environment, SAC) is the same in every
+ * figure and never handed out for something else. */
 #include "plot/colour.h"
 
 #include "plot/figure.h"
 
 #include <math.h>
 
-/* Most are Okabe and Ito's. Those with a meaning of their own are not in the palette, so that no
- * other thing looks like them. */
+/* Most of them are Okabe and Ito's, which colour-blind readers can distinguish. The fixed ones
+ * are not in the palette, so that nothing else looks like them. */
 static const double FIXED[][3] = {
     {0.15, 0.15, 0.15},    /* AUTO without a label */
     {0.000, 0.447, 0.698}, /* OPC */
@@ -23,7 +27,7 @@ static const double PALETTE[OPC_PALETTE][3] = {
 struct opc_ink opc_colour_ink(int colour, int dash)
 {
     double rgb[3];
-    for (int k = 0; k < 3; k++) /* three digits, as in the tables above */
+    for (int k = 0; k < 3; k++) /* 0xRRGGBB as shares rounded to three digits, like the tables */
         rgb[k] = round((colour >> (16 - 8 * k) & 0xff) / 0.255) / 1000;
     if (colour & OPC_COLOUR_RGB)
         return (struct opc_ink){rgb[0], rgb[1], rgb[2], 1, 1.5, dash};
@@ -40,7 +44,8 @@ struct opc_ink opc_colour_faded(struct opc_ink ink, double alpha)
     return ink;
 }
 
-static void blend(int n, const double (*anchor)[3], double share, uint8_t out[4])
+/* Linear interpolation between n anchor colours; share 0 is the first one, 1 the last. */
+static void blend_anchors(int n, const double (*anchor)[3], double share, uint8_t out[4])
 {
     const double at = fmin(fmax(share, 0), 1) * (n - 1);
     const int i = at >= n - 1 ? n - 2 : (int)at;
@@ -50,7 +55,7 @@ static void blend(int n, const double (*anchor)[3], double share, uint8_t out[4]
     out[3] = 255;
 }
 
-/* Lightness falls evenly along each, so they read in grey, too. */
+/* Lightness falls evenly along each scale, so both can be read in grey. */
 void opc_colour_heat(double value, double low, double high, bool diverging, uint8_t out[4])
 {
     static const double PALE_TO_DARK[][3] = {{0.99, 0.97, 0.84},
@@ -61,9 +66,9 @@ void opc_colour_heat(double value, double low, double high, bool diverging, uint
     static const double RED_TO_BLUE[][3] = {
         {0.55, 0.05, 0.12}, {0.80, 0.30, 0.25}, {0.96, 0.68, 0.58}, {1.00, 1.00, 1.00},
         {0.60, 0.77, 0.90}, {0.25, 0.50, 0.75}, {0.06, 0.23, 0.49}};
-    const double max = fmax(fabs(low), fabs(high)); /* as far from white on either side */
+    const double max = fmax(fabs(low), fabs(high)); /* white is 0, both sides have one scale */
     if (diverging)
-        blend(7, RED_TO_BLUE, max > 0 ? 0.5 + 0.5 * value / max : 0.5, out);
+        blend_anchors(7, RED_TO_BLUE, max > 0 ? 0.5 + 0.5 * value / max : 0.5, out);
     else
-        blend(5, PALE_TO_DARK, high > low ? (value - low) / (high - low) : 0.5, out);
+        blend_anchors(5, PALE_TO_DARK, high > low ? (value - low) / (high - low) : 0.5, out);
 }

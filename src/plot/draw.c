@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* Drawing with cairo. This is the only file that includes its headers; figure.c, marks.c and
+ * legend.c draw through it.
+ *
+ * Invariant: the same drawing gives the same bytes, on every machine and in every process. What
+ * cairo makes depend on time or on a process-wide counter is replaced here (opc_canvas_open,
+ * finish_svg). */
 #include "plot/draw.h"
 
 #include "base/file.h"
@@ -14,28 +20,30 @@
 #include <string.h>
 
 static const char FONT[] = "DejaVu Sans";
-static const double PIXELS = 2; /* of a PNG, to the point */
+static const double PIXELS = 2; /* of a PNG, per point */
 
+/* save and svg are used by files only; a canvas for measuring has neither. */
 struct opc_canvas {
     struct opc_save *save;
     cairo_surface_t *surface;
-    cairo_t *c;
+    cairo_t *c; /* cairo's drawing context */
     bool png;
-    bool failed;          /* for lack of memory */
+    bool failed;          /* memory ran out; reported at close */
     struct opc_text svg;  /* as cairo wrote it */
     struct opc_text said; /* every text that was drawn, a line each; of an SVG only */
     char path[OPC_PATH];
 };
 
-/* All output goes through here, so that the file appears whole. A failure is remembered, and told
- * at the end. */
-static cairo_status_t write(void *ctx, const unsigned char *data, unsigned n)
+/* All output goes through here, so that the file appears whole. opc_save remembers a failure and
+ * opc_save_end reports it. */
+static cairo_status_t write_bytes(void *ctx, const unsigned char *data, unsigned n)
 {
     opc_save_bytes(((struct opc_canvas *)ctx)->save, data, n);
     return CAIRO_STATUS_SUCCESS;
 }
 
-static cairo_status_t keep(void *ctx, const unsigned char *data, unsigned n)
+/* An SVG is kept in memory, because finish_svg rewrites it. */
+static cairo_status_t keep_svg_bytes(void *ctx, const unsigned char *data, unsigned n)
 {
     opc_text_add_bytes(&((struct opc_canvas *)ctx)->svg, (const char *)data, n);
     return CAIRO_STATUS_SUCCESS;
@@ -47,22 +55,23 @@ static bool ends_with(const char *path, const char *end)
     return n > m && strcmp(path + n - m, end) == 0;
 }
 
-static void begin(struct opc_canvas *c)
+/* Creates the context: white ground, font without hinting, round joins. */
+static void begin_canvas(struct opc_canvas *canvas)
 {
-    c->c = cairo_create(c->surface);
-    if (c->png)
-        cairo_scale(c->c, PIXELS, PIXELS);
-    cairo_set_source_rgb(c->c, 1, 1, 1);
-    cairo_paint(c->c);
-    cairo_select_font_face(c->c, FONT, CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
+    canvas->c = cairo_create(canvas->surface);
+    if (canvas->png)
+        cairo_scale(canvas->c, PIXELS, PIXELS);
+    cairo_set_source_rgb(canvas->c, 1, 1, 1);
+    cairo_paint(canvas->c);
+    cairo_select_font_face(canvas->c, FONT, CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
     /* Letters have the same widths on every kind of surface. */
     cairo_font_options_t *options = cairo_font_options_create();
     cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
     cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
     cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
-    cairo_set_font_options(c->c, options);
+    cairo_set_font_options(canvas->c, options);
     cairo_font_options_destroy(options);
-    cairo_set_line_join(c->c, CAIRO_LINE_JOIN_ROUND);
+    cairo_set_line_join(canvas->c, CAIRO_LINE_JOIN_ROUND);
 }
 
 int opc_canvas_open(const char *path, double width, double height, struct opc_canvas **out,
@@ -73,88 +82,94 @@ int opc_canvas_open(const char *path, double width, double height, struct opc_ca
     if (!svg && !pdf && !png)
         return opc_fail(err, OPC_EUSER, "cannot draw %s: its name must end with .svg, .pdf or .png",
                         path);
-    struct opc_canvas *c = opc_alloc(1, sizeof *c);
-    if (!c)
+    struct opc_canvas *canvas = opc_alloc(1, sizeof *canvas);
+    if (!canvas)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to draw %s", path);
-    c->png = png;
-    int code = opc_path_join(c->path, "", path, err);
+    canvas->png = png;
+    /* The file is begun now, so that a path that cannot be written fails before the work. */
+    int code = opc_path_join(canvas->path, "", path, err);
     if (!code)
-        code = opc_save_begin(path, &c->save, err);
+        code = opc_save_begin(path, &canvas->save, err);
     if (code) {
-        opc_canvas_drop(c);
+        opc_canvas_drop(canvas);
         return code;
     }
     if (svg)
-        c->surface = cairo_svg_surface_create_for_stream(keep, c, width, height);
+        canvas->surface =
+            cairo_svg_surface_create_for_stream(keep_svg_bytes, canvas, width, height);
     else if (pdf) {
-        c->surface = cairo_pdf_surface_create_for_stream(write, c, width, height);
-        /* Otherwise it would be the time of the drawing, and no two files the same. */
-        cairo_pdf_surface_set_metadata(c->surface, CAIRO_PDF_METADATA_CREATE_DATE,
+        canvas->surface = cairo_pdf_surface_create_for_stream(write_bytes, canvas, width, height);
+        /* cairo would write the time of the drawing, and no two files would be equal. */
+        cairo_pdf_surface_set_metadata(canvas->surface, CAIRO_PDF_METADATA_CREATE_DATE,
                                        "2022-01-01T00:00:00Z");
     } else
-        c->surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)ceil(width * PIXELS),
-                                                (int)ceil(height * PIXELS));
-    begin(c);
-    *out = c;
+        canvas->surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)ceil(width * PIXELS),
+                                                     (int)ceil(height * PIXELS));
+    begin_canvas(canvas);
+    *out = canvas;
     return OPC_OK;
 }
 
+/* A one-pixel image: texts have the same widths on it as in the file. */
 int opc_canvas_measure(const char *path, struct opc_canvas **out, struct opc_err *err)
 {
-    struct opc_canvas *c = opc_alloc(1, sizeof *c);
-    if (!c)
+    struct opc_canvas *canvas = opc_alloc(1, sizeof *canvas);
+    if (!canvas)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to draw %s", path);
-    c->surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, 1, 1);
-    begin(c);
-    *out = c;
+    canvas->surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, 1, 1);
+    begin_canvas(canvas);
+    *out = canvas;
     return OPC_OK;
 }
 
-void opc_canvas_drop(struct opc_canvas *c)
+void opc_canvas_drop(struct opc_canvas *canvas)
 {
-    if (!c)
+    if (!canvas)
         return;
-    if (c->c)
-        cairo_destroy(c->c);
-    if (c->surface)
-        cairo_surface_destroy(c->surface); /* may still write */
-    opc_save_drop(c->save);
-    opc_text_free(&c->svg);
-    opc_text_free(&c->said);
-    opc_free(c);
+    if (canvas->c)
+        cairo_destroy(canvas->c);
+    if (canvas->surface)
+        cairo_surface_destroy(canvas->surface); /* may still write */
+    opc_save_drop(canvas->save);
+    opc_text_free(&canvas->svg);
+    opc_text_free(&canvas->said);
+    opc_free(canvas);
 }
 
-static void save_text(struct opc_canvas *c, const char *text, size_t n)
+static void save_text(struct opc_canvas *canvas, const char *text, size_t n)
 {
-    opc_save_bytes(c->save, text, n);
+    opc_save_bytes(canvas->save, text, n);
 }
 
-/* What was drawn as text, for XML. */
-static void save_said(struct opc_canvas *c)
+/* Writes all drawn texts as the <desc> of the SVG, escaped for XML. */
+static void save_said(struct opc_canvas *canvas)
 {
-    save_text(c, "\n<desc>", 7);
-    for (const char *at = opc_text_get(&c->said); *at; at++) {
+    save_text(canvas, "\n<desc>", 7);
+    for (const char *at = opc_text_get(&canvas->said); *at; at++) {
         const char *name = *at == '&' ? "&amp;" : *at == '<' ? "&lt;" : *at == '>' ? "&gt;" : NULL;
-        save_text(c, name ? name : at, name ? strlen(name) : 1);
+        save_text(canvas, name ? name : at, name ? strlen(name) : 1);
     }
-    save_text(c, "</desc>", 7);
+    save_text(canvas, "</desc>", 7);
 }
 
-/* cairo numbers surfaces and images through the life of the process; here they are numbered
- * through the file, so that it is the same each time. */
-static void finish_svg(struct opc_canvas *c)
+/* Writes the SVG with renumbered surfaces and images: cairo numbers them through the life of the
+ * process, here they are numbered through the file, so that it is the same each time. References
+ * look like "surface12" or #image7. */
+static void finish_svg(struct opc_canvas *canvas)
 {
     static const char *const COUNTED[] = {"surface", "image"};
     enum { MAX = 4096 };
+    /* Position in `seen` is the new number minus one. */
     unsigned long seen[MAX];
     int n = 0;
-    const char *at = opc_text_get(&c->svg), *from = at, *head = strstr(at, "<svg");
+    const char *at = opc_text_get(&canvas->svg), *from = at, *head = strstr(at, "<svg");
     head = head ? strchr(head, '>') : NULL;
+    /* Everything from `from` to `at` is still to be written. */
     for (; *at; at++) {
         if (at == head) {
-            save_text(c, from, (size_t)(at + 1 - from));
+            save_text(canvas, from, (size_t)(at + 1 - from));
             from = at + 1;
-            save_said(c);
+            save_said(canvas);
         }
         if (*at != '"' && *at != '#')
             continue;
@@ -163,6 +178,7 @@ static void finish_svg(struct opc_canvas *c)
             char *end;
             if (strncmp(at + 1, COUNTED[k], length) != 0)
                 continue;
+            /* Digits must follow, and then the end of the reference. */
             const unsigned long number = strtoul(at + 1 + length, &end, 10);
             if (end == at + 1 + length || (*end != '"' && *end != ')'))
                 continue;
@@ -175,87 +191,92 @@ static void finish_svg(struct opc_canvas *c)
                 seen[n++] = number;
             char fresh[32];
             snprintf(fresh, sizeof fresh, "%d", i + 1);
-            save_text(c, from, (size_t)(at + 1 + length - from));
-            save_text(c, fresh, strlen(fresh));
+            save_text(canvas, from, (size_t)(at + 1 + length - from));
+            save_text(canvas, fresh, strlen(fresh));
             from = end;
         }
     }
-    save_text(c, from, strlen(from));
+    save_text(canvas, from, strlen(from));
 }
 
-int opc_canvas_close(struct opc_canvas *c, struct opc_err *err)
+int opc_canvas_close(struct opc_canvas *canvas, struct opc_err *err)
 {
-    cairo_status_t status = cairo_status(c->c);
-    if (c->png && !status)
-        status = cairo_surface_write_to_png_stream(c->surface, write, c);
-    cairo_surface_finish(c->surface);
+    cairo_status_t status = cairo_status(canvas->c);
+    if (canvas->png && !status)
+        /* A PNG is encoded here; SVG and PDF are written while the surface finishes. */
+        status = cairo_surface_write_to_png_stream(canvas->surface, write_bytes, canvas);
+    cairo_surface_finish(canvas->surface);
     if (!status)
-        status = cairo_surface_status(c->surface);
-    int code = opc_text_check(&c->svg, err);
+        status = cairo_surface_status(canvas->surface);
+    /* The first cause is reported: memory, then cairo. The file itself comes last. */
+    int code = opc_text_check(&canvas->svg, err);
     if (!code)
-        code = opc_text_check(&c->said, err);
-    if (!code && c->failed)
-        code = opc_fail(err, OPC_ENOMEM, "not enough memory to draw %s", c->path);
+        code = opc_text_check(&canvas->said, err);
+    if (!code && canvas->failed)
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory to draw %s", canvas->path);
     if (!code && status)
         code = opc_fail(err, status == CAIRO_STATUS_NO_MEMORY ? OPC_ENOMEM : OPC_EIO,
-                        "cannot draw %s: %s", c->path, cairo_status_to_string(status));
+                        "cannot draw %s: %s", canvas->path, cairo_status_to_string(status));
     if (!code) {
-        if (c->svg.used)
-            finish_svg(c);
-        code = opc_save_end(c->save, err);
-        c->save = NULL;
+        if (canvas->svg.used)
+            finish_svg(canvas);
+        code = opc_save_end(canvas->save, err);
+        canvas->save = NULL;
     }
-    opc_canvas_drop(c);
+    opc_canvas_drop(canvas);
     return code;
 }
 
-static void set_ink(const struct opc_canvas *c, const struct opc_ink *ink)
+/* Colour, width and dash pattern for the next stroke or fill. */
+static void set_ink(const struct opc_canvas *canvas, const struct opc_ink *ink)
 {
     static const double DASH[4][4] = {{0}, {6, 3, 6, 3}, {2, 2, 2, 2}, {8, 3, 2, 3}};
-    cairo_set_source_rgba(c->c, ink->red, ink->green, ink->blue, ink->alpha);
-    cairo_set_line_width(c->c, ink->width);
-    cairo_set_dash(c->c, DASH[ink->dash % 4], ink->dash % 4 ? 4 : 0, 0);
+    cairo_set_source_rgba(canvas->c, ink->red, ink->green, ink->blue, ink->alpha);
+    cairo_set_line_width(canvas->c, ink->width);
+    cairo_set_dash(canvas->c, DASH[ink->dash % 4], ink->dash % 4 ? 4 : 0, 0);
 }
 
-static void trace(const struct opc_canvas *c, int n, const double *x, const double *y)
+/* Makes the points the current path. */
+static void trace_path(const struct opc_canvas *canvas, int n, const double *x, const double *y)
 {
-    cairo_new_path(c->c);
+    cairo_new_path(canvas->c);
     for (int i = 0; i < n; i++)
-        cairo_line_to(c->c, x[i], y[i]);
+        cairo_line_to(canvas->c, x[i], y[i]);
 }
 
-void opc_draw_line(struct opc_canvas *c, const struct opc_ink *ink, int n, const double *x,
+void opc_draw_line(struct opc_canvas *canvas, const struct opc_ink *ink, int n, const double *x,
                    const double *y)
 {
-    set_ink(c, ink);
-    trace(c, n, x, y);
-    cairo_stroke(c->c);
+    set_ink(canvas, ink);
+    trace_path(canvas, n, x, y);
+    cairo_stroke(canvas->c);
 }
 
-void opc_draw_area(struct opc_canvas *c, const struct opc_ink *ink, int n, const double *x,
+void opc_draw_area(struct opc_canvas *canvas, const struct opc_ink *ink, int n, const double *x,
                    const double *y)
 {
-    set_ink(c, ink);
-    trace(c, n, x, y);
-    cairo_fill(c->c);
+    set_ink(canvas, ink);
+    trace_path(canvas, n, x, y);
+    cairo_fill(canvas->c);
 }
 
-void opc_draw_circle(struct opc_canvas *c, const struct opc_ink *ink, double x, double y,
+void opc_draw_circle(struct opc_canvas *canvas, const struct opc_ink *ink, double x, double y,
                      double radius)
 {
-    set_ink(c, ink);
-    cairo_new_path(c->c);
-    cairo_arc(c->c, x, y, radius, 0, 6.283185307179586);
-    cairo_fill(c->c);
+    set_ink(canvas, ink);
+    cairo_new_path(canvas->c);
+    cairo_arc(canvas->c, x, y, radius, 0, 6.283185307179586);
+    cairo_fill(canvas->c);
 }
 
-/* Each cell becomes a square of `fine` pixels, small on paper: viewers that smooth pictures when
- * they enlarge them then blur no more than the edges. */
-void opc_draw_image(struct opc_canvas *c, double x, double y, double width, double height, int rows,
-                    int columns, const uint8_t (*cell)[4])
+/* Each cell becomes a square of `fine` pixels that are small on paper: viewers that smooth
+ * enlarged pictures then blur only the edges. MAX limits the image to 2000 pixels per side. */
+void opc_draw_image(struct opc_canvas *canvas, double x, double y, double width, double height,
+                    int rows, int columns, const uint8_t (*cell)[4])
 {
     enum { MAX = 2000 };
     const double want = 3 * fmax(width / columns, height / rows);
+    /* At least three pixels per point, less if the image would become too large. */
     int fine = (int)ceil(want);
     while (fine > 1 && (fine * rows > MAX || fine * columns > MAX))
         fine--;
@@ -263,11 +284,12 @@ void opc_draw_image(struct opc_canvas *c, double x, double y, double width, doub
         cairo_image_surface_create(CAIRO_FORMAT_ARGB32, columns * fine, rows * fine);
     unsigned char *data = cairo_image_surface_get_data(image);
     if (!data) {
-        c->failed = true;
+        canvas->failed = true;
         cairo_surface_destroy(image);
         return;
     }
     cairo_surface_flush(image);
+    /* Copy every cell into its square of pixels. */
     for (int i = 0; i < rows * fine; i++) {
         uint32_t *row = (void *)(data + (size_t)i * (size_t)cairo_image_surface_get_stride(image));
         for (int k = 0; k < columns * fine; k++) {
@@ -277,63 +299,65 @@ void opc_draw_image(struct opc_canvas *c, double x, double y, double width, doub
                      v[2] * alpha / 255;
         }
     }
+    /* Scale the image to the box; NEAREST keeps the edges of the cells sharp. */
     cairo_surface_mark_dirty(image);
-    cairo_save(c->c);
-    cairo_translate(c->c, x, y);
-    cairo_scale(c->c, width / (columns * fine), height / (rows * fine));
-    cairo_set_source_surface(c->c, image, 0, 0);
-    cairo_pattern_set_filter(cairo_get_source(c->c), CAIRO_FILTER_NEAREST);
-    cairo_rectangle(c->c, 0, 0, columns * fine, rows * fine);
-    cairo_fill(c->c);
-    cairo_restore(c->c);
+    cairo_save(canvas->c);
+    cairo_translate(canvas->c, x, y);
+    cairo_scale(canvas->c, width / (columns * fine), height / (rows * fine));
+    cairo_set_source_surface(canvas->c, image, 0, 0);
+    cairo_pattern_set_filter(cairo_get_source(canvas->c), CAIRO_FILTER_NEAREST);
+    cairo_rectangle(canvas->c, 0, 0, columns * fine, rows * fine);
+    cairo_fill(canvas->c);
+    cairo_restore(canvas->c);
     cairo_surface_destroy(image);
 }
 
-double opc_draw_width(struct opc_canvas *c, double size, const char *text)
+double opc_draw_width(struct opc_canvas *canvas, double size, const char *text)
 {
     cairo_text_extents_t extents;
-    cairo_set_font_size(c->c, size);
-    cairo_text_extents(c->c, text, &extents);
+    cairo_set_font_size(canvas->c, size);
+    cairo_text_extents(canvas->c, text, &extents);
     return extents.x_advance;
 }
 
-void opc_draw_text(struct opc_canvas *c, const struct opc_ink *ink, double x, double y, double size,
-                   enum opc_anchor anchor, int rotated, const char *text)
+void opc_draw_text(struct opc_canvas *canvas, const struct opc_ink *ink, double x, double y,
+                   double size, enum opc_anchor anchor, int rotated, const char *text)
 {
+    /* Share of the text's width that lies left of the anchor. */
     const double back = anchor == OPC_LEFT ? 0 : anchor == OPC_CENTRE ? 0.5 : 1;
-    const double width = opc_draw_width(c, size, text);
-    set_ink(c, ink);
-    cairo_save(c->c);
-    cairo_translate(c->c, x, y);
+    const double width = opc_draw_width(canvas, size, text);
+    set_ink(canvas, ink);
+    cairo_save(canvas->c);
+    cairo_translate(canvas->c, x, y);
     if (rotated)
-        cairo_rotate(c->c, -1.5707963267948966);
-    cairo_move_to(c->c, -back * width, 0);
-    cairo_show_text(c->c, text);
-    cairo_restore(c->c);
-    if (cairo_surface_get_type(c->surface) == CAIRO_SURFACE_TYPE_SVG)
-        opc_text_addf(&c->said, "%s\n", text);
+        cairo_rotate(canvas->c, -1.5707963267948966);
+    cairo_move_to(canvas->c, -back * width, 0);
+    cairo_show_text(canvas->c, text);
+    cairo_restore(canvas->c);
+    if (cairo_surface_get_type(canvas->surface) == CAIRO_SURFACE_TYPE_SVG)
+        opc_text_addf(&canvas->said, "%s\n", text);
 }
 
-void opc_draw_halo(struct opc_canvas *c, double x, double y, double size, const char *text)
+void opc_draw_halo(struct opc_canvas *canvas, double x, double y, double size, const char *text)
 {
     const struct opc_ink white = {1, 1, 1, 0.75, 2.4, 0};
-    const double width = opc_draw_width(c, size, text);
-    set_ink(c, &white);
-    cairo_move_to(c->c, x - width / 2, y);
-    cairo_text_path(c->c, text);
-    cairo_stroke(c->c);
+    const double width = opc_draw_width(canvas, size, text);
+    set_ink(canvas, &white);
+    cairo_move_to(canvas->c, x - width / 2, y);
+    cairo_text_path(canvas->c, text);
+    cairo_stroke(canvas->c);
 }
 
-void opc_draw_clip(struct opc_canvas *c, double x, double y, double width, double height)
+void opc_draw_clip(struct opc_canvas *canvas, double x, double y, double width, double height)
 {
-    cairo_save(c->c);
-    cairo_rectangle(c->c, x, y, width, height);
-    cairo_clip(c->c);
+    cairo_save(canvas->c);
+    cairo_rectangle(canvas->c, x, y, width, height);
+    cairo_clip(canvas->c);
 }
 
-void opc_draw_unclip(struct opc_canvas *c)
+void opc_draw_unclip(struct opc_canvas *canvas)
 {
-    cairo_restore(c->c);
+    cairo_restore(canvas->c);
 }
 
 const char *opc_draw_version(void)

@@ -11,23 +11,26 @@
 
 #include <stdbool.h>
 
-enum opc_mark {
-    OPC_MARK_LINE,   /* y over x; NaN interrupts it */
-    OPC_MARK_BAND,   /* shaded between low and high over x */
-    OPC_MARK_DOTS,   /* y over x */
-    OPC_MARK_VIOLIN, /* the sample y[n] as a distribution around x[0], `width` wide in x, with
-                      * median and quartiles; a few, or all equal, are shown as a strip of dots */
-    OPC_MARK_HEAT,   /* value[rows][columns] over [x0, x1] x [y0, y1], row 0 at y0; NaN: masked */
-    OPC_MARK_RULE_X, /* a thin line across the panel at x[0]; needs no n, as the following */
-    OPC_MARK_RULE_Y, /* and at y[0] */
-    OPC_MARK_ARROW,  /* from (x[0], y[0]) to (x[1], y[1]) */
-    OPC_MARK_TEXT,   /* `label` around (x[0], y[0]); not in the legend */
+/* What a layer draws. Members not listed for a mark are ignored. */
+enum opc_plot_mark {
+    OPC_PLOT_LINE,   /* y over x; NaN interrupts it */
+    OPC_PLOT_BAND,   /* shaded between low and high over x */
+    OPC_PLOT_DOTS,   /* y over x */
+    OPC_PLOT_VIOLIN, /* the sample y[n] as a distribution around x[0], `width` wide in x, with
+                      * median and quartiles; a small or constant sample becomes a strip of dots */
+    OPC_PLOT_HEAT,   /* value[rows][columns] over [x0, x1] x [y0, y1], row 0 at y0; NaN: masked */
+    OPC_PLOT_RULE_X, /* a thin line across the panel at x[0]; n is ignored from here on */
+    OPC_PLOT_RULE_Y, /* the same at y[0] */
+    OPC_PLOT_ARROW,  /* from (x[0], y[0]) to (x[1], y[1]) */
+    OPC_PLOT_TEXT,   /* `label` around (x[0], y[0]); not in the legend */
 };
 
-/* Colours the colour-blind can tell apart; the same one means the same thing in all our figures. */
+/* Colours that colour-blind readers can distinguish; one means the same thing in all our
+ * figures. */
 enum opc_colour {
-    OPC_COLOUR_AUTO, /* of data the next one nobody chose, by label; dark without, and for the rest
-                      */
+    /* The next free colour of the palette, one per label; dark for layers without a label and for
+     * marks that show no data. */
+    OPC_COLOUR_AUTO,
     OPC_COLOUR_OPC,
     OPC_COLOUR_MODEL, /* the learned model, MBPO(*) */
     OPC_COLOUR_TRUE,  /* the environment */
@@ -37,23 +40,25 @@ enum opc_colour {
     OPC_COLOUR_RGB = 1 << 24, /* OPC_COLOUR_RGB | 0xRRGGBB: that colour */
 };
 
+/* One mark in a panel. It borrows all arrays, which must live until opc_figure_draw returns. */
 struct opc_figure_layer {
-    enum opc_mark mark;
+    enum opc_plot_mark mark;
     int colour;        /* enum opc_colour */
-    int dash;          /* 0: solid; 1, 2, 3: patterns that can be told apart */
-    const char *label; /* NULL: not in the legend; of a heat map: what its masked cells are */
+    int dash;          /* 0: solid; 1, 2, 3: patterns that can be distinguished */
+    const char *label; /* NULL: not in the legend; of a heat map: the meaning of masked cells */
     int n;
     const double *x, *y;        /* [n] */
     const double *low, *high;   /* [n] of a band */
     double width;               /* of a violin, in x; of a line, in points (0: as usual) */
-    int rows, columns;          /* of a heat map: */
+    int rows, columns;          /* of a heat map, as the following: */
     const double *value;        /* [rows][columns] */
     double x0, x1, y0, y1;      /* the outer edges of its outer cells */
     double heat_low, heat_high; /* values at the ends of its scale; both 0: from the data */
     bool diverging;             /* red below 0, white at 0, blue above; else pale to dark */
 };
 
-/* min == max: from the data, widened to round numbers and, in y, to a 0 that is near */
+/* A range. min == max: taken from the data, widened to round numbers and, in y, to 0 if that is
+ * near. */
 struct opc_span {
     double min, max;
 };
@@ -63,7 +68,7 @@ struct opc_panel {
     const char *x_label, *y_label;
     struct opc_span x, y;
     bool y_down;                /* y grows downwards */
-    bool log_y;                 /* what is not positive is left out */
+    bool log_y;                 /* values that are not positive are left out */
     const char *const *x_words; /* [x_word_count] tick labels at 0, 1, 2, ... instead of numbers */
     int x_word_count;
     int layers;
@@ -73,14 +78,15 @@ struct opc_panel {
 struct opc_figure {
     const char *title; /* NULL: none */
     const char *note;  /* below the legend; a newline starts a new line, long ones are broken */
-    const char *heat_label; /* of the colour scale beside heat maps; NULL: none */
+    const char *heat_label; /* of the colour scale next to heat maps; NULL: none */
     int panels, columns;    /* columns 0: up to four in a row */
     const struct opc_panel *panel;
     bool share_x, share_y; /* one range for all panels, and labels at the outer ones only */
-    double panel_width, panel_height; /* of the data, in points; 0: what suits */
+    double panel_width, panel_height; /* of the data area, in points; 0: chosen to suit */
 };
 
-/* The file's name decides its format: .svg, .pdf or .png. */
+/* Draws the figure into a file, which appears whole or not at all. The file name's ending
+ * decides the format: .svg, .pdf or .png. */
 int opc_figure_draw(const struct opc_figure *, const char *path, struct opc_err *err);
 
 #endif

@@ -17,10 +17,10 @@ struct opc_legend {
         unsigned marks; /* bit m: some layer with this label is of mark m */
         double width;   /* of its text */
     } entry[OPC_LABELS];
-    /* what opc_legend_arrange found: */
+    /* Set by opc_legend_arrange. */
     int columns, rows;
-    double column[OPC_LABELS]; /* where each begins */
-    double width;              /* of all of it */
+    double column[OPC_LABELS]; /* [columns] x offset of each column */
+    double width;              /* of the whole legend */
 };
 
 /* The labels in the order they appear; more than OPC_LABELS are an error. */

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* Experiments of the paper: finds their files, says how far each has got, and makes its exhibit
+ * from finished runs. opc repro (cli/cmd_repro.c) calls it; sweep/schedule.c does the running in
+ * between.
+ *
+ * Invariant: everything in an exhibit (caption, command, settings) is free of times and machine
+ * paths, so that the same runs give the same bytes. */
 #include "study/repro.h"
 
 #include "opc/mem.h"
@@ -17,10 +23,11 @@
 enum { MAX_NAMES = 1000, MAX_FILE = 1 << 20 };
 static const char USUAL_PLACE[] = "experiments/paper";
 
-/* ---- which there are ------------------------------------------------------------------------- */
+/* ---- the list of experiments ----------------------------------------------------------------- */
 
 int opc_experiments_dir(const char *given, char out[OPC_PATH], struct opc_err *err)
 {
+    /* A directory that was given must exist; otherwise the usual one, here or installed. */
     if (*given) {
         const int code = opc_path_join(out, "", given, err);
         return code || opc_is_directory(out)
@@ -36,11 +43,12 @@ int opc_experiments_dir(const char *given, char out[OPC_PATH], struct opc_err *e
                     USUAL_PLACE);
 }
 
-/* Numbers inside names count as numbers. */
-static int natural(const void *a, const void *b)
+/* Order of names in which numbers count as numbers: fig2 before fig10. */
+static int natural_order(const void *a, const void *b)
 {
     const char *p = *(char *const *)a, *q = *(char *const *)b;
     for (; *p && *q; p++, q++) {
+        /* Compare runs of digits as numbers, and continue after them. */
         if (isdigit((unsigned char)*p) && isdigit((unsigned char)*q)) {
             char *p_end, *q_end;
             const unsigned long x = strtoul(p, &p_end, 10), y = strtoul(q, &q_end, 10);
@@ -54,9 +62,11 @@ static int natural(const void *a, const void *b)
     return (unsigned char)*p - (unsigned char)*q;
 }
 
-/* A file that says neither how to draw nor how to analyse is there to be included. */
+/* Whether a file makes an exhibit. One with neither `probe` nor `figure` is only there to be
+ * included; one that cannot be read is listed, so that opening it reports why. */
 static bool makes_exhibit(const char *path)
 {
+    /* Only the two keys matter here; errors are reported when the experiment is opened. */
     struct opc_sources *s;
     bool yes = true;
     if (opc_sources_create(&s, NULL))
@@ -76,6 +86,7 @@ int opc_experiments_list(const char *dir, char ***name, int *n, struct opc_err *
     char **list = opc_alloc(MAX_NAMES, sizeof *list);
     int found = 0,
         code = list ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory for experiments");
+    /* Names end with .yaml and do not start with a dot. */
     for (struct dirent *e; !code && (e = readdir(d)) && found < MAX_NAMES;) {
         const size_t length = strlen(e->d_name);
         if (e->d_name[0] == '.' || length < 6 || strcmp(e->d_name + length - 5, ".yaml") != 0)
@@ -89,21 +100,23 @@ int opc_experiments_list(const char *dir, char ***name, int *n, struct opc_err *
         found += !code;
     }
     closedir(d);
+    /* A failure frees what was collected so far. */
     if (code) {
         for (int i = 0; i < found; i++)
             opc_free(list[i]);
         opc_free(list);
         return code;
     }
-    qsort(list, (size_t)found, sizeof *list, natural);
+    qsort(list, (size_t)found, sizeof *list, natural_order);
     *name = list;
     *n = found;
     return OPC_OK;
 }
 
-/* ---- one of them ----------------------------------------------------------------------------- */
+/* ---- one experiment -------------------------------------------------------------------------- */
 
-static int unknown(const char *dir, const char *name, struct opc_err *err)
+/* Refuses an unknown name and suggests the nearest. */
+static int refuse_unknown(const char *dir, const char *name, struct opc_err *err)
 {
     char **list;
     const char *meant = NULL;
@@ -123,161 +136,182 @@ static int unknown(const char *dir, const char *name, struct opc_err *err)
     return OPC_EUSER;
 }
 
-static int find_file(const char *dir, const char *name, struct opc_experiment *x,
+/* Sets name and path. A name with a slash is a path. */
+static int find_file(const char *dir, const char *name, struct opc_experiment *experiment,
                      struct opc_err *err)
 {
     char file[256];
     const char *last = opc_path_name(name), *dot = strrchr(last, '.');
-    x->by_path = strchr(name, '/') != NULL;
-    const bool has_end = dot && (x->by_path || strcmp(dot, ".yaml") == 0);
-    snprintf(x->name, sizeof x->name, "%.*s", (int)(has_end ? dot - last : (long)strlen(last)),
-             last);
-    if (x->by_path)
-        return opc_path_join(x->path, "", name, err);
-    snprintf(file, sizeof file, "%.127s.yaml", x->name);
-    const int code = opc_path_join(x->path, dir, file, err);
-    return code || opc_file_exists(x->path) ? code : unknown(dir, name, err);
+    /* Of a path any ending is removed from the name, of a name only .yaml. */
+    experiment->by_path = strchr(name, '/') != NULL;
+    const bool has_end = dot && (experiment->by_path || strcmp(dot, ".yaml") == 0);
+    snprintf(experiment->name, sizeof experiment->name, "%.*s",
+             (int)(has_end ? dot - last : (long)strlen(last)), last);
+    if (experiment->by_path)
+        return opc_path_join(experiment->path, "", name, err);
+    snprintf(file, sizeof file, "%.127s.yaml", experiment->name);
+    const int code = opc_path_join(experiment->path, dir, file, err);
+    return code || opc_file_exists(experiment->path) ? code : refuse_unknown(dir, name, err);
 }
 
-static int find_analysis(struct opc_experiment *x, struct opc_err *err)
+/* Finds the analysis that the file asks for and checks its settings. */
+static int find_analysis(struct opc_experiment *experiment, struct opc_err *err)
 {
-    const struct opc_yaml *probe = x->file->probe;
+    const struct opc_yaml *probe = experiment->file->probe;
+    /* A file with `figure` alone is drawn as learning curves. */
     const char *name = "learning_curves";
     if (probe) {
         const struct opc_yaml *which = opc_yaml_find(probe, "analysis");
         if (!which || which->kind != OPC_YAML_WORD)
             return opc_fail(err, OPC_EUSER, "%s:%d: name the analysis: probe: {analysis: NAME}",
-                            x->path, probe->line);
+                            experiment->path, probe->line);
         name = which->text;
-    } else if (!x->file->figure)
+    } else if (!experiment->file->figure)
         return opc_fail(err, OPC_EUSER,
                         "%s makes no exhibit: it has neither 'probe' nor 'figure'; 'opc sweep' and "
                         "'opc train' run it",
-                        x->path);
-    x->analysis = opc_analysis_find(name, err);
-    if (!x->analysis || opc_analysis_check(x->analysis, probe, x->file->figure, err))
-        return opc_within(err, "%s", x->path);
+                        experiment->path);
+    experiment->analysis = opc_analysis_find(name, err);
+    if (!experiment->analysis ||
+        opc_analysis_check(experiment->analysis, probe, experiment->file->figure, err))
+        return opc_within(err, "%s", experiment->path);
     return OPC_OK;
 }
 
-/* What is to be run first: nothing for a probe that varies nothing. */
-static int find_runs(struct opc_experiment *x, const char *tier, struct opc_err *err)
+/* Finds the sweep that must be run first: the one that the file names under `runs`, its own, or
+ * none for a probe that varies nothing. */
+static int find_runs(struct opc_experiment *experiment, const char *tier, struct opc_err *err)
 {
     char folder[OPC_PATH], below[256];
-    const char *name = *x->file->runs ? x->file->runs : x->name;
+    const char *name = *experiment->file->runs ? experiment->file->runs : experiment->name;
     int code = OPC_OK;
-    if (*x->file->runs) {
+    /* Runs of another file, which must have runs of its own. */
+    if (*experiment->file->runs) {
         char path[OPC_PATH], file[256];
         snprintf(file, sizeof file, "%.200s.yaml", name);
-        code = opc_path_parent(folder, x->path, err);
+        code = opc_path_parent(folder, experiment->path, err);
         if (!code)
             code = opc_path_join(path, folder, file, err);
         const struct opc_sweep_ask ask = {.path = path, .tier = tier, .any_tier = true};
-        if (!code && opc_sweep_open(&ask, &x->other, err))
-            code = opc_within(err, "%s: runs", x->path);
-        if (!code && *x->other->runs)
+        if (!code && opc_sweep_open(&ask, &experiment->other, err))
+            code = opc_within(err, "%s: runs", experiment->path);
+        if (!code && *experiment->other->runs)
             code = opc_fail(err, OPC_EUSER, "%s: the runs of %s are those of %s: name that",
-                            x->path, name, x->other->runs);
-        x->runs = x->other;
-    } else if (opc_sweep_has_runs(x->file))
-        x->runs = x->file;
-    x->tier = *x->file->tier || !x->other ? x->file->tier : x->other->tier;
+                            experiment->path, name, experiment->other->runs);
+        experiment->runs = experiment->other;
+    } else if (opc_sweep_has_runs(experiment->file))
+        experiment->runs = experiment->file;
+    /* The tier is that of the file, or of the runs it borrows. */
+    experiment->tier = *experiment->file->tier || !experiment->other ? experiment->file->tier
+                                                                     : experiment->other->tier;
     snprintf(below, sizeof below, "runs/%.200s", name);
-    return code ? code : opc_path_join(x->runs_dir, x->out, below, err);
+    return code ? code : opc_path_join(experiment->runs_dir, experiment->out, below, err);
 }
 
 int opc_experiment_open(const char *dir, const char *name, const char *tier, const char *out,
                         struct opc_experiment **result, struct opc_err *err)
 {
-    struct opc_experiment *x = opc_alloc(1, sizeof *x);
-    if (!x)
+    struct opc_experiment *experiment = opc_alloc(1, sizeof *experiment);
+    if (!experiment)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the experiment %s", name);
-    x->out = out;
-    int code = find_file(dir, name, x, err);
-    x->by_path = x->by_path || (*dir != '/' && strcmp(dir, USUAL_PLACE) != 0);
-    const struct opc_sweep_ask ask = {.path = x->path, .tier = tier, .any_tier = true};
+    experiment->out = out;
+    int code = find_file(dir, name, experiment, err);
+    /* A command can name the experiment if it is in the usual place or an installed one. */
+    experiment->by_path = experiment->by_path || (*dir != '/' && strcmp(dir, USUAL_PLACE) != 0);
+    const struct opc_sweep_ask ask = {.path = experiment->path, .tier = tier, .any_tier = true};
     if (!code)
-        code = opc_sweep_open(&ask, &x->file, err);
+        code = opc_sweep_open(&ask, &experiment->file, err);
     if (!code)
-        code = find_analysis(x, err);
+        code = find_analysis(experiment, err);
     if (!code)
-        code = find_runs(x, tier, err);
+        code = find_runs(experiment, tier, err);
     if (code)
-        opc_experiment_close(x);
+        opc_experiment_close(experiment);
     else
-        *result = x;
+        *result = experiment;
     return code;
 }
 
-void opc_experiment_close(struct opc_experiment *x)
+/* Accepts an experiment of which only a part was opened. */
+void opc_experiment_close(struct opc_experiment *experiment)
 {
-    if (!x)
+    if (!experiment)
         return;
-    opc_sweep_close(x->file);
-    opc_sweep_close(x->other);
-    opc_free(x);
+    opc_sweep_close(experiment->file);
+    opc_sweep_close(experiment->other);
+    opc_free(experiment);
 }
 
-/* ---- how it stands --------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
-static int exhibit_path(const struct opc_experiment *x, char path[OPC_PATH], struct opc_err *err)
+/* Path of NAME.json. */
+static int exhibit_path(const struct opc_experiment *experiment, char path[OPC_PATH],
+                        struct opc_err *err)
 {
     char file[160];
-    snprintf(file, sizeof file, "%s.json", x->name);
-    return opc_path_join(path, x->out, file, err);
+    snprintf(file, sizeof file, "%s.json", experiment->name);
+    return opc_path_join(path, experiment->out, file, err);
 }
 
+/* Times to the nanosecond: a small experiment is made within a second. */
 static bool is_newer(const struct timespec *a, const struct timespec *b)
 {
     return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-void opc_experiment_standing(const struct opc_experiment *x, struct opc_standing *s)
+void opc_experiment_standing(const struct opc_experiment *experiment, struct opc_standing *standing)
 {
     char path[OPC_PATH], *text = NULL;
     struct stat exhibit, result;
     struct opc_exhibit_read *read = NULL;
-    *s = (struct opc_standing){.runs = x->runs ? x->runs->tasks : 0};
-    s->made = !exhibit_path(x, path, NULL) && stat(path, &exhibit) == 0 &&
-              !opc_exhibit_load(path, &read, NULL);
-    s->current = s->made;
-    for (int i = 0; i < s->runs; i++) {
+    /* Load the exhibit that is there, if any. */
+    *standing = (struct opc_standing){.runs = experiment->runs ? experiment->runs->tasks : 0};
+    standing->made = !exhibit_path(experiment, path, NULL) && stat(path, &exhibit) == 0 &&
+                     !opc_exhibit_load(path, &read, NULL);
+    standing->current = standing->made;
+    /* Count complete runs; a result newer than the exhibit makes that outdated. */
+    for (int i = 0; i < standing->runs; i++) {
         struct opc_look look;
-        opc_schedule_look(x->runs_dir, &x->runs->task[i], &look);
+        opc_schedule_look(experiment->runs_dir, &experiment->runs->task[i], &look);
         if (look.state != OPC_STATE_DONE ||
-            opc_schedule_path(x->runs_dir, &x->runs->task[i], "/result.json", path, NULL) ||
+            opc_schedule_path(experiment->runs_dir, &experiment->runs->task[i], "/result.json",
+                              path, NULL) ||
             stat(path, &result))
             continue;
-        s->complete++;
-        if (s->made && is_newer(&result.st_mtim, &exhibit.st_mtim))
-            s->current = false;
+        standing->complete++;
+        if (standing->made && is_newer(&result.st_mtim, &exhibit.st_mtim))
+            standing->current = false;
     }
-    if (!s->made)
+    if (!standing->made)
         return;
-    /* That a run is older than the exhibit does not mean that it was there: it may have been made
-     * elsewhere. */
-    s->current = s->current && read->missing == 0;
-    s->current = s->current && s->complete == s->runs && strcmp(read->tier, x->tier) == 0 &&
-                 !opc_file_read(x->path, MAX_FILE, &text, NULL, NULL) &&
-                 strcmp(read->config, text) == 0;
+    /* A run that is older than the exhibit was not necessarily part of it: it may have been
+     * copied here later. So the exhibit itself must say that no run was missing. */
+    standing->current = standing->current && read->missing == 0;
+    standing->current = standing->current && standing->complete == standing->runs &&
+                        strcmp(read->tier, experiment->tier) == 0 &&
+                        !opc_file_read(experiment->path, MAX_FILE, &text, NULL, NULL) &&
+                        strcmp(read->config, text) == 0;
+    /* Counts of the claims, whether or not the exhibit is current. */
     opc_free(text);
-    snprintf(s->tier, sizeof s->tier, "%s", read->tier);
+    snprintf(standing->tier, sizeof standing->tier, "%s", read->tier);
     for (int i = 0; i < read->claims; i++) {
-        s->supported += read->claim[i].verdict == OPC_SUPPORTED;
-        s->refuted += read->claim[i].verdict == OPC_NOT_SUPPORTED;
-        s->undecided += read->claim[i].verdict == OPC_UNDECIDED;
+        standing->supported += read->claim[i].verdict == OPC_SUPPORTED;
+        standing->refuted += read->claim[i].verdict == OPC_NOT_SUPPORTED;
+        standing->undecided += read->claim[i].verdict == OPC_UNDECIDED;
     }
     opc_exhibit_unload(read);
 }
 
 /* ---- the caption ----------------------------------------------------------------------------- */
 
-struct seen { /* over the runs of an experiment */
+/* Collected over the runs of an experiment, for the caption. */
+struct seen {
     int complete;
-    struct opc_text engines, versions; /* different ones, ", " between */
-    int epochs[2], steps[2];           /* least and most */
+    struct opc_text engines, versions; /* each different one once, separated by ", " */
+    int epochs[2], steps[2];           /* minimum and maximum */
 };
 
+/* Adds a word to a list unless it is already there. */
 static void note_word(struct opc_text *list, const char *word)
 {
     const char *at = opc_text_get(list);
@@ -288,123 +322,130 @@ static void note_word(struct opc_text *list, const char *word)
     opc_text_addf(list, "%s%s", list->used ? ", " : "", word);
 }
 
-static void widen(int range[2], int value)
+/* Extends a range; 0 means that it is still empty. */
+static void widen_range(int range[2], int value)
 {
     range[0] = !range[0] || value < range[0] ? value : range[0];
     range[1] = value > range[1] ? value : range[1];
 }
 
-static void add_range(struct opc_text *t, const int range[2], const char *unit)
+static void add_range(struct opc_text *text, const int range[2], const char *unit)
 {
     if (range[0] == range[1])
-        opc_text_addf(t, "%d %s", range[0], unit);
+        opc_text_addf(text, "%d %s", range[0], unit);
     else
-        opc_text_addf(t, "%d to %d %s", range[0], range[1], unit);
+        opc_text_addf(text, "%d to %d %s", range[0], range[1], unit);
 }
 
-static int ascending(const void *a, const void *b)
+static int by_seed(const void *a, const void *b)
 {
     const int x = *(const int *)a, y = *(const int *)b;
     return (x > y) - (x < y);
 }
 
-/* "seeds 1 to 5", "seeds 2, 3, 7", "seed 1" */
-static int add_seeds(const struct opc_sweep *s, struct opc_text *t, struct opc_err *err)
+/* Adds "seeds 1 to 5", "seeds 2, 3, 7" or "seed 1". */
+static int add_seeds(const struct opc_sweep *sweep, struct opc_text *text, struct opc_err *err)
 {
-    int *seed = opc_alloc((size_t)s->tasks, sizeof *seed), n = 1;
+    int *seed = opc_alloc((size_t)sweep->tasks, sizeof *seed), n = 1;
     if (!seed)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the caption");
-    for (int i = 0; i < s->tasks; i++)
-        seed[i] = s->task[i].set.train.seed;
-    qsort(seed, (size_t)s->tasks, sizeof *seed, ascending);
-    for (int i = 1; i < s->tasks; i++)
+    /* Sort the seeds and drop repeated ones; n are left. */
+    for (int i = 0; i < sweep->tasks; i++)
+        seed[i] = sweep->task[i].set.train.seed;
+    qsort(seed, (size_t)sweep->tasks, sizeof *seed, by_seed);
+    for (int i = 1; i < sweep->tasks; i++)
         if (seed[i] != seed[n - 1])
             seed[n++] = seed[i];
-    opc_text_add(t, n == 1 ? "seed " : "seeds ");
+    opc_text_add(text, n == 1 ? "seed " : "seeds ");
     if (n > 1 && seed[n - 1] - seed[0] == n - 1)
-        opc_text_addf(t, "%d to %d", seed[0], seed[n - 1]);
+        opc_text_addf(text, "%d to %d", seed[0], seed[n - 1]);
     else
         for (int i = 0; i < n; i++)
-            opc_text_addf(t, "%s%d", i ? ", " : "", seed[i]);
+            opc_text_addf(text, "%s%d", i ? ", " : "", seed[i]);
     opc_free(seed);
     return OPC_OK;
 }
 
-static int compose(const struct opc_experiment *x, const struct seen *seen, struct opc_text *t,
-                   struct opc_err *err)
+/* Writes the caption: tier, completeness, seeds, lengths, versions. */
+static int compose_caption(const struct opc_experiment *experiment, const struct seen *seen,
+                           struct opc_text *text, struct opc_err *err)
 {
-    const struct opc_sweep *runs = x->runs;
+    const struct opc_sweep *runs = experiment->runs;
     int code = OPC_OK;
-    if (*x->tier)
-        opc_text_addf(t, "Tier %s; ", x->tier);
+    if (*experiment->tier)
+        opc_text_addf(text, "Tier %s; ", experiment->tier);
     if (runs && seen->complete < runs->tasks)
-        opc_text_add(t, "INCOMPLETE: ");
+        opc_text_add(text, "INCOMPLETE: ");
     if (runs) {
-        opc_text_addf(t, "%d of %d runs complete, ", seen->complete, runs->tasks);
-        code = add_seeds(runs, t, err);
-        opc_text_add(t, "; ");
-        add_range(t, seen->epochs, "epochs");
-        opc_text_add(t, " x ");
-        add_range(t, seen->steps, "steps");
-        opc_text_add(t, "; ");
+        opc_text_addf(text, "%d of %d runs complete, ", seen->complete, runs->tasks);
+        code = add_seeds(runs, text, err);
+        opc_text_add(text, "; ");
+        add_range(text, seen->epochs, "epochs");
+        opc_text_add(text, " x ");
+        add_range(text, seen->steps, "steps");
+        opc_text_add(text, "; ");
     }
-    opc_text_addf(t, "opc %s", OPC_VERSION);
+    /* Versions of the runs are named only if they differ from this program's. */
+    opc_text_addf(text, "opc %s", OPC_VERSION);
     if (seen->versions.used && strcmp(opc_text_get(&seen->versions), OPC_VERSION) != 0)
-        opc_text_addf(t, " (runs: %s)", opc_text_get(&seen->versions));
+        opc_text_addf(text, " (runs: %s)", opc_text_get(&seen->versions));
     if (seen->engines.used)
-        opc_text_addf(t, ", %s", opc_text_get(&seen->engines));
-    opc_text_add(t, ".");
-    return code ? code : opc_text_check(t, err);
+        opc_text_addf(text, ", %s", opc_text_get(&seen->engines));
+    opc_text_add(text, ".");
+    return code ? code : opc_text_check(text, err);
 }
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
-/* The directories of complete runs, in order, and what the caption tells about all. */
-static int gather(const struct opc_experiment *x, char **dir, struct seen *seen,
-                  struct opc_err *err)
+/* Collects the directories of complete runs, in order, and what the caption says about them. */
+static int gather_runs(const struct opc_experiment *experiment, char **dir, struct seen *seen,
+                       struct opc_err *err)
 {
     char path[OPC_PATH];
-    for (int i = 0; x->runs && i < x->runs->tasks; i++) {
-        const struct opc_task *t = &x->runs->task[i];
+    for (int i = 0; experiment->runs && i < experiment->runs->tasks; i++) {
+        const struct opc_task *task = &experiment->runs->task[i];
         struct opc_look look;
-        widen(seen->epochs, t->set.train.epochs);
-        widen(seen->steps, t->set.train.steps_per_epoch);
-        opc_schedule_look(x->runs_dir, t, &look);
+        /* Lengths are those of all runs, complete or not. */
+        widen_range(seen->epochs, task->set.train.epochs);
+        widen_range(seen->steps, task->set.train.steps_per_epoch);
+        opc_schedule_look(experiment->runs_dir, task, &look);
         if (look.state != OPC_STATE_DONE)
             continue;
         if (*look.engine)
             note_word(&seen->engines, look.engine);
         if (*look.version)
             note_word(&seen->versions, look.version);
-        const int code = opc_schedule_path(x->runs_dir, t, "", path, err);
+        const int code = opc_schedule_path(experiment->runs_dir, task, "", path, err);
         if (code)
             return code;
         if (!(dir[seen->complete++] = opc_strdup(path)))
-            return opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s", x->name);
+            return opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s",
+                            experiment->name);
     }
-    if (x->runs && seen->complete == 0)
+    if (experiment->runs && seen->complete == 0)
         return opc_fail(err, OPC_EIO,
                         "none of the %d runs is complete, so there is nothing to draw",
-                        x->runs->tasks);
+                        experiment->runs->tasks);
     return OPC_OK;
 }
 
-static int make_exhibit(const struct opc_experiment *x, const struct opc_request *request,
+/* Writes the exhibit: begin, analysis, end. A failed analysis leaves no NAME.json. */
+static int make_exhibit(const struct opc_experiment *experiment, const struct opc_request *request,
                         const char *caption, struct opc_err *err)
 {
     char command[OPC_PATH + 128], *config;
     struct opc_exhibit *exhibit;
-    const char *asked = x->by_path ? opc_path_told(x->path) : x->name;
-    snprintf(command, sizeof command, "opc repro %s%s%s", asked, *x->tier ? " --tier " : "",
-             x->tier);
-    int code = opc_file_read(x->path, MAX_FILE, &config, NULL, err);
+    const char *asked = experiment->by_path ? opc_path_told(experiment->path) : experiment->name;
+    snprintf(command, sizeof command, "opc repro %s%s%s", asked,
+             *experiment->tier ? " --tier " : "", experiment->tier);
+    int code = opc_file_read(experiment->path, MAX_FILE, &config, NULL, err);
     if (code)
         return code;
     const struct opc_exhibit_plan plan = {
-        .dir = x->out,
-        .name = x->name,
-        .title = *x->file->title ? x->file->title : x->name,
-        .tier = *x->tier ? x->tier : NULL,
+        .dir = experiment->out,
+        .name = experiment->name,
+        .title = *experiment->file->title ? experiment->file->title : experiment->name,
+        .tier = *experiment->tier ? experiment->tier : NULL,
         .caption = caption,
         .command = command,
         .config = config,
@@ -414,41 +455,43 @@ static int make_exhibit(const struct opc_experiment *x, const struct opc_request
     opc_free(config);
     if (code)
         return code;
-    code = opc_analysis_run(x->analysis, request, exhibit, err);
+    code = opc_analysis_run(experiment->analysis, request, exhibit, err);
     if (code) {
         opc_exhibit_drop(exhibit);
-        return opc_within(err, "%s", x->path);
+        return opc_within(err, "%s", experiment->path);
     }
     return opc_exhibit_end(exhibit, err);
 }
 
-int opc_experiment_draw(const struct opc_experiment *x, int threads,
+/* Collects the runs, writes the caption and makes the exhibit with a pool of its own. */
+int opc_experiment_draw(const struct opc_experiment *experiment, int threads,
                         void (*progress)(void *ctx, double done, const char *what), void *ctx,
                         struct opc_err *err)
 {
     struct seen seen = {0};
     struct opc_text caption = {0};
     struct opc_pool *pool = NULL;
-    char **dir = opc_alloc(x->runs ? (size_t)x->runs->tasks : 1, sizeof *dir);
-    int code = dir ? gather(x, dir, &seen, err)
-                   : opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s", x->name);
+    char **dir = opc_alloc(experiment->runs ? (size_t)experiment->runs->tasks : 1, sizeof *dir);
+    int code =
+        dir ? gather_runs(experiment, dir, &seen, err)
+            : opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s", experiment->name);
     if (!code)
-        code = compose(x, &seen, &caption, err);
+        code = compose_caption(experiment, &seen, &caption, err);
     if (!code)
         code = opc_pool_create(threads, &pool, err);
     const struct opc_request request = {
-        .ask = x->file->probe,
-        .figure = x->file->figure,
+        .ask = experiment->file->probe,
+        .figure = experiment->file->figure,
         .runs = seen.complete,
-        .missing = x->runs ? x->runs->tasks - seen.complete : 0,
+        .missing = experiment->runs ? experiment->runs->tasks - seen.complete : 0,
         .run = dir,
         .pool = pool,
-        .seed = (uint64_t)x->file->seed,
+        .seed = (uint64_t)experiment->file->seed,
         .progress = progress,
         .ctx = ctx,
     };
     if (!code)
-        code = make_exhibit(x, &request, opc_text_get(&caption), err);
+        code = make_exhibit(experiment, &request, opc_text_get(&caption), err);
     opc_pool_destroy(pool);
     for (int i = 0; dir && i < seen.complete; i++)
         opc_free(dir[i]);

@@ -1,47 +1,50 @@
 /* SPDX-License-Identifier: MIT */
-/* study/repro.h - experiments by name: from a file, over its runs, to an exhibit.
+/* study/repro.h - experiments by name: from a file, through its runs, to an exhibit.
  *
  * With the directory OUT, the runs of fig3 are below OUT/runs/fig3 and its exhibit is OUT/fig3.*
- * (study/exhibit/exhibit.h). Running is schedule.h's part; here is what comes before and after. */
+ * (study/exhibit/exhibit.h). Running is schedule.h's part; here is everything before and after. */
 #ifndef OPC_STUDY_REPRO_H
 #define OPC_STUDY_REPRO_H
 
 #include "study/exhibit/analysis.h"
 #include "sweep/schedule.h"
 
-/* Where experiments are: `given`, or if that is empty experiments/paper, here or installed. */
+/* The directory of experiments: `given`, or if that is empty experiments/paper, here or
+ * installed. */
 int opc_experiments_dir(const char *given, char out[OPC_PATH], struct opc_err *err);
-/* The names of its files that make an exhibit, in natural order (fig2 before fig10), and of those
- * that cannot be read. For opc_free, each and the list. */
+/* The names of the files in it that make an exhibit, in natural order (fig2 before fig10), and
+ * of those that cannot be read. The caller frees each name and the list with opc_free. */
 int opc_experiments_list(const char *dir, char ***name, int *n, struct opc_err *err);
 
+/* An experiment file that is open, with the sweep of its runs. */
 struct opc_experiment {
     char name[128], path[OPC_PATH];
-    bool by_path;           /* its command names the path: a name is not enough to find it again */
-    const char *out, *tier; /* tier "": neither its file nor that of its runs has any */
+    bool by_path;           /* its command needs the path: a name is not enough to find it */
+    const char *out, *tier; /* tier "": neither its file nor that of its runs has tiers */
     struct opc_sweep *file;
-    struct opc_sweep *runs; /* what is to be run: of the file, or of the one it names; NULL: none */
-    struct opc_sweep *other; /* NULL: the file's own */
-    char runs_dir[OPC_PATH];
+    struct opc_sweep *runs;  /* to be run: of the file, or of the one it names; NULL: nothing */
+    struct opc_sweep *other; /* the file that it names for its runs; NULL: its own */
+    char runs_dir[OPC_PATH]; /* OUT/runs/NAME */
     const struct opc_analysis *analysis;
 };
 
-/* A name in dir, with or without .yaml, or the path of a file, with a slash in it. That it can be
- * analysed is checked, too. out must outlive it. */
+/* Opens a name in dir, with or without .yaml, or the path of a file, with a slash in it. Checks
+ * that it can be analysed, too. out must outlive it. */
 int opc_experiment_open(const char *dir, const char *name, const char *tier, const char *out,
                         struct opc_experiment **result, struct opc_err *err);
 void opc_experiment_close(struct opc_experiment *); /* NULL is fine */
 
+/* How far an experiment has got. */
 struct opc_standing {
     int runs, complete;
-    bool made;    /* there is an exhibit; of it: */
-    bool current; /* of all runs, newer than each, of this tier and this file as it is */
+    bool made;    /* there is an exhibit */
+    bool current; /* it is of all runs, newer than each, of this tier and the file as it is now */
     char tier[64];
     int supported, refuted, undecided; /* claims */
 };
 void opc_experiment_standing(const struct opc_experiment *, struct opc_standing *);
 
-/* Makes the exhibit of the runs that are complete. */
+/* Makes the exhibit from the runs that are complete. */
 int opc_experiment_draw(const struct opc_experiment *, int threads,
                         void (*progress)(void *ctx, double done, const char *what), void *ctx,
                         struct opc_err *err);

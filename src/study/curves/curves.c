@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/* Learning curves from run directories: reads config.yaml and metrics.csv of each run, forms
+ * groups of runs, names them, and takes quartiles over each group. opc plot and
+ * learning_curves.c call it.
+ *
+ * Invariant: the order of panels and groups is the order in which their first run was named, so
+ * that the same command gives the same figure. No label is parsed again: groups are formed from
+ * settings, labels are made afterwards. */
 #include "study/curves/curves.h"
 
 #include "base/file.h"
@@ -19,10 +26,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_RUNS = 5000, LAST = 5, MAX_COLUMNS = 6 };
-static const char METHOD[] = "opc.transition:"; /* among settings as lines */
+enum { MAX_RUNS = 5000, LAST = 5, MAX_COLUMNS = 6 }; /* LAST: evaluations that make the score */
+static const char METHOD[] = "opc.transition:";      /* as it begins a line of `rest` */
 
-static int out_of_memory(struct opc_err *err)
+/* One message for all arrays of this file. */
+static int curves_no_memory(struct opc_err *err)
 {
     return opc_fail(err, OPC_ENOMEM, "not enough memory for the curves");
 }
@@ -35,51 +43,57 @@ double opc_curve_end(int n, const double *value)
     return n ? opc_mean(n - from, value + from) : (double)NAN;
 }
 
-static void measure_end(struct opc_curve_run *r)
+/* Best and final value, of the raw data. */
+static void measure_end(struct opc_curve_run *run)
 {
-    r->best = r->n ? r->raw[0] : (double)NAN;
-    for (int i = 0; i < r->n; i++)
-        r->best = fmax(r->best, r->raw[i]);
-    r->end = opc_curve_end(r->n, r->raw);
+    run->best = run->n ? run->raw[0] : (double)NAN;
+    for (int i = 0; i < run->n; i++)
+        run->best = fmax(run->best, run->raw[i]);
+    run->end = opc_curve_end(run->n, run->raw);
 }
 
-static int read_table(struct opc_curve_run *r, const struct opc_curves_plan *plan,
+/* Reads two columns of metrics.csv and smooths the curve. */
+static int read_table(struct opc_curve_run *run, const struct opc_curves_plan *plan,
                       struct opc_err *err)
 {
     struct opc_rundir_table table;
     int x = 0, y = 0;
-    int code = opc_rundir_table_read(r->dir, "metrics.csv", &table, err);
+    int code = opc_rundir_table_read(run->dir, "metrics.csv", &table, err);
     if (code)
         return code;
+    /* Both columns must exist, or the error names the ones there are. */
     code = opc_rundir_table_find(&table, plan->over, &x, err);
     if (!code)
         code = opc_rundir_table_find(&table, plan->of, &y, err);
-    r->raw = opc_alloc((size_t)table.rows, sizeof *r->raw);
-    r->x = opc_alloc((size_t)table.rows, sizeof *r->x);
-    r->y = opc_alloc((size_t)table.rows, sizeof *r->y);
-    if (!code && (!r->raw || !r->x || !r->y))
-        code = out_of_memory(err);
-    /* Rows that lack one of the two are left out: not every epoch is evaluated, for example. */
+    run->raw = opc_alloc((size_t)table.rows, sizeof *run->raw);
+    run->x = opc_alloc((size_t)table.rows, sizeof *run->x);
+    run->y = opc_alloc((size_t)table.rows, sizeof *run->y);
+    if (!code && (!run->raw || !run->x || !run->y))
+        code = curves_no_memory(err);
+    /* Rows that lack one of the two values are left out: not every epoch is evaluated. */
     for (int row = 0; row < table.rows && !code; row++) {
         const double over = opc_rundir_table_number(&table, row, x);
         const double of = opc_rundir_table_number(&table, row, y);
         if (isnan(over) || isnan(of))
             continue;
-        r->x[r->n] = over;
-        r->raw[r->n++] = of;
+        run->x[run->n] = over;
+        run->raw[run->n++] = of;
     }
+    /* Epochs and steps ascend, but any column may be x; value_at then searches linearly. */
     if (!code) {
-        r->ascending = true;
-        for (int i = 1; i < r->n; i++)
-            r->ascending = r->ascending && r->x[i - 1] <= r->x[i];
-        opc_smooth(r->n, r->raw, plan->smooth, r->y);
-        measure_end(r);
+        run->ascending = true;
+        for (int i = 1; i < run->n; i++)
+            run->ascending = run->ascending && run->x[i - 1] <= run->x[i];
+        /* Smoothing is for drawing only; scores are those of the raw values. */
+        opc_smooth(run->n, run->raw, plan->smooth, run->y);
+        measure_end(run);
     }
     opc_rundir_table_free(&table);
     return code;
 }
 
-/* The settings as lines, without those that do not tell groups apart. */
+/* All settings as lines "section.name: value", without seed, number of epochs and environment,
+ * which do not distinguish groups. */
 static int print_rest(const struct opc_config *config, char **out, struct opc_err *err)
 {
     struct opc_text rest = {0};
@@ -87,6 +101,7 @@ static int print_rest(const struct opc_config *config, char **out, struct opc_er
     int code = opc_config_print(config, &text, err);
     if (code)
         return code;
+    /* A line without indentation begins a section; the others are "  name: value". */
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
         const int n = (int)strcspn(line, "\n");
         if (*line != ' ') {
@@ -106,11 +121,14 @@ static int print_rest(const struct opc_config *config, char **out, struct opc_er
     return code;
 }
 
-/* "HalfCheetah (MuJoCo)", "InvertedPendulum (RoboSchool), angle raw". */
-static void add_task(struct opc_text *t, const char *name)
+/* Writes a task for people: "HalfCheetah (MuJoCo)", "InvertedPendulum (RoboSchool), angle raw".
+ * Environments of other engines keep their name. */
+static void add_task(struct opc_text *text, const char *name)
 {
     static const char *const ENGINE[][2] = {{"mujoco:", "MuJoCo"}, {"bullet:", "PyBullet"}};
     const char *engine = NULL;
+    /* The engine is the prefix, except for RoboSchool's tasks, which are Bullet's with suffix
+     * _rs. */
     for (int i = 0; i < 2 && !engine; i++)
         if (strncmp(name, ENGINE[i][0], strlen(ENGINE[i][0])) == 0) {
             engine = ENGINE[i][1];
@@ -122,55 +140,60 @@ static void add_task(struct opc_text *t, const char *name)
         engine = "RoboSchool";
         n -= 3;
     }
+    /* half_cheetah becomes HalfCheetah. */
     for (int i = 0; i < n; i++) {
         const bool first = i == 0 || name[i - 1] == '_';
         if (!engine || name[i] != '_')
-            opc_text_addf(t, "%c", engine && first ? toupper((unsigned char)name[i]) : name[i]);
+            opc_text_addf(text, "%c", engine && first ? toupper((unsigned char)name[i]) : name[i]);
     }
     if (engine)
-        opc_text_addf(t, " (%s)", engine);
+        opc_text_addf(text, " (%s)", engine);
+    /* "?angle=raw&x=1" becomes ", angle raw, x 1". */
     for (; *options; options++)
         if (strchr("?&", *options))
-            opc_text_add(t, ", ");
+            opc_text_add(text, ", ");
         else
-            opc_text_addf(t, "%c", *options == '=' ? ' ' : *options);
+            opc_text_addf(text, "%c", *options == '=' ? ' ' : *options);
 }
 
-/* A setting as a person reads it: "OPC", "horizon 20", "no reset". */
-static void add_setting(struct opc_text *t, const struct opc_curve_run *r, const char *key,
+/* Writes a setting for people: "OPC", "horizon 20", "no reset". */
+static void add_setting(struct opc_text *text, const struct opc_curve_run *run, const char *key,
                         const char *value)
 {
     const char *dot = strchr(key, '.');
     const bool no = strcmp(value, "false") == 0, yes = strcmp(value, "true") == 0;
+    /* Method and task have names of their own. */
     if (strcmp(key, "opc.transition") == 0) {
-        opc_text_add(t, r->method_name);
+        opc_text_add(text, run->method_name);
         return;
     }
     if (strcmp(key, "env.name") == 0) {
-        add_task(t, value);
+        add_task(text, value);
         return;
     }
-    opc_text_add(t, no ? "no " : "");
+    /* The name without its section, with blanks instead of underscores. */
+    opc_text_add(text, no ? "no " : "");
     for (const char *c = dot ? dot + 1 : key; *c; c++)
-        opc_text_addf(t, "%c", *c == '_' ? ' ' : *c);
+        opc_text_addf(text, "%c", *c == '_' ? ' ' : *c);
     const size_t n = strlen(value);
     if (*value == '[' && !strchr(value, ',')) /* a list of one */
-        opc_text_addf(t, " %.*s", (int)n - 2, value + 1);
+        opc_text_addf(text, " %.*s", (int)n - 2, value + 1);
     else if (!yes && !no)
-        opc_text_addf(t, " %s", value);
+        opc_text_addf(text, " %s", value);
 }
 
+/* Hands the text over as a string and frees it, also after a failure. */
 static int keep_text(struct opc_text *text, char **out, struct opc_err *err)
 {
     int code = opc_text_check(text, err);
     if (!code && !(*out = opc_strdup(opc_text_get(text))))
-        code = out_of_memory(err);
+        code = curves_no_memory(err);
     opc_text_free(text);
     return code;
 }
 
-/* The values of some settings, as they are or as a person reads them: "Hopper (MuJoCo), horizon
- * 20". */
+/* Values of n settings, separated by `between`: as they are written, or with `reader` (the run
+ * they are of) as a person reads them: "Hopper (MuJoCo), horizon 20". */
 static int print_values(const struct opc_config *config, int n, const char *const *key,
                         const char *between, const struct opc_curve_run *reader, char **out,
                         struct opc_err *err)
@@ -193,39 +216,42 @@ static int print_values(const struct opc_config *config, int n, const char *cons
     return keep_text(&text, out, err);
 }
 
-static int read_method(struct opc_curve_run *r, const struct opc_config *config,
+/* Name and colour of the method. An agent other than SAC is a method of its own. */
+static int read_method(struct opc_curve_run *run, const struct opc_config *config,
                        struct opc_err *err)
 {
     const struct opc_values *v = &config->set;
-    r->method = opc_strdup(v->train.agent ? opc_agent_of(v)->name : opc_transition_of(v)->name);
-    r->method_name = opc_method_label(v);
-    r->colour = opc_method_colour(v);
-    return r->method ? OPC_OK : out_of_memory(err);
+    run->method = opc_strdup(v->train.agent ? opc_agent_of(v)->name : opc_transition_of(v)->name);
+    run->method_name = opc_method_label(v);
+    run->colour = opc_method_colour(v);
+    return run->method ? OPC_OK : curves_no_memory(err);
 }
 
-static int read_settings(struct opc_curve_run *r, const struct opc_curves_plan *plan,
+/* Reads config.yaml: method, panel, title, seed, and what distinguishes the run's line. */
+static int read_settings(struct opc_curve_run *run, const struct opc_curves_plan *plan,
                          struct opc_err *err)
 {
     static const char *const TASK = "env.name";
+    /* Without keys the task is the panel and all other settings distinguish lines. */
     const bool found = plan->panel_keys + plan->line_keys == 0;
     const int keys = found ? 1 : plan->panel_keys;
     const char *const *key = found ? &TASK : plan->panel_key;
     struct opc_config *config;
     char *seed;
-    int code = opc_config_of_run(r->dir, &config, err);
+    int code = opc_config_of_run(run->dir, &config, err);
     if (code)
         return code;
-    code = read_method(r, config, err);
+    code = read_method(run, config, err);
     if (!code)
-        code = found ? print_rest(config, &r->rest, err)
-                     : print_values(config, plan->line_keys, plan->line_key, "\n", NULL, &r->rest,
+        code = found ? print_rest(config, &run->rest, err)
+                     : print_values(config, plan->line_keys, plan->line_key, "\n", NULL, &run->rest,
                                     err);
     if (!code)
-        code = print_values(config, keys, key, "+", NULL, &r->panel, err);
+        code = print_values(config, keys, key, "+", NULL, &run->panel, err);
     if (!code)
-        code = print_values(config, keys, key, ", ", r, &r->title, err);
+        code = print_values(config, keys, key, ", ", run, &run->title, err);
     if (!code && !(code = opc_config_get(config, "train.seed", &seed, err))) {
-        r->seed = atoi(seed);
+        run->seed = atoi(seed);
         opc_free(seed);
     }
     opc_config_destroy(config);
@@ -234,40 +260,44 @@ static int read_settings(struct opc_curve_run *r, const struct opc_curves_plan *
 
 /* ---- which runs ------------------------------------------------------------------------------ */
 
-static int add_run(struct opc_curves *c, const char *dir, const struct opc_curves_plan *plan,
+/* Adds the run in a directory, unless the same directory was named before. */
+static int add_run(struct opc_curves *curves, const char *dir, const struct opc_curves_plan *plan,
                    struct opc_err *err)
 {
     struct stat st;
     if (stat(dir, &st))
         return opc_fail_errno(err, errno, "cannot look into %s", dir);
-    for (int i = 0; i < c->runs; i++)
-        if (c->run[i].device == st.st_dev && c->run[i].inode == st.st_ino)
+    /* A directory may be named twice, or reached through a link. */
+    for (int i = 0; i < curves->runs; i++)
+        if (curves->run[i].device == st.st_dev && curves->run[i].inode == st.st_ino)
             return OPC_OK; /* named before, perhaps otherwise */
-    if (c->runs == MAX_RUNS)
+    if (curves->runs == MAX_RUNS)
         return opc_fail(err, OPC_EUSER, "more than %d runs", MAX_RUNS);
-    struct opc_curve_run *r = &c->run[c->runs++];
-    r->device = st.st_dev;
-    r->inode = st.st_ino;
-    r->dir = opc_strdup(dir);
-    if (!r->dir)
-        return out_of_memory(err);
-    const int code = read_settings(r, plan, err);
-    return code ? code : read_table(r, plan, err);
+    struct opc_curve_run *run = &curves->run[curves->runs++];
+    run->device = st.st_dev;
+    run->inode = st.st_ino;
+    run->dir = opc_strdup(dir);
+    if (!run->dir)
+        return curves_no_memory(err);
+    const int code = read_settings(run, plan, err);
+    return code ? code : read_table(run, plan, err);
 }
 
+/* Whether a path is a regular file. */
 static bool is_file(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+/* For qsort over an array of paths. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(a, b);
 }
 
-/* The runs in a directory, in the order of their names. */
-static int add_inner(struct opc_curves *c, const char *dir, const struct opc_curves_plan *plan,
+/* Adds the runs in a directory, in the order of their names. */
+static int add_inner(struct opc_curves *curves, const char *dir, const struct opc_curves_plan *plan,
                      struct opc_err *err)
 {
     DIR *d = opendir(dir);
@@ -276,7 +306,8 @@ static int add_inner(struct opc_curves *c, const char *dir, const struct opc_cur
     if (!d)
         return opc_fail(err, OPC_EUSER, "%s is neither a run nor a directory of runs", dir);
     char(*inner)[OPC_PATH] = opc_alloc(MAX_RUNS, sizeof *inner);
-    int n = 0, code = inner ? OPC_OK : out_of_memory(err);
+    int n = 0, code = inner ? OPC_OK : curves_no_memory(err);
+    /* Collect the names first: readdir has no order. */
     for (struct dirent *e; !code && n < MAX_RUNS && (e = readdir(d));)
         if (e->d_name[0] != '.' && !opc_path_join(inner[n], dir, e->d_name, NULL) &&
             opc_rundir_is_run(inner[n]))
@@ -285,7 +316,7 @@ static int add_inner(struct opc_curves *c, const char *dir, const struct opc_cur
     if (inner)
         qsort(inner, (size_t)n, sizeof *inner, by_name);
     for (int i = 0; i < n && !code; i++)
-        code = add_run(c, inner[i], plan, err);
+        code = add_run(curves, inner[i], plan, err);
     opc_free(inner);
     if (!code && n == 0)
         code = opc_fail(err, OPC_EUSER,
@@ -297,53 +328,62 @@ static int add_inner(struct opc_curves *c, const char *dir, const struct opc_cur
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static int panel_of(struct opc_curves *c, const struct opc_curve_run *r)
+/* Index of the run's panel, which is created if it is new. Names are cut to the array's size,
+ * and compared as cut. */
+static int panel_of(struct opc_curves *curves, const struct opc_curve_run *run)
 {
-    char cut[sizeof *c->panel];
+    char cut[sizeof *curves->panel];
     int i = 0;
-    snprintf(cut, sizeof cut, "%s", r->panel);
-    while (i < c->panels && strcmp(c->panel[i], cut) != 0)
+    snprintf(cut, sizeof cut, "%s", run->panel);
+    while (i < curves->panels && strcmp(curves->panel[i], cut) != 0)
         i++;
-    if (i == c->panels) {
-        memcpy(c->panel[i], cut, sizeof cut);
-        snprintf(c->title[i], sizeof *c->title, "%s", r->title);
-        c->panels++;
+    if (i == curves->panels) {
+        memcpy(curves->panel[i], cut, sizeof cut);
+        snprintf(curves->title[i], sizeof *curves->title, "%s", run->title);
+        curves->panels++;
     }
     return i;
 }
 
-static void form_groups(struct opc_curves *c)
+/* Runs with equal panel and equal `rest` form a group. */
+static void form_groups(struct opc_curves *curves)
 {
-    for (int i = 0; i < c->runs; i++) {
-        struct opc_curve_run *r = &c->run[i];
-        r->group = -1;
-        for (int k = 0; k < i && r->group < 0; k++)
-            if (strcmp(r->panel, c->run[k].panel) == 0 && strcmp(r->rest, c->run[k].rest) == 0)
-                r->group = c->run[k].group;
-        if (r->group < 0) {
-            r->group = c->groups++;
-            c->group[r->group].panel = panel_of(c, r);
-            snprintf(c->group[r->group].method, sizeof c->group->method, "%s", r->method);
-            c->group[r->group].colour = r->colour;
+    for (int i = 0; i < curves->runs; i++) {
+        struct opc_curve_run *run = &curves->run[i];
+        run->group = -1;
+        /* Compare with all earlier runs; there are at most a few thousand. */
+        for (int k = 0; k < i && run->group < 0; k++)
+            if (strcmp(run->panel, curves->run[k].panel) == 0 &&
+                strcmp(run->rest, curves->run[k].rest) == 0)
+                run->group = curves->run[k].group;
+        /* The first run of a group sets its panel and its method. */
+        if (run->group < 0) {
+            run->group = curves->groups++;
+            curves->group[run->group].panel = panel_of(curves, run);
+            snprintf(curves->group[run->group].method, sizeof curves->group->method, "%s",
+                     run->method);
+            curves->group[run->group].colour = run->colour;
         }
-        c->group[r->group].runs += r->n > 0;
-        if (strcmp(c->group[r->group].method, r->method) != 0) {
-            *c->group[r->group].method = '\0';
-            c->group[r->group].colour = 0;
+        curves->group[run->group].runs += run->n > 0;
+        /* Runs of several methods in one group: the group has no method and no colour of its
+         * own. */
+        if (strcmp(curves->group[run->group].method, run->method) != 0) {
+            *curves->group[run->group].method = '\0';
+            curves->group[run->group].colour = 0;
         }
     }
 }
 
-/* The first run of a group speaks for all. */
-static const struct opc_curve_run *speaker(const struct opc_curves *c, int group)
+/* The first run of a group, whose settings stand for all of them. */
+static const struct opc_curve_run *speaker(const struct opc_curves *curves, int group)
 {
     int i = 0;
-    while (c->run[i].group != group)
+    while (curves->run[i].group != group)
         i++;
-    return &c->run[i];
+    return &curves->run[i];
 }
 
-/* Line number `line` of some settings. */
+/* Line number `line` of `rest`; "" after the last. */
 static const char *line_at(const char *rest, int line)
 {
     for (; line > 0 && *rest; line--)
@@ -351,102 +391,113 @@ static const char *line_at(const char *rest, int line)
     return rest;
 }
 
+/* Compares two texts up to the end of the line. */
 static bool same_line(const char *a, const char *b)
 {
     const size_t n = strcspn(a, "\n");
     return n == strcspn(b, "\n") && strncmp(a, b, n) == 0;
 }
 
-/* Groups a and b have the same label so far, and line `line` would tell them apart. */
-static bool helps(const struct opc_curves *c, int line, int *a)
+/* Whether line `line` of `rest` distinguishes two groups of one panel that have the same label
+ * so far; *a is one of them. */
+static bool line_distinguishes(const struct opc_curves *curves, int line, int *a)
 {
-    for (int i = 0; i < c->groups; i++)
+    for (int i = 0; i < curves->groups; i++)
         for (int k = 0; k < i; k++)
-            if (c->group[i].panel == c->group[k].panel &&
-                strcmp(c->group[i].label, c->group[k].label) == 0 &&
-                !same_line(line_at(speaker(c, i)->rest, line),
-                           line_at(speaker(c, k)->rest, line))) {
+            if (curves->group[i].panel == curves->group[k].panel &&
+                strcmp(curves->group[i].label, curves->group[k].label) == 0 &&
+                !same_line(line_at(speaker(curves, i)->rest, line),
+                           line_at(speaker(curves, k)->rest, line))) {
                 *a = i;
                 return true;
             }
     return false;
 }
 
-static void append_setting(struct opc_curves *c, int line)
+/* Appends line `line` to the label of every group. */
+static void append_setting(struct opc_curves *curves, int line)
 {
-    for (int i = 0; i < c->groups; i++) {
-        const struct opc_curve_run *r = speaker(c, i);
-        const char *setting = line_at(r->rest, line);
-        char *label = c->group[i].label;
-        const size_t used = strlen(label), left = sizeof c->group[i].label - used;
+    for (int i = 0; i < curves->groups; i++) {
+        const struct opc_curve_run *run = speaker(curves, i);
+        const char *setting = line_at(run->rest, line);
+        char *label = curves->group[i].label;
+        const size_t used = strlen(label), left = sizeof curves->group[i].label - used;
         const char *comma = used ? ", " : "";
         if (strncmp(setting, METHOD, strlen(METHOD)) == 0)
-            snprintf(label + used, left, "%s%s", comma, r->method_name);
+            snprintf(label + used, left, "%s%s", comma, run->method_name);
         else
             snprintf(label + used, left, "%s%.*s", comma, (int)strcspn(setting, "\n"), setting);
     }
 }
 
-/* As few settings as tell the groups of each panel apart, the transition model first. */
-static void label_groups(struct opc_curves *c)
+/* Labels groups with as few settings as distinguish those of each panel, the transition model
+ * first. */
+static void label_groups(struct opc_curves *curves)
 {
     int lines = 0, first = 0, any;
-    const char *rest = speaker(c, 0)->rest;
+    const char *rest = speaker(curves, 0)->rest;
+    /* Count the settings, and find the transition model among them. */
     for (; *line_at(rest, lines); lines++)
         if (strncmp(line_at(rest, lines), METHOD, strlen(METHOD)) == 0)
             first = lines;
-    append_setting(c, first);
+    /* Further settings are added only while some groups of a panel still have the same label. */
+    append_setting(curves, first);
     for (int line = 0; line < lines; line++)
-        if (line != first && helps(c, line, &any))
-            append_setting(c, line);
-    for (int g = 0; g < c->groups; g++)
-        memcpy(c->group[g].line, c->group[g].label, sizeof c->group->line);
+        if (line != first && line_distinguishes(curves, line, &any))
+            append_setting(curves, line);
+    for (int g = 0; g < curves->groups; g++)
+        memcpy(curves->group[g].line, curves->group[g].label, sizeof curves->group->line);
 }
 
-/* Whether value number k tells a group from one that is called the same so far. */
-static bool distinguishes(const struct opc_curves *c, int g, int k)
+/* Whether value number k distinguishes a group from one with the same label so far. */
+static bool distinguishes(const struct opc_curves *curves, int g, int k)
 {
-    const char *value = line_at(speaker(c, g)->rest, k);
-    for (int i = 0; i < c->groups; i++)
-        if (strcmp(c->group[i].label, c->group[g].label) == 0 &&
-            !same_line(line_at(speaker(c, i)->rest, k), value))
+    const char *value = line_at(speaker(curves, g)->rest, k);
+    for (int i = 0; i < curves->groups; i++)
+        if (strcmp(curves->group[i].label, curves->group[g].label) == 0 &&
+            !same_line(line_at(speaker(curves, i)->rest, k), value))
             return true;
     return false;
 }
 
-static int extend_label(const struct opc_curves *c, int g, const char *key, int k, char **out,
+/* The label of group g, extended by value k if that is needed. */
+static int extend_label(const struct opc_curves *curves, int g, const char *key, int k, char **out,
                         struct opc_err *err)
 {
-    const char *value = line_at(speaker(c, g)->rest, k);
+    const char *value = line_at(speaker(curves, g)->rest, k);
     char word[256];
     struct opc_text text = {0};
     snprintf(word, sizeof word, "%.*s", (int)strcspn(value, "\n"), value);
-    opc_text_add(&text, c->group[g].label);
-    if (k == 0 || distinguishes(c, g, k)) {
+    opc_text_add(&text, curves->group[g].label);
+    /* The first setting is always part of the label, later ones only where they help. */
+    if (k == 0 || distinguishes(curves, g, k)) {
         opc_text_add(&text, text.used ? ", " : "");
-        add_setting(&text, speaker(c, g), key, word);
+        add_setting(&text, speaker(curves, g), key, word);
     }
     return keep_text(&text, out, err);
 }
 
-/* By the settings that were named, as many of them as it takes: "SAC", "OPC, horizon 20". */
-static int label_as_planned(struct opc_curves *c, const struct opc_curves_plan *plan,
+/* Labels groups by the plan's line settings, with as many of them as needed: "SAC", "OPC,
+ * horizon 20". */
+static int label_as_planned(struct opc_curves *curves, const struct opc_curves_plan *plan,
                             struct opc_err *err)
 {
-    char **longer = opc_alloc((size_t)c->groups, sizeof *longer);
-    int code = longer ? OPC_OK : out_of_memory(err);
-    for (int g = 0; g < c->groups; g++) {
-        char *line = c->group[g].line;
-        snprintf(line, sizeof c->group->line, "%s", speaker(c, g)->rest);
+    char **longer = opc_alloc((size_t)curves->groups, sizeof *longer);
+    int code = longer ? OPC_OK : curves_no_memory(err);
+    /* The name of the line is all values, joined by '+'. */
+    for (int g = 0; g < curves->groups; g++) {
+        char *line = curves->group[g].line;
+        snprintf(line, sizeof curves->group->line, "%s", speaker(curves, g)->rest);
         for (char *end = line; (end = strchr(end, '\n')); *end = '+')
             ;
     }
+    /* All labels are extended before any is replaced: distinguishes() compares the old ones. */
     for (int k = 0; k < plan->line_keys && !code; k++) {
-        for (int g = 0; g < c->groups && !code; g++)
-            code = extend_label(c, g, plan->line_key[k], k, &longer[g], err);
-        for (int g = 0; g < c->groups; g++) {
+        for (int g = 0; g < curves->groups && !code; g++)
+            code = extend_label(curves, g, plan->line_key[k], k, &longer[g], err);
+        for (int g = 0; g < curves->groups; g++) {
             if (longer[g])
-                snprintf(c->group[g].label, sizeof c->group->label, "%s", longer[g]);
+                snprintf(curves->group[g].label, sizeof curves->group->label, "%s", longer[g]);
             opc_free(longer[g]);
             longer[g] = NULL;
         }
@@ -455,77 +506,87 @@ static int label_as_planned(struct opc_curves *c, const struct opc_curves_plan *
     return code;
 }
 
-/* How many panels in a row begin alike; 0 when the next rows are not like the first. */
-static int count_columns(const struct opc_curves *c)
+/* Number of panels in a row that differ in their last value only; 0 if the panels do not form a
+ * regular grid or it would be too wide. */
+static int count_columns(const struct opc_curves *curves)
 {
+    /* row: first panel of the current row. A panel continues the row if all its values but the
+     * last are equal. */
     int columns = 0;
-    for (int i = 0, row = 0; i < c->panels; i++) {
-        const char *last = strrchr(c->panel[i], '+');
-        const size_t n = last ? (size_t)(last - c->panel[i]) + 1 : 0;
-        const bool alike = n && strncmp(c->panel[i], c->panel[row], n) == 0;
+    for (int i = 0, row = 0; i < curves->panels; i++) {
+        const char *last = strrchr(curves->panel[i], '+');
+        const size_t n = last ? (size_t)(last - curves->panel[i]) + 1 : 0;
+        const bool alike = n && strncmp(curves->panel[i], curves->panel[row], n) == 0;
         if (!columns && i > 0 && !alike)
             columns = i;
         if (columns && alike != (i % columns != 0))
             return 0;
         row = alike ? row : i;
     }
-    return columns > 1 && columns <= MAX_COLUMNS && c->panels % columns == 0 ? columns : 0;
+    return columns > 1 && columns <= MAX_COLUMNS && curves->panels % columns == 0 ? columns : 0;
 }
 
 /* ---- bands ----------------------------------------------------------------------------------- */
 
-static int by_size(const void *a, const void *b)
+/* For qsort. */
+static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/* Its first value there, or what lies between two values; NaN: none. */
-static double value_at(const struct opc_curves *c, const struct opc_curve_run *r, double x)
+/* The first value of a run at x, or one between two values; NaN if it has none there. */
+static double value_at(const struct opc_curves *curves, const struct opc_curve_run *run, double x)
 {
-    if (c->between && r->ascending)
-        return opc_interpolate(r->n, r->x, r->y, x);
-    int at = r->ascending ? opc_lower_bound(r->n, r->x, x) : 0;
-    while (at < r->n && r->x[at] != x)
-        at = r->ascending ? r->n : at + 1;
-    return at < r->n ? r->y[at] : (double)NAN;
+    /* Over total_steps runs are compared at the same step although none was evaluated exactly
+     * there. */
+    if (curves->between && run->ascending)
+        return opc_interpolate(run->n, run->x, run->y, x);
+    int at = run->ascending ? opc_lower_bound(run->n, run->x, x) : 0;
+    while (at < run->n && run->x[at] != x)
+        at = run->ascending ? run->n : at + 1;
+    return at < run->n ? run->y[at] : (double)NAN;
 }
 
-int opc_curves_at(const struct opc_curves *c, int group, double x, double *out)
+int opc_curves_at(const struct opc_curves *curves, int group, double x, double *out)
 {
     int n = 0;
-    for (int i = 0; i < c->runs; i++) {
-        const double v = c->run[i].group == group ? value_at(c, &c->run[i], x) : (double)NAN;
+    for (int i = 0; i < curves->runs; i++) {
+        const double v =
+            curves->run[i].group == group ? value_at(curves, &curves->run[i], x) : (double)NAN;
         if (!isnan(v))
             out[n++] = v;
     }
     return n;
 }
 
-int opc_curves_ends(const struct opc_curves *c, int group, double *out)
+int opc_curves_ends(const struct opc_curves *curves, int group, double *out)
 {
     int n = 0;
-    for (int i = 0; i < c->runs; i++)
-        if (c->run[i].group == group && c->run[i].n > 0)
-            out[n++] = c->run[i].end;
+    for (int i = 0; i < curves->runs; i++)
+        if (curves->run[i].group == group && curves->run[i].n > 0)
+            out[n++] = curves->run[i].end;
     return n;
 }
 
-static void end_of(struct opc_curves *c, int g, double *scratch)
+/* Quartiles of the scores of a group. scratch: [runs]. */
+static void measure_group_ends(struct opc_curves *curves, int g, double *scratch)
 {
-    const int n = opc_curves_ends(c, g, scratch);
-    struct opc_curve_group *group = &c->group[g];
+    const int n = opc_curves_ends(curves, g, scratch);
+    struct opc_curve_group *group = &curves->group[g];
     group->end_low = n ? opc_quantile(n, scratch, 0.25) : (double)NAN;
     group->end_middle = n ? opc_quantile(n, scratch, 0.5) : (double)NAN;
     group->end_high = n ? opc_quantile(n, scratch, 0.75) : (double)NAN;
 }
 
-static int make_band(struct opc_curves *c, int g, double *scratch, struct opc_err *err)
+/* Median and quartiles of a group over x. scratch: [runs]. */
+static int make_band(struct opc_curves *curves, int g, double *scratch, struct opc_err *err)
 {
-    struct opc_curve_group *group = &c->group[g];
+    struct opc_curve_group *group = &curves->group[g];
     size_t all = 0;
-    for (int i = 0; i < c->runs; i++)
-        all += c->run[i].group == g ? (size_t)c->run[i].n : 0;
+    /* The number of points is at most that of all runs together. */
+    for (int i = 0; i < curves->runs; i++)
+        all += curves->run[i].group == g ? (size_t)curves->run[i].n : 0;
     double *x = opc_alloc(all + 1, sizeof *x);
     group->x = opc_alloc(all + 1, sizeof *x);
     group->low = opc_alloc(all + 1, sizeof *x);
@@ -533,17 +594,20 @@ static int make_band(struct opc_curves *c, int g, double *scratch, struct opc_er
     group->high = opc_alloc(all + 1, sizeof *x);
     if (!x || !group->x || !group->low || !group->middle || !group->high) {
         opc_free(x);
-        return out_of_memory(err);
+        return curves_no_memory(err);
     }
+    /* All x of all runs, sorted; each different one is a candidate. */
     all = 0;
-    for (int i = 0; i < c->runs; i++)
-        for (int k = 0; c->run[i].group == g && k < c->run[i].n; k++)
-            x[all++] = c->run[i].x[k];
-    qsort(x, all, sizeof *x, by_size);
+    for (int i = 0; i < curves->runs; i++)
+        for (int k = 0; curves->run[i].group == g && k < curves->run[i].n; k++)
+            x[all++] = curves->run[i].x[k];
+    qsort(x, all, sizeof *x, by_value);
     for (size_t at = 0; at < all; at++) {
         if (at > 0 && x[at] == x[at - 1])
             continue;
-        const int n = opc_curves_at(c, g, x[at], scratch);
+        /* Left out where fewer than half of the runs have a value: the median would jump when
+         * runs end. */
+        const int n = opc_curves_at(curves, g, x[at], scratch);
         if (2 * n < group->runs)
             continue;
         group->x[group->n] = x[at];
@@ -553,7 +617,7 @@ static int make_band(struct opc_curves *c, int g, double *scratch, struct opc_er
         group->n++;
     }
     opc_free(x);
-    end_of(c, g, scratch);
+    measure_group_ends(curves, g, scratch);
     return OPC_OK;
 }
 
@@ -562,71 +626,77 @@ static int make_band(struct opc_curves *c, int g, double *scratch, struct opc_er
 int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan,
                     struct opc_curves **out, struct opc_err *err)
 {
-    struct opc_curves *c = opc_alloc(1, sizeof *c);
-    if (!c)
-        return out_of_memory(err);
-    /* The random phase ends with an episode, after more steps with one seed than with another. */
-    c->between = strcmp(plan->over, "total_steps") == 0;
+    struct opc_curves *curves = opc_alloc(1, sizeof *curves);
+    if (!curves)
+        return curves_no_memory(err);
+    /* The random phase ends with an episode, so total_steps differ between seeds. */
+    curves->between = strcmp(plan->over, "total_steps") == 0;
+    /* Arrays for the largest number of runs; groups and panels cannot be more. */
     double *scratch = opc_alloc(MAX_RUNS, sizeof *scratch);
-    c->run = opc_alloc(MAX_RUNS, sizeof *c->run);
-    c->group = opc_alloc(MAX_RUNS, sizeof *c->group);
-    c->panel = opc_alloc(MAX_RUNS, sizeof *c->panel);
-    c->title = opc_alloc(MAX_RUNS, sizeof *c->title);
-    int code = scratch && c->run && c->group && c->panel && c->title ? OPC_OK : out_of_memory(err);
-    int files = 0; /* the logs of a sweep lie beside its runs, and a shell's star names them, too */
+    curves->run = opc_alloc(MAX_RUNS, sizeof *curves->run);
+    curves->group = opc_alloc(MAX_RUNS, sizeof *curves->group);
+    curves->panel = opc_alloc(MAX_RUNS, sizeof *curves->panel);
+    curves->title = opc_alloc(MAX_RUNS, sizeof *curves->title);
+    int code = scratch && curves->run && curves->group && curves->panel && curves->title
+                   ? OPC_OK
+                   : curves_no_memory(err);
+    int files = 0; /* logs of a sweep lie next to its runs, and a shell's star names them, too */
+    /* Each argument is a run, a directory of runs, or a file that is skipped. */
     for (int i = 0; i < n && !code; i++) {
         if (opc_rundir_is_run(dir[i]))
-            code = add_run(c, dir[i], plan, err);
+            code = add_run(curves, dir[i], plan, err);
         else if (n > 1 && is_file(dir[i]))
             files++;
         else
-            code = add_inner(c, dir[i], plan, err);
+            code = add_inner(curves, dir[i], plan, err);
     }
     if (!code && files)
         opc_log(OPC_WARN, "%d of the names are files, not directories, and are left out", files);
-    if (!code && c->runs == 0)
+    if (!code && curves->runs == 0)
         code = opc_fail(err, OPC_EUSER, "there are no runs to draw");
+    /* Groups, then their names, then their bands: each needs the one before. */
     if (!code) {
-        form_groups(c);
-        c->columns = plan->panel_keys > 1 ? count_columns(c) : 0;
+        form_groups(curves);
+        curves->columns = plan->panel_keys > 1 ? count_columns(curves) : 0;
         if (plan->panel_keys + plan->line_keys > 0)
-            code = label_as_planned(c, plan, err);
+            code = label_as_planned(curves, plan, err);
         else
-            label_groups(c);
+            label_groups(curves);
     }
-    for (int g = 0; g < c->groups && !code; g++)
-        code = make_band(c, g, scratch, err);
+    for (int g = 0; g < curves->groups && !code; g++)
+        code = make_band(curves, g, scratch, err);
     opc_free(scratch);
     if (code)
-        opc_curves_free(c);
+        opc_curves_free(curves);
     else
-        *out = c;
+        *out = curves;
     return code;
 }
 
-void opc_curves_free(struct opc_curves *c)
+/* Accepts curves that were read only in part. */
+void opc_curves_free(struct opc_curves *curves)
 {
-    if (!c)
+    if (!curves)
         return;
-    for (int i = 0; i < c->runs; i++) {
-        opc_free(c->run[i].dir);
-        opc_free(c->run[i].panel);
-        opc_free(c->run[i].title);
-        opc_free(c->run[i].method);
-        opc_free(c->run[i].raw);
-        opc_free(c->run[i].rest);
-        opc_free(c->run[i].x);
-        opc_free(c->run[i].y);
+    for (int i = 0; i < curves->runs; i++) {
+        opc_free(curves->run[i].dir);
+        opc_free(curves->run[i].panel);
+        opc_free(curves->run[i].title);
+        opc_free(curves->run[i].method);
+        opc_free(curves->run[i].raw);
+        opc_free(curves->run[i].rest);
+        opc_free(curves->run[i].x);
+        opc_free(curves->run[i].y);
     }
-    for (int g = 0; g < c->groups; g++) {
-        opc_free(c->group[g].x);
-        opc_free(c->group[g].low);
-        opc_free(c->group[g].middle);
-        opc_free(c->group[g].high);
+    for (int g = 0; g < curves->groups; g++) {
+        opc_free(curves->group[g].x);
+        opc_free(curves->group[g].low);
+        opc_free(curves->group[g].middle);
+        opc_free(curves->group[g].high);
     }
-    opc_free(c->run);
-    opc_free(c->group);
-    opc_free(c->panel);
-    opc_free(c->title);
-    opc_free(c);
+    opc_free(curves->run);
+    opc_free(curves->group);
+    opc_free(curves->panel);
+    opc_free(curves->title);
+    opc_free(curves);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* study/curves/curves.h - learning curves out of run directories.
+/* study/curves/curves.h - reads run directories and forms groups of learning curves.
  *
- * A group of runs is a line in a panel of a figure. Which runs form a group is found out, those
- * that differ in nothing but their seed (and how long they have been going), with a panel for each
- * task; or it is said, by the settings whose values name the panel and the line. */
+ * A group of runs is a line in a panel of a figure. Without a plan, runs that differ in nothing
+ * but their seed (and how many epochs they have) form a group, and each task is a panel. With a
+ * plan, the values of its settings name the panel and the line of a run. Used by opc plot and by
+ * the analysis learning_curves. */
 #ifndef OPC_STUDY_CURVES_H
 #define OPC_STUDY_CURVES_H
 
@@ -12,66 +13,73 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* What to read, and what distinguishes panels and lines. */
 struct opc_curves_plan {
     const char *of, *over; /* columns of metrics.csv; rows without a value are left out */
     int smooth;            /* see opc_smooth */
-    /* Settings like "env.name" that say where a run belongs; none of both: it is found out. */
+    /* Settings like "env.name" whose values name panel and line; no keys at all: found out. */
     int panel_keys, line_keys;
     const char *const *panel_key, *const *line_key;
 };
 
+/* One run directory. */
 struct opc_curve_run {
     char *dir;
-    dev_t device; /* of the directory, which may have several names */
+    dev_t device; /* with inode: identifies the directory, which may have several names */
     ino_t inode;
-    char *panel;  /* env.name, or the values of the panel's settings: "mujoco:hopper+20" */
-    char *title;  /* the same for people: "Hopper (MuJoCo), horizon 20" */
-    char *rest;   /* what tells lines apart, a line of text each: the values of the line's settings,
-                   * or all settings but seed, length and task */
-    char *method; /* opc.transition, or train.agent if that is not sac */
+    /* env.name, or the values of the panel's settings: "mujoco:hopper+20". */
+    char *panel;
+    char *title; /* the same for people: "Hopper (MuJoCo), horizon 20" */
+    /* What distinguishes lines, a line of text each: the values of the line's settings, or all
+     * settings but seed, number of epochs and task. */
+    char *rest;
+    char *method;            /* opc.transition, or train.agent if that is not sac */
     const char *method_name; /* OPC, MBPO(*), MBPO, SAC or PPO */
     unsigned colour;         /* of the method, 0xRRGGBB; 0: it has none */
     int seed;
     int n;
     double *x, *raw, *y; /* [n]; y is smoothed */
-    bool ascending;      /* x, as steps and epochs are */
-    double end, best;    /* of raw: mean of the last five, and the greatest; NaN when n is 0 */
-    int group;
+    bool ascending;      /* x ascends, as steps and epochs do */
+    double end, best;    /* of raw: mean of the last five, and the maximum; NaN if n is 0 */
+    int group;           /* index into opc_curves.group */
 };
 
+/* Runs that form one line, with quartiles over them. */
 struct opc_curve_group {
     int panel;
-    char label[128]; /* for people; what tells it from the others of all panels */
-    char line[128];  /* the values of the plan's settings, "corrected+20"; else as the label */
-    char method[32]; /* of all its runs; "" when they differ */
+    char label[128]; /* for people; distinguishes it from the other groups of all panels */
+    char line[128];  /* values of the plan's settings, "corrected+20"; without a plan the label */
+    char method[32]; /* of all its runs; "" if they differ */
     unsigned colour; /* of that method, 0xRRGGBB; 0: none */
-    int runs;        /* that have got anywhere */
-    /* where at least half of its runs have got to: */
+    int runs;        /* number of runs that have at least one value */
+    /* Points where at least half of its runs have a value: */
     int n;
     double *x, *low, *middle, *high;      /* [n] quartiles and median over the runs */
-    double end_low, end_middle, end_high; /* of what its runs end with */
+    double end_low, end_middle, end_high; /* quartiles and median of its runs' ends */
 };
 
 struct opc_curves {
     struct opc_curve_run *run;
     struct opc_curve_group *group;
-    char (*panel)[256], (*title)[256]; /* their names, and for people */
+    char (*panel)[256], (*title)[256]; /* [panels] names, and titles for people */
     int runs, groups, panels;
-    bool between; /* runs have values between their evaluations, too, interpolated linearly: over
-                   * total_steps, which differ from run to run */
-    int columns;  /* of panels that differ in their last setting only; 0: there is no such order */
+    /* Runs also have values between their evaluations, interpolated linearly. Set over
+     * total_steps, which differ from run to run. */
+    bool between;
+    int columns; /* panels in a row that differ in their last setting only; 0: no such order */
 };
 
-/* What a run ends with, its score: the mean of its last five values, of all if they are fewer; NaN:
- * there is none. */
+/* The score of a run: the mean of its last five values, of all if there are fewer; NaN if there
+ * are none. */
 double opc_curve_end(int n, const double *value);
 
-/* A directory that is no run stands for the runs in it. */
+/* Reads n directories; one that is not a run itself stands for the runs in it. */
 int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *,
                     struct opc_curves **out, struct opc_err *err);
-/* The values of a group's runs at x, one of its own; out has room for as many as it has runs. */
+/* The values of a group's runs at x, which is one of its own; out has space for one per run.
+ * Returns how many there are. */
 int opc_curves_at(const struct opc_curves *, int group, double x, double *out);
-/* What its runs end with, those that have got anywhere. */
+/* The scores of a group's runs, of those that have any value. Returns how many there are. */
 int opc_curves_ends(const struct opc_curves *, int group, double *out);
 void opc_curves_free(struct opc_curves *); /* NULL is fine */
 

@@ -8,29 +8,30 @@
 #include "study/curves/curves.h"
 #include "study/curves/published.h"
 
-struct opc_curves_look {
+/* Texts and options of the figure. */
+struct opc_curves_style {
     const char *title; /* NULL: none */
     const char *x_label, *y_label;
-    const char *note; /* what lines and bands are; below the legend */
+    const char *note; /* says what lines and bands are; below the legend */
     bool share;       /* one range of each axis for all panels */
-    /* Drawn behind the runs, which are of one task, as far as they have got; NULL: none. */
+    /* Drawn below the runs, which are of one task, as far as they reach; NULL: none. */
     const struct opc_published *published;
 };
 
-/* Borrows the look and the curves, which must outlive it. */
+/* A figure with the memory it needs. Borrows the style and the curves, which must outlive it. */
 struct opc_curves_figure {
     struct opc_figure figure;
     struct opc_panel *panel;
     struct opc_figure_layer *layer;
-    char (*label)[200];
-    double *published; /* [4][n] steps, mean, mean - std, mean + std; NULL: none */
+    char (*label)[200]; /* [groups + 1] for the legend; the last is the published curve's */
+    double *published;  /* [4][n] steps, mean, mean - std, mean + std; NULL: none */
 };
-int opc_curves_figure(const struct opc_curves_look *, const struct opc_curves *,
+int opc_curves_figure(const struct opc_curves_style *, const struct opc_curves *,
                       struct opc_curves_figure *out, struct opc_err *err);
 void opc_curves_figure_free(struct opc_curves_figure *);
 
-/* The file's name decides its format. */
-int opc_curves_draw(const struct opc_curves_look *, const struct opc_curves *, const char *path,
+/* Draws the figure into a file, whose name decides the format. */
+int opc_curves_draw(const struct opc_curves_style *, const struct opc_curves *, const char *path,
                     struct opc_err *err);
 
 /* A column of metrics.csv in words: "eval_return" is a "return". */

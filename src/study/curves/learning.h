@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* study/curves/learning.h - what the runs of a figure of learning curves end with, by panel and
- * line; and claims about it. Between learning_curves.c and learning_claims.c. */
+/* study/curves/learning.h - scores of the runs in a figure of learning curves, by panel and
+ * line, and claims about them. Shared by learning_curves.c, learning_claims.c and
+ * settings_table.c. */
 #ifndef OPC_STUDY_LEARNING_H
 #define OPC_STUDY_LEARNING_H
 
@@ -9,26 +10,27 @@
 #include "study/curves/curves.h"
 #include "study/exhibit/exhibit.h"
 
+/* The scores, with scratch for comparing two sides. */
 struct opc_learning {
-    struct opc_curves *curves;
+    struct opc_curves *curves; /* owned */
     int lines, panels;
     const char **line, **label; /* [lines] as in struct opc_curve_group */
     int *n;                     /* [lines][panels] runs */
-    double **end;               /* [lines][panels][n] what each ends with, in order */
-    /* Scratch, of two sides that are compared; tasks: the larger of lines and panels. */
+    double **end;               /* [lines][panels][n] score of each run, ascending; NULL: none */
+    /* Scratch for the two sides of a comparison; tasks is the larger of lines and panels. */
     int tasks, *count;     /* [2][tasks] */
     const double **column; /* [2][tasks] */
     uint64_t seed;
-    int missing; /* runs that are not complete: while there are any, no claim is decided */
+    int missing; /* runs that are not complete; while there are any, no claim is decided */
 };
 
-/* The runs of a line in every panel, or only in those that `panel` matches (a glob; NULL: all).
- * side 0 or 1: which scratch to use. */
+/* The scores of a line in every panel, or only in panels that `panel` matches (a glob; NULL:
+ * all). side 0 or 1: which scratch to use; the result lives until that side is used again. */
 struct opc_scores opc_learning_scores(const struct opc_learning *, int line, const char *panel,
                                       int side);
-int opc_learning_find(const struct opc_learning *, const char *line); /* -1: there is none */
+int opc_learning_find(const struct opc_learning *, const char *line); /* -1: not found */
 
-/* The list under figure.claims, NULL when there is none:
+/* Claims are a list under figure.claims, NULL if there is none:
  *
  *   - {text: "...", better: corrected, worse: learned, panel: "bullet:*"}
  *   - {text: "...", solves: corrected, level: 990}
@@ -37,7 +39,7 @@ int opc_learning_claims_check(const struct opc_yaml *list, struct opc_err *err);
 int opc_learning_claims(const struct opc_learning *, const struct opc_yaml *list,
                         struct opc_exhibit *, struct opc_err *err);
 
-/* Refuses what is no map, and a key that is not among `names` (NULL at the end). */
+/* Refuses a node that is not a map, and a key that is not among `names` (NULL at the end). */
 int opc_learning_keys(const struct opc_yaml *map, const char *what, const char *const *names,
                       struct opc_err *err);
 

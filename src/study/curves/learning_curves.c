@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The analysis `learning_curves`: of finished runs, as the map under `figure` says.
+/* The analysis `learning_curves`: reads finished runs, as the map under `figure` says.
  *
  *     figure:
  *       panel: env.name               # a setting, or a list of them
@@ -9,8 +9,11 @@
  *       notes: [what differs from the paper]
  *       claims: [...]                 # study/curves/learning.h
  *
- * Curves are smoothed; what a run ends with is the mean of its last five evaluations as they were.
- */
+ * Curves are smoothed; the score of a run is the mean of its last five evaluations, not
+ * smoothed.
+ *
+ * Invariant: every bootstrap has a random stream of its own (see FOR_ENDS below), so that
+ * adding a table or a group changes no other number. */
 #include "opc/config.h"
 #include "opc/mem.h"
 #include "opc/predictor.h"
@@ -24,16 +27,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS = 8 };
-/* Bootstrap streams: which epoch is used for what. Curves use 100 + group. */
+enum { KEYS = 8 }; /* settings that name a panel or a line, at most */
+/* Second key of the bootstrap streams, by purpose; curves use 100 + group. */
 enum { FOR_ENDS = 1, FOR_IMPROVEMENT = 2, FOR_CURVES = 100 };
 
 /* clang-format off */
 #define FIELDS(X)                                                                                  \
     X(TEXT,   of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                      \
     X(TEXT,   over,   "env_steps",   1, 64,  "column of metrics.csv to draw it over")              \
-    X(INT,    smooth, "5",           1, 999, "average over so many values around each")            \
-    X(CHOICE, centre, "median",      "median|mean|iqm", , "the line, over runs")                   \
+    X(INT,    smooth, "5",           1, 999, "average over this many values around each")          \
+    X(CHOICE, centre, "median",      "median|mean|iqm", , "statistic over runs that the line shows")                   \
     X(TEXT,   band,   "[25, 75]",    1, 64,  "two percentiles, std, or interval: of the IQM")      \
     X(BOOL,   share,  "false",       0, 1,   "one range of each axis for all panels")
 /* clang-format on */
@@ -45,7 +48,8 @@ struct curve {
 static const struct opc_section section = OPC_SECTION("curve", "", FIELDS);
 #undef SELF
 
-struct look {
+/* The map under `figure`, read and checked. */
+struct style {
     struct curve curve;
     const char *panel_key[KEYS], *line_key[KEYS];
     int panel_keys, line_keys;
@@ -56,9 +60,11 @@ struct look {
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
+/* A setting or a list of settings; `fallback` if the node is missing. */
 static int read_keys(const struct opc_yaml *node, const char *fallback, const char **key, int *n,
                      struct opc_err *err)
 {
+    /* No node: the fallback alone. A word: that setting alone. */
     *n = 1;
     key[0] = fallback;
     if (!node)
@@ -78,23 +84,26 @@ static int read_keys(const struct opc_yaml *node, const char *fallback, const ch
     return OPC_OK;
 }
 
-static int read_band(struct look *look, struct opc_err *err)
+/* band: [LOW, HIGH] | std | interval. */
+static int read_band(struct style *style, struct opc_err *err)
 {
-    const char *band = look->curve.band;
+    const char *band = style->curve.band;
     char low[32], high[32];
-    look->band = strcmp(band, "std") == 0        ? STD
-                 : strcmp(band, "interval") == 0 ? INTERVAL
-                                                 : PERCENTILES;
-    if (look->band != PERCENTILES)
+    style->band = strcmp(band, "std") == 0        ? STD
+                  : strcmp(band, "interval") == 0 ? INTERVAL
+                                                  : PERCENTILES;
+    if (style->band != PERCENTILES)
         return OPC_OK;
-    if (sscanf(band, "[%31[^],], %31[^],]]", low, high) == 2 && opc_parse_real(low, &look->low) &&
-        opc_parse_real(high, &look->high) && look->low >= 0 && look->low < look->high &&
-        look->high <= 100)
+    /* Two numbers with a comma, in ascending order, within 0 .. 100. */
+    if (sscanf(band, "[%31[^],], %31[^],]]", low, high) == 2 && opc_parse_real(low, &style->low) &&
+        opc_parse_real(high, &style->high) && style->low >= 0 && style->low < style->high &&
+        style->high <= 100)
         return OPC_OK;
     return opc_fail(err, OPC_EUSER, "band = %s is neither [LOW, HIGH] in percent, std nor interval",
                     band);
 }
 
+/* titles: {PANEL: title}. */
 static int check_titles(const struct opc_yaml *titles, struct opc_err *err)
 {
     bool good = !titles || titles->kind == OPC_YAML_MAP;
@@ -105,6 +114,7 @@ static int check_titles(const struct opc_yaml *titles, struct opc_err *err)
                            titles->line);
 }
 
+/* notes: [sentence, ...]. */
 static int check_notes(const struct opc_yaml *notes, struct opc_err *err)
 {
     bool good = !notes || notes->kind == OPC_YAML_LIST;
@@ -114,16 +124,17 @@ static int check_notes(const struct opc_yaml *notes, struct opc_err *err)
                 : opc_fail(err, OPC_EUSER, "line %d: notes is a list of sentences", notes->line);
 }
 
-/* In place of what is made of the panel's settings. */
-static void put_titles(const struct opc_yaml *titles, struct opc_curves *c)
+/* Titles from the file replace those made from the panel's settings. */
+static void put_titles(const struct opc_yaml *titles, struct opc_curves *curves)
 {
-    for (int p = 0; titles && p < c->panels; p++) {
-        const struct opc_yaml *t = opc_yaml_find(titles, c->panel[p]);
+    for (int p = 0; titles && p < curves->panels; p++) {
+        const struct opc_yaml *t = opc_yaml_find(titles, curves->panel[p]);
         if (t)
-            snprintf(c->title[p], sizeof *c->title, "%s", t->text);
+            snprintf(curves->title[p], sizeof *curves->title, "%s", t->text);
     }
 }
 
+/* metrics.csv must be able to have the column; runs are not read yet. */
 static int check_column(const char *key, const char *name, struct opc_err *err)
 {
     char meant[64];
@@ -133,40 +144,37 @@ static int check_column(const char *key, const char *name, struct opc_err *err)
                     *meant ? "; did you mean '" : "", meant, *meant ? "'?" : "");
 }
 
-static int read_look(const struct opc_yaml *figure, struct look *look, struct opc_err *err)
+/* Reads the whole map. Nothing is read from runs, so `opc repro` can refuse a file at once. */
+static int read_style(const struct opc_yaml *figure, struct style *style, struct opc_err *err)
 {
     static const char *const NAMES[] = {"panel", "line",   "curve", "titles",
                                         "notes", "claims", NULL};
-    int code = figure ? opc_learning_keys(figure, "figure", NAMES, err) : OPC_OK;
-    const struct opc_yaml *curve = figure && !code ? opc_yaml_find(figure, "curve") : NULL;
-    if (!code && curve && curve->kind != OPC_YAML_MAP)
-        code = opc_fail(err, OPC_EUSER, "line %d: curve is a map like {smooth: 5}", curve->line);
-    if (!code)
-        code = opc_analysis_fill(&section, curve, &look->curve, err);
-    if (!code)
-        code = check_column("of", look->curve.of, err);
-    if (!code)
-        code = check_column("over", look->curve.over, err);
-    if (!code)
-        code = opc_smooth_check(look->curve.smooth, err);
-    if (!code)
-        code = read_band(look, err);
-    if (!code)
-        code = read_keys(figure ? opc_yaml_find(figure, "panel") : NULL, "env.name",
-                         look->panel_key, &look->panel_keys, err);
-    if (!code)
-        code = read_keys(figure ? opc_yaml_find(figure, "line") : NULL, "opc.transition",
-                         look->line_key, &look->line_keys, err);
-    look->titles = figure && !code ? opc_yaml_find(figure, "titles") : NULL;
-    look->claims = figure && !code ? opc_yaml_find(figure, "claims") : NULL;
-    look->notes = figure && !code ? opc_yaml_find(figure, "notes") : NULL;
-    if (!code)
-        code = check_titles(look->titles, err);
-    if (!code)
-        code = check_notes(look->notes, err);
-    return code ? code : opc_learning_claims_check(look->claims, err);
+    if (figure)
+        OPC_TRY(opc_learning_keys(figure, "figure", NAMES, err));
+    const struct opc_yaml *curve = figure ? opc_yaml_find(figure, "curve") : NULL;
+    if (curve && curve->kind != OPC_YAML_MAP)
+        return opc_fail(err, OPC_EUSER, "line %d: curve is a map like {smooth: 5}", curve->line);
+    /* The settings of the curve, then the columns they name. */
+    OPC_TRY(opc_analysis_fill(&section, curve, &style->curve, err));
+    OPC_TRY(check_column("of", style->curve.of, err));
+    OPC_TRY(check_column("over", style->curve.over, err));
+    OPC_TRY(opc_smooth_check(style->curve.smooth, err));
+    OPC_TRY(read_band(style, err));
+    /* What names panels and lines. */
+    OPC_TRY(read_keys(figure ? opc_yaml_find(figure, "panel") : NULL, "env.name", style->panel_key,
+                      &style->panel_keys, err));
+    OPC_TRY(read_keys(figure ? opc_yaml_find(figure, "line") : NULL, "opc.transition",
+                      style->line_key, &style->line_keys, err));
+    /* Texts and claims; runs are not needed to check them. */
+    style->titles = figure ? opc_yaml_find(figure, "titles") : NULL;
+    style->claims = figure ? opc_yaml_find(figure, "claims") : NULL;
+    style->notes = figure ? opc_yaml_find(figure, "notes") : NULL;
+    OPC_TRY(check_titles(style->titles, err));
+    OPC_TRY(check_notes(style->notes, err));
+    return opc_learning_claims_check(style->claims, err);
 }
 
+/* The keys must be settings that exist. */
 static int check_keys(const struct opc_config *config, const char *const *key, int n,
                       struct opc_err *err)
 {
@@ -180,90 +188,99 @@ static int check_keys(const struct opc_config *config, const char *const *key, i
     return code;
 }
 
-static int check(const struct opc_yaml *figure, struct opc_err *err)
+/* The analysis's check: before any run is made. */
+static int learning_curves_check(const struct opc_yaml *figure, struct opc_err *err)
 {
-    struct look look = {.low = 25, .high = 75};
+    struct style style = {.low = 25, .high = 75};
     struct opc_config *config = NULL;
-    int code = read_look(figure, &look, err);
+    int code = read_style(figure, &style, err);
     if (!code)
         code = opc_config_create(&config, err);
     if (!code)
-        code = check_keys(config, look.panel_key, look.panel_keys, err);
+        code = check_keys(config, style.panel_key, style.panel_keys, err);
     if (!code)
-        code = check_keys(config, look.line_key, look.line_keys, err);
+        code = check_keys(config, style.line_key, style.line_keys, err);
     opc_config_destroy(config);
     return code ? opc_within(err, "figure") : OPC_OK;
 }
 
-/* ---- what runs end with ---------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
-static int by_size(const void *a, const void *b)
+/* For qsort. */
+static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static void free_learning(struct opc_learning *l)
+/* Also accepts scores that were made only in part. */
+static void free_learning(struct opc_learning *learning)
 {
-    for (int i = 0; l->end && i < l->lines * l->panels; i++)
-        opc_free(l->end[i]);
-    opc_free(l->end);
-    opc_free(l->n);
-    opc_free(l->count);
-    opc_free(l->column);
-    opc_free(l->line);
-    opc_free(l->label);
-    opc_curves_free(l->curves);
+    for (int i = 0; learning->end && i < learning->lines * learning->panels; i++)
+        opc_free(learning->end[i]);
+    opc_free(learning->end);
+    opc_free(learning->n);
+    opc_free(learning->count);
+    opc_free(learning->column);
+    opc_free(learning->line);
+    opc_free(learning->label);
+    opc_curves_free(learning->curves);
 }
 
-/* Takes the curves over. */
-static int make_learning(struct opc_curves *c, uint64_t seed, struct opc_learning *out,
+/* Sorts the scores by line and panel. Takes the curves over, also after a failure. */
+static int make_learning(struct opc_curves *curves, uint64_t seed, struct opc_learning *out,
                          struct opc_err *err)
 {
-    struct opc_learning l = {.curves = c, .panels = c->panels, .seed = seed};
-    const size_t panels = (size_t)c->panels, max = (size_t)c->groups * panels;
-    l.line = opc_alloc((size_t)c->groups, sizeof *l.line);
-    l.label = opc_alloc((size_t)c->groups, sizeof *l.label);
-    l.n = opc_alloc(max, sizeof *l.n);
-    l.end = opc_alloc(max, sizeof *l.end);
-    l.tasks = c->groups > c->panels ? c->groups : c->panels;
-    l.count = opc_alloc(2 * (size_t)l.tasks, sizeof *l.count);
-    l.column = opc_alloc(2 * (size_t)l.tasks, sizeof *l.column);
-    bool whole = l.line && l.label && l.n && l.end && l.count && l.column;
-    for (int g = 0; g < c->groups && whole; g++) {
-        int line = opc_learning_find(&l, c->group[g].line);
+    struct opc_learning learning = {.curves = curves, .panels = curves->panels, .seed = seed};
+    /* At most one line for each group. */
+    const size_t panels = (size_t)curves->panels, max = (size_t)curves->groups * panels;
+    learning.line = opc_alloc((size_t)curves->groups, sizeof *learning.line);
+    learning.label = opc_alloc((size_t)curves->groups, sizeof *learning.label);
+    learning.n = opc_alloc(max, sizeof *learning.n);
+    learning.end = opc_alloc(max, sizeof *learning.end);
+    learning.tasks = curves->groups > curves->panels ? curves->groups : curves->panels;
+    learning.count = opc_alloc(2 * (size_t)learning.tasks, sizeof *learning.count);
+    learning.column = opc_alloc(2 * (size_t)learning.tasks, sizeof *learning.column);
+    bool whole = learning.line && learning.label && learning.n && learning.end && learning.count &&
+                 learning.column;
+    /* Groups of different panels with the same values form one line. */
+    for (int g = 0; g < curves->groups && whole; g++) {
+        int line = opc_learning_find(&learning, curves->group[g].line);
         if (line < 0) {
-            l.line[line = l.lines++] = c->group[g].line;
-            l.label[line] = c->group[g].label;
+            learning.line[line = learning.lines++] = curves->group[g].line;
+            learning.label[line] = curves->group[g].label;
         }
-        const size_t at = (size_t)line * panels + (size_t)c->group[g].panel;
-        l.end[at] = opc_alloc((size_t)c->group[g].runs + 1, sizeof **l.end);
-        whole = l.end[at] != NULL;
+        const size_t at = (size_t)line * panels + (size_t)curves->group[g].panel;
+        learning.end[at] = opc_alloc((size_t)curves->group[g].runs + 1, sizeof **learning.end);
+        whole = learning.end[at] != NULL;
+        /* Sorted, as claims and intervals expect them. */
         if (whole) {
-            l.n[at] = opc_curves_ends(c, g, l.end[at]);
-            qsort(l.end[at], (size_t)l.n[at], sizeof **l.end, by_size);
+            learning.n[at] = opc_curves_ends(curves, g, learning.end[at]);
+            qsort(learning.end[at], (size_t)learning.n[at], sizeof **learning.end, by_value);
         }
     }
     if (!whole) {
-        free_learning(&l);
+        free_learning(&learning);
         return opc_fail(err, OPC_ENOMEM, "not enough memory for what runs end with");
     }
-    *out = l;
+    *out = learning;
     return OPC_OK;
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* One row of a table: a sample over runs. */
 struct summary {
     int n;
     double median, low, high, mean, deviation;
     struct opc_interval iqm;
 };
 
-/* Sorts v. */
+/* Statistics of a sample; `low` and `high` are the shares of its quantiles. Sorts v. */
 static int summarise(int n, double *v, double low, double high, struct opc_rng rng,
                      struct summary *s, struct opc_err *err)
 {
+    /* All runs count as those of one task here. */
     const struct opc_scores scores = {1, &n, (const double *const *)&v};
     s->n = n;
     s->mean = n ? opc_mean(n, v) : (double)NAN;
@@ -274,114 +291,126 @@ static int summarise(int n, double *v, double low, double high, struct opc_rng r
     return opc_iqm_interval(&scores, 0, &rng, &s->iqm, err);
 }
 
-static void add_summary(struct opc_table *t, const struct summary *s)
+/* In the order of SUMMARY. */
+static void add_summary(struct opc_table *table, const struct summary *s)
 {
-    opc_table_real(t, s->median);
-    opc_table_real(t, s->low);
-    opc_table_real(t, s->high);
-    opc_table_real(t, s->mean);
-    opc_table_real(t, s->deviation);
-    opc_table_real(t, s->iqm.middle);
-    opc_table_real(t, s->iqm.low);
-    opc_table_real(t, s->iqm.high);
-    opc_table_int(t, s->n);
+    opc_table_real(table, s->median);
+    opc_table_real(table, s->low);
+    opc_table_real(table, s->high);
+    opc_table_real(table, s->mean);
+    opc_table_real(table, s->deviation);
+    opc_table_real(table, s->iqm.middle);
+    opc_table_real(table, s->iqm.low);
+    opc_table_real(table, s->iqm.high);
+    opc_table_int(table, s->n);
 }
 
-/* The curve's table; and what the figure shows of it, in the groups themselves. */
-static int tabulate_curve(const struct opc_learning *l, const struct look *look, int g, double *v,
-                          struct opc_table *t, struct opc_err *err)
+/* Adds rows for the curve of group g. Also puts the centre and the band that the figure shows
+ * into the group itself. v: scratch, [runs]. */
+static int tabulate_curve(const struct opc_learning *learning, const struct style *style, int g,
+                          double *v, struct opc_table *table, struct opc_err *err)
 {
-    struct opc_curve_group *group = &l->curves->group[g];
+    struct opc_curve_group *group = &learning->curves->group[g];
     int code = OPC_OK;
     for (int i = 0; i < group->n && !code; i++) {
         struct summary s;
-        const int n = opc_curves_at(l->curves, g, group->x[i], v);
+        const int n = opc_curves_at(learning->curves, g, group->x[i], v);
         code = summarise(
             n, v, 0.25, 0.75,
-            opc_rng_stream(l->seed, OPC_USE_STUDY, FOR_CURVES + (uint32_t)g, (uint32_t)i), &s, err);
+            opc_rng_stream(learning->seed, OPC_USE_STUDY, FOR_CURVES + (uint32_t)g, (uint32_t)i),
+            &s, err);
         if (code)
             break;
-        opc_table_word(t, l->curves->panel[group->panel]);
-        opc_table_word(t, group->line);
-        opc_table_real(t, group->x[i]);
-        add_summary(t, &s);
-        const int centre = look->curve.centre;
+        opc_table_word(table, learning->curves->panel[group->panel]);
+        opc_table_word(table, group->line);
+        opc_table_real(table, group->x[i]);
+        add_summary(table, &s);
+        /* The figure's line and band are a choice among the statistics of the row. */
+        const int centre = style->curve.centre;
         group->middle[i] = centre == MEDIAN ? s.median : centre == MEAN ? s.mean : s.iqm.middle;
-        if (look->band == STD) {
+        if (style->band == STD) {
             group->low[i] = group->middle[i] - s.deviation;
             group->high[i] = group->middle[i] + s.deviation;
         } else {
-            const bool whole = look->band == INTERVAL;
-            group->low[i] = whole ? s.iqm.low : opc_quantile(n, v, look->low / 100);
-            group->high[i] = whole ? s.iqm.high : opc_quantile(n, v, look->high / 100);
+            const bool whole = style->band == INTERVAL;
+            group->low[i] = whole ? s.iqm.low : opc_quantile(n, v, style->low / 100);
+            group->high[i] = whole ? s.iqm.high : opc_quantile(n, v, style->high / 100);
         }
     }
     return code;
 }
 
-static int tabulate_ends(const struct opc_learning *l, struct opc_table *t, struct opc_err *err)
+/* Scores by panel and line. */
+static int tabulate_ends(const struct opc_learning *learning, struct opc_table *table,
+                         struct opc_err *err)
 {
     int code = OPC_OK;
-    for (int p = 0; p < l->panels && !code; p++)
-        for (int k = 0; k < l->lines && !code; k++) {
+    for (int p = 0; p < learning->panels && !code; p++)
+        for (int k = 0; k < learning->lines && !code; k++) {
             struct summary s;
-            const int at = k * l->panels + p;
-            if (!l->end[at])
+            const int at = k * learning->panels + p;
+            if (!learning->end[at])
                 continue;
-            code =
-                summarise(l->n[at], l->end[at], 0.25, 0.75,
-                          opc_rng_stream(l->seed, OPC_USE_STUDY, FOR_ENDS, (uint32_t)at), &s, err);
-            opc_table_word(t, l->curves->panel[p]);
-            opc_table_word(t, l->line[k]);
-            add_summary(t, &s);
+            /* The stream depends on line and panel, not on how many others there are. */
+            code = summarise(learning->n[at], learning->end[at], 0.25, 0.75,
+                             opc_rng_stream(learning->seed, OPC_USE_STUDY, FOR_ENDS, (uint32_t)at),
+                             &s, err);
+            opc_table_word(table, learning->curves->panel[p]);
+            opc_table_word(table, learning->line[k]);
+            add_summary(table, &s);
         }
     return code;
 }
 
-/* Panel by panel, then over all of them. */
-static int tabulate_improvement(const struct opc_learning *l, struct opc_table *t,
+/* Probability that a run of one line ends above a run of another, for every pair of lines: panel
+ * by panel, then over all panels. */
+static int tabulate_improvement(const struct opc_learning *learning, struct opc_table *table,
                                 struct opc_err *err)
 {
     uint32_t number = 0;
     int code = OPC_OK;
-    for (int p = 0; p < l->panels + (l->panels > 1) && !code; p++)
-        for (int i = 0; i < l->lines && !code; i++)
-            for (int k = i + 1; k < l->lines && !code; k++) {
-                struct opc_scores a = opc_learning_scores(l, i, NULL, 0);
-                struct opc_scores b = opc_learning_scores(l, k, NULL, 1);
+    /* p == panels stands for all of them; with one panel that row would repeat the first. */
+    for (int p = 0; p < learning->panels + (learning->panels > 1) && !code; p++)
+        for (int i = 0; i < learning->lines && !code; i++)
+            for (int k = i + 1; k < learning->lines && !code; k++) {
+                struct opc_scores a = opc_learning_scores(learning, i, NULL, 0);
+                struct opc_scores b = opc_learning_scores(learning, k, NULL, 1);
                 struct opc_rng rng =
-                    opc_rng_stream(l->seed, OPC_USE_STUDY, FOR_IMPROVEMENT, number++);
+                    opc_rng_stream(learning->seed, OPC_USE_STUDY, FOR_IMPROVEMENT, number++);
                 struct opc_interval chance;
                 int runs[2] = {0, 0};
-                for (int q = 0; q < l->panels; q++)
-                    if ((p < l->panels && q != p) || !a.n[q] || !b.n[q])
-                        l->count[q] = l->count[l->tasks + q] = 0;
+                /* Set the counts of panels to 0 that do not take part: other panels, and those
+                 * where one of the two lines has no runs. a and b point at these counts. */
+                for (int q = 0; q < learning->panels; q++)
+                    if ((p < learning->panels && q != p) || !a.n[q] || !b.n[q])
+                        learning->count[q] = learning->count[learning->tasks + q] = 0;
                     else
                         runs[0] += a.n[q], runs[1] += b.n[q];
                 if (runs[0] == 0)
                     continue;
                 code = opc_improvement(&a, &b, 0, &rng, &chance, err);
-                opc_table_word(t, p < l->panels ? l->curves->panel[p] : "all");
-                opc_table_word(t, l->line[i]);
-                opc_table_word(t, l->line[k]);
-                opc_table_real(t, chance.middle);
-                opc_table_real(t, chance.low);
-                opc_table_real(t, chance.high);
-                opc_table_int(t, runs[0]);
-                opc_table_int(t, runs[1]);
+                opc_table_word(table, p < learning->panels ? learning->curves->panel[p] : "all");
+                opc_table_word(table, learning->line[i]);
+                opc_table_word(table, learning->line[k]);
+                opc_table_real(table, chance.middle);
+                opc_table_real(table, chance.low);
+                opc_table_real(table, chance.high);
+                opc_table_int(table, runs[0]);
+                opc_table_int(table, runs[1]);
             }
     return code;
 }
 
-static void tabulate_runs(const struct opc_curves *c, struct opc_table *t)
+/* Every run with its score. */
+static void tabulate_runs(const struct opc_curves *curves, struct opc_table *table)
 {
-    for (int i = 0; i < c->runs; i++) {
-        const struct opc_curve_run *r = &c->run[i];
-        opc_table_word(t, c->panel[c->group[r->group].panel]);
-        opc_table_word(t, c->group[r->group].line);
-        opc_table_int(t, r->seed);
-        opc_table_real(t, r->end);
-        opc_table_real(t, r->best);
+    for (int i = 0; i < curves->runs; i++) {
+        const struct opc_curve_run *run = &curves->run[i];
+        opc_table_word(table, curves->panel[curves->group[run->group].panel]);
+        opc_table_word(table, curves->group[run->group].line);
+        opc_table_int(table, run->seed);
+        opc_table_real(table, run->end);
+        opc_table_real(table, run->best);
     }
 }
 
@@ -389,32 +418,36 @@ static void tabulate_runs(const struct opc_curves *c, struct opc_table *t)
 
 #define SUMMARY "median,q25,q75,mean,std,iqm,iqm_low,iqm_high,runs"
 
-static int make_curve_table(const struct opc_request *request, const struct opc_learning *l,
-                            const struct look *look, struct opc_exhibit *x, struct opc_err *err)
+/* The curves over x, which also prepares the figure's bands. */
+static int make_curve_table(const struct opc_request *request, const struct opc_learning *learning,
+                            const struct style *style, struct opc_exhibit *exhibit,
+                            struct opc_err *err)
 {
-    struct opc_table *t = NULL;
+    struct opc_table *table = NULL;
     struct opc_text columns = {0};
-    double *v = opc_alloc((size_t)l->curves->runs, sizeof *v);
-    opc_text_addf(&columns, "panel,line,%s," SUMMARY, look->curve.over);
+    double *v = opc_alloc((size_t)learning->curves->runs, sizeof *v);
+    opc_text_addf(&columns, "panel,line,%s," SUMMARY, style->curve.over);
     int code = v ? opc_text_check(&columns, err)
                  : opc_fail(err, OPC_ENOMEM, "not enough memory for a table");
     if (!code)
-        code = opc_table_create(opc_text_get(&columns), &t, err);
-    for (int g = 0; g < l->curves->groups && !code; g++) {
+        code = opc_table_create(opc_text_get(&columns), &table, err);
+    for (int g = 0; g < learning->curves->groups && !code; g++) {
         if (request->progress)
-            request->progress(request->ctx, (double)g / l->curves->groups,
-                              l->curves->group[g].label);
-        code = tabulate_curve(l, look, g, v, t, err);
+            request->progress(request->ctx, (double)g / learning->curves->groups,
+                              learning->curves->group[g].label);
+        code = tabulate_curve(learning, style, g, v, table, err);
     }
     if (!code)
-        code = opc_exhibit_table(x, NULL, "the curves, over runs", t, err);
-    opc_table_free(t);
+        code = opc_exhibit_table(exhibit, NULL, "the curves, over runs", table, err);
+    opc_table_free(table);
     opc_text_free(&columns);
     opc_free(v);
     return code;
 }
 
-static int make_tables(const struct opc_learning *l, struct opc_exhibit *x, struct opc_err *err)
+/* Tables of scores, comparisons and runs. */
+static int make_tables(const struct opc_learning *learning, struct opc_exhibit *exhibit,
+                       struct opc_err *err)
 {
     struct opc_table *ends = NULL, *improvement = NULL, *runs = NULL;
     int code = opc_table_create("panel,line," SUMMARY, &ends, err);
@@ -424,101 +457,107 @@ static int make_tables(const struct opc_learning *l, struct opc_exhibit *x, stru
     if (!code)
         code = opc_table_create("panel,line,seed,final,best", &runs, err);
     if (!code)
-        code = tabulate_ends(l, ends, err);
+        /* All tables are filled before any is written. */
+        code = tabulate_ends(learning, ends, err);
     if (!code)
-        code = tabulate_improvement(l, improvement, err);
+        code = tabulate_improvement(learning, improvement, err);
     if (!code) {
-        tabulate_runs(l->curves, runs);
-        code = opc_exhibit_table(x, "final", "mean of the last five evaluations, over runs", ends,
-                                 err);
+        tabulate_runs(learning->curves, runs);
+        code = opc_exhibit_table(exhibit, "final", "mean of the last five evaluations, over runs",
+                                 ends, err);
     }
     if (!code)
-        code = opc_exhibit_table(x, "improvement",
+        code = opc_exhibit_table(exhibit, "improvement",
                                  "probability that a run of one line ends above one of another, "
                                  "with 95 % bootstrap interval",
                                  improvement, err);
     if (!code)
-        code = opc_exhibit_table(x, "runs", "every run", runs, err);
+        code = opc_exhibit_table(exhibit, "runs", "every run", runs, err);
     opc_table_free(ends);
     opc_table_free(improvement);
     opc_table_free(runs);
     return code;
 }
 
-static void describe(const struct look *look, struct opc_text *note)
+/* The note below the figure: what line and band are. */
+static void describe_style(const struct style *style, struct opc_text *note)
 {
     static const char *const CENTRE[] = {"median", "mean", "interquartile mean"};
-    opc_text_addf(note, "line: %s over runs; band: ", CENTRE[look->curve.centre]);
-    if (look->band == STD)
+    opc_text_addf(note, "line: %s over runs; band: ", CENTRE[style->curve.centre]);
+    if (style->band == STD)
         opc_text_add(note, "one standard deviation around it");
-    else if (look->band == INTERVAL)
+    else if (style->band == INTERVAL)
         opc_text_add(note, "95 % bootstrap interval of the interquartile mean");
     else
-        opc_text_addf(note, "%g to %g %% of the runs", look->low, look->high);
-    if (look->curve.smooth > 1)
-        opc_text_addf(note, "; smoothed by a moving average over %d values", look->curve.smooth);
+        opc_text_addf(note, "%g to %g %% of the runs", style->low, style->high);
+    if (style->curve.smooth > 1)
+        opc_text_addf(note, "; smoothed by a moving average over %d values", style->curve.smooth);
 }
 
-static int make_figure(const struct opc_learning *l, const struct look *look, struct opc_exhibit *x,
-                       struct opc_err *err)
+/* The figure; tabulate_curve has prepared the groups. */
+static int make_figure(const struct opc_learning *learning, const struct style *style,
+                       struct opc_exhibit *exhibit, struct opc_err *err)
 {
     struct opc_text note = {0};
-    struct opc_curves_figure f;
-    describe(look, &note);
+    struct opc_curves_figure made;
+    describe_style(style, &note);
     int code = opc_text_check(&note, err);
-    const struct opc_curves_look how = {.x_label = opc_column_label(look->curve.over),
-                                        .y_label = opc_column_label(look->curve.of),
-                                        .note = opc_text_get(&note),
-                                        .share = look->curve.share};
-    if (!code && !(code = opc_curves_figure(&how, l->curves, &f, err))) {
-        code = opc_exhibit_figure(x, NULL, "learning curves", &f.figure, err);
-        opc_curves_figure_free(&f);
+    const struct opc_curves_style how = {.x_label = opc_column_label(style->curve.over),
+                                         .y_label = opc_column_label(style->curve.of),
+                                         .note = opc_text_get(&note),
+                                         .share = style->curve.share};
+    if (!code && !(code = opc_curves_figure(&how, learning->curves, &made, err))) {
+        code = opc_exhibit_figure(exhibit, NULL, "learning curves", &made.figure, err);
+        opc_curves_figure_free(&made);
     }
     opc_text_free(&note);
     return code;
 }
 
-static int make(const struct opc_request *request, const void *settings, struct opc_exhibit *x,
-                struct opc_err *err)
+/* The analysis itself: read the curves, then tables, figure, claims and notes. */
+static int learning_curves_make(const struct opc_request *request, const void *settings,
+                                struct opc_exhibit *exhibit, struct opc_err *err)
 {
     (void)settings;
-    struct look look = {.low = 25, .high = 75};
+    struct style style = {.low = 25, .high = 75};
     struct opc_curves *curves;
-    struct opc_learning l;
-    int code = read_look(request->figure, &look, err);
+    struct opc_learning learning;
+    int code = read_style(request->figure, &style, err);
     if (code)
         return opc_within(err, "figure");
-    const struct opc_curves_plan plan = {.of = look.curve.of,
-                                         .over = look.curve.over,
-                                         .smooth = look.curve.smooth,
-                                         .panel_keys = look.panel_keys,
-                                         .line_keys = look.line_keys,
-                                         .panel_key = look.panel_key,
-                                         .line_key = look.line_key};
+    const struct opc_curves_plan plan = {.of = style.curve.of,
+                                         .over = style.curve.over,
+                                         .smooth = style.curve.smooth,
+                                         .panel_keys = style.panel_keys,
+                                         .line_keys = style.line_keys,
+                                         .panel_key = style.panel_key,
+                                         .line_key = style.line_key};
     code = opc_curves_read(request->runs, request->run, &plan, &curves, err);
     if (!code)
-        put_titles(look.titles, curves);
+        put_titles(style.titles, curves);
     if (!code)
-        code = make_learning(curves, request->seed, &l, err);
+        code = make_learning(curves, request->seed, &learning, err);
     if (code)
         return code;
-    l.missing = request->missing;
-    code = make_curve_table(request, &l, &look, x, err);
+    /* Claims need to know whether runs are missing. */
+    learning.missing = request->missing;
+    code = make_curve_table(request, &learning, &style, exhibit, err);
     if (!code)
-        code = make_tables(&l, x, err);
+        code = make_tables(&learning, exhibit, err);
     if (!code)
-        code = make_figure(&l, &look, x, err);
+        code = make_figure(&learning, &style, exhibit, err);
     if (!code)
-        code = opc_learning_claims(&l, look.claims, x, err);
-    for (const struct opc_yaml *n = look.notes && !code ? look.notes->first : NULL; n; n = n->next)
-        opc_exhibit_note(x, "%s", n->text);
-    free_learning(&l);
+        code = opc_learning_claims(&learning, style.claims, exhibit, err);
+    for (const struct opc_yaml *n = style.notes && !code ? style.notes->first : NULL; n;
+         n = n->next)
+        opc_exhibit_note(exhibit, "%s", n->text);
+    free_learning(&learning);
     return code;
 }
 
 const struct opc_analysis opc_learning_curves = {
     .name = "learning_curves",
     .help = "curves of runs with bands, what they end with, and which line ends above which",
-    .check = check,
-    .make = make,
+    .check = learning_curves_check,
+    .make = learning_curves_make,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* study/curves/published.h - learning curves that others have published, to compare runs with.
  *
- * They are in a CSV file with the columns source, env, method, env_steps, mean, std and seeds: a
- * row is the mean return over the seeds after so many steps, and its standard deviation. Their
- * steps count the random ones at the beginning, so what is put beside them is over total_steps. */
+ * They are in a CSV file with the columns source, env, method, env_steps, mean, std and seeds. A
+ * row is the mean return over the seeds after this many steps, and its standard deviation. Their
+ * steps include the random ones at the beginning, so runs are compared over total_steps. */
 #ifndef OPC_STUDY_PUBLISHED_H
 #define OPC_STUDY_PUBLISHED_H
 
@@ -11,8 +11,9 @@
 
 struct opc_table;
 
+/* One curve: a method on a task. */
 struct opc_published {
-    char *method, *source; /* as the file has them; the source of its first row */
+    char *method, *source; /* as in the file; the source of its first row */
     int n;
     double *steps;      /* [n] ascending */
     double *mean, *std; /* [n] */
@@ -20,17 +21,18 @@ struct opc_published {
     int min_seeds;      /* of all rows */
 };
 
-/* The curve of a task (column env) and a method; OPC_EUSER with what the file has if there is no
- * such. */
+/* Reads the curve of a task (column env) and a method. OPC_EUSER if the file has none; the
+ * message says what it has. */
 int opc_published_read(const char *path, const char *task, const char *method,
                        struct opc_published **out, struct opc_err *err);
 void opc_published_free(struct opc_published *); /* NULL is fine */
 
-/* Runs beside the curve after 10000, 25000, 50000 and 75000 steps and where the shortest of them
- * ends: columns total_steps, runs, mean, min, max (of eval_return, not smoothed), published_mean,
- * published_std, published_seeds and deviations, (mean - published_mean) / published_std. Both are
- * interpolated linearly. A step that some run or the curve does not cover has no row; no row at all
- * and runs of several lines are refused (OPC_EUSER). The curves are over total_steps. */
+/* Compares runs with the curve after 10000, 25000, 50000 and 75000 steps and where the shortest
+ * run ends: columns total_steps, runs, mean, min, max (of eval_return, not smoothed),
+ * published_mean, published_std, published_seeds and deviations, (mean - published_mean) /
+ * published_std. Both are interpolated linearly. A step that some run or the curve does not
+ * cover has no row; it is an error (OPC_EUSER) if no row is left or the runs form several lines.
+ * The curves must be over total_steps. */
 int opc_published_table(const struct opc_published *, const struct opc_curves *,
                         struct opc_table **out, struct opc_err *err);
 

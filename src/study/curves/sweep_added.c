@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs out of the tables of an earlier merge. merged.csv has their rows; runs.csv, which older
- * results lack, has what the rows do not tell: minutes, version and commit. Settings that do not
- * vary are in neither: that task, method and number of epochs fit is all that can be checked. */
+/* Runs from the tables of an earlier merge (opc sweep FILE merge --add DIR). merged.csv has
+ * their rows; runs.csv, which older results lack, has what rows do not contain: minutes, version
+ * and commit. Settings that do not vary are in neither, so only task, method and number of
+ * epochs can be checked.
+ *
+ * Invariant: cells of a run that was taken over point into the merged table, which therefore
+ * belongs to the runs (opc_sweep_added.merged) from then on, also after a failure. */
 #include "base/file.h"
 #include "base/log.h"
 #include "opc/mem.h"
@@ -11,170 +15,176 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A table whose rows are, or belong to, runs of the sweep. */
+/* A table whose rows belong to runs of the sweep. */
 struct source {
     const struct opc_sweep *sweep;
     char path[OPC_PATH];
     struct opc_table *table;
     int *key;     /* [sweep->keys] the column of each varied key */
-    int complete; /* the column that ends the varied keys */
-    int *task;    /* [rows] which run the row is of */
+    int complete; /* index of the column after the varied keys */
+    int *task;    /* [rows] index of the run each row belongs to */
 };
 
 /* Frees what open_source allocated, also after it failed. */
-static void close_source(struct source *s)
+static void close_source(struct source *source)
 {
-    opc_table_free(s->table);
-    opc_free(s->key);
-    opc_free(s->task);
+    opc_table_free(source->table);
+    opc_free(source->key);
+    opc_free(source->task);
 }
 
 /* ---- which run a row is of ------------------------------------------------------------------- */
 
-/* The varied keys are the columns before `complete`: the same ones as in the sweep's file. */
-static int find_keys(struct source *s, struct opc_err *err)
+/* The varied keys are the columns before `complete`; they must be those of the sweep's file. */
+static int find_keys(struct source *source, struct opc_err *err)
 {
-    const struct opc_sweep *w = s->sweep;
-    s->complete = opc_table_find(s->table, "complete");
-    if (s->complete < 0)
+    const struct opc_sweep *sweep = source->sweep;
+    source->complete = opc_table_find(source->table, "complete");
+    if (source->complete < 0)
         return opc_fail(err, OPC_EUSER,
                         "%s has no column 'complete', so no sweep was merged into it; --add needs "
                         "a directory that 'opc sweep %s merge' wrote to",
-                        s->path, w->path);
-    for (int k = 0; k < w->keys; k++) {
-        s->key[k] = opc_table_find(s->table, w->vary[k].key);
-        if (s->key[k] < 0 || s->key[k] > s->complete)
+                        source->path, sweep->path);
+    /* Every key of the file must be in the table ... */
+    for (int k = 0; k < sweep->keys; k++) {
+        source->key[k] = opc_table_find(source->table, sweep->vary[k].key);
+        if (source->key[k] < 0 || source->key[k] > source->complete)
             return opc_fail(err, OPC_EUSER,
                             "%s does not tell the runs of %s apart: it has no varied column '%s'; "
                             "merge it with the file it was made with",
-                            s->path, w->path, w->vary[k].key);
+                            source->path, sweep->path, sweep->vary[k].key);
     }
-    for (int column = 0; column < s->complete; column++) {
+    /* ... and every key of the table in the file. */
+    for (int column = 0; column < source->complete; column++) {
         bool known = false;
-        for (int k = 0; k < w->keys; k++)
-            known = known || s->key[k] == column;
+        for (int k = 0; k < sweep->keys; k++)
+            known = known || source->key[k] == column;
         if (!known)
             return opc_fail(err, OPC_EUSER,
                             "%s varies %s, which %s does not; merge it with the file it was made "
                             "with, or vary %s in %s, too",
-                            s->path, opc_table_name(s->table, column), w->path,
-                            opc_table_name(s->table, column), w->path);
+                            source->path, opc_table_name(source->table, column), sweep->path,
+                            opc_table_name(source->table, column), sweep->path);
     }
     return OPC_OK;
 }
 
-/* Has the row the varied values of this task? */
-static bool is_of_task(const struct source *s, int row, const struct opc_task *t)
+/* Whether the row has the varied values of this task. */
+static bool is_of_task(const struct source *source, int row, const struct opc_task *task)
 {
-    for (int k = 0; k < s->sweep->keys; k++)
-        if (strcmp(opc_table_cell(s->table, row, s->key[k]), opc_task_value(s->sweep, t, k)) != 0)
+    for (int k = 0; k < source->sweep->keys; k++)
+        if (strcmp(opc_table_cell(source->table, row, source->key[k]),
+                   opc_task_value(source->sweep, task, k)) != 0)
             return false;
     return true;
 }
 
-/* The error of a row that is no run of the sweep; it names the values. */
-static int refuse_row(const struct source *s, int row, struct opc_err *err)
+/* Refuses a row that is not of a run of the sweep; the message has its values. */
+static int refuse_row(const struct source *source, int row, struct opc_err *err)
 {
     struct opc_text values = {0};
-    for (int k = 0; k < s->sweep->keys; k++)
-        opc_text_addf(&values, "%s%s = %s", k ? ", " : "", s->sweep->vary[k].key,
-                      opc_table_cell(s->table, row, s->key[k]));
+    for (int k = 0; k < source->sweep->keys; k++)
+        opc_text_addf(&values, "%s%s = %s", k ? ", " : "", source->sweep->vary[k].key,
+                      opc_table_cell(source->table, row, source->key[k]));
     const int code =
         opc_fail(err, OPC_EUSER,
                  "%s:%d: %.150s is no run of %s; use the file and tier it was made with, or add "
                  "the values to 'vary'",
-                 s->path, row + 2, opc_text_get(&values), s->sweep->path);
+                 source->path, row + 2, opc_text_get(&values), source->sweep->path);
     opc_text_free(&values);
     return code;
 }
 
-/* Which run each row is of; a row of none is an error, or it would be lost silently. */
-static int find_tasks(struct source *s, struct opc_err *err)
+/* Finds the run of each row. A row without one is an error, otherwise it would be lost silently. */
+static int find_tasks(struct source *source, struct opc_err *err)
 {
-    for (int row = 0; row < opc_table_rows(s->table); row++) {
-        int task = row ? s->task[row - 1] : 0; /* rows of a run are neighbours, usually */
-        if (!is_of_task(s, row, &s->sweep->task[task]))
-            for (task = 0; task < s->sweep->tasks; task++)
-                if (is_of_task(s, row, &s->sweep->task[task]))
+    for (int row = 0; row < opc_table_rows(source->table); row++) {
+        int task = row ? source->task[row - 1] : 0; /* rows of a run are neighbours, usually */
+        if (!is_of_task(source, row, &source->sweep->task[task]))
+            for (task = 0; task < source->sweep->tasks; task++)
+                if (is_of_task(source, row, &source->sweep->task[task]))
                     break;
-        if (task == s->sweep->tasks)
-            return refuse_row(s, row, err);
-        s->task[row] = task;
+        if (task == source->sweep->tasks)
+            return refuse_row(source, row, err);
+        source->task[row] = task;
     }
     return OPC_OK;
 }
 
-/* Reads s->path; close_source frees what a failure leaves, too. */
-static int open_source(struct source *s, struct opc_err *err)
+/* Reads source->path; close_source also frees what a failure leaves. */
+static int open_source(struct source *source, struct opc_err *err)
 {
-    const int code = opc_table_read(s->path, &s->table, err);
+    const int code = opc_table_read(source->path, &source->table, err);
     if (code)
         return code;
-    s->key = opc_alloc((size_t)s->sweep->keys + 1, sizeof *s->key);
-    s->task = opc_alloc((size_t)opc_table_rows(s->table) + 1, sizeof *s->task);
-    if (!s->key || !s->task)
+    source->key = opc_alloc((size_t)source->sweep->keys + 1, sizeof *source->key);
+    source->task = opc_alloc((size_t)opc_table_rows(source->table) + 1, sizeof *source->task);
+    if (!source->key || !source->task)
         return opc_sweep_runs_no_memory(err);
-    const int keys = find_keys(s, err);
-    return keys ? keys : find_tasks(s, err);
+    const int keys = find_keys(source, err);
+    return keys ? keys : find_tasks(source, err);
 }
 
 /* ---- runs.csv -------------------------------------------------------------------------------- */
 
 /* "" if the table has no such column. */
-static const char *cell_or_empty(const struct source *s, int row, const char *column)
+static const char *cell_or_empty(const struct source *source, int row, const char *column)
 {
-    const int at = opc_table_find(s->table, column);
-    return at < 0 ? "" : opc_table_cell(s->table, row, at);
+    const int at = opc_table_find(source->table, column);
+    return at < 0 ? "" : opc_table_cell(source->table, row, at);
 }
 
-/* The table must not speak of another task or method than the sweep's file. */
-static int check_word(const struct source *s, int row, const char *column, const char *want,
+/* Task and method in the table must be those of the sweep's file; an empty cell says nothing. */
+static int check_word(const struct source *source, int row, const char *column, const char *want,
                       struct opc_err *err)
 {
-    const char *is = cell_or_empty(s, row, column);
+    const char *is = cell_or_empty(source, row, column);
     if (!*is || strcmp(is, want) == 0)
         return OPC_OK;
     return opc_fail(err, OPC_EUSER,
                     "%s:%d: its %s is %.60s, but in %s the run %s has %.60s; use the file and tier "
                     "it was made with",
-                    s->path, row + 2, column, is, s->sweep->path, s->sweep->task[s->task[row]].name,
-                    want);
+                    source->path, row + 2, column, is, source->sweep->path,
+                    source->sweep->task[source->task[row]].name, want);
 }
 
-/* Minutes, version and commit of the runs in `found`, as far as runs.csv has them. */
-static int read_list(const struct opc_sweep *w, const char *dir, struct opc_sweep_run *found,
+/* Adds minutes, version and commit from runs.csv to the runs in `found`; it may be missing. */
+static int read_list(const struct opc_sweep *sweep, const char *dir, struct opc_sweep_run *found,
                      struct opc_err *err)
 {
-    struct source s = {.sweep = w};
-    int code = opc_path_join(s.path, dir, "runs.csv", err);
-    if (code || !opc_file_exists(s.path))
+    struct source source = {.sweep = sweep};
+    int code = opc_path_join(source.path, dir, "runs.csv", err);
+    if (code || !opc_file_exists(source.path))
         return code;
-    code = open_source(&s, err);
-    for (int row = 0; !code && row < opc_table_rows(s.table); row++) {
-        const struct opc_task *t = &w->task[s.task[row]];
-        struct opc_sweep_run *r = &found[s.task[row]];
-        code = check_word(&s, row, "task", t->set.env.name, err);
+    code = open_source(&source, err);
+    for (int row = 0; !code && row < opc_table_rows(source.table); row++) {
+        const struct opc_task *task = &sweep->task[source.task[row]];
+        struct opc_sweep_run *run = &found[source.task[row]];
+        code = check_word(&source, row, "task", task->set.env.name, err);
         if (!code)
-            code = check_word(&s, row, "method", opc_method_label(&t->set), err);
-        r->minutes = (double)NAN;
-        (void)opc_parse_real(cell_or_empty(&s, row, "minutes"), &r->minutes);
-        snprintf(r->version, sizeof r->version, "%s", cell_or_empty(&s, row, "version"));
-        snprintf(r->revision, sizeof r->revision, "%s", cell_or_empty(&s, row, "revision"));
+            code = check_word(&source, row, "method", opc_method_label(&task->set), err);
+        /* A cell that is not a number leaves NaN: not known. */
+        run->minutes = (double)NAN;
+        (void)opc_parse_real(cell_or_empty(&source, row, "minutes"), &run->minutes);
+        snprintf(run->version, sizeof run->version, "%s", cell_or_empty(&source, row, "version"));
+        snprintf(run->revision, sizeof run->revision, "%s",
+                 cell_or_empty(&source, row, "revision"));
     }
-    close_source(&s);
+    close_source(&source);
     return code;
 }
 
 /* ---- merged.csv ------------------------------------------------------------------------------ */
 
 /* Gives each run in `found` its rows. */
-static int take_rows(const struct source *s, const struct opc_sweep_added *from,
+static int take_rows(const struct source *source, const struct opc_sweep_added *from,
                      struct opc_sweep_run *found, struct opc_err *err)
 {
-    const int rows = opc_table_rows(s->table);
+    const int rows = opc_table_rows(source->table);
+    /* Count the rows of each run to size its cells, then start again at 0 while filling them. */
     for (int row = 0; row < rows; row++)
-        found[s->task[row]].rows++;
-    for (int i = 0; i < s->sweep->tasks; i++) {
+        found[source->task[row]].rows++;
+    for (int i = 0; i < source->sweep->tasks; i++) {
         struct opc_sweep_run *r = &found[i];
         r->minutes = (double)NAN;
         r->name = from->name;
@@ -186,43 +196,47 @@ static int take_rows(const struct source *s, const struct opc_sweep_added *from,
         r->rows = 0;
     }
     for (int row = 0; row < rows; row++) {
-        struct opc_sweep_run *r = &found[s->task[row]];
+        struct opc_sweep_run *r = &found[source->task[row]];
         const char **cell = r->cell + (size_t)r->rows++ * (size_t)r->columns;
-        r->complete = r->complete && strcmp(opc_table_cell(s->table, row, s->complete), "1") == 0;
+        /* A run is complete if all of its rows say so. */
+        r->complete =
+            r->complete && strcmp(opc_table_cell(source->table, row, source->complete), "1") == 0;
         for (int i = 0; i < r->columns; i++)
-            cell[i] = opc_table_cell(s->table, row, s->complete + 1 + i);
+            cell[i] = opc_table_cell(source->table, row, source->complete + 1 + i);
     }
     return OPC_OK;
 }
 
-/* Measures a run, and compares its epochs with those that the sweep's file asks for: fewer, and it
- * is as incomplete as a run directory with fewer would be. */
-static int check_run(const struct source *s, int i, struct opc_sweep_run *r, struct opc_err *err)
+/* Measures a run and compares its epochs with train.epochs of the sweep's file. With fewer it
+ * counts as incomplete, like a run directory with fewer would. */
+static int check_run(const struct source *source, int i, struct opc_sweep_run *run,
+                     struct opc_err *err)
 {
-    const struct opc_task *t = &s->sweep->task[i];
-    const int want = t->set.train.epochs, code = opc_sweep_run_measure(r, err);
+    const struct opc_task *task = &source->sweep->task[i];
+    const int want = task->set.train.epochs, code = opc_sweep_run_measure(run, err);
     if (code)
         return code;
-    if (!opc_sweep_run_epochs_ascend(r))
+    if (!opc_sweep_run_epochs_ascend(run))
         return opc_fail(err, OPC_EDAMAGED,
-                        "%s: the epochs of %s do not ascend; each may be there once only", s->path,
-                        t->name);
-    if (r->epochs > want)
+                        "%s: the epochs of %s do not ascend; each may be there once only",
+                        source->path, task->name);
+    if (run->epochs > want)
         return opc_fail(err, OPC_EUSER,
                         "%s: %s has %d epochs, but train.epochs is %d in %s; use the file and tier "
                         "it was made with, or train.epochs=%d",
-                        s->path, t->name, r->epochs, want, s->sweep->path, r->epochs);
-    if (r->complete && r->epochs && r->epochs < want) {
-        opc_log(OPC_WARN, "%s: %s has %d of %d epochs and counts as incomplete", s->path, t->name,
-                r->epochs, want);
-        r->complete = false;
+                        source->path, task->name, run->epochs, want, source->sweep->path,
+                        run->epochs);
+    if (run->complete && run->epochs && run->epochs < want) {
+        opc_log(OPC_WARN, "%s: %s has %d of %d epochs and counts as incomplete", source->path,
+                task->name, run->epochs, want);
+        run->complete = false;
     }
     return OPC_OK;
 }
 
-/* ---- which of two runs is used --------------------------------------------------------------- */
+/* ---- which of two versions of a run is used -------------------------------------------------- */
 
-/* Have both runs the same evaluations? */
+/* Whether both runs have the same evaluations. */
 static int compare_evaluations(const struct opc_sweep_run *a, const struct opc_sweep_run *b,
                                bool *same, struct opc_err *err)
 {
@@ -231,6 +245,7 @@ static int compare_evaluations(const struct opc_sweep_run *a, const struct opc_s
     int *row = opc_alloc(capacity, sizeof *row);
     const int code = number && row ? OPC_OK : opc_sweep_runs_no_memory(err);
     if (!code) {
+        /* One block for steps and returns of both runs. */
         double *x = number, *y = x + capacity, *u = y + capacity, *v = u + capacity;
         const int n = opc_sweep_run_evaluations(a, row, x, y);
         *same = opc_sweep_run_evaluations(b, row, u, v) == n;
@@ -242,7 +257,7 @@ static int compare_evaluations(const struct opc_sweep_run *a, const struct opc_s
     return code;
 }
 
-/* Run i is complete here and in `dir`: a difference means other settings, or another program. */
+/* Run i is complete here and in `dir`. A difference means other settings or another program. */
 static int warn_if_different(const struct opc_sweep_runs *runs, int i, const char *dir,
                              const struct opc_sweep_run *found, struct opc_err *err)
 {
@@ -260,9 +275,10 @@ static int warn_if_different(const struct opc_sweep_runs *runs, int i, const cha
     return code;
 }
 
-/* What is found of run i replaces what is known of it, if it is more. */
-static int choose(struct opc_sweep_runs *runs, int i, struct opc_sweep_run *found,
-                  struct opc_err *err)
+/* `found` replaces the run that is known so far if it has more: rows where there were none, or a
+ * complete run where there was an incomplete one. */
+static int choose_run(struct opc_sweep_runs *runs, int i, struct opc_sweep_run *found,
+                      struct opc_err *err)
 {
     struct opc_sweep_run *used = &runs->run[i];
     if (!found->rows)
@@ -281,56 +297,57 @@ static int choose(struct opc_sweep_runs *runs, int i, struct opc_sweep_run *foun
 
 /* ---------------------------------------------------------------------------------------------- */
 
-/* merged.csv becomes the property of `from`: the cells of its runs live as long as it does. */
-static int keep(struct source *s, const char *dir, struct opc_sweep_added *from,
-                struct opc_err *err)
+/* Takes names and columns over to `from`. The cells of its runs live as long as `from` does. */
+static int keep_columns(struct source *source, const char *dir, struct opc_sweep_added *from,
+                        struct opc_err *err)
 {
-    from->columns = opc_table_columns(s->table) - s->complete - 1;
+    from->columns = opc_table_columns(source->table) - source->complete - 1;
     from->dir = opc_strdup(dir);
     from->name = opc_alloc((size_t)from->columns + 1, sizeof *from->name);
     if (!from->dir || !from->name)
         return opc_sweep_runs_no_memory(err);
     for (int i = 0; i < from->columns; i++)
-        from->name[i] = opc_table_name(s->table, s->complete + 1 + i);
+        from->name[i] = opc_table_name(source->table, source->complete + 1 + i);
     return OPC_OK;
 }
 
 int opc_sweep_runs_add(struct opc_sweep_runs *runs, const char *dir, struct opc_err *err)
 {
+    /* Read merged.csv, form runs of it, check them, add runs.csv, and then choose run by run. */
     const int tasks = runs->sweep->tasks;
-    struct source s = {.sweep = runs->sweep};
+    struct source source = {.sweep = runs->sweep};
     struct opc_sweep_run *found = NULL;
     if (runs->added == OPC_SWEEP_ADDED_MAX)
         return opc_fail(err, OPC_EUSER, "%s is one directory too many: at most %d can be added",
                         dir, OPC_SWEEP_ADDED_MAX);
     struct opc_sweep_added *from = &runs->from[runs->added];
-    int code = opc_path_join(s.path, dir, "merged.csv", err);
-    if (!code && !opc_file_exists(s.path))
+    int code = opc_path_join(source.path, dir, "merged.csv", err);
+    if (!code && !opc_file_exists(source.path))
         code =
             opc_fail(err, OPC_EUSER,
                      "there is no %s; --add needs a directory that 'opc sweep %s merge' wrote to",
-                     s.path, runs->sweep->path);
+                     source.path, runs->sweep->path);
     if (!code)
-        code = open_source(&s, err);
+        code = open_source(&source, err);
     if (!code)
-        code = keep(&s, dir, from, err);
+        code = keep_columns(&source, dir, from, err);
     if (!code && !(found = opc_alloc((size_t)tasks, sizeof *found)))
         code = opc_sweep_runs_no_memory(err);
     if (!code)
-        code = take_rows(&s, from, found, err);
+        code = take_rows(&source, from, found, err);
     for (int i = 0; i < tasks && !code; i++)
-        code = check_run(&s, i, &found[i], err);
+        code = check_run(&source, i, &found[i], err);
     if (!code)
         code = read_list(runs->sweep, dir, found, err);
     for (int i = 0; i < tasks && !code; i++)
-        code = choose(runs, i, &found[i], err);
+        code = choose_run(runs, i, &found[i], err);
     /* Also after a failure: runs that are taken over by then point into the table. */
-    from->merged = s.table;
-    s.table = NULL;
+    from->merged = source.table;
+    source.table = NULL;
     runs->added += !code;
     for (int i = 0; found && i < tasks; i++)
         opc_free(found[i].cell);
     opc_free(found);
-    close_source(&s);
+    close_source(&source);
     return code;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The runs of a sweep as tables: merged.csv with every epoch, runs.csv with a row for each run.
- * Numbers of rows are copied as they are written, so that a merge of a merge changes nothing. */
+ * `opc sweep FILE merge` writes them.
+ *
+ * Invariant: cells are copied as they are written, never parsed and printed again, so that a
+ * merge of a merge changes nothing. */
 #include "opc/mem.h"
 #include "study/curves/sweep_runs.h"
 
@@ -11,23 +14,26 @@
 
 enum { MAX_COLUMNS = 256 };
 
+/* Names of columns in the order of the table; borrowed. */
 struct columns {
     const char *name[MAX_COLUMNS];
     int n;
 };
 
-/* -1: there is no such column. */
-static int find_name(const struct columns *c, const char *name)
+/* -1 if there is no such column. */
+static int find_name(const struct columns *columns, const char *name)
 {
-    for (int i = 0; i < c->n; i++)
-        if (strcmp(c->name[i], name) == 0)
+    for (int i = 0; i < columns->n; i++)
+        if (strcmp(columns->name[i], name) == 0)
             return i;
     return -1;
 }
 
-/* The columns of one source, each new one after the one it stands after there. */
+/* Adds the columns of one source. A new column is inserted after the one it follows in that
+ * source. */
 static int add_columns(struct columns *all, const char *const *name, int n, struct opc_err *err)
 {
+    /* Where the next new column goes. */
     int place = 0;
     for (int i = 0; i < n; i++) {
         const int known = find_name(all, name[i]);
@@ -48,8 +54,8 @@ static int add_columns(struct columns *all, const char *const *name, int n, stru
     return OPC_OK;
 }
 
-/* Earlier merges that gave a run come first: they have settled an order of the columns, which
- * stays. */
+/* Columns of all runs. Runs from earlier merges come first: those have settled an order of the
+ * columns, which stays. */
 static int collect_columns(const struct opc_sweep_runs *runs, struct columns *all,
                            struct opc_err *err)
 {
@@ -57,20 +63,20 @@ static int collect_columns(const struct opc_sweep_runs *runs, struct columns *al
     int code = OPC_OK;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < tasks && !code; i++) {
-            const struct opc_sweep_run *r = &runs->run[i];
-            if ((r->added < 0) == (pass == 1))
-                code = add_columns(all, r->name, r->columns, err);
+            const struct opc_sweep_run *run = &runs->run[i];
+            if ((run->added < 0) == (pass == 1))
+                code = add_columns(all, run->name, run->columns, err);
         }
     return code;
 }
 
-/* "env.name,train.seed,complete" and what follows. */
-static int create(const struct opc_sweep *s, const struct columns *all, struct opc_table **out,
-                  struct opc_err *err)
+/* Creates a table with the columns "env.name,train.seed,complete" and those in `all`. */
+static int merged_table_create(const struct opc_sweep *sweep, const struct columns *all,
+                               struct opc_table **out, struct opc_err *err)
 {
     struct opc_text head = {0};
-    for (int k = 0; k < s->keys; k++)
-        opc_text_addf(&head, "%s,", s->vary[k].key);
+    for (int k = 0; k < sweep->keys; k++)
+        opc_text_addf(&head, "%s,", sweep->vary[k].key);
     opc_text_add(&head, "complete");
     for (int i = 0; i < all->n; i++)
         opc_text_addf(&head, ",%s", all->name[i]);
@@ -83,29 +89,29 @@ static int create(const struct opc_sweep *s, const struct columns *all, struct o
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The cells that all rows of run i begin with. */
-static void begin_row(const struct opc_sweep_runs *runs, int i, struct opc_table *t)
+/* The cells that every row of run i begins with. */
+static void begin_row(const struct opc_sweep_runs *runs, int i, struct opc_table *table)
 {
     for (int k = 0; k < runs->sweep->keys; k++)
-        opc_table_word(t, opc_task_value(runs->sweep, &runs->sweep->task[i], k));
-    opc_table_int(t, runs->run[i].complete);
+        opc_table_word(table, opc_task_value(runs->sweep, &runs->sweep->task[i], k));
+    opc_table_int(table, runs->run[i].complete);
 }
 
-/* All rows of run i, its cells under the columns of the table. */
+/* Adds all rows of run i, with its cells below the columns of the table. */
 static void add_rows(const struct opc_sweep_runs *runs, int i, const struct columns *all,
-                     struct opc_table *t)
+                     struct opc_table *table)
 {
-    const struct opc_sweep_run *r = &runs->run[i];
-    int at[MAX_COLUMNS]; /* where the run has the table's column; -1: nowhere */
+    const struct opc_sweep_run *run = &runs->run[i];
+    int at[MAX_COLUMNS]; /* index of the table's column in the run; -1: it has none */
     for (int k = 0; k < all->n; k++)
         at[k] = -1;
-    for (int k = 0; k < r->columns; k++)
-        at[find_name(all, r->name[k])] = k;
-    for (int row = 0; row < r->rows; row++) {
-        const char *const *cell = r->cell + (size_t)row * (size_t)r->columns;
-        begin_row(runs, i, t);
+    for (int k = 0; k < run->columns; k++)
+        at[find_name(all, run->name[k])] = k;
+    for (int row = 0; row < run->rows; row++) {
+        const char *const *cell = run->cell + (size_t)row * (size_t)run->columns;
+        begin_row(runs, i, table);
         for (int k = 0; k < all->n; k++)
-            opc_table_word(t, at[k] < 0 ? "" : cell[at[k]]);
+            opc_table_word(table, at[k] < 0 ? "" : cell[at[k]]);
     }
 }
 
@@ -115,7 +121,7 @@ int opc_sweep_runs_merged(const struct opc_sweep_runs *runs, struct opc_table **
     struct columns all = {.n = 0};
     int code = collect_columns(runs, &all, err);
     if (!code)
-        code = create(runs->sweep, &all, out, err);
+        code = merged_table_create(runs->sweep, &all, out, err);
     for (int i = 0; i < runs->sweep->tasks && !code; i++)
         add_rows(runs, i, &all, *out);
     return code;
@@ -127,25 +133,25 @@ int opc_sweep_runs_list(const struct opc_sweep_runs *runs, struct opc_table **ou
     static const struct columns COLUMNS = {{"method", "task", "epochs", "env_steps", "total_steps",
                                             "score", "minutes", "version", "revision"},
                                            9};
-    const int code = create(runs->sweep, &COLUMNS, out, err);
+    const int code = merged_table_create(runs->sweep, &COLUMNS, out, err);
     for (int i = 0; i < runs->sweep->tasks && !code; i++) {
-        const struct opc_sweep_run *r = &runs->run[i];
+        const struct opc_sweep_run *run = &runs->run[i];
         const struct opc_values *set = &runs->sweep->task[i].set;
-        if (!r->rows)
+        if (!run->rows)
             continue;
         begin_row(runs, i, *out);
         opc_table_word(*out, opc_method_label(set));
         opc_table_word(*out, set->env.name);
-        if (r->epochs)
-            opc_table_int(*out, r->epochs);
+        if (run->epochs)
+            opc_table_int(*out, run->epochs);
         else
             opc_table_word(*out, "");
-        opc_table_real(*out, r->env_steps);
-        opc_table_real(*out, r->total_steps);
-        opc_table_real(*out, r->score);
-        opc_table_real(*out, r->minutes);
-        opc_table_word(*out, r->version);
-        opc_table_word(*out, r->revision);
+        opc_table_real(*out, run->env_steps);
+        opc_table_real(*out, run->total_steps);
+        opc_table_real(*out, run->score);
+        opc_table_real(*out, run->minutes);
+        opc_table_word(*out, run->version);
+        opc_table_word(*out, run->revision);
     }
     return code;
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The runs of a sweep from their own directories, and what they come to. sweep_added.c takes over
- * those of earlier merges, and sweep_merge.c writes the tables. */
+/* The runs of a sweep from their own directories, and their scores. sweep_added.c takes over
+ * those of earlier merges, sweep_merge.c and sweep_table.c make the tables; `opc sweep FILE
+ * merge` calls all of them.
+ *
+ * Invariant: the score of a run is computed from its rows by opc_sweep_run_measure and nowhere
+ * else, so that it does not depend on where the rows came from. */
 #include "study/curves/sweep_runs.h"
 
 #include "opc/mem.h"
@@ -17,54 +21,58 @@ int opc_sweep_runs_no_memory(struct opc_err *err)
     return opc_fail(err, OPC_ENOMEM, "out of memory for the runs of the sweep");
 }
 
-/* ---- what the rows come to ------------------------------------------------------------------- */
+/* ---- numbers computed from the rows ---------------------------------------------------------- */
 
-/* The column of that name; -1: the run has none. */
-static int find_column(const struct opc_sweep_run *r, const char *name)
+/* The column of that name; -1 if the run has none. */
+static int find_column(const struct opc_sweep_run *run, const char *name)
 {
-    for (int i = 0; i < r->columns; i++)
-        if (strcmp(r->name[i], name) == 0)
+    for (int i = 0; i < run->columns; i++)
+        if (strcmp(run->name[i], name) == 0)
             return i;
     return -1;
 }
 
-/* NaN: there is no such column, the cell is empty, or it is no finite number. */
-static double number(const struct opc_sweep_run *r, int row, int column)
+/* NaN if there is no such column, the cell is empty, or it is not a finite number. */
+static double cell_number(const struct opc_sweep_run *run, int row, int column)
 {
     double v;
     if (column < 0)
         return (double)NAN;
-    const char *cell = r->cell[(size_t)row * (size_t)r->columns + (size_t)column];
+    const char *cell = run->cell[(size_t)row * (size_t)run->columns + (size_t)column];
     return opc_parse_real(cell, &v) && isfinite(v) ? v : (double)NAN;
 }
 
-int opc_sweep_run_evaluations(const struct opc_sweep_run *r, int *row, double *steps, double *value)
+int opc_sweep_run_evaluations(const struct opc_sweep_run *run, int *row, double *steps,
+                              double *value)
 {
-    const int x = find_column(r, "env_steps"), y = find_column(r, "eval_return");
+    const int x = find_column(run, "env_steps"), y = find_column(run, "eval_return");
     int n = 0;
-    for (int i = 0; i < r->rows; i++) {
-        steps[n] = number(r, i, x);
-        value[n] = number(r, i, y);
+    /* Each row is written to position n, which advances only if it is an evaluation. That is why
+     * the arrays have one element more than rows. */
+    for (int i = 0; i < run->rows; i++) {
+        steps[n] = cell_number(run, i, x);
+        value[n] = cell_number(run, i, y);
         row[n] = i;
         n += !isnan(steps[n]) && !isnan(value[n]);
     }
     return n;
 }
 
-int opc_sweep_run_measure(struct opc_sweep_run *r, struct opc_err *err)
+int opc_sweep_run_measure(struct opc_sweep_run *run, struct opc_err *err)
 {
-    const size_t rows = (size_t)r->rows + 1;
+    const size_t rows = (size_t)run->rows + 1;
     double *steps = opc_alloc(rows, sizeof *steps), *value = opc_alloc(rows, sizeof *value);
     int *row = opc_alloc(rows, sizeof *row);
     const int code = steps && value && row ? OPC_OK : opc_sweep_runs_no_memory(err);
     if (!code) {
-        const int n = opc_sweep_run_evaluations(r, row, steps, value);
-        const int epoch = find_column(r, "epoch"), total = find_column(r, "total_steps");
-        const double last = r->rows ? number(r, r->rows - 1, epoch) : (double)NAN;
-        r->epochs = last >= 1 && last < 1e9 ? (int)last : 0;
-        r->env_steps = n ? steps[n - 1] : (double)NAN;
-        r->total_steps = n ? number(r, row[n - 1], total) : (double)NAN;
-        r->score = opc_curve_end(n, value);
+        const int n = opc_sweep_run_evaluations(run, row, steps, value);
+        const int epoch = find_column(run, "epoch"), total = find_column(run, "total_steps");
+        /* Rows end with the last epoch; steps and score are those of the last evaluations. */
+        const double last = run->rows ? cell_number(run, run->rows - 1, epoch) : (double)NAN;
+        run->epochs = last >= 1 && last < 1e9 ? (int)last : 0;
+        run->env_steps = n ? steps[n - 1] : (double)NAN;
+        run->total_steps = n ? cell_number(run, row[n - 1], total) : (double)NAN;
+        run->score = opc_curve_end(n, value);
     }
     opc_free(steps);
     opc_free(value);
@@ -72,70 +80,65 @@ int opc_sweep_run_measure(struct opc_sweep_run *r, struct opc_err *err)
     return code;
 }
 
-bool opc_sweep_run_epochs_ascend(const struct opc_sweep_run *r)
+bool opc_sweep_run_epochs_ascend(const struct opc_sweep_run *run)
 {
-    const int epoch = find_column(r, "epoch");
-    for (int i = 1; i < r->rows; i++)
-        if (number(r, i, epoch) <= number(r, i - 1, epoch))
+    const int epoch = find_column(run, "epoch");
+    for (int i = 1; i < run->rows; i++)
+        if (cell_number(run, i, epoch) <= cell_number(run, i - 1, epoch))
             return false;
     return true;
 }
 
 /* ---- a run's own directory ------------------------------------------------------------------- */
 
-/* The rows that are whole; a damaged line is left out. */
-static int take_rows(struct opc_sweep_run *r, struct opc_err *err)
+/* Takes the rows that are whole; a damaged line is left out. Cells point into run->table. */
+static int take_rows(struct opc_sweep_run *run, struct opc_err *err)
 {
-    const struct opc_rundir_table *t = &r->table;
-    const size_t columns = (size_t)t->columns;
-    r->name = t->name;
-    r->columns = t->columns;
-    r->cell = opc_alloc((size_t)t->rows, columns * sizeof *r->cell);
-    if (!r->cell)
+    const struct opc_rundir_table *table = &run->table;
+    const size_t columns = (size_t)table->columns;
+    run->name = table->name;
+    run->columns = table->columns;
+    run->cell = opc_alloc((size_t)table->rows, columns * sizeof *run->cell);
+    if (!run->cell)
         return opc_sweep_runs_no_memory(err);
-    for (int row = 0; row < t->rows; row++)
-        if (t->cells[row] == t->columns)
-            memcpy(r->cell + (size_t)r->rows++ * columns, t->cell + (size_t)row * columns,
-                   columns * sizeof *r->cell);
+    for (int row = 0; row < table->rows; row++)
+        if (table->cells[row] == table->columns)
+            memcpy(run->cell + (size_t)run->rows++ * columns, table->cell + (size_t)row * columns,
+                   columns * sizeof *run->cell);
     return OPC_OK;
 }
 
 /* Fills in a run from its directory: metrics.csv, meta.json and timing.csv. */
-static int read_directory(const char *dir, struct opc_sweep_run *r, struct opc_err *err)
+static int read_directory(const char *dir, struct opc_sweep_run *run, struct opc_err *err)
 {
     struct opc_rundir_meta meta;
     int epochs;
-    int code = opc_rundir_table_read(dir, "metrics.csv", &r->table, err);
-    if (!code)
-        code = take_rows(r, err);
-    if (!code)
-        code = opc_sweep_run_measure(r, err);
-    if (!code)
-        code = opc_rundir_meta(dir, &meta, err);
-    if (code)
-        return code;
-    memcpy(r->version, meta.version, sizeof r->version);
-    memcpy(r->revision, meta.revision, sizeof r->revision);
+    OPC_TRY(opc_rundir_table_read(dir, "metrics.csv", &run->table, err));
+    OPC_TRY(take_rows(run, err));
+    OPC_TRY(opc_sweep_run_measure(run, err));
+    OPC_TRY(opc_rundir_meta(dir, &meta, err));
+    memcpy(run->version, meta.version, sizeof run->version);
+    memcpy(run->revision, meta.revision, sizeof run->revision);
     const double seconds = opc_look_seconds(dir, &epochs);
-    r->minutes = epochs > 0 ? seconds / 60 : (double)NAN;
+    run->minutes = epochs > 0 ? seconds / 60 : (double)NAN;
     return OPC_OK;
 }
 
-int opc_sweep_runs_read(const struct opc_sweep *s, char *const *dir, const bool *complete,
+int opc_sweep_runs_read(const struct opc_sweep *sweep, char *const *dir, const bool *complete,
                         struct opc_sweep_runs **out, struct opc_err *err)
 {
     struct opc_sweep_runs *runs = opc_alloc(1, sizeof *runs);
     if (!runs)
         return opc_sweep_runs_no_memory(err);
-    runs->sweep = s;
-    runs->run = opc_alloc((size_t)s->tasks, sizeof *runs->run);
+    runs->sweep = sweep;
+    runs->run = opc_alloc((size_t)sweep->tasks, sizeof *runs->run);
     int code = runs->run ? OPC_OK : opc_sweep_runs_no_memory(err);
-    for (int i = 0; i < s->tasks && !code; i++) {
-        struct opc_sweep_run *r = &runs->run[i];
-        r->added = -1;
-        r->complete = complete[i];
+    for (int i = 0; i < sweep->tasks && !code; i++) {
+        struct opc_sweep_run *run = &runs->run[i];
+        run->added = -1;
+        run->complete = complete[i];
         if (dir[i] && opc_rundir_has(dir[i], "metrics.csv"))
-            code = read_directory(dir[i], r, err);
+            code = read_directory(dir[i], run, err);
     }
     if (code)
         opc_sweep_runs_free(runs);

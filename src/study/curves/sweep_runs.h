@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* study/curves/sweep_runs.h - what is known of each run of a sweep, from wherever it is kept.
+/* study/curves/sweep_runs.h - the runs of a sweep with their rows, wherever those are kept.
  *
  * A run is read from its own directory, or from the tables of an earlier merge, which are all that
- * is left when directories are on another machine or gone. `opc sweep FILE merge` reads everything
- * first and makes its three tables of it afterwards. What a run comes to is always computed from
- * its rows, here and by one function, so that the source of a run does not change a number. */
+ * is left when directories are on another machine or gone. `opc sweep FILE merge` reads
+ * everything first and makes its three tables afterwards. Scores are always computed from rows,
+ * by one function, so that the source of a run does not change a number. */
 #ifndef OPC_STUDY_SWEEP_RUNS_H
 #define OPC_STUDY_SWEEP_RUNS_H
 
@@ -12,32 +12,33 @@
 #include "study/exhibit/table.h"
 #include "sweep/sweep.h"
 
+/* One run: its rows, what is computed from them, and what they do not contain. */
 struct opc_sweep_run {
-    int rows; /* 0: nothing is known of the run */
+    int rows; /* 0: nothing is known about the run */
     int columns;
     const char **name; /* [columns] as in metrics.csv */
     const char **cell; /* [rows][columns] as written */
     bool complete;
-    int added; /* which of the added directories it is from; -1: its own */
+    int added; /* index of the added directory it comes from; -1: its own directory */
 
-    /* What the rows come to. An evaluation is a row that has env_steps and eval_return. */
-    int epochs;                    /* number of the last; 0: the rows do not tell */
+    /* Computed from the rows. An evaluation is a row that has env_steps and eval_return. */
+    int epochs;                    /* number of the last epoch; 0: the rows do not say */
     double env_steps, total_steps; /* of the last evaluation; NaN: none */
     double score;                  /* mean of the last five evaluations; NaN: none */
 
-    /* What the rows do not tell. */
+    /* Not contained in the rows. */
     double minutes;                     /* by the clock, over all resumes; NaN: not known */
     char version[OPC_RUNDIR_VERSION];   /* of the program that began it; "": not known */
     char revision[OPC_RUNDIR_REVISION]; /* its commit; "": not known */
 
-    struct opc_rundir_table table; /* what its own cells are parts of */
+    struct opc_rundir_table table; /* owns the cells of rows from its own directory */
 };
 
 enum { OPC_SWEEP_ADDED_MAX = 16 };
 struct opc_sweep_added { /* an earlier merge */
     char *dir;
-    struct opc_table *merged; /* what the cells of its runs are parts of */
-    const char **name;        /* [columns] of metrics.csv among its columns */
+    struct opc_table *merged; /* owns the cells of its runs */
+    const char **name;        /* [columns] those of metrics.csv among its columns */
     int columns;
 };
 
@@ -51,11 +52,10 @@ struct opc_sweep_runs {
 /* dir[i] is the directory of run i, or NULL: it has none. The sweep must outlive *out. */
 int opc_sweep_runs_read(const struct opc_sweep *, char *const *dir, const bool *complete,
                         struct opc_sweep_runs **out, struct opc_err *err);
-/* Takes over from an earlier merge, DIR/merged.csv and DIR/runs.csv (which may be missing), the
- * runs of which it knows more: those that are complete there and not here, and those without a row
- * here. A run that is complete in both stays as it is; a warning names it if its evaluations
- * differ. OPC_EUSER: the tables are not those of runs of this sweep. After a failure the runs can
- * only be freed. */
+/* Takes runs over from an earlier merge, DIR/merged.csv and DIR/runs.csv (which may be missing):
+ * those that are complete there and not here, and those without a row here. A run that is
+ * complete in both stays as it is; a warning names it if its evaluations differ. OPC_EUSER: the
+ * tables are not of runs of this sweep. After a failure the runs can only be freed. */
 int opc_sweep_runs_add(struct opc_sweep_runs *, const char *dir, struct opc_err *err);
 void opc_sweep_runs_free(struct opc_sweep_runs *); /* NULL is fine */
 
@@ -63,7 +63,7 @@ void opc_sweep_runs_free(struct opc_sweep_runs *); /* NULL is fine */
  * metrics.csv. A run that lacks a column has empty cells there. */
 int opc_sweep_runs_merged(const struct opc_sweep_runs *, struct opc_table **out,
                           struct opc_err *err);
-/* runs.csv: a row for each run that has rows, with what it comes to. */
+/* runs.csv: a row for each run that has rows, with its score and its origin. */
 int opc_sweep_runs_list(const struct opc_sweep_runs *, struct opc_table **out, struct opc_err *err);
 
 #endif

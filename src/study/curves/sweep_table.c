@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the runs of a sweep come to, a row for each group of seeds; `opc sweep FILE merge` writes it
- * beside the merged table. It speaks of complete runs only: the score of one that is under way is
- * that of another number of steps. */
+/* Scores of the runs of a sweep, a row for each group of seeds; `opc sweep FILE merge` writes it
+ * next to the merged table.
+ *
+ * Invariant: only complete runs count. The score of a run that is under way belongs to another
+ * number of steps. */
 #include "study/curves/sweep_table.h"
 
 #include "num/stats.h"
@@ -10,15 +12,15 @@
 #include <math.h>
 #include <string.h>
 
-static int out_of_memory(struct opc_err *err)
+static int sweep_table_no_memory(struct opc_err *err)
 {
     return opc_fail(err, OPC_ENOMEM, "out of memory for the table of the sweep");
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Does a varied setting have a column of its own? Seeds are what a row is taken over; the task,
- * what makes the method's name and reference_epochs have theirs. */
+/* Whether a varied setting needs a column of its own. A row is taken over seeds; task, method
+ * and reference_epochs have fixed columns. */
 static bool is_extra(const char *key)
 {
     static const char *const KNOWN[] = {"train.seed", "env.name", "opc.transition", "train.agent",
@@ -29,13 +31,15 @@ static bool is_extra(const char *key)
     return true;
 }
 
-static int create(const struct opc_sweep *s, struct opc_table **out, struct opc_err *err)
+/* The fixed columns, then one for each further setting that varies. */
+static int sweep_table_create(const struct opc_sweep *sweep, struct opc_table **out,
+                              struct opc_err *err)
 {
     struct opc_text columns = {0};
     opc_text_add(&columns, "task,method,reference_epochs,seeds,env_steps,median,low,high,minutes");
-    for (int k = 0; k < s->keys; k++)
-        if (is_extra(s->vary[k].key))
-            opc_text_addf(&columns, ",%s", s->vary[k].key);
+    for (int k = 0; k < sweep->keys; k++)
+        if (is_extra(sweep->vary[k].key))
+            opc_text_addf(&columns, ",%s", sweep->vary[k].key);
     int code = opc_text_check(&columns, err);
     if (!code)
         code = opc_table_create(opc_text_get(&columns), out, err);
@@ -45,7 +49,7 @@ static int create(const struct opc_sweep *s, struct opc_table **out, struct opc_
 
 /* ---- one group ------------------------------------------------------------------------------- */
 
-/* What the evaluated runs of a group ended with, and how long those took that tell it. */
+/* Scores of the evaluated runs of a group, and the times of those whose time is known. */
 struct group {
     double *score;   /* [runs] mean of the last five evaluations */
     double *minutes; /* [timed] by the clock, resumed or not */
@@ -53,69 +57,73 @@ struct group {
     double env_steps; /* of the shortest */
 };
 
-/* The complete runs of task i's group; none if an earlier task has told of it. */
-static void measure(const struct opc_sweep_runs *runs, int i, struct group *g)
+/* Collects the complete runs of task i's group; none if an earlier task already had this group. */
+static void measure_group(const struct opc_sweep_runs *runs, int i, struct group *group)
 {
-    const struct opc_sweep *s = runs->sweep;
-    g->runs = g->timed = 0;
-    g->env_steps = HUGE_VAL;
-    for (int k = 0; k < s->tasks; k++) {
-        const struct opc_sweep_run *r = &runs->run[k];
-        if (s->task[k].group != s->task[i].group)
+    const struct opc_sweep *sweep = runs->sweep;
+    group->runs = group->timed = 0;
+    group->env_steps = HUGE_VAL;
+    for (int k = 0; k < sweep->tasks; k++) {
+        const struct opc_sweep_run *run = &runs->run[k];
+        if (sweep->task[k].group != sweep->task[i].group)
             continue;
         if (k < i)
             return;
-        if (!r->rows || !r->complete || isnan(r->score))
+        /* Incomplete runs, and runs without an evaluation, have no score. */
+        if (!run->rows || !run->complete || isnan(run->score))
             continue;
-        g->env_steps = fmin(g->env_steps, r->env_steps);
-        g->score[g->runs++] = r->score;
-        g->minutes[g->timed] = r->minutes;
-        g->timed += !isnan(r->minutes);
+        group->env_steps = fmin(group->env_steps, run->env_steps);
+        group->score[group->runs++] = run->score;
+        /* Written first, counted only if it is known. */
+        group->minutes[group->timed] = run->minutes;
+        group->timed += !isnan(run->minutes);
     }
 }
 
-/* Without rollouts there are no references, and no epochs that they come from. */
-static void add_reference_epochs(const struct opc_values *set, struct opc_table *t)
+/* Methods without rollouts have no references, so the cell stays empty. */
+static void add_reference_epochs(const struct opc_values *set, struct opc_table *table)
 {
     if (opc_transition_of(set)->needs_model)
-        opc_table_int(t, set->opc.reference_epochs);
+        opc_table_int(table, set->opc.reference_epochs);
     else
-        opc_table_word(t, "");
+        opc_table_word(table, "");
 }
 
-/* The row of a group, whose values it sorts; task is any of its runs. */
-static void add_row(const struct opc_sweep *s, const struct opc_task *task, struct group *g,
-                    struct opc_table *t)
+/* Adds the row of a group and sorts its values; task is any of its runs. */
+static void add_group_row(const struct opc_sweep *sweep, const struct opc_task *task,
+                          struct group *group, struct opc_table *table)
 {
-    opc_table_word(t, task->set.env.name);
-    opc_table_word(t, opc_method_label(&task->set));
-    add_reference_epochs(&task->set, t);
-    opc_table_int(t, g->runs);
-    opc_table_fixed(t, g->env_steps, 0);
-    opc_table_fixed(t, opc_quantile(g->runs, g->score, 0.5), 2);
-    opc_table_fixed(t, g->score[0], 2); /* they are sorted now */
-    opc_table_fixed(t, g->score[g->runs - 1], 2);
-    opc_table_fixed(t, g->timed ? opc_quantile(g->timed, g->minutes, 0.5) : (double)NAN, 2);
-    for (int k = 0; k < s->keys; k++)
-        if (is_extra(s->vary[k].key))
-            opc_table_word(t, opc_task_value(s, task, k));
+    opc_table_word(table, task->set.env.name);
+    opc_table_word(table, opc_method_label(&task->set));
+    add_reference_epochs(&task->set, table);
+    opc_table_int(table, group->runs);
+    opc_table_fixed(table, group->env_steps, 0);
+    opc_table_fixed(table, opc_quantile(group->runs, group->score, 0.5), 2);
+    opc_table_fixed(table, group->score[0], 2); /* opc_quantile has sorted them */
+    opc_table_fixed(table, group->score[group->runs - 1], 2);
+    opc_table_fixed(
+        table, group->timed ? opc_quantile(group->timed, group->minutes, 0.5) : (double)NAN, 2);
+    for (int k = 0; k < sweep->keys; k++)
+        if (is_extra(sweep->vary[k].key))
+            opc_table_word(table, opc_task_value(sweep, task, k));
 }
 
 /* ---------------------------------------------------------------------------------------------- */
 
 int opc_sweep_table(const struct opc_sweep_runs *runs, struct opc_table **out, struct opc_err *err)
 {
-    const struct opc_sweep *s = runs->sweep;
-    const size_t tasks = (size_t)s->tasks + 1;
-    struct group g = {.score = opc_alloc(tasks, sizeof *g.score),
-                      .minutes = opc_alloc(tasks, sizeof *g.minutes)};
-    const int code = g.score && g.minutes ? create(s, out, err) : out_of_memory(err);
-    for (int i = 0; i < s->tasks && !code; i++) {
-        measure(runs, i, &g);
-        if (g.runs > 0)
-            add_row(s, &s->task[i], &g, *out);
+    const struct opc_sweep *sweep = runs->sweep;
+    const size_t tasks = (size_t)sweep->tasks + 1;
+    struct group group = {.score = opc_alloc(tasks, sizeof *group.score),
+                          .minutes = opc_alloc(tasks, sizeof *group.minutes)};
+    const int code = group.score && group.minutes ? sweep_table_create(sweep, out, err)
+                                                  : sweep_table_no_memory(err);
+    for (int i = 0; i < sweep->tasks && !code; i++) {
+        measure_group(runs, i, &group);
+        if (group.runs > 0)
+            add_group_row(sweep, &sweep->task[i], &group, *out);
     }
-    opc_free(g.score);
-    opc_free(g.minutes);
+    opc_free(group.score);
+    opc_free(group.minutes);
     return code;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* study/curves/sweep_table.h - what the complete runs of a sweep come to, over seeds. */
+/* study/curves/sweep_table.h - scores of the complete runs of a sweep, over seeds. */
 #ifndef OPC_STUDY_SWEEP_TABLE_H
 #define OPC_STUDY_SWEEP_TABLE_H
 
 #include "study/curves/sweep_runs.h"
 
-/* A row for each group of complete runs that differ in their seed only: task, method (OPC, MBPO(*),
- * ...), reference_epochs, the number of seeds, env_steps of the shortest run, median, low and high,
- * which are of the seeds' scores, and the median of the minutes of those runs that tell them; then
- * the values of the other settings that vary. Without a complete run there is no row. */
+/* A row for each group of complete runs that differ in their seed only: task, method (OPC,
+ * MBPO(*), ...), reference_epochs, number of seeds, env_steps of the shortest run, then median,
+ * low and high of the seeds' scores, and the median minutes of the runs whose time is known;
+ * then the values of the other settings that vary. Without a complete run there is no row. */
 int opc_sweep_table(const struct opc_sweep_runs *, struct opc_table **out, struct opc_err *err);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Figure 1a, computed: two steps in the plane of position and velocity by the recording, by the
  * model and by eq. 5. With the recorded actions the corrected steps are the recorded ones; with
- * others each differs from the recorded one by what the model's means differ by. */
+ * others each differs from the recorded one by the difference of two means of the model.
+ *
+ * Invariant: nothing is drawn by hand; all points come from toy.c. */
 #include "study/example/toy_fields.h"
 #include "study/exhibit/analysis.h"
 
@@ -21,7 +23,7 @@ static const struct opc_section section =
 
 enum { STEPS = 2 };
 
-/* One panel's points. */
+/* The points of one panel. */
 struct plane {
     double ref[STEPS + 1][2]; /* recorded */
     double env[STEPS + 1][2]; /* what the environment would do under this panel's policy */
@@ -29,34 +31,43 @@ struct plane {
     double f[STEPS][2], f_ref[STEPS][2]; /* the two means in eq. 5 */
 };
 
-static double action(const double K[2], const double s[2])
+/* a = K s. */
+static double linear_policy(const double K[2], const double s[2])
 {
     return K[0] * s[0] + K[1] * s[1];
 }
 
-static void fill(const struct opc_integrator *in, const double K[2], struct plane *p)
+/* All trajectories under policy K, and the two means of eq. 5 in each step. */
+static void fill_plane(const struct opc_integrator *in, const double K[2], struct plane *plane)
 {
-    opc_integrator_walk(in, OPC_BY_TRUTH, in->K, STEPS, NULL, NULL, p->ref);
-    opc_integrator_walk(in, OPC_BY_TRUTH, K, STEPS, NULL, NULL, p->env);
-    opc_integrator_walk(in, OPC_BY_MODEL, K, STEPS, NULL, NULL, p->model);
-    opc_integrator_walk(in, OPC_BY_OPC, K, STEPS, p->ref, NULL, p->opc);
+    /* Without noise: recording and environment start in the same state. */
+    opc_integrator_walk(in, OPC_BY_TRUTH, in->K, STEPS, NULL, NULL, plane->ref);
+    opc_integrator_walk(in, OPC_BY_TRUTH, K, STEPS, NULL, NULL, plane->env);
+    opc_integrator_walk(in, OPC_BY_MODEL, K, STEPS, NULL, NULL, plane->model);
+    opc_integrator_walk(in, OPC_BY_OPC, K, STEPS, plane->ref, NULL, plane->opc);
+    /* f at the corrected state with the new action, f_ref at the recorded one with the recorded
+     * action. */
     for (int t = 0; t < STEPS; t++) {
-        opc_integrator_f(in, OPC_BY_MODEL, p->opc[t], action(K, p->opc[t]), p->f[t]);
-        opc_integrator_f(in, OPC_BY_MODEL, p->ref[t], action(in->K, p->ref[t]), p->f_ref[t]);
+        opc_integrator_f(in, OPC_BY_MODEL, plane->opc[t], linear_policy(K, plane->opc[t]),
+                         plane->f[t]);
+        opc_integrator_f(in, OPC_BY_MODEL, plane->ref[t], linear_policy(in->K, plane->ref[t]),
+                         plane->f_ref[t]);
     }
 }
 
 /* ---- the picture ----------------------------------------------------------------------------- */
 enum { MAX = 40, ARROWS = OPC_COLOUR_FIRST + 3 };
 
+/* Layers of one panel with their points. */
 struct ink {
     struct opc_figure_layer layer[MAX];
     double x[MAX][STEPS + 1], y[MAX][STEPS + 1];
     int n;
 };
 
-static struct opc_figure_layer *add(struct ink *ink, enum opc_mark mark, int colour,
-                                    const char *label, int n, const double (*s)[2])
+/* Adds a layer with n points of s. */
+static struct opc_figure_layer *add_points(struct ink *ink, enum opc_plot_mark mark, int colour,
+                                           const char *label, int n, const double (*s)[2])
 {
     const int i = ink->n++;
     for (int k = 0; k < n; k++) {
@@ -68,46 +79,57 @@ static struct opc_figure_layer *add(struct ink *ink, enum opc_mark mark, int col
     return &ink->layer[i];
 }
 
-static void path(struct ink *ink, int colour, int dash, const char *label, const double (*s)[2])
+/* A line through all states, with dots on them. */
+static void draw_path(struct ink *ink, int colour, int dash, const char *label,
+                      const double (*s)[2])
 {
-    add(ink, OPC_MARK_LINE, colour, label, STEPS + 1, s)->dash = dash;
-    add(ink, OPC_MARK_DOTS, colour, NULL, STEPS + 1, s);
+    add_points(ink, OPC_PLOT_LINE, colour, label, STEPS + 1, s)->dash = dash;
+    add_points(ink, OPC_PLOT_DOTS, colour, NULL, STEPS + 1, s);
 }
 
-static void arrow(struct ink *ink, int colour, const char *label, const double from[2],
-                  const double to[2])
+/* An arrow between two states. */
+static void draw_arrow(struct ink *ink, int colour, const char *label, const double from[2],
+                       const double to[2])
 {
     const double ends[2][2] = {{from[0], from[1]}, {to[0], to[1]}};
-    add(ink, OPC_MARK_ARROW, colour, label, 2, ends);
+    add_points(ink, OPC_PLOT_ARROW, colour, label, 2, ends);
 }
 
-static void word(struct ink *ink, const char *text, const double at[2], double dx, double dy)
+/* A label next to a state, moved by (dx, dy). */
+static void draw_word(struct ink *ink, const char *text, const double at[2], double dx, double dy)
 {
     const double place[1][2] = {{at[0] + dx, at[1] + dy}};
-    add(ink, OPC_MARK_TEXT, OPC_COLOUR_AUTO, text, 1, place);
+    add_points(ink, OPC_PLOT_TEXT, OPC_COLOUR_AUTO, text, 1, place);
 }
 
-static void draw_plane(const struct plane *p, bool off, struct ink *ink)
+/* Trajectories, and off-policy the two equal arrows of each step. */
+static void draw_plane(const struct plane *plane, bool off, struct ink *ink)
 {
-    path(ink, OPC_COLOUR_TRUE, 0, "recording (eq. 3)", p->ref);
-    path(ink, OPC_COLOUR_MODEL, 0, "model (eq. 2)", p->model);
+    draw_path(ink, OPC_COLOUR_TRUE, 0, "recording (eq. 3)", plane->ref);
+    draw_path(ink, OPC_COLOUR_MODEL, 0, "model (eq. 2)", plane->model);
     if (off) {
-        path(ink, OPC_COLOUR_GREY, 2, "environment with the new actions", p->env);
+        draw_path(ink, OPC_COLOUR_GREY, 2, "environment with the new actions", plane->env);
         for (int t = 0; t < STEPS; t++) {
-            add(ink, OPC_MARK_DOTS, ARROWS, NULL, 1, &p->f_ref[t]);
-            add(ink, OPC_MARK_DOTS, ARROWS, NULL, 1, &p->f[t]);
-            arrow(ink, ARROWS, "difference of the model's means", p->f_ref[t], p->f[t]);
-            arrow(ink, ARROWS, "difference of the model's means", p->ref[t + 1], p->opc[t + 1]);
+            add_points(ink, OPC_PLOT_DOTS, ARROWS, NULL, 1, &plane->f_ref[t]);
+            add_points(ink, OPC_PLOT_DOTS, ARROWS, NULL, 1, &plane->f[t]);
+            draw_arrow(ink, ARROWS, "difference of the model's means", plane->f_ref[t],
+                       plane->f[t]);
+            draw_arrow(ink, ARROWS, "difference of the model's means", plane->ref[t + 1],
+                       plane->opc[t + 1]);
         }
     }
-    path(ink, OPC_COLOUR_OPC, 1, "model with corrections (eq. 5)", p->opc);
+    draw_path(ink, OPC_COLOUR_OPC, 1, "model with corrections (eq. 5)", plane->opc);
 }
 
-static int draw(const struct plane plane[2], struct opc_exhibit *exhibit, struct opc_err *err)
+/* Two panels with one range: recorded actions, and other actions. */
+static int correction_sketch_draw(const struct plane plane[2], struct opc_exhibit *exhibit,
+                                  struct opc_err *err)
 {
     struct ink ink[2] = {{.n = 0}, {.n = 0}};
     struct opc_panel panel[2];
     double min[2] = {HUGE_VAL, HUGE_VAL}, max[2] = {-HUGE_VAL, -HUGE_VAL};
+    /* Draw first, then take one range for both panels, so that labels can be placed relative to
+     * it. */
     for (int k = 0; k < 2; k++) {
         draw_plane(&plane[k], k == 1, &ink[k]);
         for (int i = 0; i < ink[k].n; i++)
@@ -119,13 +141,14 @@ static int draw(const struct plane plane[2], struct opc_exhibit *exhibit, struct
             }
     }
     const double width = max[0] - min[0], height = max[1] - min[1];
+    /* Hats mark recorded states. */
     static const char *const REF[] = {"s₀", "ŝ₁", "ŝ₂"}, *const OPC[] = {"", "s₁", "s₂"};
     for (int k = 0; k < 2; k++) {
         for (int t = 0; t <= STEPS; t++)
-            word(&ink[k], REF[t], plane[k].ref[t], t ? 0.01 * width : -0.04 * width,
-                 t ? -0.055 * height : 0);
+            draw_word(&ink[k], REF[t], plane[k].ref[t], t ? 0.01 * width : -0.04 * width,
+                      t ? -0.055 * height : 0);
         for (int t = 1; k && t <= STEPS; t++)
-            word(&ink[k], OPC[t], plane[k].opc[t], 0.035 * width, -0.04 * height);
+            draw_word(&ink[k], OPC[t], plane[k].opc[t], 0.035 * width, -0.04 * height);
         panel[k] = (struct opc_panel){
             .title = k ? "other actions" : "the recorded actions",
             .x_label = "position",
@@ -150,51 +173,58 @@ static int draw(const struct plane plane[2], struct opc_exhibit *exhibit, struct
     return opc_exhibit_figure(exhibit, NULL, "Two steps", &figure, err);
 }
 
-static void rows(struct opc_table *t, const char *actions, const char *what, int first, int n,
-                 const double (*s)[2])
+/* Adds n points of one kind to the table, numbered from `first`. */
+static void add_point_rows(struct opc_table *table, const char *actions, const char *what,
+                           int first, int n, const double (*s)[2])
 {
     for (int i = 0; i < n; i++) {
-        opc_table_word(t, actions);
-        opc_table_word(t, what);
-        opc_table_int(t, first + i);
-        opc_table_real(t, s[i][0]);
-        opc_table_real(t, s[i][1]);
+        opc_table_word(table, actions);
+        opc_table_word(table, what);
+        opc_table_int(table, first + i);
+        opc_table_real(table, s[i][0]);
+        opc_table_real(table, s[i][1]);
     }
 }
 
-static int table(const struct plane plane[2], struct opc_exhibit *exhibit, struct opc_err *err)
+/* Every point of both panels. */
+static int correction_sketch_table(const struct plane plane[2], struct opc_exhibit *exhibit,
+                                   struct opc_err *err)
 {
-    struct opc_table *t;
-    int code = opc_table_create("actions,point,t,position,velocity", &t, err);
+    struct opc_table *table;
+    int code = opc_table_create("actions,point,t,position,velocity", &table, err);
     if (code)
         return code;
     for (int k = 0; k < 2; k++) {
         const char *actions = k ? "other" : "recorded";
-        rows(t, actions, "recording", 0, STEPS + 1, plane[k].ref);
-        rows(t, actions, "environment", 0, STEPS + 1, plane[k].env);
-        rows(t, actions, "model", 0, STEPS + 1, plane[k].model);
-        rows(t, actions, "opc", 0, STEPS + 1, plane[k].opc);
-        rows(t, actions, "mean beside the recording", 1, STEPS, plane[k].f);
-        rows(t, actions, "mean of the recorded step", 1, STEPS, plane[k].f_ref);
+        add_point_rows(table, actions, "recording", 0, STEPS + 1, plane[k].ref);
+        add_point_rows(table, actions, "environment", 0, STEPS + 1, plane[k].env);
+        add_point_rows(table, actions, "model", 0, STEPS + 1, plane[k].model);
+        add_point_rows(table, actions, "opc", 0, STEPS + 1, plane[k].opc);
+        add_point_rows(table, actions, "mean beside the recording", 1, STEPS, plane[k].f);
+        add_point_rows(table, actions, "mean of the recorded step", 1, STEPS, plane[k].f_ref);
     }
-    code = opc_exhibit_table(exhibit, NULL, "all points of the sketch", t, err);
-    opc_table_free(t);
+    code = opc_exhibit_table(exhibit, NULL, "all points of the sketch", table, err);
+    opc_table_free(table);
     return code;
 }
 
-static void claims(const struct plane plane[2], struct opc_exhibit *exhibit)
+/* eq. 5 on-policy and off-policy, checked on the points of the figure. */
+static void correction_sketch_claims(const struct plane plane[2], struct opc_exhibit *exhibit)
 {
+    /* On-policy: corrected states against recorded ones (apart), and the model's (moved). */
     double apart = 0, moved = 0, shift = 0, model = 0, opc = 0;
     for (int t = 0; t <= STEPS; t++)
         for (int k = 0; k < 2; k++) {
             apart = fmax(apart, fabs(plane[0].opc[t][k] - plane[0].ref[t][k]));
             moved = fmax(moved, fabs(plane[0].model[t][k] - plane[0].ref[t][k]));
         }
+    /* shift: how far eq. 5 is from recorded state plus difference of means. */
     for (int t = 0; t < STEPS; t++)
         for (int k = 0; k < 2; k++)
             shift = fmax(shift, fabs(plane[1].opc[t + 1][k] - plane[1].ref[t + 1][k] -
                                      (plane[1].f[t][k] - plane[1].f_ref[t][k])));
     const struct plane *off = &plane[1];
+    /* Distance from the environment after the last step, under the new policy. */
     model =
         hypot(off->model[STEPS][0] - off->env[STEPS][0], off->model[STEPS][1] - off->env[STEPS][1]);
     opc = hypot(off->opc[STEPS][0] - off->env[STEPS][0], off->opc[STEPS][1] - off->env[STEPS][1]);
@@ -212,8 +242,9 @@ static void claims(const struct plane plane[2], struct opc_exhibit *exhibit)
                       shift, STEPS, opc, model);
 }
 
-static int make(const struct opc_request *request, const void *settings,
-                struct opc_exhibit *exhibit, struct opc_err *err)
+/* The analysis itself: recorded policy in the first panel, new policy in the second. */
+static int correction_sketch_make(const struct opc_request *request, const void *settings,
+                                  struct opc_exhibit *exhibit, struct opc_err *err)
 {
     (void)request;
     const struct settings *s = settings;
@@ -222,16 +253,16 @@ static int make(const struct opc_request *request, const void *settings,
     int code = OPC_INTEGRATOR_OF(s, &set, err);
     if (code)
         return code;
-    fill(&set.in, set.in.K, &plane[0]);
-    fill(&set.in, set.K_new, &plane[1]);
-    code = table(plane, exhibit, err);
+    fill_plane(&set.in, set.in.K, &plane[0]);
+    fill_plane(&set.in, set.K_new, &plane[1]);
+    code = correction_sketch_table(plane, exhibit, err);
     if (!code)
-        code = draw(plane, exhibit, err);
+        code = correction_sketch_draw(plane, exhibit, err);
     if (!code)
-        claims(plane, exhibit);
+        correction_sketch_claims(plane, exhibit);
     return code;
 }
 
 const struct opc_analysis opc_correction_sketch = {
     "correction_sketch", "two steps of a recording, a model and eq. 5 (Figure 1a)", &section,
-    .make = make};
+    .make = correction_sketch_make};

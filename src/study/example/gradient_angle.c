@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Figure 10: what the signed gradient distance measures, drawn: two tangents, the angle between
- * them over pi, and the sign that tells whether they rise to the same side. */
+/* Figure 10: the signed gradient distance as a drawing: two tangents, the angle between them
+ * over pi, and the sign that says whether they rise to the same side.
+ *
+ * Invariant: the distance is computed by opc_gradient_distance, the function the other figures
+ * use. */
 #include "study/example/toy.h"
 #include "study/exhibit/analysis.h"
 
@@ -21,7 +24,7 @@ static const struct opc_section section =
     OPC_SECTION("gradient_angle", "the angle between two tangents", FIELDS);
 #undef SELF
 
-enum { ARC = 61, LAYERS = 4 };
+enum { ARC = 61, LAYERS = 4 }; /* points of the sector; sector, two tangents, text */
 static const double RADIUS = 0.5, REACH = 0.95;
 
 /* A panel: tangents through the middle of [-1, 1]^2, and the sector between them. */
@@ -33,94 +36,108 @@ struct sketch {
     struct opc_figure_layer layer[LAYERS];
 };
 
-/* The text goes into the corner that is furthest from all ends of tangents. */
-static void place(struct sketch *p)
+/* Puts the text into the corner that is furthest from all ends of tangents. */
+static void place_text(struct sketch *sketch)
 {
     double furthest = -1;
+    /* Corners in reading order; the text is centred 0.45 from the edge. */
     for (int corner = 0; corner < 4; corner++) {
         const double x = corner & 1 ? 0.55 : -0.55, y = corner & 2 ? -0.85 : 0.85;
         double nearest = HUGE_VAL;
         for (int k = 0; k < 2; k++)
             for (int end = 0; end < 2; end++)
-                nearest = fmin(nearest, hypot(p->x[k][end] - x, p->y[k][end] - y));
+                nearest = fmin(nearest, hypot(sketch->x[k][end] - x, sketch->y[k][end] - y));
         if (nearest > furthest) {
             furthest = nearest;
-            p->text_x = x;
-            p->text_y = y;
+            sketch->text_x = x;
+            sketch->text_y = y;
         }
     }
 }
 
-static void fill(double g1, double g2, struct sketch *p)
+/* Makes one panel from two slopes. */
+static void fill_sketch(double g1, double g2, struct sketch *sketch)
 {
     const double angle[2] = {atan(g1), atan(g2)};
     const double low = fmin(angle[0], angle[1]), high = fmax(angle[0], angle[1]);
     const double d = opc_gradient_distance(g1, g2);
+    /* Both tangents have the same length, whatever their slope. */
     for (int k = 0; k < 2; k++)
         for (int end = 0; end < 2; end++) {
-            p->x[k][end] = (end ? REACH : -REACH) * cos(angle[k]);
-            p->y[k][end] = (end ? REACH : -REACH) * sin(angle[k]);
+            sketch->x[k][end] = (end ? REACH : -REACH) * cos(angle[k]);
+            sketch->y[k][end] = (end ? REACH : -REACH) * sin(angle[k]);
         }
-    /* over x, the sector lies above the lower tangent, below the upper one and inside the circle */
+    /* Over x, the sector lies above the lower tangent, below the upper one and inside the
+     * circle. */
     for (int i = 0; i < ARC; i++) {
         const double x = RADIUS * i / (ARC - 1), rim = sqrt(fmax(0, RADIUS * RADIUS - x * x));
-        p->arc_x[i] = x;
-        p->arc_low[i] = fmax(x * tan(low), -rim);
-        p->arc_high[i] = fmin(x * tan(high), rim);
-        if (p->arc_low[i] > p->arc_high[i])
-            p->arc_low[i] = p->arc_high[i] = (double)NAN;
+        sketch->arc_x[i] = x;
+        sketch->arc_low[i] = fmax(x * tan(low), -rim);
+        sketch->arc_high[i] = fmin(x * tan(high), rim);
+        if (sketch->arc_low[i] > sketch->arc_high[i])
+            sketch->arc_low[i] = sketch->arc_high[i] = (double)NAN;
     }
-    place(p);
-    snprintf(p->title, sizeof p->title, "g₁ = %s%g, g₂ = %s%g", g1 < 0 ? "−" : "", fabs(g1),
-             g2 < 0 ? "−" : "", fabs(g2));
-    snprintf(p->text, sizeof p->text, "d = %s%.3f", d < 0 ? "−" : "+", fabs(d));
-    struct opc_figure_layer *l = p->layer;
-    *l++ = (struct opc_figure_layer){.mark = OPC_MARK_BAND,
-                                     .colour = d < 0 ? OPC_COLOUR_MODEL : OPC_COLOUR_OPC,
-                                     .label = d < 0 ? "different sides, d < 0" : "same side, d ≥ 0",
-                                     .n = ARC,
-                                     .x = p->arc_x,
-                                     .low = p->arc_low,
-                                     .high = p->arc_high};
+    /* Texts, then layers: the sector first, so that tangents cover it. */
+    place_text(sketch);
+    snprintf(sketch->title, sizeof sketch->title, "g₁ = %s%g, g₂ = %s%g", g1 < 0 ? "−" : "",
+             fabs(g1), g2 < 0 ? "−" : "", fabs(g2));
+    snprintf(sketch->text, sizeof sketch->text, "d = %s%.3f", d < 0 ? "−" : "+", fabs(d));
+    struct opc_figure_layer *layer = sketch->layer;
+    *layer++ =
+        (struct opc_figure_layer){.mark = OPC_PLOT_BAND,
+                                  .colour = d < 0 ? OPC_COLOUR_MODEL : OPC_COLOUR_OPC,
+                                  .label = d < 0 ? "different sides, d < 0" : "same side, d ≥ 0",
+                                  .n = ARC,
+                                  .x = sketch->arc_x,
+                                  .low = sketch->arc_low,
+                                  .high = sketch->arc_high};
     for (int k = 0; k < 2; k++)
-        *l++ = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
-                                         .colour = k ? OPC_COLOUR_GREY : OPC_COLOUR_TRUE,
-                                         .dash = k,
-                                         .label = k ? "tangent of slope g₂" : "tangent of slope g₁",
-                                         .n = 2,
-                                         .x = p->x[k],
-                                         .y = p->y[k]};
-    *l++ = (struct opc_figure_layer){
-        .mark = OPC_MARK_TEXT, .label = p->text, .n = 1, .x = &p->text_x, .y = &p->text_y};
+        *layer++ =
+            (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
+                                      .colour = k ? OPC_COLOUR_GREY : OPC_COLOUR_TRUE,
+                                      .dash = k,
+                                      .label = k ? "tangent of slope g₂" : "tangent of slope g₁",
+                                      .n = 2,
+                                      .x = sketch->x[k],
+                                      .y = sketch->y[k]};
+    *layer++ = (struct opc_figure_layer){.mark = OPC_PLOT_TEXT,
+                                         .label = sketch->text,
+                                         .n = 1,
+                                         .x = &sketch->text_x,
+                                         .y = &sketch->text_y};
 }
 
-static int make(const struct opc_request *request, const void *settings,
-                struct opc_exhibit *exhibit, struct opc_err *err)
+/* The analysis itself: a panel for each pair of slopes. */
+static int gradient_angle_make(const struct opc_request *request, const void *settings,
+                               struct opc_exhibit *exhibit, struct opc_err *err)
 {
     (void)request;
-    const struct settings *s = settings;
-    const int n = s->g1.n;
-    if (n < 1 || n != s->g2.n)
+    const struct settings *set = settings;
+    const int n = set->g1.n;
+    if (n < 1 || n != set->g2.n)
         return opc_fail(err, OPC_EUSER, "g1 has %d slopes and g2 has %d; a pair has one of each", n,
-                        s->g2.n);
+                        set->g2.n);
     struct sketch sketch[OPC_LIST_MAX];
     struct opc_panel panel[OPC_LIST_MAX];
-    struct opc_table *t;
-    int code = opc_table_create("g1,g2,angle1,angle2,distance", &t, err);
+    struct opc_table *table;
+    int code = opc_table_create("g1,g2,angle1,angle2,distance", &table, err);
     if (code)
         return code;
+    /* Pairs with slopes of the same sign, of different signs, and outside the range of their
+     * kind. */
     int same = 0, other = 0, astray = 0;
     for (int i = 0; i < n; i++) {
-        const double g1 = s->g1.at[i], g2 = s->g2.at[i], d = opc_gradient_distance(g1, g2);
-        opc_table_real(t, g1);
-        opc_table_real(t, g2);
-        opc_table_real(t, atan(g1));
-        opc_table_real(t, atan(g2));
-        opc_table_fixed(t, d, 6);
+        const double g1 = set->g1.at[i], g2 = set->g2.at[i], d = opc_gradient_distance(g1, g2);
+        opc_table_real(table, g1);
+        opc_table_real(table, g2);
+        opc_table_real(table, atan(g1));
+        opc_table_real(table, atan(g2));
+        opc_table_fixed(table, d, 6);
         same += g1 * g2 > 0;
         other += g1 * g2 < 0;
+        /* A pair with a zero slope has no sign and does not count. */
         astray += (g1 * g2 > 0 && !(d >= 0 && d < 0.5)) || (g1 * g2 < 0 && !(d < 0 && d > -1));
-        fill(g1, g2, &sketch[i]);
+        fill_sketch(g1, g2, &sketch[i]);
         panel[i] = (struct opc_panel){.title = sketch[i].title,
                                       .x_label = "θ",
                                       .y_label = "J(θ)",
@@ -129,8 +146,8 @@ static int make(const struct opc_request *request, const void *settings,
                                       .layers = LAYERS,
                                       .layer = sketch[i].layer};
     }
-    code = opc_exhibit_table(exhibit, NULL, "signed gradient distances", t, err);
-    opc_table_free(t);
+    code = opc_exhibit_table(exhibit, NULL, "signed gradient distances", table, err);
+    opc_table_free(table);
     const struct opc_figure figure = {
         .note = "d is the angle between the tangents over π; its sign tells whether both rise to "
                 "the same side.",
@@ -156,5 +173,6 @@ static int make(const struct opc_request *request, const void *settings,
     return code;
 }
 
-const struct opc_analysis opc_gradient_angle = {
-    "gradient_angle", "the angle between two tangents (Figure 10)", &section, .make = make};
+const struct opc_analysis opc_gradient_angle = {"gradient_angle",
+                                                "the angle between two tangents (Figure 10)",
+                                                &section, .make = gradient_angle_make};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures 9a and 9b: the corrected gradient when the recording was made by another policy,
- * theta_n, than the one that is judged, theta. A panel for each model error. */
+/* Figures 9a and 9b: the corrected gradient if the recording was made by another policy,
+ * theta_n, than the one that is evaluated, theta. A panel for each model error.
+ *
+ * Invariant: cells with an unstable loop are NaN and count nowhere. */
 #include "opc/mem.h"
 #include "study/example/toy.h"
 #include "study/exhibit/analysis.h"
@@ -12,7 +14,7 @@
 #define FIELDS(X)                                                                                   \
     X(CHOICE, error,       "a",    "a|b", ,    "which number of the model is wrong")                \
     X(REALS,  values,      "[-0.5, -0.2, 0, 0.2, 0.5]", -0.99, 10, "its errors, a panel each")      \
-    X(INT,    cells,       "61",   3,    999,  "of a field, each way")                              \
+    X(INT,    cells,       "61",   3,    999,  "cells of a field in each direction")                              \
     X(REAL,   theta_min, "-1.9", -10,  10,   "where the recorded policies begin", "theta_least")                 \
     X(REAL,   theta_max,  "-0.1", -10,  10,   "where the recorded policies end", "theta_most")                   \
     X(REAL,   shift,       "0.5",  0.001, 10,  "theta - theta_n goes from -shift to shift")         \
@@ -28,30 +30,33 @@ static const struct opc_section section =
     OPC_SECTION("reference_field", "signed gradient distance off-policy", FIELDS);
 #undef SELF
 
+/* The fields of all panels, and statistics over them. */
 struct field {
     int n, panels;
     double *theta_n, *shift; /* [n] */
     double *d;               /* [panels][n][n], [shift][theta_n] */
-    struct opc_field_sum sum[OPC_LIST_MAX];
-    /* stable cells with model errors, near instability [1] and not [0] */
+    struct opc_gradient_field_sum sum[OPC_LIST_MAX];
+    /* Over stable cells of panels with a model error: far from instability [0] and near it [1]. */
     long cells[2], wrong[2];
     double mean[2]; /* of |d| */
 };
 
-static void destroy(struct field *f)
+/* Accepts a field of which nothing was allocated. */
+static void reference_field_destroy(struct field *field)
 {
-    opc_free(f->theta_n);
-    opc_free(f->shift);
-    opc_free(f->d);
+    opc_free(field->theta_n);
+    opc_free(field->shift);
+    opc_free(field->d);
 }
 
-static struct opc_toy toy_of(const struct settings *s, int panel)
+/* The example with the panel's model error. */
+static struct opc_toy toy_of(const struct settings *set, int panel)
 {
-    const double error = s->values.at[panel];
-    return s->error == OPC_ERROR_A ? opc_toy_paper(error, 0) : opc_toy_paper(0, error);
+    const double error = set->values.at[panel];
+    return set->error == OPC_ERROR_A ? opc_toy_paper(error, 0) : opc_toy_paper(0, error);
 }
 
-/* How near the closed loop is to instability, by environment or model. */
+/* Whether the closed loop of environment or model is within `edge` of instability. */
 static bool near_edge(const struct opc_toy *toy, double theta, double edge)
 {
     const double truth = fabs(toy->A + toy->B * theta);
@@ -59,114 +64,128 @@ static bool near_edge(const struct opc_toy *toy, double theta, double edge)
     return fmax(truth, model) > 1 - edge;
 }
 
-static int create(const struct settings *s, struct field *f, struct opc_err *err)
+/* Allocates and computes all fields. */
+static int reference_field_create(const struct settings *set, struct field *field,
+                                  struct opc_err *err)
 {
-    const int n = s->cells;
+    const int n = set->cells;
     const size_t cells = (size_t)n * (size_t)n;
-    *f = (struct field){.n = n, .panels = s->values.n};
-    f->theta_n = opc_alloc((size_t)n, sizeof *f->theta_n);
-    f->shift = opc_alloc((size_t)n, sizeof *f->shift);
-    f->d = opc_alloc(cells * (size_t)f->panels, sizeof *f->d);
-    if (!f->theta_n || !f->shift || !f->d) {
-        destroy(f);
+    *field = (struct field){.n = n, .panels = set->values.n};
+    field->theta_n = opc_alloc((size_t)n, sizeof *field->theta_n);
+    field->shift = opc_alloc((size_t)n, sizeof *field->shift);
+    field->d = opc_alloc(cells * (size_t)field->panels, sizeof *field->d);
+    if (!field->theta_n || !field->shift || !field->d) {
+        reference_field_destroy(field);
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d fields of %d by %d cells",
-                        f->panels, n, n);
+                        field->panels, n, n);
     }
+    /* Both axes include their ends. */
     for (int i = 0; i < n; i++) {
-        f->theta_n[i] = s->theta_min + (s->theta_max - s->theta_min) * i / (n - 1);
-        f->shift[i] = s->shift * (2.0 * i / (n - 1) - 1);
+        field->theta_n[i] = set->theta_min + (set->theta_max - set->theta_min) * i / (n - 1);
+        field->shift[i] = set->shift * (2.0 * i / (n - 1) - 1);
     }
-    for (int p = 0; p < f->panels; p++) {
-        const struct opc_toy toy = toy_of(s, p);
-        double *d = f->d + (size_t)p * cells;
-        opc_toy_field_off(&toy, n, f->shift, n, f->theta_n, d);
-        f->sum[p] = opc_field_sum(n * n, d);
-        for (int i = 0; i < n * n && s->values.at[p] != 0; i++)
+    /* A field for each model error. */
+    for (int p = 0; p < field->panels; p++) {
+        const struct opc_toy toy = toy_of(set, p);
+        double *d = field->d + (size_t)p * cells;
+        opc_toy_gradient_field_off(&toy, n, field->shift, n, field->theta_n, d);
+        field->sum[p] = opc_gradient_field_sum(n * n, d);
+        /* Statistics near and far from instability; a panel without model error has no error to
+         * degrade. */
+        for (int i = 0; i < n * n && set->values.at[p] != 0; i++)
             if (!isnan(d[i])) {
-                const double theta = f->theta_n[i % n] + f->shift[i / n];
-                const bool edge = near_edge(&toy, theta, s->edge);
-                f->cells[edge]++;
-                f->wrong[edge] += d[i] < 0;
-                f->mean[edge] += fabs(d[i]);
+                const double theta = field->theta_n[i % n] + field->shift[i / n];
+                const bool edge = near_edge(&toy, theta, set->edge);
+                field->cells[edge]++;
+                field->wrong[edge] += d[i] < 0;
+                field->mean[edge] += fabs(d[i]);
             }
     }
+    /* Sums become means; a part without cells stays 0. */
     for (int edge = 0; edge < 2; edge++)
-        f->mean[edge] /= fmax(1, (double)f->cells[edge]);
+        field->mean[edge] /= fmax(1, (double)field->cells[edge]);
     return OPC_OK;
 }
 
-static int tables(const struct field *f, const struct settings *s, struct opc_exhibit *exhibit,
-                  struct opc_err *err)
+/* All cells, and statistics of each panel. */
+static int reference_field_tables(const struct field *field, const struct settings *set,
+                                  struct opc_exhibit *exhibit, struct opc_err *err)
 {
-    const bool a = s->error == OPC_ERROR_A;
-    const int n = f->n;
-    struct opc_table *t;
-    int code =
-        opc_table_create(a ? "delta_a,theta_n,shift,opc" : "delta_b,theta_n,shift,opc", &t, err);
+    const bool a = set->error == OPC_ERROR_A;
+    const int n = field->n;
+    struct opc_table *table;
+    int code = opc_table_create(a ? "delta_a,theta_n,shift,opc" : "delta_b,theta_n,shift,opc",
+                                &table, err);
     if (code)
         return code;
-    for (int p = 0; p < f->panels; p++)
+    /* A row for each cell of each panel. */
+    for (int p = 0; p < field->panels; p++)
         for (int i = 0; i < n * n; i++) {
-            opc_table_real(t, s->values.at[p]);
-            opc_table_real(t, f->theta_n[i % n]);
-            opc_table_real(t, f->shift[i / n]);
-            opc_table_real(t, f->d[(size_t)p * (size_t)(n * n) + (size_t)i]);
+            opc_table_real(table, set->values.at[p]);
+            opc_table_real(table, field->theta_n[i % n]);
+            opc_table_real(table, field->shift[i / n]);
+            opc_table_real(table, field->d[(size_t)p * (size_t)(n * n) + (size_t)i]);
         }
     code = opc_exhibit_table(exhibit, NULL,
                              "signed gradient distance at theta = theta_n + shift; empty where "
                              "masked",
-                             t, err);
-    opc_table_free(t);
+                             table, err);
+    opc_table_free(table);
     if (code)
         return code;
+    /* Then a row for each panel. */
     code =
         opc_table_create(a ? "delta_a,cells,wrong_sign_percent,mean_abs_distance,max_abs_distance"
                            : "delta_b,cells,wrong_sign_percent,mean_abs_distance,"
                              "max_abs_distance",
-                         &t, err);
+                         &table, err);
     if (code)
         return code;
-    for (int p = 0; p < f->panels; p++) {
-        opc_table_real(t, s->values.at[p]);
-        opc_table_int(t, f->sum[p].cells);
-        opc_table_fixed(t, f->sum[p].wrong, 2);
-        opc_table_fixed(t, f->sum[p].mean, 4);
-        opc_table_real(t, f->sum[p].max);
+    for (int p = 0; p < field->panels; p++) {
+        opc_table_real(table, set->values.at[p]);
+        opc_table_int(table, field->sum[p].cells);
+        opc_table_fixed(table, field->sum[p].wrong, 2);
+        opc_table_fixed(table, field->sum[p].mean, 4);
+        opc_table_real(table, field->sum[p].max);
     }
-    code = opc_exhibit_table(exhibit, "shares", "cells whose gradient has the wrong sign", t, err);
-    opc_table_free(t);
+    code =
+        opc_exhibit_table(exhibit, "shares", "cells whose gradient has the wrong sign", table, err);
+    opc_table_free(table);
     return code;
 }
 
-static int draw(const struct field *f, const struct settings *s, struct opc_exhibit *exhibit,
-                struct opc_err *err)
+/* A heat map for each model error; the line marks where the recording is on-policy. */
+static int reference_field_draw(const struct field *field, const struct settings *set,
+                                struct opc_exhibit *exhibit, struct opc_err *err)
 {
-    const double half_x = (f->theta_n[1] - f->theta_n[0]) / 2;
-    const double half_y = (f->shift[1] - f->shift[0]) / 2;
-    const double x0 = f->theta_n[0] - half_x, x1 = f->theta_n[f->n - 1] + half_x;
-    const double y0 = f->shift[0] - half_y, y1 = f->shift[f->n - 1] + half_y;
+    /* Cells are centred on their values, so the image extends half a cell beyond the axes. */
+    const double half_x = (field->theta_n[1] - field->theta_n[0]) / 2;
+    const double half_y = (field->shift[1] - field->shift[0]) / 2;
+    const double x0 = field->theta_n[0] - half_x, x1 = field->theta_n[field->n - 1] + half_x;
+    const double y0 = field->shift[0] - half_y, y1 = field->shift[field->n - 1] + half_y;
     static const double zero = 0;
     struct opc_figure_layer layer[OPC_LIST_MAX][2];
     struct opc_panel panel[OPC_LIST_MAX];
     char title[OPC_LIST_MAX][40];
-    for (int p = 0; p < f->panels; p++) {
-        const double value = s->values.at[p];
-        snprintf(title[p], sizeof title[p], "%s = %s%g", s->error == OPC_ERROR_A ? "ΔA" : "ΔB",
+    for (int p = 0; p < field->panels; p++) {
+        const double value = set->values.at[p];
+        snprintf(title[p], sizeof title[p], "%s = %s%g", set->error == OPC_ERROR_A ? "ΔA" : "ΔB",
                  value < 0 ? "−" : "", fabs(value));
-        layer[p][0] = (struct opc_figure_layer){.mark = OPC_MARK_HEAT,
-                                                .rows = f->n,
-                                                .columns = f->n,
-                                                .value = f->d + (size_t)p * (size_t)(f->n * f->n),
-                                                .x0 = x0,
-                                                .x1 = x1,
-                                                .y0 = y0,
-                                                .y1 = y1,
-                                                .heat_low = -s->scale,
-                                                .heat_high = s->scale,
-                                                .diverging = true,
-                                                .label = "unstable, left out"};
+        layer[p][0] =
+            (struct opc_figure_layer){.mark = OPC_PLOT_HEAT,
+                                      .rows = field->n,
+                                      .columns = field->n,
+                                      .value = field->d + (size_t)p * (size_t)(field->n * field->n),
+                                      .x0 = x0,
+                                      .x1 = x1,
+                                      .y0 = y0,
+                                      .y1 = y1,
+                                      .heat_low = -set->scale,
+                                      .heat_high = set->scale,
+                                      .diverging = true,
+                                      .label = "unstable, left out"};
         layer[p][1] = (struct opc_figure_layer){
-            .mark = OPC_MARK_RULE_Y, .colour = OPC_COLOUR_GREY, .n = 1, .y = &zero};
+            .mark = OPC_PLOT_RULE_Y, .colour = OPC_COLOUR_GREY, .n = 1, .y = &zero};
         panel[p] = (struct opc_panel){.title = title[p],
                                       .x_label = "recorded policy θₙ",
                                       .y_label = "θ − θₙ",
@@ -180,8 +199,8 @@ static int draw(const struct field *f, const struct settings *s, struct opc_exhi
                 "the other. Unstable: the closed loop of environment or model. The line is where "
                 "the recording is on-policy.",
         .heat_label = "signed gradient distance",
-        .panels = f->panels,
-        .columns = f->panels <= 5 ? f->panels : 4,
+        .panels = field->panels,
+        .columns = field->panels <= 5 ? field->panels : 4,
         .panel = panel,
         .share_x = true,
         .share_y = true,
@@ -191,23 +210,27 @@ static int draw(const struct field *f, const struct settings *s, struct opc_exhi
     return opc_exhibit_figure(exhibit, NULL, "Signed gradient distance off-policy", &figure, err);
 }
 
-static void claims(const struct field *f, const struct settings *s, struct opc_exhibit *exhibit)
+/* Exact without model error; mostly right with one; worse near instability. */
+static void reference_field_claims(const struct field *field, const struct settings *set,
+                                   struct opc_exhibit *exhibit)
 {
+    /* Panels without a model error must be exact; the others count by their worst share. */
     double worst = 0, max = 0;
     bool zero = false, wrong = false;
-    for (int p = 0; p < f->panels; p++)
-        if (s->values.at[p] == 0) {
+    for (int p = 0; p < field->panels; p++)
+        if (set->values.at[p] == 0) {
             zero = true;
-            max = fmax(max, f->sum[p].max);
+            max = fmax(max, field->sum[p].max);
         } else {
             wrong = true;
-            worst = fmax(worst, f->sum[p].wrong);
+            worst = fmax(worst, field->sum[p].wrong);
         }
     if (zero)
         opc_exhibit_claim(exhibit, max < 1e-12 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                           "Without a model error the corrected gradient is exact, whichever policy "
                           "made the recording.",
                           "The greatest distance is %.1e.", max);
+    /* Off-policy with a model error. */
     if (wrong) {
         opc_exhibit_claim(exhibit, worst < 50 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                           "With a model error the corrected gradient mostly keeps the right side "
@@ -215,56 +238,60 @@ static void claims(const struct field *f, const struct settings *s, struct opc_e
                           "The wrong side is taken in at most %.2f %% of the stable cells of a "
                           "panel.",
                           worst);
-        const double share[2] = {100.0 * (double)f->wrong[0] / fmax(1, (double)f->cells[0]),
-                                 100.0 * (double)f->wrong[1] / fmax(1, (double)f->cells[1])};
-        /* By distance and by side; where the two do not agree nothing is decided. */
-        const int worse = (f->mean[1] > f->mean[0]) + (share[1] > share[0]);
+        /* Share of wrong signs in per cent, far from instability and near it. */
+        const double share[2] = {100.0 * (double)field->wrong[0] / fmax(1, (double)field->cells[0]),
+                                 100.0 * (double)field->wrong[1] /
+                                     fmax(1, (double)field->cells[1])};
+        /* Judged by distance and by sign; if the two disagree, the claim is undecided. */
+        const int worse = (field->mean[1] > field->mean[0]) + (share[1] > share[0]);
         opc_exhibit_claim(exhibit,
-                          !f->cells[0] || !f->cells[1] || worse == 1 ? OPC_UNDECIDED
-                          : worse == 2                               ? OPC_SUPPORTED
-                                                                     : OPC_NOT_SUPPORTED,
+                          !field->cells[0] || !field->cells[1] || worse == 1 ? OPC_UNDECIDED
+                          : worse == 2                                       ? OPC_SUPPORTED
+                                                                             : OPC_NOT_SUPPORTED,
                           "The corrected gradient degrades near instability.",
                           "The mean distance is %.4f where a closed loop, of environment or model, "
                           "is within %g of instability, and %.4f elsewhere; the wrong side is "
                           "taken in %.2f %% and %.2f %% of the cells%s.",
-                          f->mean[1], s->edge, f->mean[0], share[1], share[0],
+                          field->mean[1], set->edge, field->mean[0], share[1], share[0],
                           worse == 1 ? ": the two do not agree" : "");
+        /* The disagreement itself is a result, so a note explains it. */
         if (worse == 1)
             opc_exhibit_note(exhibit,
                              "The paper does not say by which number the gradient "
                              "degrades near instability. Its distance from the true one "
                              "%s there, its share of wrong signs %s: whoever takes only "
                              "one of them gets the answer that goes with it.",
-                             f->mean[1] > f->mean[0] ? "grows" : "does not grow",
+                             field->mean[1] > field->mean[0] ? "grows" : "does not grow",
                              share[1] > share[0] ? "grows" : "does not");
     }
     opc_exhibit_note(exhibit, "The paper names the policies but not the axes; here they are the "
                               "recorded policy and the step away from it.");
 }
 
-static int make(const struct opc_request *request, const void *settings,
-                struct opc_exhibit *exhibit, struct opc_err *err)
+/* The analysis itself; settings that cannot be drawn are refused first. */
+static int reference_field_make(const struct opc_request *request, const void *settings,
+                                struct opc_exhibit *exhibit, struct opc_err *err)
 {
     (void)request;
-    const struct settings *s = settings;
-    struct field f;
-    if (s->theta_min >= s->theta_max)
-        return opc_fail(err, OPC_EUSER, "theta_min = %g is not below theta_max = %g", s->theta_min,
-                        s->theta_max);
-    if (s->values.n < 1)
+    const struct settings *set = settings;
+    struct field field;
+    if (set->theta_min >= set->theta_max)
+        return opc_fail(err, OPC_EUSER, "theta_min = %g is not below theta_max = %g",
+                        set->theta_min, set->theta_max);
+    if (set->values.n < 1)
         return opc_fail(err, OPC_EUSER, "values is empty; name at least one model error");
-    int code = create(s, &f, err);
+    int code = reference_field_create(set, &field, err);
     if (code)
         return code;
-    code = tables(&f, s, exhibit, err);
+    code = reference_field_tables(&field, set, exhibit, err);
     if (!code)
-        code = draw(&f, s, exhibit, err);
+        code = reference_field_draw(&field, set, exhibit, err);
     if (!code)
-        claims(&f, s, exhibit);
-    destroy(&f);
+        reference_field_claims(&field, set, exhibit);
+    reference_field_destroy(&field);
     return code;
 }
 
 const struct opc_analysis opc_reference_field = {
-    "reference_field", "signed gradient distance beside another policy's recording (Figure 9)",
-    &section, .make = make};
+    "reference_field", "signed gradient distance with another policy's recording (Figure 9)",
+    &section, .make = reference_field_make};

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Figure 7: the return J(theta) by the environment, by the model and by the corrected model, with
- * tangents where the recording was made. A panel for each recording. */
+/* Figure 7: the return J(theta) by the environment, by the model and by the corrected model,
+ * with tangents at the policy of the recording. A panel for each recording.
+ *
+ * Invariant: at theta = theta_n the corrected curve touches the true one; that is the first
+ * claim. */
 #include "opc/mem.h"
 #include "study/example/toy.h"
 #include "study/exhibit/analysis.h"
@@ -15,7 +18,7 @@
     X(REAL,  delta_b,     "0",    -10,  10,   "error of the model's B")                             \
     X(REAL,  theta_min, "-2",   -10,  10,   "where the policies begin", "theta_least")                           \
     X(REAL,  theta_max,  "-0.4", -10,  10,   "where the policies end", "theta_most")                             \
-    X(INT,   points,      "1601", 3,    1e5,  "of a curve")                                         \
+    X(INT,   points,      "1601", 3,    1e5,  "points of a curve")                                         \
     X(REAL,  tangent,     "0.12", 0,    10,   "half the length of the tangents, in theta")          \
     X(REAL,  J_min,     "0.85", -1,   1,    "where the axis of the return begins", "J_least")                \
     X(REAL,  J_max,      "1",    -1,   2,    "where the axis of the return ends", "J_most")
@@ -29,158 +32,174 @@ static const struct opc_section section =
     OPC_SECTION("return_curves", "returns of the 1-D example over the policy", FIELDS);
 #undef SELF
 
-enum { BY = 3, LAYERS = 1 + 2 * BY + 2 };
+enum { BY = 3, LAYERS = 1 + 2 * BY + 2 }; /* rule, curves and tangents of each, two dots */
 static const char *const LABEL[BY] = {"environment", "model", "model with corrections"};
 static const int COLOUR[BY] = {OPC_COLOUR_TRUE, OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
 
-/* What there is to one recording. */
+/* Curves and tangents for one recording. */
 struct recording {
     double theta_n;
-    struct opc_toy_value at[BY]; /* theta_n */
+    struct opc_toy_value at[BY]; /* J and slope at theta_n */
     double best[BY];             /* argmax of each curve */
     double *J[BY];               /* [points] */
     double x[BY][2], y[BY][2];   /* tangents */
     char title[64];
 };
 
+/* All recordings over one grid of policies. */
 struct curves {
     int n, panels;
     double *theta; /* [n] */
-    double *block; /* what the J point into */
+    double *block; /* all curves */
     struct recording at[OPC_LIST_MAX];
 };
 
-static void destroy(struct curves *c)
+/* Accepts curves of which nothing was allocated. */
+static void return_curves_destroy(struct curves *curves)
 {
-    opc_free(c->theta);
-    opc_free(c->block);
+    opc_free(curves->theta);
+    opc_free(curves->block);
 }
 
-static void fill(const struct settings *s, const struct opc_toy *toy, const struct curves *c,
-                 struct recording *r)
+/* Computes the curves, their maxima and the tangents of one recording. */
+static void fill_recording(const struct settings *set, const struct opc_toy *toy,
+                           const struct curves *curves, struct recording *recording)
 {
+    /* The curve on the grid, and its argmax. */
     for (int by = 0; by < BY; by++) {
         const enum opc_toy_by who = (enum opc_toy_by)by;
         int best = 0;
-        for (int i = 0; i < c->n; i++) {
-            r->J[by][i] = opc_toy_value(toy, who, c->theta[i], r->theta_n).J;
-            if (r->J[by][i] > r->J[by][best])
+        for (int i = 0; i < curves->n; i++) {
+            recording->J[by][i] = opc_toy_value(toy, who, curves->theta[i], recording->theta_n).J;
+            if (recording->J[by][i] > recording->J[by][best])
                 best = i;
         }
-        r->best[by] = c->theta[best];
-        r->at[by] = opc_toy_value(toy, who, r->theta_n, r->theta_n);
+        recording->best[by] = curves->theta[best];
+        recording->at[by] = opc_toy_value(toy, who, recording->theta_n, recording->theta_n);
+        /* The tangent as a line between two points. */
         for (int end = 0; end < 2; end++) {
-            const double step = end ? s->tangent : -s->tangent;
-            r->x[by][end] = r->theta_n + step;
-            r->y[by][end] = r->at[by].J + step * r->at[by].slope;
+            const double step = end ? set->tangent : -set->tangent;
+            recording->x[by][end] = recording->theta_n + step;
+            recording->y[by][end] = recording->at[by].J + step * recording->at[by].slope;
         }
     }
-    snprintf(r->title, sizeof r->title, "θₙ = %s%g", r->theta_n < 0 ? "−" : "", fabs(r->theta_n));
+    snprintf(recording->title, sizeof recording->title, "θₙ = %s%g",
+             recording->theta_n < 0 ? "−" : "", fabs(recording->theta_n));
 }
 
-static int create(const struct settings *s, struct curves *c, struct opc_err *err)
+/* Allocates and computes everything. */
+static int return_curves_create(const struct settings *set, struct curves *curves,
+                                struct opc_err *err)
 {
-    const struct opc_toy toy = opc_toy_paper(s->delta_a, s->delta_b);
-    const size_t n = (size_t)s->points;
-    *c = (struct curves){.n = s->points, .panels = s->theta_n.n};
-    c->theta = opc_alloc(n, sizeof *c->theta);
-    c->block = opc_alloc(n * BY * (size_t)c->panels, sizeof *c->block);
-    if (!c->theta || !c->block) {
-        destroy(c);
-        return opc_fail(err, OPC_ENOMEM, "not enough memory for curves of %d points", s->points);
-    }
-    for (int i = 0; i < c->n; i++)
-        c->theta[i] = s->theta_min + (s->theta_max - s->theta_min) * i / (c->n - 1);
-    for (int p = 0; p < c->panels; p++) {
-        c->at[p].theta_n = s->theta_n.at[p];
+    const struct opc_toy toy = opc_toy_paper(set->delta_a, set->delta_b);
+    const size_t n = (size_t)set->points;
+    *curves = (struct curves){.n = set->points, .panels = set->theta_n.n};
+    const struct opc_block block[] = {
+        {&curves->theta, n, sizeof *curves->theta},
+        {&curves->block, n * BY * (size_t)curves->panels, sizeof *curves->block}};
+    if (!opc_alloc_all(block, 2))
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for curves of %d points", set->points);
+    /* Policies on an even grid that includes both ends. */
+    for (int i = 0; i < curves->n; i++)
+        curves->theta[i] = set->theta_min + (set->theta_max - set->theta_min) * i / (curves->n - 1);
+    /* Each recording takes its three curves from the block. */
+    for (int p = 0; p < curves->panels; p++) {
+        curves->at[p].theta_n = set->theta_n.at[p];
         for (int by = 0; by < BY; by++)
-            c->at[p].J[by] = c->block + n * (size_t)(p * BY + by);
-        fill(s, &toy, c, &c->at[p]);
+            curves->at[p].J[by] = curves->block + n * (size_t)(p * BY + by);
+        fill_recording(set, &toy, curves, &curves->at[p]);
     }
     return OPC_OK;
 }
 
-static int tables(const struct curves *c, struct opc_exhibit *exhibit, struct opc_err *err)
+/* All curves, then values and slopes at theta_n. */
+static int return_curves_tables(const struct curves *curves, struct opc_exhibit *exhibit,
+                                struct opc_err *err)
 {
-    struct opc_table *t;
-    int code = opc_table_create("theta_n,theta,environment,model,opc", &t, err);
+    struct opc_table *table;
+    int code = opc_table_create("theta_n,theta,environment,model,opc", &table, err);
     if (code)
         return code;
-    for (int p = 0; p < c->panels; p++)
-        for (int i = 0; i < c->n; i++) {
-            opc_table_real(t, c->at[p].theta_n);
-            opc_table_real(t, c->theta[i]);
+    /* A row for each policy of each recording. */
+    for (int p = 0; p < curves->panels; p++)
+        for (int i = 0; i < curves->n; i++) {
+            opc_table_real(table, curves->at[p].theta_n);
+            opc_table_real(table, curves->theta[i]);
             for (int by = 0; by < BY; by++)
-                opc_table_real(t, c->at[p].J[by][i]);
+                opc_table_real(table, curves->at[p].J[by][i]);
         }
-    code = opc_exhibit_table(exhibit, NULL, "J(theta)", t, err);
-    opc_table_free(t);
+    code = opc_exhibit_table(exhibit, NULL, "J(theta)", table, err);
+    opc_table_free(table);
     if (code)
         return code;
     code = opc_table_create("theta_n,return_environment,return_model,return_opc,slope_environment,"
                             "slope_model,slope_opc,best_environment,best_model,best_opc",
-                            &t, err);
+                            &table, err);
     if (code)
         return code;
-    for (int p = 0; p < c->panels; p++) {
-        opc_table_real(t, c->at[p].theta_n);
+    /* A row for each recording. */
+    for (int p = 0; p < curves->panels; p++) {
+        opc_table_real(table, curves->at[p].theta_n);
         for (int by = 0; by < BY; by++)
-            opc_table_fixed(t, c->at[p].at[by].J, 6);
+            opc_table_fixed(table, curves->at[p].at[by].J, 6);
         for (int by = 0; by < BY; by++)
-            opc_table_fixed(t, c->at[p].at[by].slope, 6);
+            opc_table_fixed(table, curves->at[p].at[by].slope, 6);
         for (int by = 0; by < BY; by++)
-            opc_table_fixed(t, c->at[p].best[by], 3);
+            opc_table_fixed(table, curves->at[p].best[by], 3);
     }
     code = opc_exhibit_table(exhibit, "slopes", "returns and slopes at theta_n, and best policies",
-                             t, err);
-    opc_table_free(t);
+                             table, err);
+    opc_table_free(table);
     return code;
 }
 
-static int draw(const struct curves *c, const struct settings *s, struct opc_exhibit *exhibit,
-                struct opc_err *err)
+/* Line at theta_n, curves, tangents, and dots where they touch. */
+static int return_curves_draw(const struct curves *curves, const struct settings *set,
+                              struct opc_exhibit *exhibit, struct opc_err *err)
 {
     struct opc_figure_layer layer[OPC_LIST_MAX][LAYERS];
     struct opc_panel panel[OPC_LIST_MAX];
-    for (int p = 0; p < c->panels; p++) {
-        const struct recording *r = &c->at[p];
+    for (int p = 0; p < curves->panels; p++) {
+        const struct recording *recording = &curves->at[p];
+        /* In drawing order: the rule first, so that curves cover it. */
         struct opc_figure_layer *l = layer[p];
         *l++ = (struct opc_figure_layer){
-            .mark = OPC_MARK_RULE_X, .colour = OPC_COLOUR_GREY, .n = 1, .x = &r->theta_n};
+            .mark = OPC_PLOT_RULE_X, .colour = OPC_COLOUR_GREY, .n = 1, .x = &recording->theta_n};
         for (int by = 0; by < BY; by++)
-            *l++ = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+            *l++ = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                              .colour = COLOUR[by],
                                              .label = LABEL[by],
-                                             .n = c->n,
-                                             .x = c->theta,
-                                             .y = r->J[by]};
+                                             .n = curves->n,
+                                             .x = curves->theta,
+                                             .y = recording->J[by]};
         for (int by = 0; by < BY; by++)
-            *l++ = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+            *l++ = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                              .colour = COLOUR[by],
                                              .dash = 1,
                                              .n = 2,
-                                             .x = r->x[by],
-                                             .y = r->y[by]};
+                                             .x = recording->x[by],
+                                             .y = recording->y[by]};
+        /* The corrected curve touches the true one at theta_n, hence one dot for both. */
         for (int by = OPC_BY_TRUTH; by <= OPC_BY_MODEL; by++)
-            *l++ = (struct opc_figure_layer){.mark = OPC_MARK_DOTS,
+            *l++ = (struct opc_figure_layer){.mark = OPC_PLOT_DOTS,
                                              .colour =
                                                  by == OPC_BY_TRUTH ? OPC_COLOUR_OPC : COLOUR[by],
                                              .n = 1,
-                                             .x = &r->theta_n,
-                                             .y = &r->at[by].J};
-        panel[p] = (struct opc_panel){.title = r->title,
+                                             .x = &recording->theta_n,
+                                             .y = &recording->at[by].J};
+        panel[p] = (struct opc_panel){.title = recording->title,
                                       .x_label = "policy θ",
                                       .y_label = "return J(θ)",
-                                      .x = {s->theta_min, s->theta_max},
-                                      .y = {s->J_min, s->J_max},
+                                      .x = {set->theta_min, set->theta_max},
+                                      .y = {set->J_min, set->J_max},
                                       .layers = LAYERS,
                                       .layer = layer[p]};
     }
     const struct opc_figure figure = {
         .note = "The vertical line is the policy θₙ that made the recording; dashes are the "
                 "tangents there.",
-        .panels = c->panels,
-        .columns = c->panels < 3 ? c->panels : 0,
+        .panels = curves->panels,
+        .columns = curves->panels < 3 ? curves->panels : 0,
         .panel = panel,
         .share_y = true,
         .panel_width = 250,
@@ -189,34 +208,39 @@ static int draw(const struct curves *c, const struct settings *s, struct opc_exh
     return opc_exhibit_figure(exhibit, NULL, "Returns over the policy", &figure, err);
 }
 
-static bool right(const struct recording *r, enum opc_toy_by by)
+/* Whether a gradient has the sign of the true one. */
+static bool has_right_sign(const struct recording *recording, enum opc_toy_by by)
 {
-    return r->at[by].slope * r->at[OPC_BY_TRUTH].slope > 0;
+    return recording->at[by].slope * recording->at[OPC_BY_TRUTH].slope > 0;
 }
 
-static void claims(const struct curves *c, struct opc_exhibit *exhibit)
+static void return_curves_claims(const struct curves *curves, struct opc_exhibit *exhibit)
 {
+    /* The worst panel counts: largest gap at theta_n, best policies furthest from -1. */
     double gap = 0, miss_opc = 0, miss_model = 0, best_opc = 0, best_model = 0;
-    for (int p = 0; p < c->panels; p++) {
-        const struct recording *r = &c->at[p];
-        gap = fmax(gap, fabs(r->at[OPC_BY_OPC].J - r->at[OPC_BY_TRUTH].J));
-        if (fabs(r->best[OPC_BY_OPC] + 1) >= miss_opc) {
-            miss_opc = fabs(r->best[OPC_BY_OPC] + 1);
-            best_opc = r->best[OPC_BY_OPC];
+    for (int p = 0; p < curves->panels; p++) {
+        const struct recording *recording = &curves->at[p];
+        gap = fmax(gap, fabs(recording->at[OPC_BY_OPC].J - recording->at[OPC_BY_TRUTH].J));
+        if (fabs(recording->best[OPC_BY_OPC] + 1) >= miss_opc) {
+            miss_opc = fabs(recording->best[OPC_BY_OPC] + 1);
+            best_opc = recording->best[OPC_BY_OPC];
         }
-        if (fabs(r->best[OPC_BY_MODEL] + 1) >= miss_model) {
-            miss_model = fabs(r->best[OPC_BY_MODEL] + 1);
-            best_model = r->best[OPC_BY_MODEL];
+        if (fabs(recording->best[OPC_BY_MODEL] + 1) >= miss_model) {
+            miss_model = fabs(recording->best[OPC_BY_MODEL] + 1);
+            best_model = recording->best[OPC_BY_MODEL];
         }
     }
     opc_exhibit_claim(exhibit, gap < 1e-12 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                       "The corrected model has the true return at the policy of its recording.",
                       "The two differ by at most %.1e at the %d recorded policies.", gap,
-                      c->panels);
-    const struct recording *first = &c->at[0], *last = &c->at[c->panels - 1];
+                      curves->panels);
+    /* The figure's two panels show both cases: the first recording's gradient is right, the last
+     * one's wrong. */
+    const struct recording *first = &curves->at[0], *last = &curves->at[curves->panels - 1];
     opc_exhibit_claim(
         exhibit,
-        right(first, OPC_BY_OPC) && !right(last, OPC_BY_OPC) ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+        has_right_sign(first, OPC_BY_OPC) && !has_right_sign(last, OPC_BY_OPC) ? OPC_SUPPORTED
+                                                                               : OPC_NOT_SUPPORTED,
         "The corrected gradient there is mostly right, but it can have the wrong sign (left and "
         "right plot).",
         "At θₙ = %g: true %+.4f, corrected %+.4f, model %+.4f; at θₙ = %g: %+.4f, %+.4f, %+.4f.",
@@ -231,31 +255,32 @@ static void claims(const struct curves *c, struct opc_exhibit *exhibit)
     opc_exhibit_note(exhibit, "The paper does not give its policies θₙ; these show both cases.");
 }
 
-static int make(const struct opc_request *request, const void *settings,
-                struct opc_exhibit *exhibit, struct opc_err *err)
+/* The analysis itself; settings that cannot be drawn are refused first. */
+static int return_curves_make(const struct opc_request *request, const void *settings,
+                              struct opc_exhibit *exhibit, struct opc_err *err)
 {
     (void)request;
-    const struct settings *s = settings;
-    struct curves c;
-    if (s->theta_min >= s->theta_max || s->J_min >= s->J_max)
+    const struct settings *set = settings;
+    struct curves curves;
+    if (set->theta_min >= set->theta_max || set->J_min >= set->J_max)
         return opc_fail(err, OPC_EUSER,
                         "theta or J begins where it does not end: [%g, %g], "
                         "[%g, %g]",
-                        s->theta_min, s->theta_max, s->J_min, s->J_max);
-    if (s->theta_n.n < 1)
+                        set->theta_min, set->theta_max, set->J_min, set->J_max);
+    if (set->theta_n.n < 1)
         return opc_fail(err, OPC_EUSER, "theta_n is empty; name at least one policy");
-    int code = create(s, &c, err);
+    int code = return_curves_create(set, &curves, err);
     if (code)
         return code;
-    code = tables(&c, exhibit, err);
+    code = return_curves_tables(&curves, exhibit, err);
     if (!code)
-        code = draw(&c, s, exhibit, err);
+        code = return_curves_draw(&curves, set, exhibit, err);
     if (!code)
-        claims(&c, exhibit);
-    destroy(&c);
+        return_curves_claims(&curves, exhibit);
+    return_curves_destroy(&curves);
     return code;
 }
 
 const struct opc_analysis opc_return_curves = {
     "return_curves", "returns of the 1-D example over the policy (Figure 7)", &section,
-    .make = make};
+    .make = return_curves_make};

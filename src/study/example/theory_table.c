@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The paper's statements against numbers: what was measured, the bound as published and the bound
- * in a form that holds (docs/errata.md tells what was changed and why). */
+/* The paper's statements against numbers: the measured value, the bound as published, and the
+ * bound in a form that holds (docs/errata.md explains the changes).
+ *
+ * Invariant: rows come in a fixed order, a statement after the other, so that tables of two
+ * versions can be compared line by line. */
 #include "opc/mem.h"
 #include "study/example/theory.h"
 #include "study/exhibit/analysis.h"
@@ -11,18 +14,18 @@
 /* clang-format off */
 #define FIELDS(X)                                                                                   \
     X(REAL, L_f,             "2",    0.01, 10,   "Lipschitz constant of the growing model")         \
-    X(REAL, L_pi,            "1",    0,    10,   "and of its policy")                               \
-    X(REAL, discount,        "0.99", 0,    0.999, "of its returns")                                 \
-    X(INT,  horizon,         "40",   1,    200,  "T of its returns")                                \
+    X(REAL, L_pi,            "1",    0,    10,   "Lipschitz constant of the growing model's policy")                               \
+    X(REAL, discount,        "0.99", 0,    0.999, "discount of the growing model's returns")                                 \
+    X(INT,  horizon,         "40",   1,    200,  "T of the growing model's returns")                                \
     X(REAL, shrink_L_f,      "0.3",  0.01, 10,   "Lipschitz constant of the shrinking model")       \
-    X(REAL, shrink_L_pi,     "0.3",  0,    10,   "and of its policy")                               \
-    X(REAL, shrink_discount, "0.9",  0,    0.999, "of its returns")                                 \
-    X(INT,  shrink_horizon,  "10",   1,    200,  "T of its returns")                                \
+    X(REAL, shrink_L_pi,     "0.3",  0,    10,   "Lipschitz constant of the shrinking model's policy")                               \
+    X(REAL, shrink_discount, "0.9",  0,    0.999, "discount of the shrinking model's returns")                                 \
+    X(INT,  shrink_horizon,  "10",   1,    200,  "T of the shrinking model's returns")                                \
     X(REAL, sigma,           "0.1",  1e-6, 10,   "standard deviation of both policies")             \
-    X(INT,  steps,           "20",   2,    200,  "shown of the state marginals")                    \
+    X(INT,  steps,           "20",   2,    200,  "time steps of the state marginals that are shown")                    \
     X(INTS, recordings,      "[1, 2, 4, 8, 16, 32, 64]", 1, 4096, "B of Lemma 1")                   \
-    X(INT,  estimates,       "1000", 10,   1e6,  "of the return for each B")                        \
-    X(INT,  lemma1_steps,    "60",   1,    OPC_LEMMA1_STEPS, "of a recording for Lemma 1")
+    X(INT,  estimates,       "1000", 10,   1e6,  "estimates of the return for each B")                        \
+    X(INT,  lemma1_steps,    "60",   1,    OPC_LEMMA1_STEPS, "steps of a recording for Lemma 1")
 /* clang-format on */
 
 struct settings {
@@ -33,12 +36,13 @@ static const struct opc_section section =
     OPC_SECTION("theory", "the paper's bounds against measured values", FIELDS);
 #undef SELF
 
-/* How many statements held and how many did not, as published and in the safe form. */
+/* Counts of statements that held and that did not: [0] as published, [1] in the safe form. */
 struct tally {
     int held[2], failed[2];
 };
 
-static struct tally sum(struct tally a, struct tally b)
+/* Adds up two tallies. */
+static struct tally tally_sum(struct tally a, struct tally b)
 {
     for (int i = 0; i < 2; i++) {
         a.held[i] += b.held[i];
@@ -47,28 +51,32 @@ static struct tally sum(struct tally a, struct tally b)
     return a;
 }
 
-/* A row. `above`: the bound is a lower one. Rounding is allowed for. */
-static void row(struct opc_table *t, struct tally *tally, const char *statement, const char *what,
-                double measured, double published, double safe, bool above)
+/* Adds a row and counts it. `above`: the bound is a lower one. Rounding errors are tolerated. */
+static void add_bound_row(struct opc_table *table, struct tally *tally, const char *statement,
+                          const char *what, double measured, double published, double safe,
+                          bool above)
 {
     const double bound[2] = {published, safe};
-    opc_table_word(t, statement);
-    opc_table_word(t, what);
-    opc_table_real(t, measured);
-    opc_table_real(t, published);
-    opc_table_real(t, safe);
+    opc_table_word(table, statement);
+    opc_table_word(table, what);
+    opc_table_real(table, measured);
+    opc_table_real(table, published);
+    opc_table_real(table, safe);
     for (int i = 0; i < 2; i++) {
+        /* 1e-12 relative to the bound: what rounding may do. */
         const double slack = 1e-12 * fmax(1, fabs(bound[i]));
         const bool holds = above ? measured >= bound[i] - slack : measured <= bound[i] + slack;
-        opc_table_word(t, holds ? "yes" : "no");
+        opc_table_word(table, holds ? "yes" : "no");
         *(holds ? &tally->held[i] : &tally->failed[i]) += 1;
     }
 }
 
 /* ---- section 2 ---- */
 
-static struct tally improvement(struct opc_table *t)
+/* The improvement bound for steps of the 1-D example, by model and by OPC. */
+static struct tally check_improvement(struct opc_table *table)
 {
+    /* Steps of theta towards the optimum, and away from it. */
     static const double STEP[][2] = {{-1.5, -1.4}, {-1.3, -1.25}, {-1.2, -1.25}, {-0.7, -0.8}};
     static const char *const STATEMENT[] = {"", "improvement >= bound, model",
                                             "improvement >= bound, OPC"};
@@ -78,6 +86,7 @@ static struct tally improvement(struct opc_table *t)
         for (size_t i = 0; i < sizeof STEP / sizeof *STEP; i++) {
             double eta[2], model[2];
             char what[80];
+            /* OPC's recording is that of the first policy of the step. */
             for (int k = 0; k < 2; k++) {
                 eta[k] = opc_toy_value(&toy, OPC_BY_TRUTH, STEP[i][k], STEP[i][0]).J;
                 model[k] = opc_toy_value(&toy, (enum opc_toy_by)by, STEP[i][k], STEP[i][0]).J;
@@ -85,29 +94,31 @@ static struct tally improvement(struct opc_table *t)
             snprintf(what, sizeof what, "1-D example dA=0.5; theta %g to %g", STEP[i][0],
                      STEP[i][1]);
             const double bound = opc_theory_improvement(eta, model);
-            row(t, &tally, STATEMENT[by], what, eta[1] - eta[0], bound, bound, true);
+            add_bound_row(table, &tally, STATEMENT[by], what, eta[1] - eta[0], bound, bound, true);
         }
     return tally;
 }
 
-static struct tally drift(struct opc_table *t)
+/* How one-step errors add up, for three horizons. */
+static struct tally check_drift(struct opc_table *table)
 {
     struct tally tally = {0};
     for (int H = 10; H <= 1000; H *= 10) {
         char what[40];
         snprintf(what, sizeof what, "gamma=0.99; H=%d", H);
         const double bound = opc_theory_drift_bound(0.99, H);
-        row(t, &tally, "sum of t gamma^t <= bound", what, opc_theory_drift(0.99, H), bound, bound,
-            false);
+        add_bound_row(table, &tally, "sum of t gamma^t <= bound", what, opc_theory_drift(0.99, H),
+                      bound, bound, false);
     }
     return tally;
 }
 
 /* ---- Lemma 1 ---- */
 
+/* Estimates of the return over the number B of recordings. */
 struct lemma1 {
     int n;
-    double eta, one; /* the return, and the variance of a single recording's */
+    double eta, one; /* the return, and the variance of a single recording's return */
     double at[OPC_LIST_MAX], variance[OPC_LIST_MAX], expected[OPC_LIST_MAX];
     double slope; /* of log variance over log B, by least squares */
     double slope_error;
@@ -115,26 +126,34 @@ struct lemma1 {
     char word[OPC_LIST_MAX][16]; /* B */
 };
 
-static struct tally lemma1(const struct settings *s, uint64_t seed, struct opc_table *t,
-                           struct opc_table *own, struct lemma1 *out)
+/* Lemma 1 for every B: equality with replay, tail bound, and the rate of the variance. */
+static struct tally check_lemma1(const struct settings *set, uint64_t seed, struct opc_table *table,
+                                 struct opc_table *own, struct lemma1 *out)
 {
     const struct opc_integrator in = opc_integrator_figure();
     struct tally tally = {0};
-    *out = (struct lemma1){.n = s->recordings.n, .eta = opc_lemma1_return(&in, s->lemma1_steps)};
+    *out =
+        (struct lemma1){.n = set->recordings.n, .eta = opc_lemma1_return(&in, set->lemma1_steps)};
+    /* The variance of a single recording, from other random numbers than the estimates. */
     out->one =
-        opc_lemma1(&in, s->lemma1_steps, 1, 4 * s->estimates, out->eta, 0, seed + 1).variance;
+        opc_lemma1(&in, set->lemma1_steps, 1, 4 * set->estimates, out->eta, 0, seed + 1).variance;
+    /* A tail threshold of half a standard deviation makes the bound informative for the larger
+     * B. */
     const double eps = sqrt(out->one) / 2;
     double x = 0, y = 0, xx = 0, xy = 0;
+    /* One row in each table for every B. */
     for (int i = 0; i < out->n; i++) {
-        const int B = s->recordings.at[i];
+        const int B = set->recordings.at[i];
         const struct opc_lemma1 got =
-            opc_lemma1(&in, s->lemma1_steps, B, s->estimates, out->eta, eps, seed);
+            opc_lemma1(&in, set->lemma1_steps, B, set->estimates, out->eta, eps, seed);
+        /* Chebyshev's inequality; a probability is never above 1. */
         const double bound = fmin(1, out->one / (B * eps * eps));
         char what[60];
         snprintf(what, sizeof what, "double integrator; B=%d", B);
-        row(t, &tally, "Lemma 1: |eta_opc - eta_replay| <= 0", what, got.apart, 0, 0, false);
-        row(t, &tally, "Lemma 1: Pr(error > eps) <= Var/(B eps^2)", what, got.tail, bound, bound,
-            false);
+        add_bound_row(table, &tally, "Lemma 1: |eta_opc - eta_replay| <= 0", what, got.apart, 0, 0,
+                      false);
+        add_bound_row(table, &tally, "Lemma 1: Pr(error > eps) <= Var/(B eps^2)", what, got.tail,
+                      bound, bound, false);
         out->apart = fmax(out->apart, got.apart);
         out->at[i] = i;
         snprintf(out->word[i], sizeof out->word[i], "%d", B);
@@ -146,86 +165,99 @@ static struct tally lemma1(const struct settings *s, uint64_t seed, struct opc_t
         opc_table_real(own, out->one / B);
         opc_table_real(own, got.tail);
         opc_table_real(own, bound);
+        /* Sums for a straight line through log variance over log B. */
         const double lx = log(B), ly = log(got.variance);
         x += lx / out->n;
         y += ly / out->n;
         xx += lx * lx / out->n;
         xy += lx * ly / out->n;
     }
-    /* log of a variance from n estimates has a standard error of about sqrt(2 / n) */
+    /* The log of a variance from n estimates has a standard error of about sqrt(2 / n). */
     const double spread = xx - x * x;
     out->slope = spread > 0 ? (xy - x * y) / spread : (double)NAN;
-    out->slope_error = spread > 0 ? sqrt(2.0 / s->estimates / (out->n * spread)) : (double)NAN;
+    out->slope_error = spread > 0 ? sqrt(2.0 / set->estimates / (out->n * spread)) : (double)NAN;
     return tally;
 }
 
 /* ---- state marginals, Theorem 1, one step ---- */
 
-static struct opc_constants constants_of(const struct opc_linear_case *c)
+/* The constants of the theorems for a linear case with r = |s|. */
+static struct opc_constants constants_of(const struct opc_linear_case *linear)
 {
-    return (struct opc_constants){
-        .L_f = opc_theory_lipschitz(c), .L_pi = fabs(c->k), .L_r = 1, .sigma = c->sigma, .m = 1};
+    return (struct opc_constants){.L_f = opc_theory_lipschitz(linear),
+                                  .L_pi = fabs(linear->k),
+                                  .L_r = 1,
+                                  .sigma = linear->sigma,
+                                  .m = 1};
 }
 
+/* Curves of the figure; steps are limited to 200 by the settings. */
 struct marginals {
     double t[200], measured[200], published[200], safe[200];
 };
 
-static struct tally marginals(const struct opc_linear_case *c, const char *name, int steps,
-                              struct opc_table *t, struct marginals *out)
+/* W_2^2 of state marginals over time, exactly, against both forms of the bound. */
+static struct tally check_marginals(const struct opc_linear_case *linear, const char *name,
+                                    int steps, struct opc_table *table, struct marginals *out)
 {
-    const struct opc_constants k = constants_of(c);
+    const struct opc_constants k = constants_of(linear);
     struct tally tally = {0};
     for (int i = 0; i < steps; i++) {
         const int at = i + 1;
         char what[80];
         snprintf(what, sizeof what, "%s; t=%d", name, at);
         out->t[i] = at;
-        out->measured[i] = opc_gauss_w2(opc_theory_marginal(c, OPC_BY_OPC, at),
-                                        opc_theory_marginal(c, OPC_BY_TRUTH, at));
+        /* Both distributions are normal, so W_2 has a closed form. */
+        out->measured[i] = opc_gauss_w2(opc_theory_marginal(linear, OPC_BY_OPC, at),
+                                        opc_theory_marginal(linear, OPC_BY_TRUTH, at));
         out->published[i] = opc_theory_state_bound(&k, OPC_PUBLISHED, at);
         out->safe[i] = opc_theory_state_bound(&k, OPC_SAFE, at);
-        row(t, &tally, "state marginals: W2^2 <= bound", what, out->measured[i], out->published[i],
-            out->safe[i], false);
+        add_bound_row(table, &tally, "state marginals: W2^2 <= bound", what, out->measured[i],
+                      out->published[i], out->safe[i], false);
     }
     return tally;
 }
 
-static struct tally theorem1(const struct opc_linear_case *c, const char *name, double gamma, int T,
-                             struct opc_table *t)
+/* The gap of the returns against both forms of Theorem 1. */
+static struct tally check_theorem1(const struct opc_linear_case *linear, const char *name,
+                                   double gamma, int T, struct opc_table *table)
 {
-    const struct opc_constants k = constants_of(c);
+    const struct opc_constants k = constants_of(linear);
     struct tally tally = {0};
     char what[100];
     snprintf(what, sizeof what, "%s; gamma=%g; T=%d", name, gamma, T);
-    row(t, &tally, "Theorem 1: |eta - eta_opc| <= bound", what, opc_theory_return_gap(c, gamma, T),
-        opc_theory_return_bound(&k, OPC_PUBLISHED, gamma, T),
-        opc_theory_return_bound(&k, OPC_SAFE, gamma, T), false);
+    add_bound_row(table, &tally, "Theorem 1: |eta - eta_opc| <= bound", what,
+                  opc_theory_return_gap(linear, gamma, T),
+                  opc_theory_return_bound(&k, OPC_PUBLISHED, gamma, T),
+                  opc_theory_return_bound(&k, OPC_SAFE, gamma, T), false);
     return tally;
 }
 
-static struct tally one_step(struct opc_table *t)
+/* The one-step lemma for a policy with a small and one with a large variance. */
+static struct tally check_one_step(struct opc_table *table)
 {
     static const double POLICY[][2] = {{2, 0.3}, {0, 1}};
     struct tally tally = {0};
+    /* Truth a, model 0.7 a. */
     for (size_t i = 0; i < sizeof POLICY / sizeof *POLICY; i++) {
         const struct opc_one_step got = opc_theory_one_step(1, 0.7, POLICY[i][0], POLICY[i][1]);
         char what[80];
         snprintf(what, sizeof what, "f=a; model 0.7a; a~N(%g; %g^2)", POLICY[i][0], POLICY[i][1]);
-        row(t, &tally, "one step: W2^2 <= 2 L_f^2 tr Var pi", what, got.opc, got.by_policy,
-            got.by_policy, false);
-        row(t, &tally, "one step: W2^2 <= 2 E|e|^2 (safe: 2 tr Var e)", what, got.opc, got.by_error,
-            got.by_error_safe, false);
+        add_bound_row(table, &tally, "one step: W2^2 <= 2 L_f^2 tr Var pi", what, got.opc,
+                      got.by_policy, got.by_policy, false);
+        add_bound_row(table, &tally, "one step: W2^2 <= 2 E|e|^2 (safe: 2 tr Var e)", what, got.opc,
+                      got.by_error, got.by_error_safe, false);
     }
     return tally;
 }
 
 /* ---- the exhibit ---- */
 
-static struct opc_figure_layer line(int colour, int dash, const char *label, int n, const double *x,
-                                    const double *y)
+/* A line layer. */
+static struct opc_figure_layer line_layer(int colour, int dash, const char *label, int n,
+                                          const double *x, const double *y)
 {
-    return (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+    return (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                      .colour = colour,
                                      .dash = dash,
                                      .label = label,
@@ -234,23 +266,29 @@ static struct opc_figure_layer line(int colour, int dash, const char *label, int
                                      .y = y};
 }
 
-static int draw(const struct marginals m[2], int steps, const struct lemma1 *l,
-                struct opc_exhibit *exhibit, struct opc_err *err)
+/* Both state-marginal cases and Lemma 1, logarithmic. */
+static int theory_draw(const struct marginals m[2], int steps, const struct lemma1 *lemma,
+                       struct opc_exhibit *exhibit, struct opc_err *err)
 {
     struct opc_figure_layer layer[3][3];
     const char *words[OPC_LIST_MAX];
-    for (int i = 0; i < l->n; i++)
-        words[i] = l->word[i];
+    for (int i = 0; i < lemma->n; i++)
+        words[i] = lemma->word[i];
+    /* Bounds first, the measured curve on top. */
     for (int k = 0; k < 2; k++) {
         layer[k][0] =
-            line(OPC_COLOUR_MODEL, 1, "bound as published", steps, m[k].t, m[k].published);
-        layer[k][1] = line(OPC_COLOUR_GREY, 2, "safe bound", steps, m[k].t, m[k].safe);
-        layer[k][2] = line(OPC_COLOUR_OPC, 0, "measured", steps, m[k].t, m[k].measured);
+            line_layer(OPC_COLOUR_MODEL, 1, "bound as published", steps, m[k].t, m[k].published);
+        layer[k][1] = line_layer(OPC_COLOUR_GREY, 2, "safe bound", steps, m[k].t, m[k].safe);
+        layer[k][2] = line_layer(OPC_COLOUR_OPC, 0, "measured", steps, m[k].t, m[k].measured);
     }
-    layer[2][0] = line(OPC_COLOUR_TRUE, 1, "Var(return) / B", l->n, l->at, l->expected);
-    layer[2][1] = line(OPC_COLOUR_OPC, 0, "measured", l->n, l->at, l->variance);
-    layer[2][2] = (struct opc_figure_layer){
-        .mark = OPC_MARK_DOTS, .colour = OPC_COLOUR_OPC, .n = l->n, .x = l->at, .y = l->variance};
+    layer[2][0] =
+        line_layer(OPC_COLOUR_TRUE, 1, "Var(return) / B", lemma->n, lemma->at, lemma->expected);
+    layer[2][1] = line_layer(OPC_COLOUR_OPC, 0, "measured", lemma->n, lemma->at, lemma->variance);
+    layer[2][2] = (struct opc_figure_layer){.mark = OPC_PLOT_DOTS,
+                                            .colour = OPC_COLOUR_OPC,
+                                            .n = lemma->n,
+                                            .x = lemma->at,
+                                            .y = lemma->variance};
     const struct opc_panel panel[3] = {
         {.title = "state marginals, counter-example",
          .x_label = "time step t",
@@ -270,7 +308,7 @@ static int draw(const struct marginals m[2], int steps, const struct lemma1 *l,
          .x_label = "number B of recordings",
          .y_label = "variance of the estimate",
          .x_words = words,
-         .x_word_count = l->n,
+         .x_word_count = lemma->n,
          .log_y = true,
          .layers = 3,
          .layer = layer[2]},
@@ -286,31 +324,36 @@ static int draw(const struct marginals m[2], int steps, const struct lemma1 *l,
     return opc_exhibit_figure(exhibit, NULL, "Bounds and measured values", &figure, err);
 }
 
-static enum opc_verdict verdict(struct tally t, int form)
+/* Supported if the statement held in every case. */
+static enum opc_verdict verdict_of(struct tally t, int form)
 {
     return t.failed[form] ? OPC_NOT_SUPPORTED : OPC_SUPPORTED;
 }
 
+/* Tallies by statement. */
 struct tallies {
     struct tally improvement, lemma1, states, returns, one_step;
 };
 
-static void claims(const struct tallies *n, const struct lemma1 *l, struct opc_exhibit *exhibit)
+/* One claim per statement, and for the wrong ones a second one with the corrected form. */
+static void theory_claims(const struct tallies *n, const struct lemma1 *lemma,
+                          struct opc_exhibit *exhibit)
 {
-    opc_exhibit_claim(exhibit, verdict(n->improvement, 0),
+    opc_exhibit_claim(exhibit, verdict_of(n->improvement, 0),
                       "The improvement bound holds, and so do the bounds of how errors add up.",
                       "It held in %d of %d cases.", n->improvement.held[0],
                       n->improvement.held[0] + n->improvement.failed[0]);
-    const bool rate = fabs(l->slope + 1) <= 3 * l->slope_error;
+    /* The variance must fall as 1/B, within three standard errors of the slope. */
+    const bool rate = fabs(lemma->slope + 1) <= 3 * lemma->slope_error;
     opc_exhibit_claim(exhibit,
-                      isnan(l->slope)                ? OPC_UNDECIDED
+                      isnan(lemma->slope)            ? OPC_UNDECIDED
                       : n->lemma1.failed[0] || !rate ? OPC_NOT_SUPPORTED
                                                      : OPC_SUPPORTED,
                       "Lemma 1: with a deterministic policy the corrected estimate of the return "
                       "is that of replay, and converges at the rate 1/B.",
                       "The estimates differ by %g; their variance goes as B to the power %.3f ± "
                       "%.3f; equality and tail bound held in %d of %d cases.",
-                      l->apart, l->slope, l->slope_error, n->lemma1.held[0],
+                      lemma->apart, lemma->slope, lemma->slope_error, n->lemma1.held[0],
                       n->lemma1.held[0] + n->lemma1.failed[0]);
     static const char *const STATES[] = {
         "The lemma on state marginals holds as published, growing by L_f² + L_π² per step.",
@@ -319,14 +362,14 @@ static void claims(const struct tallies *n, const struct lemma1 *l, struct opc_e
         "Theorem 1 holds as published, with C₂ = √(L_f² + L_π²).",
         "Corrected, with C₂ = max(1, L_f √(1 + L_π²)), Theorem 1 holds."};
     for (int i = 0; i < 2; i++)
-        opc_exhibit_claim(exhibit, verdict(n->states, i), STATES[i],
+        opc_exhibit_claim(exhibit, verdict_of(n->states, i), STATES[i],
                           "It held in %d of %d cases (counter-example and benign case over time).",
                           n->states.held[i], n->states.held[i] + n->states.failed[i]);
     for (int i = 0; i < 2; i++)
-        opc_exhibit_claim(exhibit, verdict(n->returns, i), RETURNS[i],
+        opc_exhibit_claim(exhibit, verdict_of(n->returns, i), RETURNS[i],
                           "It held in %d of %d cases (two counter-examples and the benign case).",
                           n->returns.held[i], n->returns.held[i] + n->returns.failed[i]);
-    opc_exhibit_claim(exhibit, verdict(n->one_step, 0), "The one-step lemma holds.",
+    opc_exhibit_claim(exhibit, verdict_of(n->one_step, 0), "The one-step lemma holds.",
                       "It held in %d of %d cases, and in %d with the tighter 2 tr Var e in place "
                       "of 2 E|e|².",
                       n->one_step.held[0], n->one_step.held[0] + n->one_step.failed[0],
@@ -335,52 +378,61 @@ static void claims(const struct tallies *n, const struct lemma1 *l, struct opc_e
                               "are told in docs/errata.md.");
 }
 
-static int make(const struct opc_request *request, const void *settings,
-                struct opc_exhibit *exhibit, struct opc_err *err)
+/* The analysis itself: two tables, a figure and claims. */
+static int theory_make(const struct opc_request *request, const void *settings,
+                       struct opc_exhibit *exhibit, struct opc_err *err)
 {
-    const struct settings *s = settings;
-    if (s->recordings.n < 1)
+    const struct settings *set = settings;
+    if (set->recordings.n < 1)
         return opc_fail(err, OPC_EUSER, "recordings is empty; name at least one B");
-    struct opc_table *t = NULL, *own = NULL;
+    struct opc_table *table = NULL, *own = NULL;
     struct marginals *m = opc_alloc(2, sizeof *m);
     if (!m)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the curves of the theory");
     int code = opc_table_create("statement,case,measured,published bound,safe bound,"
                                 "holds_published,holds_safe",
-                                &t, err);
+                                &table, err);
     if (!code)
         code = opc_table_create("B,bias,variance,expected_variance,tail,tail_bound", &own, err);
+    /* The counter-examples expand as much as their constants allow; growing makes the published
+     * bound fail over time, shrinking makes C_2 < 1; the benign case is an ordinary stable loop. */
     if (!code) {
-        const struct opc_linear_case grow = opc_theory_counter_example(s->L_f, s->L_pi, s->sigma);
+        const struct opc_linear_case grow =
+            opc_theory_counter_example(set->L_f, set->L_pi, set->sigma);
         const struct opc_linear_case shrink =
-            opc_theory_counter_example(s->shrink_L_f, s->shrink_L_pi, s->sigma);
+            opc_theory_counter_example(set->shrink_L_f, set->shrink_L_pi, set->sigma);
         const struct opc_linear_case benign = opc_theory_benign_example();
-        struct lemma1 l;
+        struct lemma1 lemma;
         struct tallies n;
-        /* one statement each: rows come in this order */
-        n.improvement = improvement(t);
-        n.improvement = sum(n.improvement, drift(t));
-        n.lemma1 = lemma1(s, request->seed, t, own, &l);
-        n.states = marginals(&grow, "growing counter-example", s->steps, t, &m[0]);
-        n.states = sum(n.states, marginals(&benign, "benign case", s->steps, t, &m[1]));
-        n.returns = theorem1(&grow, "growing counter-example", s->discount, s->horizon, t);
-        n.returns = sum(n.returns, theorem1(&shrink, "shrinking counter-example",
-                                            s->shrink_discount, s->shrink_horizon, t));
-        n.returns = sum(n.returns, theorem1(&benign, "benign case", s->discount, s->horizon, t));
-        n.one_step = one_step(t);
-        code = opc_exhibit_table(exhibit, NULL, "bounds and measured values", t, err);
+        /* One statement after the other: rows come in this order. */
+        n.improvement = check_improvement(table);
+        n.improvement = tally_sum(n.improvement, check_drift(table));
+        n.lemma1 = check_lemma1(set, request->seed, table, own, &lemma);
+        n.states = check_marginals(&grow, "growing counter-example", set->steps, table, &m[0]);
+        n.states =
+            tally_sum(n.states, check_marginals(&benign, "benign case", set->steps, table, &m[1]));
+        n.returns =
+            check_theorem1(&grow, "growing counter-example", set->discount, set->horizon, table);
+        n.returns =
+            tally_sum(n.returns, check_theorem1(&shrink, "shrinking counter-example",
+                                                set->shrink_discount, set->shrink_horizon, table));
+        n.returns = tally_sum(
+            n.returns, check_theorem1(&benign, "benign case", set->discount, set->horizon, table));
+        n.one_step = check_one_step(table);
+        /* Tables first: the figure and the claims repeat what is in them. */
+        code = opc_exhibit_table(exhibit, NULL, "bounds and measured values", table, err);
         if (!code)
             code = opc_exhibit_table(exhibit, "lemma1", "estimates of the return over B", own, err);
         if (!code)
-            code = draw(m, s->steps, &l, exhibit, err);
+            code = theory_draw(m, set->steps, &lemma, exhibit, err);
         if (!code)
-            claims(&n, &l, exhibit);
+            theory_claims(&n, &lemma, exhibit);
     }
-    opc_table_free(t);
+    opc_table_free(table);
     opc_table_free(own);
     opc_free(m);
     return code;
 }
 
 const struct opc_analysis opc_theory = {"theory", "the paper's bounds against measured values",
-                                        &section, .make = make};
+                                        &section, .make = theory_make};

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-/* Who says where a step leads. */
+/* What predicts where a step leads. */
 enum opc_toy_by {
     OPC_BY_TRUTH,
     OPC_BY_MODEL, /* eq. 2 */
@@ -22,8 +22,9 @@ enum opc_toy_by {
 
 /* ---- the 1-D example ---- */
 
+/* The 1-D example: the truth and the error of the model. */
 struct opc_toy {
-    double A, B, dA, dB; /* the truth, and what the model has more of */
+    double A, B, dA, dB; /* the truth, and the model's error: A~ = A + dA */
     double s0, sigma;
     int T;
 };
@@ -31,8 +32,8 @@ struct opc_toy {
 /* A = B = 1, s_0 = 1, sigma = 0.05, T = 60. */
 struct opc_toy opc_toy_paper(double dA, double dB);
 
-/* s_0 .. s_{T-1} under theta. theta_n is the policy OPC's recording was made with; the other two
- * do not look at it. */
+/* s_0 .. s_{T-1} under theta. theta_n is the policy of OPC's recording; truth and model ignore
+ * it. */
 void opc_toy_walk(const struct opc_toy *, enum opc_toy_by, double theta, double theta_n, double *s);
 
 struct opc_toy_value {
@@ -45,36 +46,36 @@ double opc_toy_slope_on_policy(const struct opc_toy *, double theta);
 /* argmax of J over theta_i = min + i (max - min) / steps, i = 0 .. steps. */
 double opc_toy_best(const struct opc_toy *, enum opc_toy_by, double theta_n, double min, double max,
                     int steps);
-/* |A + B theta| <= 1 and |A~ + B~ theta| <= 1: outside, a gradient means nothing. */
+/* |A + B theta| <= 1 and |A~ + B~ theta| <= 1: in an unstable loop a gradient means nothing. */
 bool opc_toy_stable(const struct opc_toy *, double theta);
 
-/* The paper's signed gradient distance: the angle between the tangents over pi, negative when they
- * point to different sides; same side: [0, 0.5), different sides: (-1, 0). */
+/* The paper's signed gradient distance: the angle between the tangents over pi, negative if they
+ * point to different sides. Same side: [0, 0.5), different sides: (-1, 0). */
 double opc_gradient_distance(double g1, double g2);
 
 /* Which number of the model is wrong. */
 enum opc_toy_error { OPC_ERROR_A, OPC_ERROR_B };
 
-/* d[rows][columns]: distance of the true slope from that of model or OPC, on-policy (theta_n =
- * theta), at theta[columns] and model error[rows]. NaN where it is not stable. */
-void opc_toy_field(enum opc_toy_error, enum opc_toy_by, int rows, const double *error, int columns,
-                   const double *theta, double *d);
+/* d[rows][columns]: distance of the true slope from that of the model or of OPC, on-policy
+ * (theta_n = theta), at theta[columns] and model error[rows]. NaN where a loop is unstable. */
+void opc_toy_gradient_field(enum opc_toy_error, enum opc_toy_by, int rows, const double *error,
+                            int columns, const double *theta, double *d);
 /* The same for OPC off-policy: at theta = theta_n[columns] + shift[rows]. */
-void opc_toy_field_off(const struct opc_toy *, int rows, const double *shift, int columns,
-                       const double *theta_n, double *d);
+void opc_toy_gradient_field_off(const struct opc_toy *, int rows, const double *shift, int columns,
+                                const double *theta_n, double *d);
 
-/* What a field of signed distances comes to; NaN is masked and left out. */
-struct opc_field_sum {
-    int cells;        /* that are not masked */
+/* Statistics of a field of signed distances; NaN is masked and left out. */
+struct opc_gradient_field_sum {
+    int cells;        /* number that is not masked */
     double wrong;     /* share with d < 0, per cent */
     double mean, max; /* of |d| */
 };
-struct opc_field_sum opc_field_sum(int n, const double *d);
+struct opc_gradient_field_sum opc_gradient_field_sum(int n, const double *d);
 
 /* ---- the double integrator ---- */
 
 struct opc_integrator {
-    double A[2][2], B[2], dA[2][2], dB[2]; /* the truth, and what the model has more of */
+    double A[2][2], B[2], dA[2][2], dB[2]; /* the truth, and the model's error */
     double s0[2], K[2];                    /* a = K s made the recording */
     double noise[2];                       /* standard deviations */
 };
@@ -85,8 +86,8 @@ struct opc_integrator opc_integrator_figure(void);
 /* f(s, a), by the truth without noise or by the model; OPC has no f of its own. */
 void opc_integrator_f(const struct opc_integrator *, enum opc_toy_by, const double s[2], double a,
                       double next[2]);
-/* s[T + 1][2] under a = K s. ref[T + 1][2] is a recording of in->K, for OPC. The other two draw
- * their noise from rng; NULL: none, which is also the mean. */
+/* s[T + 1][2] under a = K s. ref[T + 1][2] is a recording of in->K, for OPC. Truth and model
+ * draw their noise from rng; NULL: no noise, which gives the mean. */
 void opc_integrator_walk(const struct opc_integrator *, enum opc_toy_by, const double K[2], int T,
                          const double (*ref)[2], struct opc_rng *rng, double (*s)[2]);
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* Reads the settings of a double integrator. correction_sketch.c and state_distribution.c call
+ * it through OPC_INTEGRATOR_OF.
+ *
+ * Invariant: the order of WANT is the order of the lists in that macro. */
 #include "study/example/toy_fields.h"
 
 #include <string.h>
@@ -7,6 +11,7 @@ int opc_integrator_read(const struct opc_reals *const list[8], struct opc_integr
                         struct opc_err *err)
 {
     struct opc_integrator *in = &out->in;
+    /* Where each list goes, and how many numbers it must have. */
     const struct {
         const char *name;
         int n;

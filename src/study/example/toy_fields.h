@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* study/example/toy_fields.h - the double integrator as settings, for the analyses that walk one.
- */
+/* study/example/toy_fields.h - settings of the double integrator, for analyses that use it. */
 #ifndef OPC_STUDY_TOY_FIELDS_H
 #define OPC_STUDY_TOY_FIELDS_H
 
@@ -19,7 +18,7 @@
     X(REALS, noise,      "[0.005, 0.05]",         0,    100, "standard deviations of the noise")
 /* clang-format on */
 
-/* For a struct made from the table above. */
+/* Reads a struct made from the table above. */
 #define OPC_INTEGRATOR_OF(s, out, err)                                                             \
     opc_integrator_read((const struct opc_reals *const[]){&(s)->A, &(s)->B, &(s)->delta_a,         \
                                                           &(s)->delta_b, &(s)->start,              \

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* The list of analyses, and how settings under `probe:` reach one of them. study/repro.c and opc
+ * probe call it.
+ *
+ * Invariant: every analysis is found by name in opc_analyses and nowhere else; a new one is one
+ * line here and one in analysis.h. */
 #include "study/exhibit/analysis.h"
 
 #include "opc/mem.h"
@@ -29,6 +34,7 @@ const struct opc_analysis *const opc_analyses[] = {
 
 const struct opc_analysis *opc_analysis_find(const char *name, struct opc_err *err)
 {
+    /* An unknown name is answered with the nearest known one. */
     const char *meant = NULL;
     int nearest = INT_MAX;
     for (int i = 0; opc_analyses[i]; i++) {
@@ -42,8 +48,8 @@ const struct opc_analysis *opc_analysis_find(const char *name, struct opc_err *e
     return NULL;
 }
 
-/* A word as it is, a list as [a, b]: what opc_section_set reads. */
-static int flatten(const struct opc_yaml *node, struct opc_text *out, struct opc_err *err)
+/* Writes a word as it is and a list as [a, b], which is what opc_section_set reads. */
+static int flatten_node(const struct opc_yaml *node, struct opc_text *out, struct opc_err *err)
 {
     if (node->kind == OPC_YAML_MAP)
         return opc_fail(err, OPC_EUSER, "line %d: %s is a map, where a value is expected",
@@ -56,7 +62,7 @@ static int flatten(const struct opc_yaml *node, struct opc_text *out, struct opc
     for (const struct opc_yaml *item = node->first; item; item = item->next) {
         if (item != node->first)
             opc_text_add(out, ", ");
-        int code = flatten(item, out, err);
+        int code = flatten_node(item, out, err);
         if (code)
             return code;
     }
@@ -67,13 +73,14 @@ static int flatten(const struct opc_yaml *node, struct opc_text *out, struct opc
 int opc_analysis_fill(const struct opc_section *section, const struct opc_yaml *map, void *settings,
                       struct opc_err *err)
 {
+    /* Defaults first, then every key of the map except `analysis` itself. */
     struct opc_text text = {0};
     int code = opc_section_defaults(section, settings, err);
     for (const struct opc_yaml *node = map ? map->first : NULL; node && !code; node = node->next) {
         if (strcmp(node->key, "analysis") == 0)
             continue;
         opc_text_clear(&text);
-        code = flatten(node, &text, err);
+        code = flatten_node(node, &text, err);
         if (!code)
             code = opc_text_check(&text, err);
         if (!code && opc_section_set(section, settings, node->key, opc_text_get(&text), err))
@@ -83,10 +90,12 @@ int opc_analysis_fill(const struct opc_section *section, const struct opc_yaml *
     return code;
 }
 
-/* request NULL: only checks the settings. */
-static int run(const struct opc_analysis *analysis, const struct opc_yaml *ask,
-               const struct opc_request *request, struct opc_exhibit *exhibit, struct opc_err *err)
+/* Fills the settings of an analysis and makes it; with request NULL it only checks the settings. */
+static int analysis_fill_and_make(const struct opc_analysis *analysis, const struct opc_yaml *ask,
+                                  const struct opc_request *request, struct opc_exhibit *exhibit,
+                                  struct opc_err *err)
 {
+    /* An analysis without settings still refuses unknown keys, by an empty section. */
     static const struct opc_section none = {.name = "", .size = 1};
     const struct opc_section *section = analysis->settings ? analysis->settings : &none;
     void *settings = opc_alloc(1, section->size);
@@ -103,12 +112,12 @@ static int run(const struct opc_analysis *analysis, const struct opc_yaml *ask,
 int opc_analysis_check(const struct opc_analysis *analysis, const struct opc_yaml *ask,
                        const struct opc_yaml *figure, struct opc_err *err)
 {
-    const int code = run(analysis, ask, NULL, NULL, err);
+    const int code = analysis_fill_and_make(analysis, ask, NULL, NULL, err);
     return code || !analysis->check ? code : analysis->check(figure, err);
 }
 
 int opc_analysis_run(const struct opc_analysis *analysis, const struct opc_request *request,
                      struct opc_exhibit *exhibit, struct opc_err *err)
 {
-    return run(analysis, request->ask, request, exhibit, err);
+    return analysis_fill_and_make(analysis, request->ask, request, exhibit, err);
 }

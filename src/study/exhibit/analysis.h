@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* study/exhibit/analysis.h - what turns settings and finished runs into an exhibit.
+/* study/exhibit/analysis.h - analyses turn settings and finished runs into an exhibit.
  *
  * An experiment file names its analysis under `probe:`
  *
@@ -15,18 +15,21 @@
 #include "run/yaml.h"
 #include "study/exhibit/exhibit.h"
 
+/* Everything an analysis is given. */
 struct opc_request {
-    const struct opc_yaml *ask; /* the map under `probe`, the tier's changes applied; NULL: none */
+    /* The map under `probe`, with the tier's changes applied; NULL: none. */
+    const struct opc_yaml *ask;
     const struct opc_yaml *figure; /* the map under `figure`; NULL: none */
-    int runs;                      /* directories of complete runs, in the order of the sweep: */
-    char *const *run;
-    int missing; /* runs that belong to them and are not complete */
+    int runs;                      /* directories of complete runs, in the order of the sweep */
+    char *const *run;              /* [runs] */
+    int missing;                   /* runs that belong to them and are not complete */
     struct opc_pool *pool;
-    uint64_t seed; /* of what the analysis draws itself */
+    uint64_t seed; /* of the random numbers that the analysis draws itself */
     void (*progress)(void *ctx, double done, const char *what); /* 0 .. 1; may be NULL */
     void *ctx;
 };
 
+/* One analysis. check looks at `figure` before runs are made; make does the work. */
 struct opc_analysis {
     const char *name;
     const char *help;                   /* one line */
@@ -40,24 +43,23 @@ struct opc_analysis {
 const struct opc_analysis *opc_analysis_find(const char *name, struct opc_err *err);
 extern const struct opc_analysis *const opc_analyses[]; /* NULL at the end */
 extern const struct opc_analysis opc_learning_curves;   /* of runs, as `figure` says */
-/* of the paper's examples and bounds: */
+/* Of the paper's examples and bounds: */
 extern const struct opc_analysis opc_correction_sketch, opc_state_distribution, opc_gradient_field,
     opc_return_curves, opc_reference_field, opc_gradient_angle, opc_theory;
-/* of Figures 13 to 16: */
+/* Of Figures 13 to 16: */
 extern const struct opc_analysis opc_probe_states, opc_probe_trajectories, opc_probe_bound,
     opc_probe_offpolicy, opc_probe_fit;
 extern const struct opc_analysis opc_learning_control; /* of ilc */
 extern const struct opc_analysis opc_settings_table;   /* of Table 1 */
 
-/* The defaults, then what a map says; `analysis` is passed over, an unknown key refused with the
- * nearest. map may be NULL. */
+/* Sets the defaults, then what a map says. The key `analysis` is skipped, an unknown key is an
+ * error that names the nearest. map may be NULL. */
 int opc_analysis_fill(const struct opc_section *, const struct opc_yaml *map, void *settings,
                       struct opc_err *err);
-/* Can the maps under `probe` and `figure` (NULL: none) be meant? Asked before hours are spent on
- * runs. */
+/* Checks the maps under `probe` and `figure` (NULL: none), before hours are spent on runs. */
 int opc_analysis_check(const struct opc_analysis *, const struct opc_yaml *ask,
                        const struct opc_yaml *figure, struct opc_err *err);
-/* Checks the map against the analysis' table, fills its settings and makes it. */
+/* Checks the map against the analysis's settings, fills them in and makes the exhibit. */
 int opc_analysis_run(const struct opc_analysis *, const struct opc_request *, struct opc_exhibit *,
                      struct opc_err *err);
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Writes exhibits: figures, tables and claims as files, and NAME.json that lists them. Analyses
+ * call it through study/repro.c, opc probe and opc ilc.
+ *
+ * Invariant: NAME.json is removed first and written last, so that a .json file always describes
+ * files that are there and belong together. */
 #include "study/exhibit/exhibit.h"
 
 #include "base/file.h"
@@ -14,20 +19,23 @@
 
 static const char *const VERDICT[] = {"supported", "not supported", "undecided"};
 
-/* The lists grow as JSON; claims a second time as the table that is written beside it. */
+/* Lists are collected as JSON text; claims also as a table, which is written next to it. */
 struct opc_exhibit {
     char *dir, *name, *caption;
-    struct opc_text head; /* the texts of the plan, a line each */
+    struct opc_text head; /* texts of the plan, a line each */
+    /* Items of the lists, without the brackets. */
     struct opc_text picture, table, claim, note;
     struct opc_table *claims;
-    bool undrawn; /* and a note says so */
+    bool undrawn; /* this build cannot draw, and a note already says so */
 };
 
-static int out_of_memory(struct opc_err *err)
+/* One message for all parts of an exhibit. */
+static int exhibit_no_memory(struct opc_err *err)
 {
     return opc_fail(err, OPC_ENOMEM, "not enough memory for the exhibit");
 }
 
+/* One "key": "value" line. */
 static void add_text(struct opc_text *out, const char *key, const char *value)
 {
     opc_text_addf(out, "  \"%s\": ", key);
@@ -35,7 +43,7 @@ static void add_text(struct opc_text *out, const char *key, const char *value)
     opc_text_add(out, ",\n");
 }
 
-/* The start of the next item of a list. */
+/* Starts the next item of a list. */
 static void add_item(struct opc_text *list)
 {
     opc_text_add(list, list->used ? ",\n    " : "\n    ");
@@ -52,62 +60,66 @@ int opc_exhibit_begin(const struct opc_exhibit_plan *plan, struct opc_exhibit **
         code = opc_path_join(path, plan->dir, file, err);
     if (code)
         return code;
-    /* An older one of this name would call the new files complete. */
+    /* An older .json of this name would declare the new files complete. */
     if (unlink(path) && errno != ENOENT)
         return opc_fail_errno(err, errno, "cannot remove %s", path);
-    struct opc_exhibit *x = opc_alloc(1, sizeof *x);
-    if (!x)
-        return out_of_memory(err);
-    x->dir = opc_strdup(plan->dir);
-    x->name = opc_strdup(plan->name);
-    x->caption = opc_strdup(plan->caption ? plan->caption : "");
-    add_text(&x->head, "name", plan->name);
-    add_text(&x->head, "title", plan->title);
-    add_text(&x->head, "tier", plan->tier);
-    add_text(&x->head, "caption", plan->caption);
-    add_text(&x->head, "version", OPC_VERSION);
-    add_text(&x->head, "command", plan->command);
-    add_text(&x->head, "config", plan->config);
-    opc_text_addf(&x->head, "  \"missing\": %d,\n", plan->missing);
-    code = x->dir && x->name && x->caption ? opc_text_check(&x->head, err) : out_of_memory(err);
+    struct opc_exhibit *exhibit = opc_alloc(1, sizeof *exhibit);
+    if (!exhibit)
+        return exhibit_no_memory(err);
+    /* The head is written at once: the plan's texts need not outlive this call. */
+    exhibit->dir = opc_strdup(plan->dir);
+    exhibit->name = opc_strdup(plan->name);
+    exhibit->caption = opc_strdup(plan->caption ? plan->caption : "");
+    add_text(&exhibit->head, "name", plan->name);
+    add_text(&exhibit->head, "title", plan->title);
+    add_text(&exhibit->head, "tier", plan->tier);
+    add_text(&exhibit->head, "caption", plan->caption);
+    add_text(&exhibit->head, "version", OPC_VERSION);
+    add_text(&exhibit->head, "command", plan->command);
+    add_text(&exhibit->head, "config", plan->config);
+    opc_text_addf(&exhibit->head, "  \"missing\": %d,\n", plan->missing);
+    code = exhibit->dir && exhibit->name && exhibit->caption ? opc_text_check(&exhibit->head, err)
+                                                             : exhibit_no_memory(err);
     if (!code)
-        code = opc_table_create("claim,measured,verdict", &x->claims, err);
+        code = opc_table_create("claim,measured,verdict", &exhibit->claims, err);
     if (code)
-        opc_exhibit_drop(x);
+        opc_exhibit_drop(exhibit);
     else
-        *out = x;
+        *out = exhibit;
     return code;
 }
 
-void opc_exhibit_drop(struct opc_exhibit *x)
+/* Also accepts an exhibit of which only a part was allocated. */
+void opc_exhibit_drop(struct opc_exhibit *exhibit)
 {
-    if (!x)
+    if (!exhibit)
         return;
-    opc_text_free(&x->head);
-    opc_text_free(&x->picture);
-    opc_text_free(&x->table);
-    opc_text_free(&x->claim);
-    opc_text_free(&x->note);
-    opc_table_free(x->claims);
-    opc_free(x->dir);
-    opc_free(x->name);
-    opc_free(x->caption);
-    opc_free(x);
+    opc_text_free(&exhibit->head);
+    opc_text_free(&exhibit->picture);
+    opc_text_free(&exhibit->table);
+    opc_text_free(&exhibit->claim);
+    opc_text_free(&exhibit->note);
+    opc_table_free(exhibit->claims);
+    opc_free(exhibit->dir);
+    opc_free(exhibit->name);
+    opc_free(exhibit->caption);
+    opc_free(exhibit);
 }
 
 /* ---- its parts ------------------------------------------------------------------------------- */
 
-/* NAME[-part]END as `file`, and with the directory as `path`. */
-static int name_part(const struct opc_exhibit *x, const char *part, const char *end,
+/* Makes the name NAME[-part]END in `file`, and the same with the directory in `path`. */
+static int name_part(const struct opc_exhibit *exhibit, const char *part, const char *end,
                      char file[OPC_PATH], char path[OPC_PATH], struct opc_err *err)
 {
     const int n =
-        snprintf(file, OPC_PATH, "%s%s%s%s", x->name, part ? "-" : "", part ? part : "", end);
+        snprintf(file, OPC_PATH, "%s%s%s%s", exhibit->name, part ? "-" : "", part ? part : "", end);
     if (n >= OPC_PATH)
         return opc_fail(err, OPC_EUSER, "the name of the exhibit is too long");
-    return opc_path_join(path, x->dir, file, err);
+    return opc_path_join(path, exhibit->dir, file, err);
 }
 
+/* Adds {"file": ..., "title": ...} to a list. */
 static void add_file(struct opc_text *list, const char *file, const char *title)
 {
     add_item(list);
@@ -118,62 +130,69 @@ static void add_file(struct opc_text *list, const char *file, const char *title)
     opc_text_add(list, "}");
 }
 
-static int draw_all(const struct opc_exhibit *x, const char *part, const struct opc_figure *figure,
-                    struct opc_err *err)
+/* One figure in all three formats. */
+static int draw_all(const struct opc_exhibit *exhibit, const char *part,
+                    const struct opc_figure *figure, struct opc_err *err)
 {
     static const char *const END[] = {".svg", ".pdf", ".png"};
     char file[OPC_PATH], path[OPC_PATH];
     int code = OPC_OK;
+    /* A figure that fails in one format fails as a whole. */
     for (int i = 0; i < 3 && !code; i++) {
-        code = name_part(x, part, END[i], file, path, err);
+        code = name_part(exhibit, part, END[i], file, path, err);
         if (!code)
             code = opc_figure_draw(figure, path, err);
     }
     return code;
 }
 
-int opc_exhibit_figure(struct opc_exhibit *x, const char *part, const char *title,
+int opc_exhibit_figure(struct opc_exhibit *exhibit, const char *part, const char *title,
                        const struct opc_figure *figure, struct opc_err *err)
 {
+    /* The caption is printed below the figure's own note. */
     struct opc_text note = {0};
     struct opc_figure with = *figure;
     if (figure->note && *figure->note)
         opc_text_addf(&note, "%s\n", figure->note);
-    opc_text_add(&note, x->caption);
+    opc_text_add(&note, exhibit->caption);
     with.note = opc_text_get(&note);
     int code = opc_text_check(&note, err);
     if (!code)
-        code = draw_all(x, part, &with, err);
+        code = draw_all(exhibit, part, &with, err);
     opc_text_free(&note);
+    /* Without cairo everything but the pictures is made; one note says so. */
     if (code == OPC_EABSENT) {
-        if (!x->undrawn)
-            opc_exhibit_note(x, "Nothing was drawn: this build of opc lacks cairo.");
-        x->undrawn = true;
+        if (!exhibit->undrawn)
+            opc_exhibit_note(exhibit, "Nothing was drawn: this build of opc lacks cairo.");
+        exhibit->undrawn = true;
         return OPC_OK;
     }
+    /* The list has the name without its ending, because there are three files. */
     char file[OPC_PATH], path[OPC_PATH];
     if (!code)
-        code = name_part(x, part, "", file, path, err);
+        code = name_part(exhibit, part, "", file, path, err);
     if (!code)
-        add_file(&x->picture, file, title);
+        add_file(&exhibit->picture, file, title);
     return code;
 }
 
-int opc_exhibit_table(struct opc_exhibit *x, const char *part, const char *title,
+int opc_exhibit_table(struct opc_exhibit *exhibit, const char *part, const char *title,
                       const struct opc_table *table, struct opc_err *err)
 {
+    /* The table is written now; NAME.json lists it at the end. */
     char file[OPC_PATH], path[OPC_PATH];
-    int code = name_part(x, part, ".csv", file, path, err);
+    int code = name_part(exhibit, part, ".csv", file, path, err);
     if (!code)
         code = opc_table_write(table, path, err);
     if (!code)
-        add_file(&x->table, file, title);
+        add_file(&exhibit->table, file, title);
     return code;
 }
 
-/* For opc_free; NULL when memory is short. */
-static char *print(const char *fmt, va_list args)
+/* The formatted text, to be freed with opc_free; NULL if memory ran out. */
+static char *print_text(const char *fmt, va_list args)
 {
+    /* The length is computed first, from a copy of the arguments. */
     va_list again;
     va_copy(again, args);
     const int n = vsnprintf(NULL, 0, fmt, again);
@@ -184,45 +203,48 @@ static char *print(const char *fmt, va_list args)
     return text;
 }
 
-void opc_exhibit_claim(struct opc_exhibit *x, enum opc_verdict verdict, const char *claim,
+void opc_exhibit_claim(struct opc_exhibit *exhibit, enum opc_verdict verdict, const char *claim,
                        const char *measured_fmt, ...)
 {
     va_list args;
     va_start(args, measured_fmt);
-    char *measured = print(measured_fmt, args);
+    char *measured = print_text(measured_fmt, args);
     va_end(args);
     if (!measured) {
-        x->claim.failed = true;
+        exhibit->claim.failed = true;
         return;
     }
-    add_item(&x->claim);
-    opc_text_add(&x->claim, "{\"claim\": ");
-    opc_json_add_quoted(&x->claim, claim);
-    opc_text_add(&x->claim, ", \"measured\": ");
-    opc_json_add_quoted(&x->claim, measured);
-    opc_text_addf(&x->claim, ", \"verdict\": \"%s\"}", VERDICT[verdict]);
-    opc_table_word(x->claims, claim);
-    opc_table_word(x->claims, measured);
-    opc_table_word(x->claims, VERDICT[verdict]);
+    /* Once as JSON, once as a row of the table. */
+    add_item(&exhibit->claim);
+    opc_text_add(&exhibit->claim, "{\"claim\": ");
+    opc_json_add_quoted(&exhibit->claim, claim);
+    opc_text_add(&exhibit->claim, ", \"measured\": ");
+    opc_json_add_quoted(&exhibit->claim, measured);
+    opc_text_addf(&exhibit->claim, ", \"verdict\": \"%s\"}", VERDICT[verdict]);
+    opc_table_word(exhibit->claims, claim);
+    opc_table_word(exhibit->claims, measured);
+    opc_table_word(exhibit->claims, VERDICT[verdict]);
     opc_free(measured);
 }
 
-void opc_exhibit_note(struct opc_exhibit *x, const char *fmt, ...)
+void opc_exhibit_note(struct opc_exhibit *exhibit, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    char *note = print(fmt, args);
+    char *note = print_text(fmt, args);
     va_end(args);
+    /* A failure is reported by opc_exhibit_end, which checks the text. */
     if (note) {
-        add_item(&x->note);
-        opc_json_add_quoted(&x->note, note);
+        add_item(&exhibit->note);
+        opc_json_add_quoted(&exhibit->note, note);
     } else
-        x->note.failed = true;
+        exhibit->note.failed = true;
     opc_free(note);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* Adds a whole list, brackets and all, to the JSON text. */
 static void add_list(struct opc_text *out, const char *key, const struct opc_text *list, bool last)
 {
     opc_text_addf(out, "  \"%s\": [%s%s]%s\n", key, opc_text_get(list), list->used ? "\n  " : "",
@@ -230,33 +252,35 @@ static void add_list(struct opc_text *out, const char *key, const struct opc_tex
     out->failed |= list->failed;
 }
 
-static int write_json(const struct opc_exhibit *x, struct opc_err *err)
+/* Assembles and writes NAME.json. */
+static int write_json(const struct opc_exhibit *exhibit, struct opc_err *err)
 {
     char file[OPC_PATH], path[OPC_PATH];
     struct opc_text all = {0};
-    opc_text_addf(&all, "{\n%s", opc_text_get(&x->head));
-    add_list(&all, "pictures", &x->picture, false);
-    add_list(&all, "tables", &x->table, false);
-    add_list(&all, "claims", &x->claim, false);
-    add_list(&all, "notes", &x->note, true);
+    opc_text_addf(&all, "{\n%s", opc_text_get(&exhibit->head));
+    add_list(&all, "pictures", &exhibit->picture, false);
+    add_list(&all, "tables", &exhibit->table, false);
+    add_list(&all, "claims", &exhibit->claim, false);
+    add_list(&all, "notes", &exhibit->note, true);
     opc_text_add(&all, "}\n");
     int code = opc_text_check(&all, err);
     if (!code)
-        code = name_part(x, NULL, ".json", file, path, err);
+        code = name_part(exhibit, NULL, ".json", file, path, err);
     if (!code)
         code = opc_file_write(path, opc_text_get(&all), all.used, err);
     opc_text_free(&all);
     return code;
 }
 
-int opc_exhibit_end(struct opc_exhibit *x, struct opc_err *err)
+int opc_exhibit_end(struct opc_exhibit *exhibit, struct opc_err *err)
 {
+    /* Claims as a table, then the .json file, which declares everything complete. */
     char file[OPC_PATH], path[OPC_PATH];
-    int code = name_part(x, "claims", ".csv", file, path, err);
+    int code = name_part(exhibit, "claims", ".csv", file, path, err);
     if (!code)
-        code = opc_table_write(x->claims, path, err);
+        code = opc_table_write(exhibit->claims, path, err);
     if (!code)
-        code = write_json(x, err);
-    opc_exhibit_drop(x);
+        code = write_json(exhibit, err);
+    opc_exhibit_drop(exhibit);
     return code;
 }

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Tables of named columns: filled cell by cell, written as CSV, read back, printed for a
+ * terminal. Analyses, `opc sweep merge` and opc report use them.
+ *
+ * Invariant: a cell keeps the exact text it was given or read with, so that writing a table that
+ * was read gives the same values. */
 #include "study/exhibit/table.h"
 
 #include "base/file.h"
@@ -8,147 +13,154 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_BYTES = 200000000 };
+enum { MAX_BYTES = 200000000 }; /* of a file that is read */
 
-/* All cells lie behind each other in one text, NUL-terminated; the first `columns` are the names.
- */
+/* All cells are stored one after the other in one text, each with its terminating NUL; the first
+ * `columns` cells are the names. */
 struct opc_table {
     struct opc_text text;
-    size_t *start; /* [cells] of each in the text */
+    size_t *start; /* [cells] offset of each cell in the text */
     size_t cells, capacity;
     int columns;
-    bool failed;
+    bool failed; /* memory ran out; opc_table_write reports it */
 };
 
-static int out_of_memory(struct opc_err *err)
+/* One message for everything about a table. */
+static int table_no_memory(struct opc_err *err)
 {
     return opc_fail(err, OPC_ENOMEM, "not enough memory for the table");
 }
 
-static void add_cell(struct opc_table *t, const char *bytes, size_t n)
+/* Appends a cell; the array of offsets doubles when it is full. */
+static void add_cell(struct opc_table *table, const char *bytes, size_t n)
 {
-    if (t->cells == t->capacity) {
-        const size_t capacity = t->capacity ? 2 * t->capacity : 64;
+    if (table->cells == table->capacity) {
+        const size_t capacity = table->capacity ? 2 * table->capacity : 64;
         size_t *start = opc_alloc(capacity, sizeof *start);
         if (!start) {
-            t->failed = true;
+            table->failed = true;
             return;
         }
-        if (t->cells)
-            memcpy(start, t->start, t->cells * sizeof *start);
-        opc_free(t->start);
-        t->start = start;
-        t->capacity = capacity;
+        if (table->cells)
+            memcpy(start, table->start, table->cells * sizeof *start);
+        opc_free(table->start);
+        table->start = start;
+        table->capacity = capacity;
     }
-    t->start[t->cells++] = t->text.used;
-    opc_text_add_bytes(&t->text, bytes, n);
-    opc_text_add_bytes(&t->text, "", 1);
+    table->start[table->cells++] = table->text.used;
+    opc_text_add_bytes(&table->text, bytes, n);
+    opc_text_add_bytes(&table->text, "", 1);
 }
 
-static bool is_short(const struct opc_table *t)
+/* Whether memory has run out at any time. */
+static bool is_out_of_memory(const struct opc_table *table)
 {
-    return t->failed || t->text.failed;
+    return table->failed || table->text.failed;
 }
 
 int opc_table_create(const char *columns, struct opc_table **out, struct opc_err *err)
 {
-    struct opc_table *t = opc_alloc(1, sizeof *t);
-    if (!t)
-        return out_of_memory(err);
+    struct opc_table *table = opc_alloc(1, sizeof *table);
+    if (!table)
+        return table_no_memory(err);
+    /* The names become the first cells. */
     for (const char *at = columns;; at++) {
         const size_t n = strcspn(at, ",");
-        add_cell(t, at, n);
-        t->columns++;
+        add_cell(table, at, n);
+        table->columns++;
         at += n;
         if (!*at)
             break;
     }
-    if (is_short(t)) {
-        opc_table_free(t);
-        return out_of_memory(err);
+    if (is_out_of_memory(table)) {
+        opc_table_free(table);
+        return table_no_memory(err);
     }
-    *out = t;
+    *out = table;
     return OPC_OK;
 }
 
-void opc_table_free(struct opc_table *t)
+void opc_table_free(struct opc_table *table)
 {
-    if (!t)
+    if (!table)
         return;
-    opc_text_free(&t->text);
-    opc_free(t->start);
-    opc_free(t);
+    opc_text_free(&table->text);
+    opc_free(table->start);
+    opc_free(table);
 }
 
-void opc_table_word(struct opc_table *t, const char *word)
+void opc_table_word(struct opc_table *table, const char *word)
 {
-    if (!is_short(t))
-        add_cell(t, word, strlen(word));
+    if (!is_out_of_memory(table))
+        add_cell(table, word, strlen(word));
 }
 
-void opc_table_real(struct opc_table *t, double v)
-{
-    char printed[OPC_PRINTED];
-    opc_table_word(t, isnan(v) ? "" : opc_print_real(v, printed));
-}
-
-void opc_table_fixed(struct opc_table *t, double v, int digits)
+/* Shortest text that reads back as the same number. */
+void opc_table_real(struct opc_table *table, double v)
 {
     char printed[OPC_PRINTED];
-    opc_table_word(t, isnan(v) ? "" : opc_print_fixed(v, digits, printed));
+    opc_table_word(table, isnan(v) ? "" : opc_print_real(v, printed));
 }
 
-void opc_table_int(struct opc_table *t, long long v)
+void opc_table_fixed(struct opc_table *table, double v, int digits)
+{
+    char printed[OPC_PRINTED];
+    opc_table_word(table, isnan(v) ? "" : opc_print_fixed(v, digits, printed));
+}
+
+void opc_table_int(struct opc_table *table, long long v)
 {
     char printed[OPC_PRINTED];
     snprintf(printed, sizeof printed, "%lld", v);
-    opc_table_word(t, printed);
+    opc_table_word(table, printed);
 }
 
-/* ---- what is in it --------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
-int opc_table_rows(const struct opc_table *t)
+int opc_table_rows(const struct opc_table *table)
 {
-    return (int)(t->cells / (size_t)t->columns) - 1;
+    /* The names are row -1. */
+    return (int)(table->cells / (size_t)table->columns) - 1;
 }
 
-int opc_table_columns(const struct opc_table *t)
+int opc_table_columns(const struct opc_table *table)
 {
-    return t->columns;
+    return table->columns;
 }
 
-const char *opc_table_cell(const struct opc_table *t, int row, int column)
+const char *opc_table_cell(const struct opc_table *table, int row, int column)
 {
-    return t->text.at + t->start[(size_t)(row + 1) * (size_t)t->columns + (size_t)column];
+    return table->text.at +
+           table->start[(size_t)(row + 1) * (size_t)table->columns + (size_t)column];
 }
 
-const char *opc_table_name(const struct opc_table *t, int column)
+const char *opc_table_name(const struct opc_table *table, int column)
 {
-    return opc_table_cell(t, -1, column);
+    return opc_table_cell(table, -1, column);
 }
 
-int opc_table_find(const struct opc_table *t, const char *column)
+int opc_table_find(const struct opc_table *table, const char *column)
 {
-    for (int i = 0; i < t->columns; i++)
-        if (strcmp(opc_table_name(t, i), column) == 0)
+    for (int i = 0; i < table->columns; i++)
+        if (strcmp(opc_table_name(table, i), column) == 0)
             return i;
     return -1;
 }
 
 /* ---- for a terminal -------------------------------------------------------------------------- */
 
-/* How wide a column is, and to which side it goes: to the right if every cell of it is a number or
- * empty. */
+/* Width of a column and its alignment: to the right if every cell is a number or empty. */
 struct alignment {
     size_t width;
     bool right;
 };
 
-static struct alignment measure(const struct opc_table *t, int column)
+/* Numbers are recognised by opc_parse_real, as the reader of our files does. */
+static struct alignment measure_column(const struct opc_table *table, int column)
 {
-    struct alignment a = {.width = strlen(opc_table_name(t, column)), .right = true};
-    for (int row = 0; row < opc_table_rows(t); row++) {
-        const char *cell = opc_table_cell(t, row, column);
+    struct alignment a = {.width = strlen(opc_table_name(table, column)), .right = true};
+    for (int row = 0; row < opc_table_rows(table); row++) {
+        const char *cell = opc_table_cell(table, row, column);
         const size_t n = strlen(cell);
         double v;
         a.width = n > a.width ? n : a.width;
@@ -157,21 +169,22 @@ static struct alignment measure(const struct opc_table *t, int column)
     return a;
 }
 
-void opc_table_print(const struct opc_table *t, struct opc_text *out)
+void opc_table_print(const struct opc_table *table, struct opc_text *out)
 {
-    struct alignment *align = opc_alloc((size_t)t->columns, sizeof *align);
-    if (!align || is_short(t)) {
+    struct alignment *align = opc_alloc((size_t)table->columns, sizeof *align);
+    if (!align || is_out_of_memory(table)) {
         out->failed = true;
         opc_free(align);
         return;
     }
-    for (int column = 0; column < t->columns; column++)
-        align[column] = measure(t, column);
-    for (int row = -1; row < opc_table_rows(t); row++) {
-        size_t blank = 0; /* owed to the next cell, so that no line ends with spaces */
-        for (int column = 0; column < t->columns; column++) {
-            const char *cell = opc_table_cell(t, row, column);
+    for (int column = 0; column < table->columns; column++)
+        align[column] = measure_column(table, column);
+    for (int row = -1; row < opc_table_rows(table); row++) {
+        size_t blank = 0; /* spaces owed to the next cell, so that no line ends with spaces */
+        for (int column = 0; column < table->columns; column++) {
+            const char *cell = opc_table_cell(table, row, column);
             const size_t n = strlen(cell), pad = align[column].width - n;
+            /* Two spaces between columns; padding before numbers and after words. */
             blank += (column ? 2 : 0) + (align[column].right ? pad : 0);
             if (n) {
                 opc_text_pad(out, blank);
@@ -187,6 +200,7 @@ void opc_table_print(const struct opc_table *t, struct opc_text *out)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* Quotes a cell if CSV needs it; quotes inside are doubled. */
 static void print_cell(struct opc_text *out, const char *cell)
 {
     if (!cell[strcspn(cell, ",\"\r\n")]) {
@@ -202,18 +216,20 @@ static void print_cell(struct opc_text *out, const char *cell)
     opc_text_add(out, "\"");
 }
 
-int opc_table_write(const struct opc_table *t, const char *path, struct opc_err *err)
+int opc_table_write(const struct opc_table *table, const char *path, struct opc_err *err)
 {
-    if (is_short(t))
-        return out_of_memory(err);
-    if (t->cells % (size_t)t->columns)
+    if (is_out_of_memory(table))
+        return table_no_memory(err);
+    /* A row that is not complete is a mistake in the program, not in the data. */
+    if (table->cells % (size_t)table->columns)
         return opc_fail(err, OPC_EBUG, "the last row of %s has %d of %d cells", path,
-                        (int)(t->cells % (size_t)t->columns), t->columns);
+                        (int)(table->cells % (size_t)table->columns), table->columns);
     struct opc_text out = {0};
-    for (int row = -1; row < opc_table_rows(t); row++)
-        for (int column = 0; column < t->columns; column++) {
-            print_cell(&out, opc_table_cell(t, row, column));
-            opc_text_add(&out, column + 1 < t->columns ? "," : "\n");
+    /* Row -1 are the names. */
+    for (int row = -1; row < opc_table_rows(table); row++)
+        for (int column = 0; column < table->columns; column++) {
+            print_cell(&out, opc_table_cell(table, row, column));
+            opc_text_add(&out, column + 1 < table->columns ? "," : "\n");
         }
     int code = opc_text_check(&out, err);
     if (!code)
@@ -222,9 +238,9 @@ int opc_table_write(const struct opc_table *t, const char *path, struct opc_err 
     return code;
 }
 
-/* Takes one cell from *at, which then stands at what ended it: a comma, a line's end or the text's.
- * *line counts the lines inside quotes. False for a quote that is not closed. */
-static bool read_cell(struct opc_table *t, struct opc_text *cell, const char **at, int *line)
+/* Reads one cell at *at, which is left at whatever ended it: a comma, a line end or the end of
+ * the text. *line counts line ends inside quotes. False if a quote is not closed. */
+static bool read_cell(struct opc_table *table, struct opc_text *cell, const char **at, int *line)
 {
     opc_text_clear(cell);
     if (**at != '"') {
@@ -232,6 +248,7 @@ static bool read_cell(struct opc_table *t, struct opc_text *cell, const char **a
         opc_text_add_bytes(cell, *at, n);
         *at += n;
     } else {
+        /* Inside quotes a doubled quote stands for one. */
         for ((*at)++; **at != '"' || (*at)[1] == '"'; (*at)++) {
             if (!**at)
                 return false;
@@ -241,38 +258,40 @@ static bool read_cell(struct opc_table *t, struct opc_text *cell, const char **a
         }
         (*at)++;
     }
-    t->failed |= cell->failed;
-    add_cell(t, opc_text_get(cell), cell->used);
+    table->failed |= cell->failed;
+    add_cell(table, opc_text_get(cell), cell->used);
     return true;
 }
 
-/* The first row gives the number of columns. */
-static int read_rows(struct opc_table *t, const char *path, const char *at, struct opc_err *err)
+/* Reads all rows. The first one sets the number of columns. */
+static int read_rows(struct opc_table *table, const char *path, const char *at, struct opc_err *err)
 {
+    /* `line` counts lines of the file, of which a quoted cell may span several. */
     struct opc_text cell = {0};
     int code = OPC_OK;
-    for (int line = 1; *at && !code && !is_short(t); line++) {
+    for (int line = 1; *at && !code && !is_out_of_memory(table); line++) {
+        /* One pass per row: cells until something other than a comma follows. */
         const int first = line;
         int cells = 0;
         for (bool more = true; more && !code; cells++) {
-            if (!read_cell(t, &cell, &at, &line))
+            if (!read_cell(table, &cell, &at, &line))
                 code = opc_fail(err, OPC_EDAMAGED, "%s:%d: a quote is not closed", path, first);
             more = *at == ',';
             at += more;
         }
         if (!code && *at && *at != '\r' && *at != '\n')
-            code = opc_fail(err, OPC_EDAMAGED, "%s:%d: there is text behind a closing quote", path,
+            code = opc_fail(err, OPC_EDAMAGED, "%s:%d: there is text after a closing quote", path,
                             line);
         at += *at == '\r';
         at += *at == '\n';
-        if (t->columns == 0)
-            t->columns = cells;
-        if (!code && cells != t->columns)
+        if (table->columns == 0)
+            table->columns = cells;
+        if (!code && cells != table->columns)
             code = opc_fail(err, OPC_EDAMAGED, "%s:%d: %d cell%s, but the first line names %d",
-                            path, first, cells, cells == 1 ? "" : "s", t->columns);
+                            path, first, cells, cells == 1 ? "" : "s", table->columns);
     }
     opc_text_free(&cell);
-    return code || !is_short(t) ? code : out_of_memory(err);
+    return code || !is_out_of_memory(table) ? code : table_no_memory(err);
 }
 
 int opc_table_read(const char *path, struct opc_table **out, struct opc_err *err)
@@ -282,17 +301,18 @@ int opc_table_read(const char *path, struct opc_table **out, struct opc_err *err
     int code = opc_file_read(path, MAX_BYTES, &text, &n, err);
     if (code)
         return code;
-    struct opc_table *t = opc_alloc(1, sizeof *t);
-    if (!t)
-        code = out_of_memory(err);
+    struct opc_table *table = opc_alloc(1, sizeof *table);
+    if (!table)
+        code = table_no_memory(err);
+    /* A NUL inside would cut the text off. */
     else if (n == 0 || strlen(text) != n)
         code = opc_fail(err, OPC_EDAMAGED, "%s is no table: it is empty or not text", path);
     else
-        code = read_rows(t, path, text, err);
+        code = read_rows(table, path, text, err);
     opc_free(text);
     if (code)
-        opc_table_free(t);
+        opc_table_free(table);
     else
-        *out = t;
+        *out = table;
     return code;
 }

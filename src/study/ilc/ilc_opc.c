@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The imagined return is quadratic in the actions. Rollouts that change one entry each give its
- * gradient and curvature, and the best actions solve a linear system. Called by ilc_run.c. */
+/* The update of norm-optimal ILC by eq. 5. The imagined return is quadratic in the actions:
+ * rollouts that change one entry each give its gradient and curvature, and the best actions
+ * solve a linear system. Called by ilc_run.c, to check that both ways agree.
+ *
+ * Invariant: no row ends before the others, so that row 1 + k is always the one that changes
+ * entry k. */
 #include "study/ilc/ilc_opc.h"
 
 #include "num/dense.h"
@@ -14,12 +18,13 @@ struct linear {
     const double *A, *B;
 };
 
-static void predict(const struct opc_predictor *p, int rows, const float *s, const float *a,
-                    const int *elite, struct opc_rng *rng, float *y, struct opc_pool *pool)
+static void linear_predict(const struct opc_predictor *model, int rows, const float *s,
+                           const float *a, const int *elite, struct opc_rng *rng, float *y,
+                           struct opc_pool *pool)
 {
     (void)elite, (void)rng, (void)pool;
-    const struct linear *f = (const struct linear *)p;
-    const int n = p->obs, m = p->act;
+    const struct linear *f = (const struct linear *)model;
+    const int n = model->obs, m = model->act;
     for (int r = 0; r < rows; r++, s += n, a += m, y += n + 1) {
         for (int i = 0; i < n; i++) {
             double sum = 0.0;
@@ -29,14 +34,15 @@ static void predict(const struct opc_predictor *p, int rows, const float *s, con
                 sum += f->B[i * m + j] * (double)a[j];
             y[i] = (float)sum;
         }
-        y[n] = 0.0f; /* what a state is worth is known: M and W say it */
+        y[n] = 0.0f; /* no reward is predicted: M and W give the return */
     }
 }
 
-static const struct opc_predictor_type linear_type = {.name = "linear", .predict = predict};
+static const struct opc_predictor_type linear_type = {.name = "linear", .predict = linear_predict};
 
-/* ---- the recording, and rollouts beside it --------------------------------------------------- */
+/* ---- the recording, and rollouts along it ---------------------------------------------------- */
 
+/* Stores the trial as the only episode. action: scratch, [m]. */
 static int record_trial(struct opc_episodes *past, int n, int m, int T, const double *s,
                         const double *u, float *action, struct opc_err *err)
 {
@@ -51,14 +57,14 @@ static int record_trial(struct opc_episodes *past, int n, int m, int T, const do
     return code;
 }
 
-/* Which step of the recording the rollouts have come to. */
+/* The step of the recording that the rollouts have reached. */
 struct replay {
     const struct opc_episodes *past;
     int t;
 };
 
-/* Row 0 does what was recorded; row 1 + k changes entry k of u by 1. No row ends before the others,
- * so a row's place tells which it is. */
+/* Row 0 repeats the recording; row 1 + k changes entry k of u by 1. No row ends before the
+ * others, so the index of a row identifies it. */
 static void change_one_entry(void *ctx, int n, const float *state, struct opc_rng *rng,
                              float *action)
 {
@@ -71,20 +77,22 @@ static void change_one_entry(void *ctx, int n, const float *state, struct opc_rn
             action[i * act + k] = ref.action[k] + (i == first + k ? 1.0f : 0.0f);
 }
 
-/* All rollouts start with the recording and are as long. Nothing depends on their streams: there is
- * one elite to draw, and eq. 5 has no noise. */
-static int imagine_changes(struct opc_branches *b, const struct opc_transition *tr,
+/* All rollouts start at the beginning of the recording and have its length. They do not depend
+ * on their random streams: there is one elite to draw, and eq. 5 has no noise. */
+static int imagine_changes(struct opc_branches *branches, const struct opc_transition *tr,
                            struct opc_err *err)
 {
     struct replay replay = {tr->past, 0};
-    const struct opc_walk_plan plan = {
-        .transition = tr, .act = change_one_entry, .act_ctx = &replay, .horizon = b->horizon};
-    return opc_branches_follow(b, &plan, err);
+    const struct opc_walk_plan plan = {.transition = tr,
+                                       .act = change_one_entry,
+                                       .act_ctx = &replay,
+                                       .horizon = branches->horizon};
+    return opc_branches_follow(branches, &plan, err);
 }
 
 /* ---- the best actions ------------------------------------------------------------------------ */
 
-/* s[1 + inputs][states]: where the rollouts went. */
+/* Maximises the imagined return. s[1 + inputs][states] are the states of the rollouts. */
 static int choose_actions(const float *s, int states, int inputs, const double *u,
                           const double *s_ref, const double *M, const double *W, double *next,
                           struct opc_err *err)
@@ -97,9 +105,11 @@ static int choose_actions(const float *s, int states, int inputs, const double *
         code = opc_fail(err, OPC_ENOMEM, "not enough memory for the returns of %d rollouts",
                         1 + inputs);
     } else {
+        /* The effect of entry k on all states, exact because eq. 5 is linear here. */
         for (size_t k = 0; k < U; k++)
             for (size_t i = 0; i < N; i++)
                 effect[k * N + i] = (double)s[(k + 1) * N + i] - (double)s[i];
+        /* Gradient and lower half of the curvature, H = E M E^T + W. */
         for (size_t k = 0; k < U; k++) {
             for (size_t i = 0; i < N; i++)
                 step[k] += effect[k * N + i] * M[i] * (s_ref[i] - (double)s[i]);
@@ -130,24 +140,24 @@ int opc_ilc_by_opc(int n, int m, int T, const double *A, const double *B, const 
 {
     const struct linear model = {
         {.type = &linear_type, .obs = n, .act = m, .members = 1, .elites = 1}, A, B};
-    struct opc_branches b = {0};
+    struct opc_branches branches = {0};
     struct opc_transition tr = {0};
     struct opc_episodes *past = NULL;
-    int code = opc_branches_make(1 + T * m, T, n, m, &b, err);
+    int code = opc_branches_make(1 + T * m, T, n, m, &branches, err);
     if (!code)
         code = opc_episodes_create(n, m, T, 1, &past, err);
     if (!code)
-        code = record_trial(past, n, m, T, s, u, b.action, err);
+        code = record_trial(past, n, m, T, s, u, branches.action, err);
     if (!code)
         code = opc_transition_make("corrected", past, &model.base, T, &tr, err);
     if (!code)
         code = opc_transition_refresh(&tr, NULL, err);
     if (!code)
-        code = imagine_changes(&b, &tr, err);
+        code = imagine_changes(&branches, &tr, err);
     if (!code)
-        code = choose_actions(b.state, (T + 1) * n, T * m, u, s_ref, M, W, next, err);
+        code = choose_actions(branches.state, (T + 1) * n, T * m, u, s_ref, M, W, next, err);
     opc_transition_free(&tr);
     opc_episodes_destroy(past);
-    opc_branches_free(&b);
+    opc_branches_free(&branches);
     return code;
 }

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* Opens a trained run for probing: its settings, snapshots and environments, the names of state
+ * entries, random streams, and episodes played with its policies. The analyses of this folder
+ * call it; probe_branch.c has the rollouts.
+ *
+ * Invariant: episodes are appended in the order of their numbers and each draws from its own
+ * stream, so the recording does not depend on how many environments run in parallel. */
 #include "study/probe/probe.h"
 
 #include "base/file.h"
@@ -9,90 +15,100 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORLDS = 64 };
+enum { WORLDS = 64 }; /* environments that play in parallel */
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
+/* Opens the run's settings, snapshots and environments. *out is set only if everything worked. */
 int opc_probe_open(const char *dir, struct opc_pool *pool, uint64_t seed, struct opc_probe *out,
                    struct opc_err *err)
 {
-    struct opc_probe p = {.dir = dir, .pool = pool, .seed = seed};
-    int code = opc_config_of_run(dir, &p.config, err);
+    struct opc_probe probe = {.dir = dir, .pool = pool, .seed = seed};
+    int code = opc_config_of_run(dir, &probe.config, err);
     if (!code)
-        code = opc_trained_snapshots(dir, &p.snapshot, &p.snapshots, err);
+        code = opc_trained_snapshots(dir, &probe.snapshot, &probe.snapshots, err);
     if (!code)
-        code = opc_many_open(p.config->set.env.name, WORLDS, pool, &p.worlds, err);
-    if (!code && opc_many_env(p.worlds, 0)->type->machine)
+        code = opc_many_open(probe.config->set.env.name, WORLDS, pool, &probe.worlds, err);
+    /* Hardware cannot be brought back to a state to try other actions. */
+    if (!code && opc_many_env(probe.worlds, 0)->type->machine)
         code = opc_fail(err, OPC_EUSER,
                         "%s is a machine, which cannot try what else would have happened; probes "
                         "need a simulation",
-                        p.config->set.env.name);
+                        probe.config->set.env.name);
     if (code) {
-        opc_probe_close(&p);
+        opc_probe_close(&probe);
         return opc_within(err, "%s", dir);
     }
-    p.env = opc_many_env(p.worlds, 0);
-    p.obs = p.env->obs;
-    p.act = p.env->act;
-    p.limit = p.env->steps > 0 ? p.env->steps : p.config->set.train.steps_per_epoch;
-    *out = p;
+    probe.env = opc_many_env(probe.worlds, 0);
+    probe.obs = probe.env->obs;
+    probe.act = probe.env->act;
+    /* A task without a time limit is cut like training episodes. */
+    probe.limit = probe.env->steps > 0 ? probe.env->steps : probe.config->set.train.steps_per_epoch;
+    *out = probe;
     return OPC_OK;
 }
 
-void opc_probe_close(struct opc_probe *p)
+/* Accepts a probe of which only a part was opened. */
+void opc_probe_close(struct opc_probe *probe)
 {
-    opc_many_close(p->worlds);
-    opc_free(p->snapshot);
-    opc_config_destroy(p->config);
-    *p = (struct opc_probe){0};
+    opc_many_close(probe->worlds);
+    opc_free(probe->snapshot);
+    opc_config_destroy(probe->config);
+    *probe = (struct opc_probe){0};
 }
 
-int opc_probe_load(const struct opc_probe *p, int epoch, struct opc_trained *out,
+int opc_probe_load(const struct opc_probe *probe, int epoch, struct opc_trained *out,
                    struct opc_err *err)
 {
+    /* Snapshots are sorted: take the last one that is not newer. */
     int which = OPC_TRAINED_NEWEST;
-    if (epoch > 0 && p->snapshots > 0) {
-        int i = p->snapshots - 1;
-        while (i >= 0 && p->snapshot[i] > epoch)
+    if (epoch > 0 && probe->snapshots > 0) {
+        int i = probe->snapshots - 1;
+        while (i >= 0 && probe->snapshot[i] > epoch)
             i--;
         if (i < 0)
             return opc_fail(err, OPC_EUSER, "%s has no snapshot up to epoch %d; the first is of %d",
-                            p->dir, epoch, p->snapshot[0]);
-        which = p->snapshot[i];
+                            probe->dir, epoch, probe->snapshot[0]);
+        which = probe->snapshot[i];
     }
-    int code = opc_trained_load(p->dir, p->config, p->obs, p->act, which, p->pool, out, err);
-    if (!code && epoch > 0 && p->snapshots == 0 && out->epoch > epoch) {
+    int code = opc_trained_load(probe->dir, probe->config, probe->obs, probe->act, which,
+                                probe->pool, out, err);
+    /* Without snapshots only the checkpoint remains, which may be too new. */
+    if (!code && epoch > 0 && probe->snapshots == 0 && out->epoch > epoch) {
         code = opc_fail(err, OPC_EUSER,
                         "%s has no snapshots, only its checkpoint of epoch %d; train with "
                         "record.snapshots=1 to have those before it",
-                        p->dir, out->epoch);
+                        probe->dir, out->epoch);
         opc_trained_free(out);
     }
+    /* Figure 16 scales the policy's noise, which needs the agent's cooperation. */
     if (!code && !out->agent->type->act_spread) {
         code = opc_fail(err, OPC_EUSER, "%s: the deviation of this agent's policy cannot be scaled",
-                        p->dir);
+                        probe->dir);
         opc_trained_free(out);
     }
     return code;
 }
 
-int opc_probe_needs_model(const struct opc_probe *p, struct opc_err *err)
+int opc_probe_needs_model(const struct opc_probe *probe, struct opc_err *err)
 {
-    if (opc_transition_of(&p->config->set)->needs_model)
+    if (opc_transition_of(&probe->config->set)->needs_model)
         return OPC_OK;
     return opc_fail(err, OPC_EUSER,
                     "%s has no model to probe: it was trained with opc.transition = replay",
-                    p->dir);
+                    probe->dir);
 }
 
-/* ---- entries of the state -------------------------------------------------------------------- */
+/* ---- state entries --------------------------------------------------------------------------- */
 
+/* What an entry of the state is, by the environment's own declaration. */
 enum kind { PLAIN, ANGLE, COSINE, SINE };
 
-static enum kind kind_of(const struct opc_probe *p, int entry)
+/* The environment declares which entries are angles, raw or as cosine and sine. */
+static enum kind kind_of(const struct opc_probe *probe, int entry)
 {
-    for (int i = 0; i < p->env->n_angles; i++) {
-        const struct opc_env_angle *a = &p->env->angles[i];
+    for (int i = 0; i < probe->env->n_angles; i++) {
+        const struct opc_env_angle *a = &probe->env->angles[i];
         if (a->at == entry)
             return a->sine < 0 ? ANGLE : COSINE;
         if (a->sine == entry)
@@ -101,51 +117,55 @@ static enum kind kind_of(const struct opc_probe *p, int entry)
     return PLAIN;
 }
 
-void opc_probe_entry_name(const struct opc_probe *p, int entry, char out[32])
+void opc_probe_entry_name(const struct opc_probe *probe, int entry, char out[32])
 {
     static const char *const WORD[] = {"", "angle ", "cosine ", "sine "};
-    snprintf(out, 32, "%so%d", WORD[kind_of(p, entry)], entry);
+    snprintf(out, 32, "%so%d", WORD[kind_of(probe, entry)], entry);
 }
 
-bool opc_probe_is_cosine(const struct opc_probe *p, int entry)
+bool opc_probe_is_cosine(const struct opc_probe *probe, int entry)
 {
-    return kind_of(p, entry) == COSINE;
+    return kind_of(probe, entry) == COSINE;
 }
 
-static bool first_of(const struct opc_probe *p, enum kind kind, int *out)
+/* The first entry of a kind. */
+static bool first_of(const struct opc_probe *probe, enum kind kind, int *out)
 {
-    for (int k = 0; k < p->obs; k++)
-        if (kind_of(p, k) == kind) {
+    for (int k = 0; k < probe->obs; k++)
+        if (kind_of(probe, k) == kind) {
             *out = k;
             return true;
         }
     return false;
 }
 
-int opc_probe_entry(const struct opc_probe *p, const char *name, int *out, struct opc_err *err)
+int opc_probe_entry(const struct opc_probe *probe, const char *name, int *out, struct opc_err *err)
 {
     int k;
+    /* auto prefers a cosine, as in the paper's figure of the pole. */
     if (strcmp(name, "auto") == 0) {
-        if (!first_of(p, COSINE, out) && !first_of(p, ANGLE, out))
+        if (!first_of(probe, COSINE, out) && !first_of(probe, ANGLE, out))
             *out = 0;
         return OPC_OK;
     }
-    if ((strcmp(name, "cos") == 0 && first_of(p, COSINE, out)) ||
-        (strcmp(name, "sin") == 0 && first_of(p, SINE, out)) ||
-        (strcmp(name, "angle") == 0 && first_of(p, ANGLE, out)))
+    /* By kind, then by index. */
+    if ((strcmp(name, "cos") == 0 && first_of(probe, COSINE, out)) ||
+        (strcmp(name, "sin") == 0 && first_of(probe, SINE, out)) ||
+        (strcmp(name, "angle") == 0 && first_of(probe, ANGLE, out)))
         return OPC_OK;
-    if (opc_parse_int(*name == 'o' ? name + 1 : name, &k) && k >= 0 && k < p->obs) {
+    if (opc_parse_int(*name == 'o' ? name + 1 : name, &k) && k >= 0 && k < probe->obs) {
         *out = k;
         return OPC_OK;
     }
     return opc_fail(err, OPC_EUSER,
                     "%s has no state entry '%s'; there are o0 to o%d, and 'opc env show' tells "
                     "which of them are angles",
-                    p->config->set.env.name, name, p->obs - 1);
+                    probe->config->set.env.name, name, probe->obs - 1);
 }
 
-/* ---- what is random -------------------------------------------------------------------------- */
+/* ---- random streams -------------------------------------------------------------------------- */
 
+/* Purpose and number share the second key of the stream: 16 bits each. */
 struct opc_rng opc_probe_stream(uint64_t seed, enum opc_draw draw, int number, int index)
 {
     const uint32_t purpose = ((uint32_t)draw << 16) + (uint32_t)number;
@@ -154,129 +174,146 @@ struct opc_rng opc_probe_stream(uint64_t seed, enum opc_draw draw, int number, i
 
 /* ---- on the environment ---------------------------------------------------------------------- */
 
-/* The episodes of a batch as they were played, each kept until it can be appended in its turn. */
+/* The episodes of a batch while they are played; each is kept until its turn to be appended. */
 struct recording {
     const struct opc_probe *probe;
     struct opc_actor actor;
-    int number; /* of the use of OPC_DRAW_PLAY */
+    int number; /* distinguishes uses of OPC_DRAW_PLAY */
     size_t obs, act, limit;
     double *state, *reward; /* [n][limit + 1][obs] [n][limit] */
     float *action;          /* [n][limit][act] */
 };
 
-static void recording_free(struct recording *r)
+/* Accepts a recording of which nothing was allocated. */
+static void recording_free(struct recording *recording)
 {
-    opc_free(r->state);
-    opc_free(r->reward);
-    opc_free(r->action);
-    *r = (struct recording){0};
+    opc_free(recording->state);
+    opc_free(recording->reward);
+    opc_free(recording->action);
+    *recording = (struct recording){0};
 }
 
-static int recording_make(const struct opc_probe *p, struct opc_actor actor, int number, int n,
-                          struct recording *r, struct opc_err *err)
+/* Space for the n rows of a batch, each as long as an episode may be. */
+static int recording_make(const struct opc_probe *probe, struct opc_actor actor, int number, int n,
+                          struct recording *recording, struct opc_err *err)
 {
-    *r = (struct recording){.probe = p,
-                            .actor = actor,
-                            .number = number,
-                            .obs = (size_t)p->obs,
-                            .act = (size_t)p->act,
-                            .limit = (size_t)p->limit};
+    *recording = (struct recording){.probe = probe,
+                                    .actor = actor,
+                                    .number = number,
+                                    .obs = (size_t)probe->obs,
+                                    .act = (size_t)probe->act,
+                                    .limit = (size_t)probe->limit};
     const size_t rows = (size_t)n;
-    r->state = opc_alloc(rows * (r->limit + 1), r->obs * sizeof *r->state);
-    r->reward = opc_alloc(rows * r->limit, sizeof *r->reward);
-    r->action = opc_alloc(rows * r->limit, r->act * sizeof *r->action);
-    if (r->state && r->reward && r->action)
+    recording->state =
+        opc_alloc(rows * (recording->limit + 1), recording->obs * sizeof *recording->state);
+    recording->reward = opc_alloc(rows * recording->limit, sizeof *recording->reward);
+    recording->action =
+        opc_alloc(rows * recording->limit, recording->act * sizeof *recording->action);
+    if (recording->state && recording->reward && recording->action)
         return OPC_OK;
-    recording_free(r);
+    recording_free(recording);
     return opc_fail(err, OPC_ENOMEM, "not enough memory to play %d episodes of %d steps at once", n,
-                    p->limit);
+                    probe->limit);
 }
 
+/* Episode i has a stream of its own, for its start and its actions. */
 static struct opc_rng recording_stream(void *ctx, int episode)
 {
-    const struct recording *r = ctx;
-    return opc_probe_stream(r->probe->seed, OPC_DRAW_PLAY, r->number, episode);
+    const struct recording *recording = ctx;
+    return opc_probe_stream(recording->probe->seed, OPC_DRAW_PLAY, recording->number, episode);
 }
 
-static int recording_act(void *ctx, struct opc_env_batch *b, struct opc_err *err)
+/* Called by opc_env_batch_play for all rows that still play. */
+static int recording_act(void *ctx, struct opc_env_batch *batch, struct opc_err *err)
 {
-    const struct recording *r = ctx;
+    const struct recording *recording = ctx;
     (void)err;
-    /* The policy sees the states as the recording will have them, with -0 as 0. */
-    for (size_t k = 0; k < (size_t)b->n * r->obs; k++)
-        b->input[k] += 0.0f;
-    opc_agent_act_spread(r->actor.agent, b->n, b->input, (float)r->actor.spread, b->rng, b->action);
+    /* The policy sees states as the recording stores them, with 0 instead of -0. */
+    for (size_t k = 0; k < (size_t)batch->n * recording->obs; k++)
+        batch->input[k] += 0.0f;
+    opc_agent_act_spread(recording->actor.agent, batch->n, batch->input,
+                         (float)recording->actor.spread, batch->rng, batch->action);
     return OPC_OK;
 }
 
-static int recording_observe(void *ctx, const struct opc_env_batch *b, int row, bool *more,
+/* Called after reset and after every step of a row; keeps state, action and reward. */
+static int recording_observe(void *ctx, const struct opc_env_batch *batch, int row, bool *more,
                              struct opc_err *err)
 {
-    const struct recording *r = ctx;
-    const size_t i = (size_t)row, t = (size_t)b->length[row];
-    const struct opc_outcome *outcome = &b->outcome[row];
+    const struct recording *recording = ctx;
+    const size_t i = (size_t)row, t = (size_t)batch->length[row];
+    const struct opc_outcome *outcome = &batch->outcome[row];
     (void)err;
-    memcpy(r->state + (i * (r->limit + 1) + t) * r->obs, b->state + i * r->obs,
-           r->obs * sizeof *r->state);
-    if (t > 0) { /* else it was reset: no step has led here */
-        const size_t at = i * r->limit + t - 1;
-        memcpy(r->action + at * r->act, b->action + i * r->act, r->act * sizeof *r->action);
-        r->reward[at] = outcome->reward;
+    memcpy(recording->state + (i * (recording->limit + 1) + t) * recording->obs,
+           batch->state + i * recording->obs, recording->obs * sizeof *recording->state);
+    if (t > 0) { /* at t = 0 the row was just reset: no step has led here */
+        const size_t at = i * recording->limit + t - 1;
+        memcpy(recording->action + at * recording->act, batch->action + i * recording->act,
+               recording->act * sizeof *recording->action);
+        recording->reward[at] = outcome->reward;
     }
-    *more = !outcome->terminated && !outcome->truncated && t < r->limit;
+    /* An episode that was cut may continue in principle; here it ends all the same. */
+    *more = !outcome->terminated && !outcome->truncated && t < recording->limit;
     return OPC_OK;
 }
 
-static int append_episode(const struct recording *r, const struct opc_env_batch *b, int row,
-                          struct opc_episodes *past, struct opc_err *err)
+/* Appends the episode of one row to the recording. */
+static int append_episode(const struct recording *recording, const struct opc_env_batch *batch,
+                          int row, struct opc_episodes *past, struct opc_err *err)
 {
-    const double *s = r->state + (size_t)row * (r->limit + 1) * r->obs;
-    const int length = b->length[row];
+    /* States are stored once more than steps: the last one is the next state of the last step. */
+    const double *s = recording->state + (size_t)row * (recording->limit + 1) * recording->obs;
+    const int length = batch->length[row];
     int code = opc_episodes_begin(past, s, err);
     for (int t = 0; t < length && !code; t++) {
-        const size_t at = (size_t)row * r->limit + (size_t)t;
-        s += r->obs;
-        code = opc_episodes_append(past, r->action + at * r->act, r->reward[at], s,
-                                   b->outcome[row].terminated && t + 1 == length, err);
+        const size_t at = (size_t)row * recording->limit + (size_t)t;
+        s += recording->obs;
+        code = opc_episodes_append(past, recording->action + at * recording->act,
+                                   recording->reward[at], s,
+                                   batch->outcome[row].terminated && t + 1 == length, err);
     }
     if (!code)
         opc_episodes_close(past);
     return code;
 }
 
-int opc_probe_play(const struct opc_probe *p, struct opc_actor actor, int number, int n,
+int opc_probe_play(const struct opc_probe *probe, struct opc_actor actor, int number, int n,
                    struct opc_episodes **out, struct opc_err *err)
 {
-    struct recording r = {0};
-    const struct opc_env_player player = {
-        .ctx = &r, .stream = recording_stream, .act = recording_act, .observe = recording_observe};
+    struct recording recording = {0};
+    const struct opc_env_player player = {.ctx = &recording,
+                                          .stream = recording_stream,
+                                          .act = recording_act,
+                                          .observe = recording_observe};
     struct opc_env_batch batch;
     struct opc_episodes *past = NULL;
-    if ((long)n * p->limit > INT_MAX)
+    /* Steps are counted by int in the recording. */
+    if ((long)n * probe->limit > INT_MAX)
         return opc_fail(err, OPC_EUSER, "%d episodes of %d steps are too many; ask for fewer", n,
-                        p->limit);
-    int code = opc_env_batch_create(p->worlds, &batch, err);
+                        probe->limit);
+    int code = opc_env_batch_create(probe->worlds, &batch, err);
     if (code)
         return code;
-    code = recording_make(p, actor, number, batch.n, &r, err);
+    code = recording_make(probe, actor, number, batch.n, &recording, err);
     if (!code)
-        code = opc_episodes_create(p->obs, p->act, n * p->limit, n, &past, err);
-    /* The episodes of a batch end in any order and are appended in that of their numbers. */
+        code = opc_episodes_create(probe->obs, probe->act, n * probe->limit, n, &past, err);
+    /* Episodes of a batch end in any order; they are appended in the order of their numbers. */
     for (int first = 0; first < n && !code; first += batch.n) {
         code = opc_env_batch_play(&batch, first, n, &player, err);
         for (int i = 0; i < batch.n && first + i < n && !code; i++)
-            code = append_episode(&r, &batch, i, past, err);
+            code = append_episode(&recording, &batch, i, past, err);
     }
-    recording_free(&r);
+    recording_free(&recording);
     opc_env_batch_free(&batch);
     if (code) {
         opc_episodes_destroy(past);
-        return opc_within(err, "playing on %s", p->config->set.env.name);
+        return opc_within(err, "playing on %s", probe->config->set.env.name);
     }
     *out = past;
     return OPC_OK;
 }
 
+/* In float as recorded, summed in double. */
 void opc_probe_returns(const struct opc_episodes *past, double *returns)
 {
     for (int b = 0; b < opc_episodes_count(past); b++) {

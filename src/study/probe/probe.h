@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* study/probe/probe.h - a trained run looked at: episodes played with its policies, and rollouts of
- * its models beside them. What Figures 13 to 16 have in common.
+/* study/probe/probe.h - examines a trained run: plays episodes with its policies and rolls out
+ * its models along them. The common part of Figures 13 to 16.
  *
- * Everything drawn here comes from streams named by what it is for (enum opc_draw), so nothing
- * depends on the number of threads, and two models asked alike see the same noise. */
+ * Every random number comes from a stream named by its purpose (enum opc_draw), so nothing
+ * depends on the number of threads, and two models that are rolled out alike see the same
+ * noise. */
 #ifndef OPC_STUDY_PROBE_H
 #define OPC_STUDY_PROBE_H
 
@@ -14,56 +15,59 @@
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
+/* A run directory that is open for probing. */
 struct opc_probe {
     const char *dir; /* borrowed, as is the pool */
     struct opc_pool *pool;
     uint64_t seed;
     struct opc_config *config;
     struct opc_many *worlds;   /* environments of the run's task */
-    const struct opc_env *env; /* one of them, for what is asked about imagined states */
-    int obs, act, limit;       /* limit: an episode is cut after so many steps */
-    int *snapshot, snapshots;  /* epochs there are snapshots of, ascending */
+    const struct opc_env *env; /* one of them, asked whether imagined states are terminal */
+    int obs, act, limit;       /* limit: an episode is cut after this many steps */
+    int *snapshot, snapshots;  /* epochs that have a snapshot, ascending */
 };
 
 int opc_probe_open(const char *dir, struct opc_pool *, uint64_t seed, struct opc_probe *out,
                    struct opc_err *err);
 void opc_probe_close(struct opc_probe *);
 
-/* The newest snapshot that is not newer than `epoch`; epoch 0, or a run without snapshots: the
- * newest checkpoint. */
+/* Loads the newest snapshot that is not newer than `epoch`; with epoch 0, or for a run without
+ * snapshots, the newest checkpoint. */
 int opc_probe_load(const struct opc_probe *, int epoch, struct opc_trained *out,
                    struct opc_err *err);
-/* OPC_EUSER if the run has no model. */
+/* OPC_EUSER if the run has no model, that is, was trained with opc.transition = replay. */
 int opc_probe_needs_model(const struct opc_probe *, struct opc_err *err);
 
-/* "cosine o2", "angle o1" or "o0", as `opc env show` has them. */
+/* "cosine o2", "angle o1" or "o0", as in `opc env show`. */
 void opc_probe_entry_name(const struct opc_probe *, int entry, char out[32]);
-/* The entry called "o2" or "2"; cos, sin or angle: the first of that kind; auto: the first cosine,
- * angle or o0, whatever there is. */
+/* The entry called "o2" or "2". cos, sin or angle: the first of that kind; auto: the first
+ * cosine, or else the first angle, or else o0. */
 int opc_probe_entry(const struct opc_probe *, const char *name, int *out, struct opc_err *err);
 bool opc_probe_is_cosine(const struct opc_probe *, int entry);
 
-/* ---- what is random -------------------------------------------------------------------------- */
+/* ---- random streams -------------------------------------------------------------------------- */
 
+/* Purposes of random numbers. The order is part of the streams, so new ones go to the end. */
 enum opc_draw {
     OPC_DRAW_PLAY,
     OPC_DRAW_START,
     OPC_DRAW_ROLLOUT, /* elites and actions */
     OPC_DRAW_BOOTSTRAP,
-    OPC_DRAW_MODEL, /* what eq. 2 draws; apart, so that the policy's noise is that of eq. 5 */
+    OPC_DRAW_MODEL, /* noise of eq. 2; apart, so that the policy's noise is the same as for eq. 5 */
 };
-/* Stream `index` of a purpose; number tells uses of one purpose apart, below 2^16. */
+/* Stream `index` of a purpose; `number` (below 2^16) distinguishes uses of one purpose. */
 struct opc_rng opc_probe_stream(uint64_t seed, enum opc_draw, int number, int index);
 
 /* ---- on the environment ---------------------------------------------------------------------- */
 
+/* A policy whose exploration noise is scaled. */
 struct opc_actor {
     const struct opc_agent *agent;
     double spread; /* factor on its deviation: 1 as it is, 0 its mode */
 };
 
-/* n episodes; episode i starts from stream (OPC_DRAW_PLAY, number, i) and draws its actions there,
- * too. For opc_episodes_destroy. */
+/* Plays n episodes. Episode i starts from stream (OPC_DRAW_PLAY, number, i) and draws its
+ * actions from it, too. The caller frees them with opc_episodes_destroy. */
 int opc_probe_play(const struct opc_probe *, struct opc_actor, int number, int n,
                    struct opc_episodes **out, struct opc_err *err);
 /* returns[count]: sums of the recorded rewards, not discounted. */
@@ -71,14 +75,15 @@ void opc_probe_returns(const struct opc_episodes *, double *returns);
 
 /* ---- on a model ------------------------------------------------------------------------------ */
 
-/* Where rollouts start (opc/branches.h). Row i beside episode i, and again from the first when
- * there are fewer, from its start. */
+/* Where rollouts start (opc/branches.h). Row i starts with episode i, at its beginning; if there
+ * are fewer episodes than rows, they are used again in order. */
 void opc_probe_from_starts(struct opc_branches *, const struct opc_episodes *);
-/* From recorded steps with `horizon` steps to go, all alike; if there are none, from any. */
+/* Rows start at recorded steps with `horizon` steps to go, uniformly drawn; if there are none,
+ * at any. */
 void opc_probe_from_anywhere(struct opc_branches *, const struct opc_episodes *, uint64_t seed,
                              int number);
 
-/* eq. 2 and eq. 5 of one model beside the same episodes, as the run's settings have them. */
+/* eq. 2 and eq. 5 with one model along the same episodes, with the run's settings. */
 struct opc_models {
     struct opc_transition learned, corrected;
 };
@@ -93,21 +98,21 @@ void opc_models_free(struct opc_models *);
 int opc_probe_follow(const struct opc_probe *, const struct opc_transition *, struct opc_actor,
                      int number, struct opc_branches *, struct opc_err *err);
 
-/* What the environment does with the rollouts' own actions: it is brought to each start by playing
- * the episode (made by opc_probe_play with `number`) again, then given the rollout's actions.
- * truth[n][horizon + 1][obs]; NaN behind the end of either. ended[n]: steps after which the task
- * ended there; 0: it did not, as long as the rollout lasted. */
+/* What the environment does with the rollouts' own actions. It is brought to each start by
+ * playing the episode again (made by opc_probe_play with `number`) and is then given the
+ * rollout's actions. truth[n][horizon + 1][obs]; NaN after the end of either. ended[n]: number
+ * of steps after which the task ended there; 0: it did not while the rollout lasted. */
 int opc_probe_truth(const struct opc_probe *, const struct opc_episodes *, int number,
                     const struct opc_branches *, double *truth, int *ended, struct opc_err *err);
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-/* Of iterations in which an error is smaller, larger or the same: is it almost always smaller? That
- * is, larger in at most a tenth, and smaller more often than tosses of a coin would have it. Larger
- * more often than a coin: not supported. */
+/* Given the number of iterations in which an error is smaller, larger or equal: is it almost
+ * always smaller? Supported: larger in at most a tenth, and smaller more often than a fair coin
+ * explains. Not supported: larger more often than a coin explains. */
 enum opc_verdict opc_bound_smaller(int smaller, int larger, int equal);
-/* The first of n policies from which on all mean returns are within a tenth of the best; n: none.
- */
+/* Index of the first of n policies from which on all mean returns are within a tenth of the
+ * best; n: there is none. */
 int opc_bound_settled(int n, const double *eta);
 
 /* ---- settings of the analyses ---------------------------------------------------------------- */

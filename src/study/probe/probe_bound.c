@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Figure 15: returns predicted and real over a whole run, and the bound on policy improvement
+/* Figure 15: predicted and real returns over a whole run, and the bound on policy improvement
  *
  *     eta_{n+1} - eta_n  >=  (eta~_{n+1} - eta~_n) - |eta_{n+1} - eta~_{n+1}| - |eta_n - eta~_n|.
  *
- * Iteration n of Algorithm 1: pi_n plays, the model is fitted to that, and pi_{n+1} is learned on
- * it. So pi_n is the policy of the snapshot before (pi_1: as the run began), model and pi_{n+1}
- * are those of snapshot n. Episodes of pi_n serve as references for both predictions. */
+ * Iteration n of Algorithm 1: pi_n plays, the model is fitted to the data, and pi_{n+1} is
+ * learned on it. So pi_n is the policy of the snapshot before (pi_1: the initial one), while
+ * model and pi_{n+1} are those of snapshot n. Episodes of pi_n serve as references for both
+ * predictions.
+ *
+ * Invariant: eta_n is the mean of the very episodes that eq. 5 uses as references; changing
+ * that changes what "error" means in this figure. */
 #include "study/probe/probe.h"
 
 #include "opc/mem.h"
@@ -14,18 +18,18 @@
 #include <stdio.h>
 
 enum { LEARNED, CORRECTED, MODELS };
-enum { STABLE = 12 };              /* from this iteration on the paper's policy is stable */
-static const double CHANCE = 0.05; /* that the sign test takes for too little to be one */
+enum { STABLE = 12 };              /* the paper's policy is stable from this iteration on */
+static const double CHANCE = 0.05; /* significance level of the sign test */
 static const char *const NAME[MODELS] = {"MBPO(*), eq. 2", "OPC, eq. 5"};
 static const int COLOUR[MODELS] = {OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
 
-/* One run. Policies 0 .. n are those of iterations 1 .. n+1; predictions are of iterations. */
+/* One run. Policies 0 .. n are those of iterations 1 .. n+1; predictions are per iteration. */
 struct history {
     int n, samples;
     int limit;
-    int *epoch;      /* [n + 1] of the snapshot policy j is from */
-    double *number;  /* [n + 1] iteration it plays in: 1, 2, ... with a snapshot of every epoch */
-    double *returns; /* [n + 1][samples] on the environment */
+    int *epoch;      /* [n + 1] epoch of the snapshot that policy j comes from */
+    double *number;  /* [n + 1] iteration it plays in: 1, 2, ... if every epoch has a snapshot */
+    double *returns; /* [n + 1][samples] on the environment, not discounted */
     double *eta;     /* [n + 1] */
     double *now[MODELS];         /* [n] eta~_n */
     double *after[MODELS];       /* [n] eta~_{n+1} */
@@ -33,57 +37,63 @@ struct history {
     double *error_after[MODELS]; /* [n] |eta_{n+1} - eta~_{n+1}| */
     double *gain;                /* [n] eta_{n+1} - eta_n */
     double *promise[MODELS];     /* [n] right-hand side of the bound */
-    long lost[MODELS];
+    long lost[MODELS];           /* rollouts that became infinite */
     char title[64];
 };
 
-static void history_free(struct history *h)
+/* Accepts a history of which nothing was allocated. */
+static void history_free(struct history *history)
 {
-    opc_free(h->epoch);
-    opc_free(h->number);
-    opc_free(h->returns);
-    opc_free(h->eta);
-    opc_free(h->gain);
+    opc_free(history->epoch);
+    opc_free(history->number);
+    opc_free(history->returns);
+    opc_free(history->eta);
+    opc_free(history->gain);
     for (int m = 0; m < MODELS; m++) {
-        opc_free(h->now[m]);
-        opc_free(h->after[m]);
-        opc_free(h->error[m]);
-        opc_free(h->error_after[m]);
-        opc_free(h->promise[m]);
+        opc_free(history->now[m]);
+        opc_free(history->after[m]);
+        opc_free(history->error[m]);
+        opc_free(history->error_after[m]);
+        opc_free(history->promise[m]);
     }
 }
 
-static int history_make(const struct opc_probe *p, int samples, struct history *h,
+/* Allocates the arrays of one run and numbers its policies. */
+static int history_make(const struct opc_probe *probe, int samples, struct history *history,
                         struct opc_err *err)
 {
-    const size_t n = (size_t)p->snapshots;
-    *h = (struct history){.n = p->snapshots, .samples = samples, .limit = p->limit};
-    bool allocated = (h->epoch = opc_alloc(n + 1, sizeof *h->epoch)) != NULL;
-    allocated &= (h->number = opc_alloc(n + 1, sizeof(double))) != NULL;
-    allocated &= (h->returns = opc_alloc((n + 1) * (size_t)samples, sizeof(double))) != NULL;
-    allocated &= (h->eta = opc_alloc(n + 1, sizeof(double))) != NULL;
-    allocated &= (h->gain = opc_alloc(n, sizeof(double))) != NULL;
+    const size_t n = (size_t)probe->snapshots;
+    *history = (struct history){.n = probe->snapshots, .samples = samples, .limit = probe->limit};
+    /* Five arrays of the environment, five for each model. */
+    struct opc_block block[5 + 5 * MODELS] = {
+        {&history->epoch, n + 1, sizeof(int)},
+        {&history->number, n + 1, sizeof(double)},
+        {&history->returns, (n + 1) * (size_t)samples, sizeof(double)},
+        {&history->eta, n + 1, sizeof(double)},
+        {&history->gain, n, sizeof(double)},
+    };
     for (int m = 0; m < MODELS; m++) {
-        allocated &= (h->now[m] = opc_alloc(n, sizeof(double))) != NULL;
-        allocated &= (h->after[m] = opc_alloc(n, sizeof(double))) != NULL;
-        allocated &= (h->error[m] = opc_alloc(n, sizeof(double))) != NULL;
-        allocated &= (h->error_after[m] = opc_alloc(n, sizeof(double))) != NULL;
-        allocated &= (h->promise[m] = opc_alloc(n, sizeof(double))) != NULL;
+        double **const of[] = {&history->now[m], &history->after[m], &history->error[m],
+                               &history->error_after[m], &history->promise[m]};
+        for (int i = 0; i < 5; i++)
+            block[5 + 5 * m + i] = (struct opc_block){of[i], n, sizeof(double)};
     }
-    if (!allocated)
-        return opc_fail(err, OPC_ENOMEM, "not enough memory for %d iterations of %d episodes", h->n,
-                        samples);
-    for (int j = 0; j <= h->n; j++) {
-        h->epoch[j] = j ? p->snapshot[j - 1] : 0;
-        h->number[j] = h->epoch[j] + 1;
+    if (!opc_alloc_all(block, sizeof block / sizeof *block))
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %d iterations of %d episodes",
+                        history->n, samples);
+    /* Policy 0 is the initial one; it plays in iteration 1. */
+    for (int j = 0; j <= history->n; j++) {
+        history->epoch[j] = j ? probe->snapshot[j - 1] : 0;
+        history->number[j] = history->epoch[j] + 1;
     }
-    snprintf(h->title, sizeof h->title, "seed %d", p->config->set.train.seed);
+    snprintf(history->title, sizeof history->title, "seed %d", probe->config->set.train.seed);
     return OPC_OK;
 }
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-static double mean(int n, const double *v)
+/* Plain mean in the order of the samples, so that it is the same for any number of threads. */
+static double mean_return(int n, const double *v)
 {
     double sum = 0;
     for (int i = 0; i < n; i++)
@@ -91,108 +101,131 @@ static double mean(int n, const double *v)
     return sum / n;
 }
 
-/* eta~ of an actor on one model beside the episodes of pi_n. */
-static int predict(const struct opc_probe *p, const struct opc_transition *tr,
-                   const struct opc_agent *agent, int number, struct opc_branches *b,
-                   double *returns, double *out, long *lost, struct opc_err *err)
+/* eta~ of an actor on one model, rolled out along the episodes of pi_n. */
+static int predict_return(const struct opc_probe *probe, const struct opc_transition *tr,
+                          const struct opc_agent *agent, int number, struct opc_branches *branches,
+                          double *returns, double *out, long *lost, struct opc_err *err)
 {
-    opc_probe_from_starts(b, tr->past);
-    const int code = opc_probe_follow(p, tr, (struct opc_actor){agent, 1}, number, b, err);
+    /* Rollout i starts with episode i of pi_n and lasts as long as an episode may. */
+    opc_probe_from_starts(branches, tr->past);
+    const int code =
+        opc_probe_follow(probe, tr, (struct opc_actor){agent, 1}, number, branches, err);
     if (code)
         return code;
-    opc_branches_returns(b, returns);
-    *out = mean(b->n, returns);
-    *lost += opc_branches_ended(b, OPC_END_REFUSED);
+    opc_branches_returns(branches, returns);
+    *out = mean_return(branches->n, returns);
+    /* A rollout that became infinite counts with the reward up to there. */
+    *lost += opc_branches_ended(branches, OPC_END_REFUSED);
     return OPC_OK;
 }
 
-static int iteration(const struct opc_probe *p, struct history *h, int j,
-                     const struct opc_agent *now, const struct opc_trained *next,
-                     const struct opc_episodes *past, struct opc_err *err)
+/* Predictions of both models for pi_n and pi_{n+1}, with the same starts and the same noise. */
+static int predict_iteration(const struct opc_probe *probe, struct history *history, int j,
+                             const struct opc_agent *now, const struct opc_trained *next,
+                             const struct opc_episodes *past, struct opc_err *err)
 {
     struct opc_models models = {0};
-    struct opc_branches b = {0};
-    double *returns = opc_alloc((size_t)h->samples, sizeof *returns);
-    int code = returns ? opc_models_make(p, next->model, past, &models, err)
-                       : opc_fail(err, OPC_ENOMEM, "not enough memory for %d returns", h->samples);
+    struct opc_branches branches = {0};
+    /* Both models share the network; they differ in eq. 2 against eq. 5 only. */
+    double *returns = opc_alloc((size_t)history->samples, sizeof *returns);
+    int code =
+        returns ? opc_models_make(probe, next->model, past, &models, err)
+                : opc_fail(err, OPC_ENOMEM, "not enough memory for %d returns", history->samples);
     if (!code)
-        code = opc_branches_make(h->samples, p->limit, p->obs, p->act, &b, err);
+        code = opc_branches_make(history->samples, probe->limit, probe->obs, probe->act, &branches,
+                                 err);
+    /* j names the random streams: the same for both models and both policies. */
     for (int m = 0; m < MODELS && !code; m++) {
         const struct opc_transition *tr = m == LEARNED ? &models.learned : &models.corrected;
-        code = predict(p, tr, now, j, &b, returns, &h->now[m][j], &h->lost[m], err);
+        code = predict_return(probe, tr, now, j, &branches, returns, &history->now[m][j],
+                              &history->lost[m], err);
         if (!code)
-            code = predict(p, tr, next->agent, j, &b, returns, &h->after[m][j], &h->lost[m], err);
+            code = predict_return(probe, tr, next->agent, j, &branches, returns,
+                                  &history->after[m][j], &history->lost[m], err);
     }
-    opc_branches_free(&b);
+    opc_branches_free(&branches);
     opc_models_free(&models);
     opc_free(returns);
     return code;
 }
 
-static void apply_bound(struct history *h)
+/* The terms of the bound, from real and predicted returns. */
+static void apply_bound(struct history *history)
 {
-    for (int j = 0; j < h->n; j++) {
-        h->gain[j] = h->eta[j + 1] - h->eta[j];
+    for (int j = 0; j < history->n; j++) {
+        history->gain[j] = history->eta[j + 1] - history->eta[j];
         for (int m = 0; m < MODELS; m++) {
-            h->error[m][j] = fabs(h->eta[j] - h->now[m][j]);
-            h->error_after[m][j] = fabs(h->eta[j + 1] - h->after[m][j]);
-            h->promise[m][j] =
-                (h->after[m][j] - h->now[m][j]) - h->error_after[m][j] - h->error[m][j];
+            history->error[m][j] = fabs(history->eta[j] - history->now[m][j]);
+            history->error_after[m][j] = fabs(history->eta[j + 1] - history->after[m][j]);
+            /* eta~_{n+1} - eta~_n - |eta_{n+1} - eta~_{n+1}| - |eta_n - eta~_n| */
+            history->promise[m][j] = (history->after[m][j] - history->now[m][j]) -
+                                     history->error_after[m][j] - history->error[m][j];
         }
     }
 }
 
-/* All policies in turn; policy j plays, then model j+1 is asked about it and the next. */
-static int follow(const struct opc_request *request, int run, const struct opc_probe *p,
-                  struct history *h, struct opc_err *err)
+/* All policies in turn. Policy j plays; then the next snapshot's model predicts it and its
+ * successor. */
+static int follow_policies(const struct opc_request *request, int run,
+                           const struct opc_probe *probe, struct history *history,
+                           struct opc_err *err)
 {
+    /* Snapshot 0 is the run's initial policy. */
     struct opc_trained now = {0};
-    int code = opc_trained_load(p->dir, p->config, p->obs, p->act, 0, p->pool, &now, err);
-    for (int j = 0; j <= h->n && !code; j++) {
+    int code = opc_trained_load(probe->dir, probe->config, probe->obs, probe->act, 0, probe->pool,
+                                &now, err);
+    for (int j = 0; j <= history->n && !code; j++) {
         struct opc_episodes *past = NULL;
         struct opc_trained next = {0};
-        double *returns = h->returns + (size_t)j * (size_t)h->samples;
+        double *returns = history->returns + (size_t)j * (size_t)history->samples;
         if (request->progress)
-            request->progress(request->ctx, (run + (double)j / (h->n + 1)) / request->runs, p->dir);
-        code = opc_probe_play(p, (struct opc_actor){now.agent, 1}, j, h->samples, &past, err);
+            request->progress(request->ctx, (run + (double)j / (history->n + 1)) / request->runs,
+                              probe->dir);
+        /* pi_n plays; its episodes are references and give eta_n. */
+        code = opc_probe_play(probe, (struct opc_actor){now.agent, 1}, j, history->samples, &past,
+                              err);
         if (!code) {
             opc_probe_returns(past, returns);
-            h->eta[j] = mean(h->samples, returns);
+            history->eta[j] = mean_return(history->samples, returns);
         }
-        if (!code && j < h->n) {
-            code = opc_trained_load(p->dir, p->config, p->obs, p->act, h->epoch[j + 1], p->pool,
-                                    &next, err);
+        /* The last policy has no next model. */
+        if (!code && j < history->n) {
+            code = opc_trained_load(probe->dir, probe->config, probe->obs, probe->act,
+                                    history->epoch[j + 1], probe->pool, &next, err);
             if (!code)
-                code = iteration(p, h, j, now.agent, &next, past, err);
+                code = predict_iteration(probe, history, j, now.agent, &next, past, err);
         }
         opc_episodes_destroy(past);
+        /* The next policy becomes the current one; ownership moves with it. */
         opc_trained_free(&now);
         now = next;
     }
     opc_trained_free(&now);
     if (!code)
-        apply_bound(h);
+        apply_bound(history);
     return code;
 }
 
-static int measure(const struct opc_request *request, int run, int samples, struct history *h,
-                   struct opc_err *err)
+/* Measures one run. */
+static int measure_run(const struct opc_request *request, int run, int samples,
+                       struct history *history, struct opc_err *err)
 {
-    struct opc_probe p;
-    int code = opc_probe_open(request->run[run], request->pool, request->seed, &p, err);
+    struct opc_probe probe;
+    int code = opc_probe_open(request->run[run], request->pool, request->seed, &probe, err);
     if (code)
         return code;
-    code = opc_probe_needs_model(&p, err);
-    if (!code && p.snapshots == 0)
+    /* Every epoch needs a snapshot: policy and model as they were then. */
+    code = opc_probe_needs_model(&probe, err);
+    if (!code && probe.snapshots == 0)
         code = opc_fail(err, OPC_EUSER,
                         "%s has no snapshots, and the bound needs policy and model of every epoch; "
                         "train with record.snapshots=1",
-                        p.dir);
+                        probe.dir);
     if (!code)
-        code = history_make(&p, samples, h, err);
+        code = history_make(&probe, samples, history, err);
     if (!code)
-        code = follow(request, run, &p, h, err);
-    opc_probe_close(&p);
+        code = follow_policies(request, run, &probe, history, err);
+    opc_probe_close(&probe);
     return code;
 }
 
@@ -200,82 +233,90 @@ static int measure(const struct opc_request *request, int run, int samples, stru
 
 enum { PANELS = 3, ETA_LAYERS = 3, OTHER_LAYERS = 3 };
 
-static void draw_eta(const struct history *h, struct opc_figure_layer *layer,
+/* Left panel: distribution of returns on the environment, its mean, and the predictions. */
+static void draw_eta(const struct history *history, struct opc_figure_layer *layer,
                      struct opc_panel *panel)
 {
     int layers = 0;
-    for (int j = 0; j <= h->n; j++)
+    /* One violin for each policy, as wide as the distance of its neighbours allows. */
+    for (int j = 0; j <= history->n; j++)
         layer[layers++] =
-            (struct opc_figure_layer){.mark = OPC_MARK_VIOLIN,
+            (struct opc_figure_layer){.mark = OPC_PLOT_VIOLIN,
                                       .colour = OPC_COLOUR_TRUE,
                                       .label = "environment",
-                                      .n = h->samples,
-                                      .x = &h->number[j],
-                                      .y = h->returns + (size_t)j * (size_t)h->samples,
-                                      .width = 0.8 * (h->number[1] - h->number[0])};
-    layer[layers++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+                                      .n = history->samples,
+                                      .x = &history->number[j],
+                                      .y = history->returns + (size_t)j * (size_t)history->samples,
+                                      .width = 0.8 * (history->number[1] - history->number[0])};
+    layer[layers++] = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                                 .colour = OPC_COLOUR_TRUE,
                                                 .label = "environment",
-                                                .n = h->n + 1,
-                                                .x = h->number,
-                                                .y = h->eta};
+                                                .n = history->n + 1,
+                                                .x = history->number,
+                                                .y = history->eta};
     for (int m = 0; m < MODELS; m++)
-        layer[layers++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+        layer[layers++] = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                                     .colour = COLOUR[m],
                                                     .label = NAME[m],
-                                                    .n = h->n,
-                                                    .x = h->number,
-                                                    .y = h->now[m]};
+                                                    .n = history->n,
+                                                    .x = history->number,
+                                                    .y = history->now[m]};
     *panel = (struct opc_panel){
         .x_label = "iteration n", .y_label = "return", .layers = layers, .layer = layer};
 }
 
-static void draw_pair(const struct history *h, double *const of[MODELS], const double *real,
+/* A panel with one line per model, and the environment's own if there is one. */
+static void draw_pair(const struct history *history, double *const of[MODELS], const double *real,
                       const char *y_label, struct opc_figure_layer *layer, struct opc_panel *panel)
 {
     int layers = 0;
     for (int m = 0; m < MODELS; m++)
-        layer[layers++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+        layer[layers++] = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                                     .colour = COLOUR[m],
                                                     .label = NAME[m],
-                                                    .n = h->n,
-                                                    .x = h->number,
+                                                    .n = history->n,
+                                                    .x = history->number,
                                                     .y = of[m]};
     if (real)
-        layer[layers++] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+        layer[layers++] = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                                     .colour = OPC_COLOUR_TRUE,
                                                     .label = "environment",
-                                                    .n = h->n,
-                                                    .x = h->number,
+                                                    .n = history->n,
+                                                    .x = history->number,
                                                     .y = real};
     *panel = (struct opc_panel){
         .x_label = "iteration n", .y_label = y_label, .layers = layers, .layer = layer};
 }
 
-static int draw(int runs, const struct history *h, struct opc_exhibit *e, struct opc_err *err)
+/* Three panels for each run. */
+static int draw_bound(int runs, const struct history *history, struct opc_exhibit *exhibit,
+                      struct opc_err *err)
 {
+    /* Layers of all runs in one array: n + 1 violins and the lines. */
     size_t max = 0;
     for (int r = 0; r < runs; r++)
-        max += (size_t)h[r].n + 1 + ETA_LAYERS + 2 * OTHER_LAYERS;
+        max += (size_t)history[r].n + 1 + ETA_LAYERS + 2 * OTHER_LAYERS;
     struct opc_figure_layer *layer = opc_alloc(max, sizeof *layer), *at = layer;
     struct opc_panel *panel = opc_alloc((size_t)runs * PANELS, sizeof *panel);
     char(*title)[96] = opc_alloc((size_t)runs * PANELS, sizeof *title);
     int code =
         layer && panel && title ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory to draw");
+    /* A row of three panels for each run; `at` walks through the layers. */
     for (int r = 0; r < runs && !code; r++) {
         static const char *const WHAT[PANELS] = {"real and predicted return",
                                                  "on-policy error of the return",
                                                  "improvement and its bound"};
         struct opc_panel *row = panel + (size_t)r * PANELS;
-        draw_eta(&h[r], at, &row[0]);
+        draw_eta(&history[r], at, &row[0]);
         at += row[0].layers;
-        draw_pair(&h[r], h[r].error, NULL, "|real - predicted return|", at, &row[1]);
+        draw_pair(&history[r], history[r].error, NULL, "|real - predicted return|", at, &row[1]);
         at += row[1].layers;
-        draw_pair(&h[r], h[r].promise, h[r].gain, "improvement of the return", at, &row[2]);
+        draw_pair(&history[r], history[r].promise, history[r].gain, "improvement of the return", at,
+                  &row[2]);
         at += row[2].layers;
         for (int i = 0; i < PANELS; i++) {
-            snprintf(title[r * PANELS + i], sizeof *title, "%s%s%s", runs > 1 ? h[r].title : "",
-                     runs > 1 ? ": " : "", WHAT[i]);
+            snprintf(title[r * PANELS + i], sizeof *title, "%s%s%s",
+                     runs > 1 ? history[r].title : "", runs > 1 ? ": " : "", WHAT[i]);
             row[i].title = title[r * PANELS + i];
         }
     }
@@ -288,15 +329,16 @@ static int draw(int runs, const struct history *h, struct opc_exhibit *e, struct
         .panel = panel,
     };
     if (!code)
-        code = opc_exhibit_figure(e, NULL, "returns, errors and bound", &figure, err);
+        code = opc_exhibit_figure(exhibit, NULL, "returns, errors and bound", &figure, err);
     opc_free(layer);
     opc_free(panel);
     opc_free(title);
     return code;
 }
 
-static int write_tables(int runs, const struct history *h, struct opc_exhibit *e,
-                        struct opc_err *err)
+/* One table of the bound's terms, one of every return. */
+static int write_bound_tables(int runs, const struct history *history, struct opc_exhibit *exhibit,
+                              struct opc_err *err)
 {
     struct opc_table *terms = NULL, *all = NULL;
     int code = opc_table_create("run,iteration,model,eta,eta_next,predicted,predicted_next,error,"
@@ -304,41 +346,44 @@ static int write_tables(int runs, const struct history *h, struct opc_exhibit *e
                                 &terms, err);
     if (!code)
         code = opc_table_create("run,iteration,episode,return", &all, err);
+    /* One row per iteration and model, then one row per episode. */
     for (int r = 0; r < runs && !code; r++) {
-        for (int j = 0; j < h[r].n; j++)
+        for (int j = 0; j < history[r].n; j++)
             for (int m = 0; m < MODELS; m++) {
-                opc_table_word(terms, h[r].title);
-                opc_table_real(terms, h[r].number[j]);
+                opc_table_word(terms, history[r].title);
+                opc_table_real(terms, history[r].number[j]);
                 opc_table_word(terms, NAME[m]);
-                opc_table_real(terms, h[r].eta[j]);
-                opc_table_real(terms, h[r].eta[j + 1]);
-                opc_table_real(terms, h[r].now[m][j]);
-                opc_table_real(terms, h[r].after[m][j]);
-                opc_table_real(terms, h[r].error[m][j]);
-                opc_table_real(terms, h[r].error_after[m][j]);
-                opc_table_real(terms, h[r].gain[j]);
-                opc_table_real(terms, h[r].promise[m][j]);
+                opc_table_real(terms, history[r].eta[j]);
+                opc_table_real(terms, history[r].eta[j + 1]);
+                opc_table_real(terms, history[r].now[m][j]);
+                opc_table_real(terms, history[r].after[m][j]);
+                opc_table_real(terms, history[r].error[m][j]);
+                opc_table_real(terms, history[r].error_after[m][j]);
+                opc_table_real(terms, history[r].gain[j]);
+                opc_table_real(terms, history[r].promise[m][j]);
             }
-        for (int j = 0; j <= h[r].n; j++)
-            for (int i = 0; i < h[r].samples; i++) {
-                opc_table_word(all, h[r].title);
-                opc_table_real(all, h[r].number[j]);
+        for (int j = 0; j <= history[r].n; j++)
+            for (int i = 0; i < history[r].samples; i++) {
+                opc_table_word(all, history[r].title);
+                opc_table_real(all, history[r].number[j]);
                 opc_table_int(all, i + 1);
-                opc_table_real(all, h[r].returns[(size_t)j * (size_t)h[r].samples + (size_t)i]);
+                opc_table_real(
+                    all, history[r].returns[(size_t)j * (size_t)history[r].samples + (size_t)i]);
             }
     }
     if (!code)
-        code = opc_exhibit_table(e, NULL, "terms of the bound", terms, err);
+        code = opc_exhibit_table(exhibit, NULL, "terms of the bound", terms, err);
     if (!code)
-        code = opc_exhibit_table(e, "returns", "returns on the environment", all, err);
+        code = opc_exhibit_table(exhibit, "returns", "returns on the environment", all, err);
     opc_table_free(terms);
     opc_table_free(all);
     return code;
 }
 
-/* The probability that n tosses of a fair coin show k heads or more. */
+/* Probability that n tosses of a fair coin show k heads or more. */
 static double chance_of_heads(int k, int n)
 {
+    /* Sum of the binomial distribution's upper tail, in logarithms. */
     double p = 0;
     for (int i = k; i <= n; i++)
         p += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) - n * log(2));
@@ -347,6 +392,7 @@ static double chance_of_heads(int k, int n)
 
 enum opc_verdict opc_bound_smaller(int smaller, int larger, int equal)
 {
+    /* Ties say nothing about the sign and are left out of the test. */
     const int n = smaller + larger;
     if (chance_of_heads(larger, n) < CHANCE)
         return OPC_NOT_SUPPORTED;
@@ -354,22 +400,24 @@ enum opc_verdict opc_bound_smaller(int smaller, int larger, int equal)
                                                                             : OPC_UNDECIDED;
 }
 
-static void claim_smaller(int runs, const struct history *h, struct opc_exhibit *e)
+/* OPC's on-policy error against MBPO(*)'s, iteration by iteration. */
+static void claim_smaller(int runs, const struct history *history, struct opc_exhibit *exhibit)
 {
     int fewer = 0, more = 0, equal = 0;
     double sum[MODELS] = {0};
     for (int r = 0; r < runs; r++)
-        for (int j = 0; j < h[r].n; j++) {
-            const double d = h[r].error[CORRECTED][j] - h[r].error[LEARNED][j];
+        for (int j = 0; j < history[r].n; j++) {
+            /* Negative: OPC is closer to the environment in this iteration. */
+            const double d = history[r].error[CORRECTED][j] - history[r].error[LEARNED][j];
             fewer += d < 0;
             more += d > 0;
             equal += d == 0;
             for (int m = 0; m < MODELS; m++)
-                sum[m] += h[r].error[m][j];
+                sum[m] += history[r].error[m][j];
         }
     const int n = fewer + more, all = n + equal;
     opc_exhibit_claim(
-        e, opc_bound_smaller(fewer, more, equal),
+        exhibit, opc_bound_smaller(fewer, more, equal),
         "The on-policy error of the return is almost always smaller with OPC.",
         "smaller in %d, larger in %d and equal in %d of %d iterations (almost always: larger in at "
         "most a tenth; sign test, one side: p = %.2g); mean error %.4g with OPC, %.4g with MBPO(*)",
@@ -377,15 +425,17 @@ static void claim_smaller(int runs, const struct history *h, struct opc_exhibit 
         sum[LEARNED] / all);
 }
 
-/* True for any numbers up to rounding, so it checks our code and not the paper. */
-static void claim_bound(int runs, const struct history *h, struct opc_exhibit *e)
+/* The bound holds for any numbers, up to rounding, so this checks our code and not the paper. */
+static void claim_bound(int runs, const struct history *history, struct opc_exhibit *exhibit)
 {
+    /* A tolerance of 1e-9 of the bound's size allows for rounding. */
     int holds = 0, all = 0;
     for (int r = 0; r < runs; r++)
-        for (int j = 0; j < h[r].n; j++)
+        for (int j = 0; j < history[r].n; j++)
             for (int m = 0; m < MODELS; m++, all++)
-                holds += h[r].gain[j] >= h[r].promise[m][j] - 1e-9 * (1 + fabs(h[r].promise[m][j]));
-    opc_exhibit_claim(e, holds == all ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+                holds += history[r].gain[j] >=
+                         history[r].promise[m][j] - 1e-9 * (1 + fabs(history[r].promise[m][j]));
+    opc_exhibit_claim(exhibit, holds == all ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                       "The bound on policy improvement holds in every iteration.",
                       "it holds in %d of %d cases (it is an identity: this checks the program)",
                       holds, all);
@@ -394,6 +444,7 @@ static void claim_bound(int runs, const struct history *h, struct opc_exhibit *e
 int opc_bound_settled(int n, const double *eta)
 {
     double best = -HUGE_VAL;
+    /* Walk back from the end while returns stay within a tenth of the best. */
     int j = n;
     for (int i = 0; i < n; i++)
         best = fmax(best, eta[i]);
@@ -402,25 +453,28 @@ int opc_bound_settled(int n, const double *eta)
     return j;
 }
 
-static void claim_stable(int runs, const struct history *h, struct opc_exhibit *e)
+/* Stable: within a tenth of the best over the last third of the run. */
+static void claim_stable(int runs, const struct history *history, struct opc_exhibit *exhibit)
 {
     struct opc_text text = {0};
     int stable = 0, able = 0;
     for (int r = 0; r < runs; r++) {
         double best = -HUGE_VAL;
-        const int from = opc_bound_settled(h[r].n + 1, h[r].eta);
-        for (int i = 0; i <= h[r].n; i++)
-            best = fmax(best, h[r].eta[i]);
-        const bool settled = from > 0 && from <= 2 * (h[r].n + 1) / 3;
+        const int from = opc_bound_settled(history[r].n + 1, history[r].eta);
+        for (int i = 0; i <= history[r].n; i++)
+            best = fmax(best, history[r].eta[i]);
+        /* A policy that is near its best from the start has not failed early. */
+        const bool settled = from > 0 && from <= 2 * (history[r].n + 1) / 3;
         stable += settled;
-        able += h[r].epoch[h[r].n] >= STABLE;
-        opc_text_addf(&text, "%s%s: best %.4g, ", r ? "; " : "", h[r].title, best);
-        if (from > 0 && from <= h[r].n)
-            opc_text_addf(&text, "within 10 %% of it from n = %g on", h[r].number[from]);
+        /* A run that is too short to become stable cannot refute the claim. */
+        able += history[r].epoch[history[r].n] >= STABLE;
+        opc_text_addf(&text, "%s%s: best %.4g, ", r ? "; " : "", history[r].title, best);
+        if (from > 0 && from <= history[r].n)
+            opc_text_addf(&text, "within 10 %% of it from n = %g on", history[r].number[from]);
         else
             opc_text_add(&text, from == 0 ? "always near it" : "not settled");
     }
-    opc_exhibit_claim(e,
+    opc_exhibit_claim(exhibit,
                       stable == runs                ? OPC_SUPPORTED
                       : stable == 0 && able == runs ? OPC_NOT_SUPPORTED
                                                     : OPC_UNDECIDED,
@@ -430,57 +484,63 @@ static void claim_stable(int runs, const struct history *h, struct opc_exhibit *
     opc_text_free(&text);
 }
 
-static void note(int runs, const struct history *h, struct opc_exhibit *e)
+/* What the reader must know: sample sizes, references, lost rollouts, missing snapshots. */
+static void note_bound(int runs, const struct history *history, struct opc_exhibit *exhibit)
 {
     opc_exhibit_note(
-        e,
+        exhibit,
         "%d episodes or rollouts for each mean, not discounted, actions drawn from the "
         "policy; a rollout lasts at most %d steps, and by eq. 5 no longer than its "
         "reference, so that a failing reference caps it.",
-        h[0].samples, h[0].limit);
-    opc_exhibit_note(e, "eta_n is the mean of the very episodes that are the references, as the "
-                        "paper's 100 rollouts suggest: how far that mean is from the expected "
-                        "return does not show in the errors, least of all in those of OPC.");
-    opc_exhibit_note(e, "pi_n is the policy that plays in epoch n, the model is the one fitted "
-                        "right after, pi_{n+1} what was learned on it; eta~_{n+1} uses model n and "
-                        "episodes of pi_n.");
+        history[0].samples, history[0].limit);
+    opc_exhibit_note(exhibit,
+                     "eta_n is the mean of the very episodes that are the references, as the "
+                     "paper's 100 rollouts suggest: how far that mean is from the expected "
+                     "return does not show in the errors, least of all in those of OPC.");
+    opc_exhibit_note(exhibit,
+                     "pi_n is the policy that plays in epoch n, the model is the one fitted "
+                     "right after, pi_{n+1} what was learned on it; eta~_{n+1} uses model n and "
+                     "episodes of pi_n.");
+    /* What is particular to single runs. */
     for (int r = 0; r < runs; r++) {
         for (int m = 0; m < MODELS; m++)
-            if (h[r].lost[m])
-                opc_exhibit_note(e, "%s: %ld rollouts by %s became infinite and count up to there",
-                                 h[r].title, h[r].lost[m], NAME[m]);
-        if (h[r].epoch[h[r].n] > h[r].n)
-            opc_exhibit_note(e,
+            if (history[r].lost[m])
+                opc_exhibit_note(exhibit,
+                                 "%s: %ld rollouts by %s became infinite and count up to there",
+                                 history[r].title, history[r].lost[m], NAME[m]);
+        if (history[r].epoch[history[r].n] > history[r].n)
+            opc_exhibit_note(exhibit,
                              "%s: there is no snapshot of every epoch; an iteration reaches from "
                              "one to the next",
-                             h[r].title);
+                             history[r].title);
     }
 }
 
-static int make(const struct opc_request *request, const void *settings, struct opc_exhibit *e,
-                struct opc_err *err)
+/* The analysis itself: measure all runs, then figure, tables, claims and notes. */
+static int probe_bound_make(const struct opc_request *request, const void *settings,
+                            struct opc_exhibit *exhibit, struct opc_err *err)
 {
     const struct opc_probe_bound_config *set = settings;
-    struct history *h = opc_alloc((size_t)request->runs, sizeof *h);
-    int code =
-        h ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory for %d runs", request->runs);
+    struct history *history = opc_alloc((size_t)request->runs, sizeof *history);
+    int code = history ? OPC_OK
+                       : opc_fail(err, OPC_ENOMEM, "not enough memory for %d runs", request->runs);
     if (!code && request->runs == 0)
         code = opc_fail(err, OPC_EUSER, "there is no run to probe");
     for (int r = 0; r < request->runs && !code; r++)
-        code = measure(request, r, set->samples, &h[r], err);
+        code = measure_run(request, r, set->samples, &history[r], err);
     if (!code)
-        code = draw(request->runs, h, e, err);
+        code = draw_bound(request->runs, history, exhibit, err);
     if (!code)
-        code = write_tables(request->runs, h, e, err);
+        code = write_bound_tables(request->runs, history, exhibit, err);
     if (!code) {
-        claim_smaller(request->runs, h, e);
-        claim_bound(request->runs, h, e);
-        claim_stable(request->runs, h, e);
-        note(request->runs, h, e);
+        claim_smaller(request->runs, history, exhibit);
+        claim_bound(request->runs, history, exhibit);
+        claim_stable(request->runs, history, exhibit);
+        note_bound(request->runs, history, exhibit);
     }
-    for (int r = 0; h && r < request->runs; r++)
-        history_free(&h[r]);
-    opc_free(h);
+    for (int r = 0; history && r < request->runs; r++)
+        history_free(&history[r]);
+    opc_free(history);
     return code;
 }
 
@@ -492,5 +552,5 @@ const struct opc_analysis opc_probe_bound = {
     .name = "probe_bound",
     .help = "real and predicted returns of every policy of a run, and the bound (Figure 15)",
     .settings = &section,
-    .make = make,
+    .make = probe_bound_make,
 };

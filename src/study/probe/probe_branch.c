@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Rollouts of a run's models, kept whole: where they start, how the run's settings have them made,
- * and what the environment does in their place. Called by the analyses of this folder. What is
- * drawn comes from streams named by number and row, so both models see the same noise. */
+/* Rollouts of a run's models, stored whole: where they start, how they are made with the run's
+ * settings, and what the environment does with the same actions. The analyses of this folder
+ * call it.
+ *
+ * Invariant: random numbers come from streams named by number and row, so both models see the
+ * same noise. */
 #include "study/probe/probe.h"
 
 #include "opc/mem.h"
@@ -9,84 +12,93 @@
 
 /* ---- starts ---------------------------------------------------------------------------------- */
 
-void opc_probe_from_starts(struct opc_branches *b, const struct opc_episodes *past)
+void opc_probe_from_starts(struct opc_branches *branches, const struct opc_episodes *past)
 {
-    for (int i = 0; i < b->n; i++) {
-        b->episode[i] = i % opc_episodes_count(past);
-        b->time[i] = 0;
+    for (int i = 0; i < branches->n; i++) {
+        branches->episode[i] = i % opc_episodes_count(past);
+        branches->time[i] = 0;
     }
 }
 
-/* Starts there are in an episode. */
+/* Number of possible starts in an episode. */
 static int starts_in(const struct opc_episodes *past, int episode, int horizon)
 {
+    /* A start at time t leaves length - t steps, of which `horizon` are needed. */
     const int n = opc_episodes_length(past, episode) - horizon + 1;
     return n > 0 ? n : 0;
 }
 
-void opc_probe_from_anywhere(struct opc_branches *b, const struct opc_episodes *past, uint64_t seed,
-                             int number)
+void opc_probe_from_anywhere(struct opc_branches *branches, const struct opc_episodes *past,
+                             uint64_t seed, int number)
 {
-    int horizon = b->horizon, all = 0;
+    int horizon = branches->horizon, all = 0;
+    /* Count the starts that leave `horizon` steps; without any, every step counts. */
     for (int e = 0; e < opc_episodes_count(past); e++)
         all += starts_in(past, e, horizon);
     if (all == 0) {
         horizon = 1;
         all = opc_episodes_steps(past);
     }
-    for (int i = 0; i < b->n; i++) {
+    for (int i = 0; i < branches->n; i++) {
+        /* Draw one of all starts, then find its episode. */
         struct opc_rng rng = opc_probe_stream(seed, OPC_DRAW_START, number, i);
         int at = (int)opc_rng_below(&rng, (uint32_t)all), e = 0;
         while (at >= starts_in(past, e, horizon))
             at -= starts_in(past, e++, horizon);
-        b->episode[i] = e;
-        b->time[i] = at;
+        branches->episode[i] = e;
+        branches->time[i] = at;
     }
 }
 
 /* ---- the two models -------------------------------------------------------------------------- */
 
-int opc_models_make(const struct opc_probe *p, const struct opc_predictor *model,
+int opc_models_make(const struct opc_probe *probe, const struct opc_predictor *model,
                     const struct opc_episodes *past, struct opc_models *out, struct opc_err *err)
 {
-    const struct opc_opc_config *set = &p->config->set.opc;
+    /* `steps` is the capacity of the table of f(s_ref, a_ref) that eq. 5 needs. */
+    const struct opc_opc_config *set = &probe->config->set.opc;
     const int steps = opc_episodes_steps(past);
-    struct opc_models m = {0};
-    int code = opc_transition_make("learned", past, model, steps, &m.learned, err);
+    struct opc_models models = {0};
+    int code = opc_transition_make("learned", past, model, steps, &models.learned, err);
     if (!code)
-        code = opc_transition_make("corrected", past, model, steps, &m.corrected, err);
+        code = opc_transition_make("corrected", past, model, steps, &models.corrected, err);
+    /* The run's own settings decide whether eq. 2 samples and whether eq. 5 corrects rewards. */
     if (!code) {
-        m.learned.sample = set->sample;
-        m.corrected.correct_reward = set->correct_reward;
-        code = opc_transition_refresh(&m.corrected, p->pool, err);
+        models.learned.sample = set->sample;
+        models.corrected.correct_reward = set->correct_reward;
+        /* Fills the table of f(s_ref, a_ref) once for all rollouts. */
+        code = opc_transition_refresh(&models.corrected, probe->pool, err);
     }
     if (code)
-        opc_models_free(&m);
+        opc_models_free(&models);
     else
-        *out = m;
+        *out = models;
     return code;
 }
 
-void opc_models_free(struct opc_models *m)
+/* Accepts models of which only one was made. */
+void opc_models_free(struct opc_models *models)
 {
-    opc_transition_free(&m->learned);
-    opc_transition_free(&m->corrected);
+    opc_transition_free(&models->learned);
+    opc_transition_free(&models->corrected);
 }
 
 /* ---- following ------------------------------------------------------------------------------- */
 
-/* What a walk asks the run about. */
+/* Context of the two callbacks of a rollout. */
 struct follower {
     struct opc_actor actor;
     const struct opc_env *env;
 };
 
+/* The policy, with its noise scaled. */
 static void act_by_actor(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
 {
     const struct follower *f = ctx;
     opc_agent_act_spread(f->actor.agent, n, state, (float)f->actor.spread, rng, action);
 }
 
+/* The environment's own rule for terminal states, applied to imagined ones. */
 static void ended_in_env(void *ctx, int n, const float *s, const float *a, const float *next,
                          bool *out)
 {
@@ -94,11 +106,11 @@ static void ended_in_env(void *ctx, int n, const float *s, const float *a, const
     opc_env_terminal(f->env, n, s, a, next, out);
 }
 
-int opc_probe_follow(const struct opc_probe *p, const struct opc_transition *tr,
-                     struct opc_actor actor, int number, struct opc_branches *b,
+int opc_probe_follow(const struct opc_probe *probe, const struct opc_transition *tr,
+                     struct opc_actor actor, int number, struct opc_branches *branches,
                      struct opc_err *err)
 {
-    struct follower follower = {actor, p->env};
+    struct follower follower = {actor, probe->env};
     const struct opc_walk_plan plan = {
         .transition = tr,
         .act = act_by_actor,
@@ -106,41 +118,44 @@ int opc_probe_follow(const struct opc_probe *p, const struct opc_transition *tr,
         .terminal = ended_in_env,
         .terminal_ctx = &follower,
         .refuse_not_finite = true, /* a study counts such rollouts; it need not stop for them */
-        .elite_per_rollout = p->config->set.opc.elite,
-        .horizon = b->horizon,
-        .pool = p->pool,
+        .elite_per_rollout = probe->config->set.opc.elite,
+        .horizon = branches->horizon,
+        .pool = probe->pool,
     };
-    for (int i = 0; i < b->n; i++) {
-        b->rng[i] = opc_probe_stream(p->seed, OPC_DRAW_ROLLOUT, number, i);
-        b->noise[i] = opc_probe_stream(p->seed, OPC_DRAW_MODEL, number, i);
-        /* An elite for the whole rollout is drawn in either case, and passed over where each step
-         * draws its own: the figures in results were made so. */
+    for (int i = 0; i < branches->n; i++) {
+        branches->rng[i] = opc_probe_stream(probe->seed, OPC_DRAW_ROLLOUT, number, i);
+        branches->noise[i] = opc_probe_stream(probe->seed, OPC_DRAW_MODEL, number, i);
+        /* An elite for the whole rollout is drawn in either case, and ignored if each step draws
+         * its own: existing results were made this way. */
         if (!plan.elite_per_rollout)
-            (void)opc_rng_below(&b->rng[i], (uint32_t)tr->model->elites);
+            (void)opc_rng_below(&branches->rng[i], (uint32_t)tr->model->elites);
     }
-    return opc_branches_follow(b, &plan, err);
+    return opc_branches_follow(branches, &plan, err);
 }
 
 /* ---- what the environment does --------------------------------------------------------------- */
 
-int opc_probe_truth(const struct opc_probe *p, const struct opc_episodes *past, int number,
-                    const struct opc_branches *b, double *truth, int *ended, struct opc_err *err)
+int opc_probe_truth(const struct opc_probe *probe, const struct opc_episodes *past, int number,
+                    const struct opc_branches *branches, double *truth, int *ended,
+                    struct opc_err *err)
 {
-    struct opc_rng *reset = opc_alloc((size_t)b->n, sizeof *reset);
+    struct opc_rng *reset = opc_alloc((size_t)branches->n, sizeof *reset);
     if (!reset)
-        return opc_fail(err, OPC_ENOMEM, "not enough memory to play %d rollouts again", b->n);
-    for (int i = 0; i < b->n; i++)
-        reset[i] = opc_probe_stream(p->seed, OPC_DRAW_PLAY, number, b->episode[i]);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to play %d rollouts again",
+                        branches->n);
+    /* The same stream as in opc_probe_play brings the environment to the same start. */
+    for (int i = 0; i < branches->n; i++)
+        reset[i] = opc_probe_stream(probe->seed, OPC_DRAW_PLAY, number, branches->episode[i]);
     struct opc_retrace again = {
-        .worlds = p->worlds,
+        .worlds = probe->worlds,
         .past = past,
-        .n = b->n,
-        .horizon = b->horizon,
-        .episode = b->episode,
-        .time = b->time,
+        .n = branches->n,
+        .horizon = branches->horizon,
+        .episode = branches->episode,
+        .time = branches->time,
         .reset = reset,
-        .action = b->action,
-        .length = b->length,
+        .action = branches->action,
+        .length = branches->length,
         .truth = truth,
         .ended = ended,
     };

@@ -1,59 +1,73 @@
 /* SPDX-License-Identifier: MIT */
+/* Data of Figures 13 and 14: the last policy of a run plays, both models are rolled out from
+ * recorded states, and the environment repeats their actions. probe_states.c and
+ * probe_trajectories.c call it.
+ *
+ * Invariant: both models branch from the same starts with the same noise, so that their
+ * difference is due to eq. 5 alone. */
 #include "opc/mem.h"
 #include "study/probe/probe_states.h"
 
 #include <math.h>
 #include <string.h>
 
+/* Labels in figures and tables; the order is that of the enums in probe_states.h. */
 const char *const OPC_BY_NAME[OPC_BY] = {"MBPO(*), eq. 2", "OPC, eq. 5"};
 const char *const OPC_TRUTH_NAME[OPC_TRUTHS] = {"recording", "environment"};
 
-enum { EXPLORING, STEADY }; /* numbers of the streams episodes and rollouts draw from */
-enum { STEADY_EPISODES = 3 };
+enum { EXPLORING, STEADY };   /* numbers of the streams that episodes draw from */
+enum { STEADY_EPISODES = 3 }; /* for the check of Lemma 1 */
 
-static size_t place(const struct opc_states *s, int row, int h, int k)
+/* Offset of entry k after h steps of a rollout. */
+static size_t state_offset(const struct opc_states *states, int row, int h, int k)
 {
-    return ((size_t)row * ((size_t)s->horizon + 1) + (size_t)h) * (size_t)s->obs + (size_t)k;
+    return ((size_t)row * ((size_t)states->horizon + 1) + (size_t)h) * (size_t)states->obs +
+           (size_t)k;
 }
 
-double opc_states_error(const struct opc_states *s, int truth, int by, int row, int h, int k)
+double opc_states_error(const struct opc_states *states, int truth, int by, int row, int h, int k)
 {
-    const size_t at = place(s, row, h, k);
-    return s->truth[truth][by][at] - s->predicted[by][at];
+    const size_t at = state_offset(states, row, h, k);
+    return states->truth[truth][by][at] - states->predicted[by][at];
 }
 
-void opc_states_free(struct opc_states *s)
+/* Accepts states of which nothing was allocated. */
+void opc_states_free(struct opc_states *states)
 {
     for (int by = 0; by < OPC_BY; by++) {
-        opc_free(s->predicted[by]);
-        opc_free(s->ended[by]);
-        opc_free(s->played_ended[by]);
+        opc_free(states->predicted[by]);
+        opc_free(states->ended[by]);
+        opc_free(states->played_ended[by]);
         for (int truth = 0; truth < OPC_TRUTHS; truth++)
-            opc_free(s->truth[truth][by]);
+            opc_free(states->truth[truth][by]);
     }
-    *s = (struct opc_states){0};
+    *states = (struct opc_states){0};
 }
 
-static int make(struct opc_states *s, struct opc_err *err)
+/* Arrays for all runs at once; obs must be known. Everything is zero, and NaN is filled in
+ * later. */
+static int states_allocate(struct opc_states *states, struct opc_err *err)
 {
-    const size_t all = place(s, s->rows, 0, 0);
-    bool allocated = true;
+    const size_t all = state_offset(states, states->rows, 0, 0);
+    const size_t rows = (size_t)states->rows;
+    struct opc_block block[OPC_BY * (3 + OPC_TRUTHS)], *at = block;
     for (int by = 0; by < OPC_BY; by++) {
-        allocated &= (s->predicted[by] = opc_alloc(all, sizeof(double))) != NULL;
-        allocated &= (s->ended[by] = opc_alloc((size_t)s->rows, sizeof(int))) != NULL;
-        allocated &= (s->played_ended[by] = opc_alloc((size_t)s->rows, sizeof(int))) != NULL;
+        *at++ = (struct opc_block){&states->predicted[by], all, sizeof(double)};
+        *at++ = (struct opc_block){&states->ended[by], rows, sizeof(int)};
+        *at++ = (struct opc_block){&states->played_ended[by], rows, sizeof(int)};
         for (int truth = 0; truth < OPC_TRUTHS; truth++)
-            allocated &= (s->truth[truth][by] = opc_alloc(all, sizeof(double))) != NULL;
+            *at++ = (struct opc_block){&states->truth[truth][by], all, sizeof(double)};
     }
-    return allocated ? OPC_OK
-                     : opc_fail(err, OPC_ENOMEM,
-                                "not enough memory for %d rollouts of %d steps; ask for fewer",
-                                s->rows, s->horizon);
+    if (opc_alloc_all(block, sizeof block / sizeof *block))
+        return OPC_OK;
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for %d rollouts of %d steps; ask for fewer",
+                    states->rows, states->horizon);
 }
 
-/* The state h steps behind (episode, time); NULL: the recording had ended. */
-static const float *recorded(const struct opc_episodes *past, int episode, int time, int h)
+/* The state h steps after (episode, time); NULL if the recording had ended by then. */
+static const float *recorded_state(const struct opc_episodes *past, int episode, int time, int h)
 {
+    /* The recording has length + 1 states: one before each step, and the last step's next. */
     const int length = opc_episodes_length(past, episode), t = time + h;
     if (t > length)
         return NULL;
@@ -61,156 +75,179 @@ static const float *recorded(const struct opc_episodes *past, int episode, int t
                       : opc_episodes_at(past, episode, length - 1).next;
 }
 
-static void keep(struct opc_states *s, int first, int by, const struct opc_episodes *past,
-                 const struct opc_branches *b)
+/* Stores the rollouts of one run and one model, with the recorded continuation next to them. */
+static void keep_rollouts(struct opc_states *states, int first, int by,
+                          const struct opc_episodes *past, const struct opc_branches *branches)
 {
-    s->lost[by] += opc_branches_ended(b, OPC_END_REFUSED);
-    for (int i = 0; i < b->n; i++) {
-        s->ended[by][first + i] = b->end[i] == OPC_END_TERMINAL ? b->length[i] : 0;
-        for (int h = 0; h <= s->horizon; h++) {
-            const float *then = recorded(past, b->episode[i], b->time[i], h);
-            for (int k = 0; k < s->obs; k++) {
-                const size_t at = place(s, first + i, h, k);
-                s->predicted[by][at] = opc_branches_at(b, i, h, k);
-                s->truth[OPC_TRUE_RECORDED][by][at] = then ? (double)then[k] : (double)NAN;
+    /* Rollouts that became infinite stop there; they are counted for a note. */
+    states->lost[by] += opc_branches_ended(branches, OPC_END_REFUSED);
+    for (int i = 0; i < branches->n; i++) {
+        /* Only a terminal state counts as an end; the horizon and the end of the recording do
+         * not. */
+        states->ended[by][first + i] =
+            branches->end[i] == OPC_END_TERMINAL ? branches->length[i] : 0;
+        /* NaN after the end of the rollout (opc_branches_at) or of the recording. */
+        for (int h = 0; h <= states->horizon; h++) {
+            const float *then = recorded_state(past, branches->episode[i], branches->time[i], h);
+            for (int k = 0; k < states->obs; k++) {
+                const size_t at = state_offset(states, first + i, h, k);
+                states->predicted[by][at] = opc_branches_at(branches, i, h, k);
+                states->truth[OPC_TRUE_RECORDED][by][at] = then ? (double)then[k] : (double)NAN;
             }
         }
     }
 }
 
-/* Rollouts of both models from the same starts of recorded episodes, with the same noise. */
-static int branch(struct opc_states *s, int run, const struct opc_probe *p,
-                  const struct opc_predictor *model, const struct opc_agent *agent,
-                  const struct opc_episodes *past, struct opc_err *err)
+/* Rolls out both models from the same starts of recorded episodes, with the same noise. */
+static int branch_run(struct opc_states *states, int run, const struct opc_probe *probe,
+                      const struct opc_predictor *model, const struct opc_agent *agent,
+                      const struct opc_episodes *past, struct opc_err *err)
 {
     struct opc_models models = {0};
-    struct opc_branches b = {0};
-    const int first = run * s->each;
-    int code = opc_models_make(p, model, past, &models, err);
+    struct opc_branches branches = {0};
+    const int first = run * states->each;
+    int code = opc_models_make(probe, model, past, &models, err);
     if (!code)
-        code = opc_branches_make(s->each, s->horizon, s->obs, p->act, &b, err);
+        code = opc_branches_make(states->each, states->horizon, states->obs, probe->act, &branches,
+                                 err);
+    /* Starts are drawn again for each model from the same streams, hence are the same. */
     for (int by = 0; by < OPC_BY && !code; by++) {
         const struct opc_transition *tr =
             by == OPC_BY_LEARNED ? &models.learned : &models.corrected;
-        opc_probe_from_anywhere(&b, past, p->seed, run);
-        code = opc_probe_follow(p, tr, (struct opc_actor){agent, 1}, run, &b, err);
+        opc_probe_from_anywhere(&branches, past, probe->seed, run);
+        code = opc_probe_follow(probe, tr, (struct opc_actor){agent, 1}, run, &branches, err);
+        /* The environment repeats the rollout's actions from the same start, as the second
+         * truth. */
         if (!code)
-            code = opc_probe_truth(p, past, EXPLORING, &b,
-                                   s->truth[OPC_TRUE_PLAYED][by] + place(s, first, 0, 0),
-                                   s->played_ended[by] + first, err);
+            code = opc_probe_truth(probe, past, EXPLORING, &branches,
+                                   states->truth[OPC_TRUE_PLAYED][by] +
+                                       state_offset(states, first, 0, 0),
+                                   states->played_ended[by] + first, err);
         if (!code)
-            keep(s, first, by, past, &b);
+            keep_rollouts(states, first, by, past, &branches);
     }
-    opc_branches_free(&b);
+    opc_branches_free(&branches);
     opc_models_free(&models);
     return code;
 }
 
-/* Lemma 1: what a policy without noise recorded, eq. 5 gives back with that policy, to the bit. */
-static int check_lemma(struct opc_states *s, const struct opc_probe *p,
+/* Lemma 1: without exploration noise, eq. 5 gives back what the policy recorded, to the bit. */
+static int check_lemma(struct opc_states *states, const struct opc_probe *probe,
                        const struct opc_predictor *model, const struct opc_agent *agent,
                        struct opc_err *err)
 {
+    /* spread 0: the policy's mode, without exploration noise. */
     const struct opc_actor steady = {agent, 0};
     struct opc_episodes *past = NULL;
     struct opc_models models = {0};
-    struct opc_branches b = {0};
-    int code = opc_probe_play(p, steady, STEADY, STEADY_EPISODES, &past, err);
+    struct opc_branches branches = {0};
+    int code = opc_probe_play(probe, steady, STEADY, STEADY_EPISODES, &past, err);
     if (!code)
-        code = opc_models_make(p, model, past, &models, err);
+        code = opc_models_make(probe, model, past, &models, err);
     if (!code)
-        code = opc_branches_make(s->each, s->horizon, s->obs, p->act, &b, err);
+        code = opc_branches_make(states->each, states->horizon, states->obs, probe->act, &branches,
+                                 err);
     if (!code) {
-        opc_probe_from_anywhere(&b, past, p->seed, s->runs);
-        code = opc_probe_follow(p, &models.corrected, steady, s->runs, &b, err);
+        opc_probe_from_anywhere(&branches, past, probe->seed, states->runs);
+        code = opc_probe_follow(probe, &models.corrected, steady, states->runs, &branches, err);
     }
-    for (int i = 0; i < b.n && !code; i++)
-        for (int h = 0; h <= b.length[i]; h++)
-            for (int k = 0; k < s->obs; k++) {
-                const float *then = recorded(past, b.episode[i], b.time[i], h);
-                s->without_noise =
-                    fmax(s->without_noise,
-                         then ? fabs((double)then[k] - opc_branches_at(&b, i, h, k)) : HUGE_VAL);
+    /* Compare every state of every rollout with the recording. A rollout that outlives its
+     * recording is an error of our own, which infinity makes visible. */
+    for (int i = 0; i < branches.n && !code; i++)
+        for (int h = 0; h <= branches.length[i]; h++)
+            for (int k = 0; k < states->obs; k++) {
+                const float *then = recorded_state(past, branches.episode[i], branches.time[i], h);
+                states->without_noise = fmax(
+                    states->without_noise,
+                    then ? fabs((double)then[k] - opc_branches_at(&branches, i, h, k)) : HUGE_VAL);
             }
-    opc_branches_free(&b);
+    opc_branches_free(&branches);
     opc_models_free(&models);
     opc_episodes_destroy(past);
     return code;
 }
 
+/* Everything for one run: load model and policy, play, branch, check. */
 static int collect_run(const struct opc_request *request, const struct opc_probe_states_config *set,
-                       int run, struct opc_states *s, struct opc_err *err)
+                       int run, struct opc_states *states, struct opc_err *err)
 {
-    struct opc_probe p;
+    struct opc_probe probe;
     struct opc_trained model = {0}, policy = {0};
     struct opc_episodes *past = NULL;
-    int code = opc_probe_open(request->run[run], request->pool, request->seed, &p, err);
+    int code = opc_probe_open(request->run[run], request->pool, request->seed, &probe, err);
     if (code)
         return code;
-    code = opc_probe_needs_model(&p, err);
+    code = opc_probe_needs_model(&probe, err);
+    /* The first run fixes the size of a state; all runs must be of one task. */
     if (!code && run == 0) {
-        s->obs = p.obs;
-        code = make(s, err);
-    } else if (!code && p.obs != s->obs) {
+        states->obs = probe.obs;
+        code = states_allocate(states, err);
+    } else if (!code && probe.obs != states->obs) {
         code = opc_fail(err, OPC_EUSER, "%s has %d state entries and %s has %d: not the same task",
-                        request->run[0], s->obs, p.dir, p.obs);
+                        request->run[0], states->obs, probe.dir, probe.obs);
     }
+    /* Model and policy may come from different epochs. */
     if (!code)
-        code = opc_probe_load(&p, set->epoch, &model, err);
+        code = opc_probe_load(&probe, set->epoch, &model, err);
     if (!code)
-        code = opc_probe_load(&p, set->policy, &policy, err);
+        code = opc_probe_load(&probe, set->policy, &policy, err);
+    /* The references: episodes with exploration noise, as in training. */
     if (!code)
-        code = opc_probe_play(&p, (struct opc_actor){policy.agent, 1}, EXPLORING, set->references,
-                              &past, err);
+        code = opc_probe_play(&probe, (struct opc_actor){policy.agent, 1}, EXPLORING,
+                              set->references, &past, err);
     if (!code)
-        code = branch(s, run, &p, model.model, policy.agent, past, err);
+        code = branch_run(states, run, &probe, model.model, policy.agent, past, err);
     if (!code)
-        code = check_lemma(s, &p, model.model, policy.agent, err);
+        code = check_lemma(states, &probe, model.model, policy.agent, err);
+    /* The notes name the epochs of the first run; all runs have the same settings. */
     if (!code && run == 0) {
-        s->epoch_of_model = model.epoch;
-        s->epoch_of_policy = policy.epoch;
+        states->epoch_of_model = model.epoch;
+        states->epoch_of_policy = policy.epoch;
     }
     opc_episodes_destroy(past);
     opc_trained_free(&model);
     opc_trained_free(&policy);
-    opc_probe_close(&p);
+    opc_probe_close(&probe);
     return code;
 }
 
 int opc_states_collect(const struct opc_request *request, const struct opc_probe_states_config *set,
                        struct opc_states *out, struct opc_err *err)
 {
-    struct opc_states s = {
+    struct opc_states states = {
         .runs = request->runs,
         .each = set->samples,
         .rows = request->runs * set->samples,
         .horizon = set->horizon,
     };
     int code = request->runs > 0 ? OPC_OK : opc_fail(err, OPC_EUSER, "there is no run to probe");
+    /* Runs are rows of the same arrays, one after the other. */
     for (int run = 0; run < request->runs && !code; run++) {
         if (request->progress)
             request->progress(request->ctx, (double)run / request->runs, request->run[run]);
-        code = collect_run(request, set, run, &s, err);
+        code = collect_run(request, set, run, &states, err);
     }
     if (code)
-        opc_states_free(&s);
+        opc_states_free(&states);
     else
-        *out = s;
+        *out = states;
     return code;
 }
 
-void opc_states_notes(const struct opc_states *s, struct opc_exhibit *e)
+/* How the rollouts were made, and what happened to those that ended early. */
+void opc_states_notes(const struct opc_states *states, struct opc_exhibit *exhibit)
 {
-    opc_exhibit_note(e,
+    opc_exhibit_note(exhibit,
                      "%d rollouts of %d steps from each of %d run%s; model after epoch %d, policy "
                      "after epoch %d; actions drawn from the policy",
-                     s->each, s->horizon, s->runs, s->runs == 1 ? "" : "s", s->epoch_of_model,
-                     s->epoch_of_policy);
-    opc_exhibit_note(e, "Both models are the same network: eq. 2 draws from it, eq. 5 corrects its "
-                        "mean. A rollout that ended (terminal state, end of its recording) leaves "
-                        "the statistics from there on.");
+                     states->each, states->horizon, states->runs, states->runs == 1 ? "" : "s",
+                     states->epoch_of_model, states->epoch_of_policy);
+    opc_exhibit_note(exhibit,
+                     "Both models are the same network: eq. 2 draws from it, eq. 5 corrects its "
+                     "mean. A rollout that ended (terminal state, end of its recording) leaves "
+                     "the statistics from there on.");
     for (int by = 0; by < OPC_BY; by++)
-        if (s->lost[by])
-            opc_exhibit_note(e, "%d rollouts by %s became infinite and end before that",
-                             s->lost[by], OPC_BY_NAME[by]);
+        if (states->lost[by])
+            opc_exhibit_note(exhibit, "%d rollouts by %s became infinite and end before that",
+                             states->lost[by], OPC_BY_NAME[by]);
 }

@@ -392,7 +392,7 @@ static int draw_fit_figure(const struct testbed *t, struct opc_exhibit *exhibit,
         for (int rule = 0; rule < t->rules; rule++) {
             seconds[rule] = median_of(t, rule, -1, 0);
             error[k][rule] = median_of(t, rule, k / ERRORS, k % ERRORS);
-            layer[k][rule] = (struct opc_figure_layer){.mark = OPC_MARK_DOTS,
+            layer[k][rule] = (struct opc_figure_layer){.mark = OPC_PLOT_DOTS,
                                                        .label = rule_name(t, rule),
                                                        .n = 1,
                                                        .x = &seconds[rule],

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Figure 16: how predictions fare when the policy is not the one that recorded. The policy pi_n
- * plays episodes; imagined beside them acts a policy with the same mean and beta times the standard
- * deviation (before squashing); beta = 1 is on-policy. */
+/* Figure 16: predictions for a policy that is not the one that recorded. The policy pi_n plays
+ * episodes; the rollouts along them use a policy with the same mean and beta times its standard
+ * deviation (before squashing). beta = 1 is on-policy.
+ *
+ * Invariant: all beta use the same references, and for each beta both models see the same noise,
+ * row by row. */
 #include "study/probe/probe.h"
 
 #include "num/stats.h"
@@ -10,184 +13,211 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Ways to get a return for a policy: play it, or imagine it by either model. */
 enum { WORLD, LEARNED, CORRECTED, WAYS };
 static const char *const NAME[WAYS] = {"environment", "MBPO(*), eq. 2", "OPC, eq. 5"};
 static const int COLOUR[WAYS] = {OPC_COLOUR_TRUE, OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
 
-enum { REFERENCE = 0, PLAYED = 1 }; /* numbers of the streams episodes draw from */
+/* Numbers of the streams for episodes; beta number k plays with PLAYED + k. */
+enum { REFERENCE = 0, PLAYED = 1 };
 
-/* All runs together: rows of run 0, then of run 1, ... */
+/* Returns of all runs: rows of run 0, then of run 1, ... */
 struct sweep {
     int runs, each, rows, limit;
     const struct opc_reals *beta;
-    double *returns; /* [betas][ways][rows] */
-    int *length;     /* [betas][ways][rows] */
-    int full;        /* references that last to the time limit */
-    int lost[WAYS];
+    double *returns;                     /* [betas][ways][rows] */
+    int *length;                         /* [betas][ways][rows] */
+    int full;                            /* number of references that last to the time limit */
+    int lost[WAYS];                      /* rollouts that became infinite */
     int epoch_of_model, epoch_of_policy; /* of the first run */
 };
 
-static size_t place(const struct sweep *s, int beta, int way, int row)
+/* Offset of a row's value for one beta and one way. */
+static size_t sweep_offset(const struct sweep *sweep, int beta, int way, int row)
 {
-    return ((size_t)beta * WAYS + (size_t)way) * (size_t)s->rows + (size_t)row;
+    return ((size_t)beta * WAYS + (size_t)way) * (size_t)sweep->rows + (size_t)row;
 }
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-static int play_with(const struct opc_probe *p, struct opc_actor actor, int beta, int first,
-                     struct sweep *s, struct opc_err *err)
+/* Episodes on the environment with the scaled policy. */
+static int play_with(const struct opc_probe *probe, struct opc_actor actor, int beta, int first,
+                     struct sweep *sweep, struct opc_err *err)
 {
     struct opc_episodes *past;
-    const int code = opc_probe_play(p, actor, PLAYED + beta, s->each, &past, err);
+    const int code = opc_probe_play(probe, actor, PLAYED + beta, sweep->each, &past, err);
     if (code)
         return code;
-    opc_probe_returns(past, s->returns + place(s, beta, WORLD, first));
-    for (int i = 0; i < s->each; i++)
-        s->length[place(s, beta, WORLD, first + i)] = opc_episodes_length(past, i);
+    opc_probe_returns(past, sweep->returns + sweep_offset(sweep, beta, WORLD, first));
+    for (int i = 0; i < sweep->each; i++)
+        sweep->length[sweep_offset(sweep, beta, WORLD, first + i)] = opc_episodes_length(past, i);
     opc_episodes_destroy(past);
     return OPC_OK;
 }
 
-static int imagine_with(const struct opc_probe *p, const struct opc_transition *tr,
+/* Rollouts on one model with the scaled policy, along the references. */
+static int imagine_with(const struct opc_probe *probe, const struct opc_transition *tr,
                         struct opc_actor actor, int beta, int way, int first,
-                        struct opc_branches *b, struct sweep *s, struct opc_err *err)
+                        struct opc_branches *branches, struct sweep *sweep, struct opc_err *err)
 {
-    opc_probe_from_starts(b, tr->past);
-    const int code = opc_probe_follow(p, tr, actor, beta, b, err);
+    /* All rollouts start with their reference and last as long as an episode may. */
+    opc_probe_from_starts(branches, tr->past);
+    const int code = opc_probe_follow(probe, tr, actor, beta, branches, err);
     if (code)
         return code;
-    opc_branches_returns(b, s->returns + place(s, beta, way, first));
-    s->lost[way] += opc_branches_ended(b, OPC_END_REFUSED);
-    for (int i = 0; i < s->each; i++)
-        s->length[place(s, beta, way, first + i)] = b->length[i];
+    opc_branches_returns(branches, sweep->returns + sweep_offset(sweep, beta, way, first));
+    sweep->lost[way] += opc_branches_ended(branches, OPC_END_REFUSED);
+    /* Lengths say later which rollouts reached the time limit. */
+    for (int i = 0; i < sweep->each; i++)
+        sweep->length[sweep_offset(sweep, beta, way, first + i)] = branches->length[i];
     return OPC_OK;
 }
 
-static int sweep_run(const struct opc_request *request, int run, const struct opc_probe *p,
+/* All beta for one run. */
+static int sweep_run(const struct opc_request *request, int run, const struct opc_probe *probe,
                      const struct opc_trained *policy, const struct opc_trained *model,
-                     struct sweep *s, struct opc_err *err)
+                     struct sweep *sweep, struct opc_err *err)
 {
     struct opc_episodes *past = NULL;
     struct opc_models models = {0};
-    struct opc_branches b = {0};
-    const int first = run * s->each;
-    int code =
-        opc_probe_play(p, (struct opc_actor){policy->agent, 1}, REFERENCE, s->each, &past, err);
+    struct opc_branches branches = {0};
+    const int first = run * sweep->each;
+    /* The references are played with the policy as it is, beta = 1. */
+    int code = opc_probe_play(probe, (struct opc_actor){policy->agent, 1}, REFERENCE, sweep->each,
+                              &past, err);
     if (!code)
-        code = opc_models_make(p, model->model, past, &models, err);
+        code = opc_models_make(probe, model->model, past, &models, err);
     if (!code)
-        code = opc_branches_make(s->each, p->limit, p->obs, p->act, &b, err);
-    for (int i = 0; i < s->each && !code; i++)
-        s->full += opc_episodes_length(past, i) == p->limit;
-    for (int k = 0; k < s->beta->n && !code; k++) {
-        const struct opc_actor actor = {policy->agent, s->beta->at[k]};
+        code = opc_branches_make(sweep->each, probe->limit, probe->obs, probe->act, &branches, err);
+    /* Count references that reach the limit: the claims presuppose a policy that does. */
+    for (int i = 0; i < sweep->each && !code; i++)
+        sweep->full += opc_episodes_length(past, i) == probe->limit;
+    /* Every beta: on the environment, by eq. 2, by eq. 5. */
+    for (int k = 0; k < sweep->beta->n && !code; k++) {
+        const struct opc_actor actor = {policy->agent, sweep->beta->at[k]};
         if (request->progress)
-            request->progress(request->ctx, (run + (double)k / s->beta->n) / request->runs, p->dir);
-        code = play_with(p, actor, k, first, s, err);
+            request->progress(request->ctx, (run + (double)k / sweep->beta->n) / request->runs,
+                              probe->dir);
+        code = play_with(probe, actor, k, first, sweep, err);
         if (!code)
-            code = imagine_with(p, &models.learned, actor, k, LEARNED, first, &b, s, err);
+            code = imagine_with(probe, &models.learned, actor, k, LEARNED, first, &branches, sweep,
+                                err);
         if (!code)
-            code = imagine_with(p, &models.corrected, actor, k, CORRECTED, first, &b, s, err);
+            code = imagine_with(probe, &models.corrected, actor, k, CORRECTED, first, &branches,
+                                sweep, err);
     }
-    opc_branches_free(&b);
+    opc_branches_free(&branches);
     opc_models_free(&models);
     opc_episodes_destroy(past);
     return code;
 }
 
-static int measure(const struct opc_request *request, int run,
-                   const struct opc_probe_offpolicy_config *set, struct sweep *s,
-                   struct opc_err *err)
+/* Loads policy and model of one run and measures it. */
+static int measure_run(const struct opc_request *request, int run,
+                       const struct opc_probe_offpolicy_config *set, struct sweep *sweep,
+                       struct opc_err *err)
 {
-    struct opc_probe p;
+    struct opc_probe probe;
     struct opc_trained policy = {0}, model = {0};
-    int code = opc_probe_open(request->run[run], request->pool, request->seed, &p, err);
+    int code = opc_probe_open(request->run[run], request->pool, request->seed, &probe, err);
     if (code)
         return code;
-    code = opc_probe_needs_model(&p, err);
+    code = opc_probe_needs_model(&probe, err);
     if (!code)
-        code = opc_probe_load(&p, set->policy, &policy, err);
+        code = opc_probe_load(&probe, set->policy, &policy, err);
     if (!code)
-        code = opc_probe_load(&p, set->epoch, &model, err);
+        code = opc_probe_load(&probe, set->epoch, &model, err);
+    /* The first run fixes the time limit; runs of another task would not be comparable. */
     if (!code && run == 0) {
-        s->limit = p.limit;
-        s->epoch_of_model = model.epoch;
-        s->epoch_of_policy = policy.epoch;
-    } else if (!code && s->limit != p.limit) {
-        code =
-            opc_fail(err, OPC_EUSER, "%s and %s are not of the same task", request->run[0], p.dir);
+        sweep->limit = probe.limit;
+        sweep->epoch_of_model = model.epoch;
+        sweep->epoch_of_policy = policy.epoch;
+    } else if (!code && sweep->limit != probe.limit) {
+        code = opc_fail(err, OPC_EUSER, "%s and %s are not of the same task", request->run[0],
+                        probe.dir);
     }
     if (!code)
-        code = sweep_run(request, run, &p, &policy, &model, s, err);
+        code = sweep_run(request, run, &probe, &policy, &model, sweep, err);
     opc_trained_free(&policy);
     opc_trained_free(&model);
-    opc_probe_close(&p);
+    opc_probe_close(&probe);
     return code;
 }
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
-/* Share of rollouts that last to the time limit. */
-static double share(const struct sweep *s, int beta, int way)
+/* Share of episodes or rollouts that last to the time limit. */
+static double share_complete(const struct sweep *sweep, int beta, int way)
 {
     int n = 0;
-    for (int row = 0; row < s->rows; row++)
-        n += s->length[place(s, beta, way, row)] == s->limit;
-    return (double)n / s->rows;
+    for (int row = 0; row < sweep->rows; row++)
+        n += sweep->length[sweep_offset(sweep, beta, way, row)] == sweep->limit;
+    return (double)n / sweep->rows;
 }
 
-static struct opc_interval interval(const struct sweep *s, int beta, int way)
+/* 95 % interval of that share, over rollouts. */
+static struct opc_interval share_interval(const struct sweep *sweep, int beta, int way)
 {
-    return opc_share_interval((int)lround(share(s, beta, way) * s->rows), s->rows);
+    return opc_share_interval((int)lround(share_complete(sweep, beta, way) * sweep->rows),
+                              sweep->rows);
 }
 
-static double mean(const struct sweep *s, int beta, int way)
+/* Mean return, not discounted. */
+static double mean_return(const struct sweep *sweep, int beta, int way)
 {
     double sum = 0;
-    for (int row = 0; row < s->rows; row++)
-        sum += s->returns[place(s, beta, way, row)];
-    return sum / s->rows;
+    for (int row = 0; row < sweep->rows; row++)
+        sum += sweep->returns[sweep_offset(sweep, beta, way, row)];
+    return sum / sweep->rows;
 }
 
-/* Of the difference of two means over rollouts. */
-static double error_of_gap(const struct sweep *s, int beta, int a, int b)
+/* Standard error of the difference of two mean returns. */
+static double error_of_gap(const struct sweep *sweep, int beta, int a, int b)
 {
-    const double *x = s->returns + place(s, beta, a, 0), *y = s->returns + place(s, beta, b, 0);
-    return hypot(opc_deviation(s->rows, x), opc_deviation(s->rows, y)) / sqrt(s->rows);
+    const double *x = sweep->returns + sweep_offset(sweep, beta, a, 0),
+                 *y = sweep->returns + sweep_offset(sweep, beta, b, 0);
+    return hypot(opc_deviation(sweep->rows, x), opc_deviation(sweep->rows, y)) / sqrt(sweep->rows);
 }
 
-static int draw(const struct sweep *s, struct opc_exhibit *e, struct opc_err *err)
+/* Left: returns as violins, one group per beta. Right: share that lasts to the time limit. */
+static int draw_offpolicy(const struct sweep *sweep, struct opc_exhibit *exhibit,
+                          struct opc_err *err)
 {
+    /* Arrays on the stack: a list in the settings has at most this many beta. */
     enum { MAX = OPC_LIST_MAX };
-    const int n = s->beta->n;
+    const int n = sweep->beta->n;
     struct opc_figure_layer violin[WAYS * MAX], line[WAYS];
     double x[WAYS * MAX], place_of[MAX], shares[WAYS][MAX];
     char tick[MAX][16];
     const char *word[MAX];
     for (int k = 0; k < n; k++) {
         place_of[k] = k;
-        snprintf(tick[k], sizeof tick[k], "%g", s->beta->at[k]);
+        snprintf(tick[k], sizeof tick[k], "%g", sweep->beta->at[k]);
         word[k] = tick[k];
         for (int way = 0; way < WAYS; way++) {
             const int i = k * WAYS + way;
-            shares[way][k] = share(s, k, way);
+            shares[way][k] = share_complete(sweep, k, way);
+            /* Three violins side by side around the tick of their beta. */
             x[i] = k + 0.28 * (way - 1);
-            violin[i] = (struct opc_figure_layer){.mark = OPC_MARK_VIOLIN,
-                                                  .colour = COLOUR[way],
-                                                  .label = NAME[way],
-                                                  .n = s->rows,
-                                                  .x = &x[i],
-                                                  .y = s->returns + place(s, k, way, 0),
-                                                  .width = 0.26};
+            violin[i] =
+                (struct opc_figure_layer){.mark = OPC_PLOT_VIOLIN,
+                                          .colour = COLOUR[way],
+                                          .label = NAME[way],
+                                          .n = sweep->rows,
+                                          .x = &x[i],
+                                          .y = sweep->returns + sweep_offset(sweep, k, way, 0),
+                                          .width = 0.26};
         }
     }
+    /* One line for each way: the share over beta. */
     for (int way = 0; way < WAYS; way++)
-        line[way] = (struct opc_figure_layer){.mark = OPC_MARK_LINE,
+        line[way] = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
                                               .colour = COLOUR[way],
                                               .label = NAME[way],
                                               .n = n,
                                               .x = place_of,
                                               .y = shares[way]};
+    /* Ticks are words, because beta need not be evenly spaced. */
     const struct opc_panel panel[] = {
         {.title = "returns",
          .x_label = "beta",
@@ -215,35 +245,37 @@ static int draw(const struct sweep *s, struct opc_exhibit *e, struct opc_err *er
         .panel = panel,
         .panel_width = 340,
     };
-    return opc_exhibit_figure(e, NULL, "predicted and real returns off-policy", &figure, err);
+    return opc_exhibit_figure(exhibit, NULL, "predicted and real returns off-policy", &figure, err);
 }
 
-static int write_tables(const struct sweep *s, struct opc_exhibit *e, struct opc_err *err)
+static int write_offpolicy_tables(const struct sweep *sweep, struct opc_exhibit *exhibit,
+                                  struct opc_err *err)
 {
+    /* Means over beta, and every single return. */
     struct opc_table *sums = NULL, *all = NULL;
     int code = opc_table_create("beta,by,rollouts,mean_return,share_complete", &sums, err);
     if (!code)
         code = opc_table_create("beta,by,run,rollout,return,steps", &all, err);
-    for (int k = 0; k < s->beta->n && !code; k++)
+    for (int k = 0; k < sweep->beta->n && !code; k++)
         for (int way = 0; way < WAYS; way++) {
-            opc_table_real(sums, s->beta->at[k]);
+            opc_table_real(sums, sweep->beta->at[k]);
             opc_table_word(sums, NAME[way]);
-            opc_table_int(sums, s->rows);
-            opc_table_real(sums, mean(s, k, way));
-            opc_table_real(sums, share(s, k, way));
-            for (int row = 0; row < s->rows; row++) {
-                opc_table_real(all, s->beta->at[k]);
+            opc_table_int(sums, sweep->rows);
+            opc_table_real(sums, mean_return(sweep, k, way));
+            opc_table_real(sums, share_complete(sweep, k, way));
+            for (int row = 0; row < sweep->rows; row++) {
+                opc_table_real(all, sweep->beta->at[k]);
                 opc_table_word(all, NAME[way]);
-                opc_table_int(all, row / s->each + 1);
-                opc_table_int(all, row % s->each + 1);
-                opc_table_real(all, s->returns[place(s, k, way, row)]);
-                opc_table_int(all, s->length[place(s, k, way, row)]);
+                opc_table_int(all, row / sweep->each + 1);
+                opc_table_int(all, row % sweep->each + 1);
+                opc_table_real(all, sweep->returns[sweep_offset(sweep, k, way, row)]);
+                opc_table_int(all, sweep->length[sweep_offset(sweep, k, way, row)]);
             }
         }
     if (!code)
-        code = opc_exhibit_table(e, NULL, "means over beta", sums, err);
+        code = opc_exhibit_table(exhibit, NULL, "means over beta", sums, err);
     if (!code)
-        code = opc_exhibit_table(e, "returns", "every return", all, err);
+        code = opc_exhibit_table(exhibit, "returns", "every return", all, err);
     opc_table_free(sums);
     opc_table_free(all);
     return code;
@@ -251,22 +283,26 @@ static int write_tables(const struct sweep *s, struct opc_exhibit *e, struct opc
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-static int nearest(const struct sweep *s, double beta)
+/* Index of the beta nearest to the given one. */
+static int nearest_beta(const struct sweep *sweep, double beta)
 {
     int at = 0;
-    for (int k = 1; k < s->beta->n; k++)
-        if (fabs(s->beta->at[k] - beta) < fabs(s->beta->at[at] - beta))
+    for (int k = 1; k < sweep->beta->n; k++)
+        if (fabs(sweep->beta->at[k] - beta) < fabs(sweep->beta->at[at] - beta))
             at = k;
     return at;
 }
 
-static void claim_on_policy(const struct sweep *s, bool able, struct opc_exhibit *e)
+/* At beta = 1: more than 95 % must last to the limit on both models, interval included. */
+static void claim_on_policy(const struct sweep *sweep, bool able, struct opc_exhibit *exhibit)
 {
-    const int one = nearest(s, 1);
-    const struct opc_interval model = interval(s, one, LEARNED), opc = interval(s, one, CORRECTED);
+    /* Undecided unless beta = 1 itself was measured. */
+    const int one = nearest_beta(sweep, 1);
+    const struct opc_interval model = share_interval(sweep, one, LEARNED),
+                              opc = share_interval(sweep, one, CORRECTED);
     opc_exhibit_claim(
-        e,
-        !able || s->beta->at[one] != 1           ? OPC_UNDECIDED
+        exhibit,
+        !able || sweep->beta->at[one] != 1       ? OPC_UNDECIDED
         : model.low > 0.95 && opc.low > 0.95     ? OPC_SUPPORTED
         : model.high <= 0.95 || opc.high <= 0.95 ? OPC_NOT_SUPPORTED
                                                  : OPC_UNDECIDED,
@@ -275,21 +311,24 @@ static void claim_on_policy(const struct sweep *s, bool able, struct opc_exhibit
         "at beta = %g: %.3g %% by OPC (95 %% interval over rollouts %.1f to %.1f), "
         "%.3g %% by MBPO(*) (%.1f to %.1f), %.3g %% on the environment (%.3g %% of "
         "the references do)",
-        s->beta->at[one], 100 * opc.middle, 100 * opc.low, 100 * opc.high, 100 * model.middle,
-        100 * model.low, 100 * model.high, 100 * share(s, one, WORLD), 100.0 * s->full / s->rows);
+        sweep->beta->at[one], 100 * opc.middle, 100 * opc.low, 100 * opc.high, 100 * model.middle,
+        100 * model.low, 100 * model.high, 100 * share_complete(sweep, one, WORLD),
+        100.0 * sweep->full / sweep->rows);
 }
 
-static void claim_far(const struct sweep *s, bool able, struct opc_exhibit *e)
+/* At beta >= 2.3: nothing may last to the limit on either model. */
+static void claim_far(const struct sweep *sweep, bool able, struct opc_exhibit *exhibit)
 {
+    /* Largest share over all such beta, for each way. */
     double max[WAYS] = {0};
     int asked = 0;
-    for (int k = 0; k < s->beta->n; k++)
-        if (s->beta->at[k] >= 2.3) {
+    for (int k = 0; k < sweep->beta->n; k++)
+        if (sweep->beta->at[k] >= 2.3) {
             asked++;
             for (int way = 0; way < WAYS; way++)
-                max[way] = fmax(max[way], share(s, k, way));
+                max[way] = fmax(max[way], share_complete(sweep, k, way));
         }
-    opc_exhibit_claim(e,
+    opc_exhibit_claim(exhibit,
                       !able || !asked                            ? OPC_UNDECIDED
                       : max[LEARNED] == 0 && max[CORRECTED] == 0 ? OPC_SUPPORTED
                                                                  : OPC_NOT_SUPPORTED,
@@ -299,24 +338,31 @@ static void claim_far(const struct sweep *s, bool able, struct opc_exhibit *e)
                       asked, 100 * max[CORRECTED], 100 * max[LEARNED], 100 * max[WORLD]);
 }
 
-static void claim_alike(const struct sweep *s, bool able, struct opc_exhibit *e)
+/* The largest gap between the two models, relative to the return at beta = 1, with two standard
+ * errors. */
+static void claim_alike(const struct sweep *sweep, bool able, struct opc_exhibit *exhibit)
 {
     enum { ALIKE = 20 }; /* per cent of the range */
     double gap = 0, model = 0, opc = 0;
     int worst = 0;
-    for (int k = 0; k < s->beta->n; k++) {
-        const double d = fabs(mean(s, k, LEARNED) - mean(s, k, CORRECTED));
-        model += fabs(mean(s, k, LEARNED) - mean(s, k, WORLD)) / s->beta->n;
-        opc += fabs(mean(s, k, CORRECTED) - mean(s, k, WORLD)) / s->beta->n;
+    /* gap: largest distance of the two models; model, opc: mean distance from the environment. */
+    for (int k = 0; k < sweep->beta->n; k++) {
+        const double d = fabs(mean_return(sweep, k, LEARNED) - mean_return(sweep, k, CORRECTED));
+        model +=
+            fabs(mean_return(sweep, k, LEARNED) - mean_return(sweep, k, WORLD)) / sweep->beta->n;
+        opc +=
+            fabs(mean_return(sweep, k, CORRECTED) - mean_return(sweep, k, WORLD)) / sweep->beta->n;
         if (d > gap) {
             gap = d;
             worst = k;
         }
     }
-    const double range = fabs(mean(s, nearest(s, 1), WORLD)), max = ALIKE * range / 100;
-    const double twice = 2 * error_of_gap(s, worst, LEARNED, CORRECTED);
+    const double range = fabs(mean_return(sweep, nearest_beta(sweep, 1), WORLD)),
+                 max = ALIKE * range / 100;
+    /* Two standard errors on either side of the limit leave the claim undecided. */
+    const double twice = 2 * error_of_gap(sweep, worst, LEARNED, CORRECTED);
     opc_exhibit_claim(
-        e,
+        exhibit,
         !able                ? OPC_UNDECIDED
         : gap + twice <= max ? OPC_SUPPORTED
         : gap - twice > max  ? OPC_NOT_SUPPORTED
@@ -325,35 +371,37 @@ static void claim_alike(const struct sweep *s, bool able, struct opc_exhibit *e)
         "their mean returns differ most at beta = %g, by %.3g %% of the return at "
         "beta = 1, give or take %.2g %% (alike: up to %d %%); mean distance from the environment: "
         "%.4g with OPC, %.4g with MBPO(*)",
-        s->beta->at[worst], range > 0 ? 100 * gap / range : 0, range > 0 ? 100 * twice / range : 0,
-        ALIKE, opc, model);
+        sweep->beta->at[worst], range > 0 ? 100 * gap / range : 0,
+        range > 0 ? 100 * twice / range : 0, ALIKE, opc, model);
 }
 
-static void note(const struct sweep *s, bool able, struct opc_exhibit *e)
+/* How the numbers were made, and why claims may be undecided. */
+static void note_offpolicy(const struct sweep *sweep, bool able, struct opc_exhibit *exhibit)
 {
-    opc_exhibit_note(e,
+    opc_exhibit_note(exhibit,
                      "%d rollouts for each beta from each of %d run%s, whole episodes, returns not "
                      "discounted; model after epoch %d, policy after epoch %d. By eq. 5 a rollout "
                      "cannot outlive its reference.",
-                     s->each, s->runs, s->runs == 1 ? "" : "s", s->epoch_of_model,
-                     s->epoch_of_policy);
+                     sweep->each, sweep->runs, sweep->runs == 1 ? "" : "s", sweep->epoch_of_model,
+                     sweep->epoch_of_policy);
     if (!able)
         opc_exhibit_note(
-            e,
+            exhibit,
             "Only %d of %d references last to the time limit: the paper's policy holds "
             "the pole throughout, this one does not, so its claims are not decided.",
-            s->full, s->rows);
+            sweep->full, sweep->rows);
     for (int way = LEARNED; way < WAYS; way++)
-        if (s->lost[way])
-            opc_exhibit_note(e, "%d rollouts by %s became infinite and count up to there",
-                             s->lost[way], NAME[way]);
+        if (sweep->lost[way])
+            opc_exhibit_note(exhibit, "%d rollouts by %s became infinite and count up to there",
+                             sweep->lost[way], NAME[way]);
 }
 
-static int make(const struct opc_request *request, const void *settings, struct opc_exhibit *e,
-                struct opc_err *err)
+/* The analysis itself: measure all runs, then figure, tables, claims and notes. */
+static int probe_offpolicy_make(const struct opc_request *request, const void *settings,
+                                struct opc_exhibit *exhibit, struct opc_err *err)
 {
     const struct opc_probe_offpolicy_config *set = settings;
-    struct sweep s = {
+    struct sweep sweep = {
         .runs = request->runs,
         .each = set->samples,
         .rows = request->runs * set->samples,
@@ -362,27 +410,29 @@ static int make(const struct opc_request *request, const void *settings, struct 
     if (request->runs == 0 || set->beta.n == 0)
         return opc_fail(err, OPC_EUSER, "there is %s to probe",
                         request->runs ? "no beta" : "no run");
-    const size_t all = place(&s, set->beta.n, 0, 0);
-    s.returns = opc_alloc(all, sizeof *s.returns);
-    s.length = opc_alloc(all, sizeof *s.length);
-    int code = s.returns && s.length
+    /* One block for returns and one for lengths, [betas][ways][rows]. */
+    const size_t all = sweep_offset(&sweep, set->beta.n, 0, 0);
+    sweep.returns = opc_alloc(all, sizeof *sweep.returns);
+    sweep.length = opc_alloc(all, sizeof *sweep.length);
+    int code = sweep.returns && sweep.length
                    ? OPC_OK
                    : opc_fail(err, OPC_ENOMEM, "not enough memory for %zu returns", all);
     for (int run = 0; run < request->runs && !code; run++)
-        code = measure(request, run, set, &s, err);
+        code = measure_run(request, run, set, &sweep, err);
     if (!code)
-        code = draw(&s, e, err);
+        code = draw_offpolicy(&sweep, exhibit, err);
     if (!code)
-        code = write_tables(&s, e, err);
+        code = write_offpolicy_tables(&sweep, exhibit, err);
     if (!code) {
-        const bool able = 20 * s.full >= 19 * s.rows; /* the policy reaches what the paper's does */
-        claim_on_policy(&s, able, e);
-        claim_far(&s, able, e);
-        claim_alike(&s, able, e);
-        note(&s, able, e);
+        /* The policy does what the paper's does: 95 % of the references last to the limit. */
+        const bool able = 20 * sweep.full >= 19 * sweep.rows;
+        claim_on_policy(&sweep, able, exhibit);
+        claim_far(&sweep, able, exhibit);
+        claim_alike(&sweep, able, exhibit);
+        note_offpolicy(&sweep, able, exhibit);
     }
-    opc_free(s.returns);
-    opc_free(s.length);
+    opc_free(sweep.returns);
+    opc_free(sweep.length);
     return code;
 }
 
@@ -394,5 +444,5 @@ const struct opc_analysis opc_probe_offpolicy = {
     .name = "probe_offpolicy",
     .help = "real and predicted returns when the policy's deviation is scaled (Figure 16)",
     .settings = &section,
-    .make = make,
+    .make = probe_offpolicy_make,
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Figure 13: how far each entry of the state is off, h steps behind a recorded state. */
+/* Figure 13: the error of each state entry, h steps after a recorded state.
+ *
+ * Invariant: intervals come from a bootstrap over runs first and rollouts second, because
+ * rollouts of one run share a model and are not independent. */
 #include "study/probe/probe_states.h"
 
 #include "num/stats.h"
@@ -10,109 +13,131 @@
 #include <string.h>
 
 enum { BOOTSTRAPS = 500 };
+/* Median and 95 % range of the error; median and 95 % quantile of its absolute value. */
 enum { MIDDLE, LOW, HIGH, ABS_MIDDLE, ABS_HIGH, QUANTITIES };
 
 static const int COLOUR[OPC_BY] = {OPC_COLOUR_MODEL, OPC_COLOUR_OPC};
 
+/* Statistics over rollouts, for every truth, model, entry and step. */
 struct summary {
-    const struct opc_states *s;
+    const struct opc_states *states;
     struct opc_pool *pool;
     uint64_t seed;
     int length;           /* horizon + 1 */
-    double *x;            /* [length] */
+    double *x;            /* [length] 0, 1, ..., horizon */
     double *value;        /* [truths][by][quantities][obs][length] */
-    int *count;           /* [truths][by][length] rollouts that are still there */
-    int last[OPC_TRUTHS]; /* h at which models are compared: half of both are there */
+    int *count;           /* [truths][by][length] number of rollouts that last that long */
+    int last[OPC_TRUTHS]; /* step h of the comparison: half of both models' rollouts are left */
     double *ratio, *ratio_low, *ratio_high; /* [truths][obs] of median |error|, OPC / MBPO(*) */
     double *scratch;                        /* [threads][2][rows or BOOTSTRAPS] */
     int *rows;                              /* [threads][rows or BOOTSTRAPS] */
     size_t capacity;                        /* of one of them */
 };
 
-static double *series(const struct summary *m, int truth, int by, int quantity, int k)
+/* One quantity of one entry over h. */
+static double *summary_series(const struct summary *summary, int truth, int by, int quantity, int k)
 {
     const size_t line = (((size_t)truth * OPC_BY + (size_t)by) * QUANTITIES + (size_t)quantity) *
-                            (size_t)m->s->obs +
+                            (size_t)summary->states->obs +
                         (size_t)k;
-    return m->value + line * (size_t)m->length;
+    return summary->value + line * (size_t)summary->length;
 }
 
-static int *counts(const struct summary *m, int truth, int by)
+/* Number of rollouts over h. */
+static int *summary_counts(const struct summary *summary, int truth, int by)
 {
-    return m->count + ((size_t)truth * OPC_BY + (size_t)by) * (size_t)m->length;
+    return summary->count + ((size_t)truth * OPC_BY + (size_t)by) * (size_t)summary->length;
 }
 
-static void summary_free(struct summary *m)
+/* Accepts a summary of which nothing was allocated. */
+static void summary_free(struct summary *summary)
 {
-    opc_free(m->x);
-    opc_free(m->value);
-    opc_free(m->count);
-    opc_free(m->ratio);
-    opc_free(m->ratio_low);
-    opc_free(m->ratio_high);
-    opc_free(m->scratch);
-    opc_free(m->rows);
+    opc_free(summary->x);
+    opc_free(summary->value);
+    opc_free(summary->count);
+    opc_free(summary->ratio);
+    opc_free(summary->ratio_low);
+    opc_free(summary->ratio_high);
+    opc_free(summary->scratch);
+    opc_free(summary->rows);
 }
 
-static int summary_make(struct summary *m, struct opc_err *err)
+/* Allocates; states, pool, seed and length must be set. */
+static int summary_make(struct summary *summary, struct opc_err *err)
 {
-    const struct opc_states *s = m->s;
-    const size_t obs = (size_t)s->obs, n = (size_t)m->length;
-    m->capacity = (size_t)(s->rows > BOOTSTRAPS ? s->rows : BOOTSTRAPS);
-    m->x = opc_alloc(n, sizeof *m->x);
-    m->value = opc_alloc(OPC_TRUTHS * OPC_BY * QUANTITIES * obs, n * sizeof *m->value);
-    m->count = opc_alloc(OPC_TRUTHS * OPC_BY, n * sizeof *m->count);
-    m->ratio = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio);
-    m->ratio_low = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio_low);
-    m->ratio_high = opc_alloc(OPC_TRUTHS * obs, sizeof *m->ratio_high);
-    m->scratch = opc_alloc((size_t)opc_pool_threads(m->pool) * 2, m->capacity * sizeof *m->scratch);
-    m->rows = opc_alloc((size_t)opc_pool_threads(m->pool), m->capacity * sizeof *m->rows);
-    if (!m->x || !m->value || !m->count || !m->ratio || !m->ratio_low || !m->ratio_high ||
-        !m->scratch || !m->rows) {
-        summary_free(m);
-        return opc_fail(err, OPC_ENOMEM, "not enough memory to sum up %d rollouts", s->rows);
+    const struct opc_states *states = summary->states;
+    const size_t obs = (size_t)states->obs, n = (size_t)summary->length;
+    /* Scratch serves both as a sample of rollouts and as a list of bootstrap ratios. */
+    summary->capacity = (size_t)(states->rows > BOOTSTRAPS ? states->rows : BOOTSTRAPS);
+    summary->x = opc_alloc(n, sizeof *summary->x);
+    summary->value = opc_alloc(OPC_TRUTHS * OPC_BY * QUANTITIES * obs, n * sizeof *summary->value);
+    summary->count = opc_alloc(OPC_TRUTHS * OPC_BY, n * sizeof *summary->count);
+    summary->ratio = opc_alloc(OPC_TRUTHS * obs, sizeof *summary->ratio);
+    summary->ratio_low = opc_alloc(OPC_TRUTHS * obs, sizeof *summary->ratio_low);
+    summary->ratio_high = opc_alloc(OPC_TRUTHS * obs, sizeof *summary->ratio_high);
+    summary->scratch = opc_alloc((size_t)opc_pool_threads(summary->pool) * 2,
+                                 summary->capacity * sizeof *summary->scratch);
+    summary->rows = opc_alloc((size_t)opc_pool_threads(summary->pool),
+                              summary->capacity * sizeof *summary->rows);
+    if (!summary->x || !summary->value || !summary->count || !summary->ratio ||
+        !summary->ratio_low || !summary->ratio_high || !summary->scratch || !summary->rows) {
+        summary_free(summary);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to sum up %d rollouts", states->rows);
     }
-    for (int h = 0; h < m->length; h++)
-        m->x[h] = h;
+    for (int h = 0; h < summary->length; h++)
+        summary->x[h] = h;
     return OPC_OK;
 }
 
-static double *scratch_of(const struct summary *m, int worker, int which)
+/* Scratch 0 or 1 of a worker. */
+static double *scratch_of(const struct summary *summary, int worker, int which)
 {
-    return m->scratch + ((size_t)worker * 2 + (size_t)which) * m->capacity;
+    return summary->scratch + ((size_t)worker * 2 + (size_t)which) * summary->capacity;
 }
 
 /* ---- quantiles ------------------------------------------------------------------------------- */
 
+/* Worker: quantiles over rollouts; an item is one entry of one model and truth. */
 static void sum_up_entries(void *ctx, int first, int end, int worker)
 {
-    struct summary *m = ctx;
-    const struct opc_states *s = m->s;
-    double *v = scratch_of(m, worker, 0);
+    struct summary *summary = ctx;
+    const struct opc_states *states = summary->states;
+    double *v = scratch_of(summary, worker, 0);
     for (int item = first; item < end; item++) {
-        const int k = item % s->obs, by = item / s->obs % OPC_BY, truth = item / s->obs / OPC_BY;
-        for (int h = 0; h < m->length; h++) {
+        /* Item = (truth * models + by) * obs + k. */
+        const int k = item % states->obs, by = item / states->obs % OPC_BY,
+                  truth = item / states->obs / OPC_BY;
+        for (int h = 0; h < summary->length; h++) {
+            /* Errors of the rollouts that have not ended. */
             int n = 0;
-            for (int row = 0; row < s->rows; row++) {
-                const double e = opc_states_error(s, truth, by, row, h, k);
+            for (int row = 0; row < states->rows; row++) {
+                const double e = opc_states_error(states, truth, by, row, h, k);
                 if (!isnan(e))
                     v[n++] = e;
             }
+            /* All entries of a state end together, so one of them counts the rollouts. */
             if (k == 0)
-                counts(m, truth, by)[h] = n;
-            series(m, truth, by, MIDDLE, k)[h] = n ? opc_quantile(n, v, 0.5) : (double)NAN;
-            series(m, truth, by, LOW, k)[h] = n ? opc_quantile(n, v, 0.025) : (double)NAN;
-            series(m, truth, by, HIGH, k)[h] = n ? opc_quantile(n, v, 0.975) : (double)NAN;
+                summary_counts(summary, truth, by)[h] = n;
+            summary_series(summary, truth, by, MIDDLE, k)[h] =
+                n ? opc_quantile(n, v, 0.5) : (double)NAN;
+            summary_series(summary, truth, by, LOW, k)[h] =
+                n ? opc_quantile(n, v, 0.025) : (double)NAN;
+            summary_series(summary, truth, by, HIGH, k)[h] =
+                n ? opc_quantile(n, v, 0.975) : (double)NAN;
+            /* The same for absolute values; v is no longer needed with signs. */
             for (int i = 0; i < n; i++)
                 v[i] = fabs(v[i]);
-            series(m, truth, by, ABS_MIDDLE, k)[h] = n ? opc_quantile(n, v, 0.5) : (double)NAN;
-            series(m, truth, by, ABS_HIGH, k)[h] = n ? opc_quantile(n, v, 0.95) : (double)NAN;
+            summary_series(summary, truth, by, ABS_MIDDLE, k)[h] =
+                n ? opc_quantile(n, v, 0.5) : (double)NAN;
+            summary_series(summary, truth, by, ABS_HIGH, k)[h] =
+                n ? opc_quantile(n, v, 0.95) : (double)NAN;
         }
     }
 }
 
 /* ---- OPC / MBPO(*) --------------------------------------------------------------------------- */
 
+/* Ratio of two medians; 0 / 0 counts as 1, x / 0 as infinite. */
 static double ratio_of(double corrected, double learned)
 {
     if (isnan(corrected) || isnan(learned))
@@ -122,105 +147,117 @@ static double ratio_of(double corrected, double learned)
     return corrected > 0 ? HUGE_VAL : 1;
 }
 
-/* Median |error| at step h over a sample of rollouts; NaN if none is there. */
-static double middle_of(const struct summary *m, int truth, int by, int k, int h, const int *row,
-                        double *v)
+/* Median |error| at step h over a sample of rollouts (row NULL: all); NaN if none lasts that
+ * long. */
+static double middle_of(const struct summary *summary, int truth, int by, int k, int h,
+                        const int *row, double *v)
 {
     int n = 0;
-    for (int i = 0; i < m->s->rows; i++) {
-        const double e = fabs(opc_states_error(m->s, truth, by, row ? row[i] : i, h, k));
+    for (int i = 0; i < summary->states->rows; i++) {
+        const double e = fabs(opc_states_error(summary->states, truth, by, row ? row[i] : i, h, k));
         if (!isnan(e))
             v[n++] = e;
     }
     return n ? opc_quantile(n, v, 0.5) : (double)NAN;
 }
 
-/* Runs are drawn first, then their rollouts: those of one run share a model. */
-static void resample(const struct opc_states *s, struct opc_rng *rng, int *row)
+/* Bootstrap sample: runs are drawn first, then their rollouts, because those of a run share a
+ * model. */
+static void resample_rollouts(const struct opc_states *states, struct opc_rng *rng, int *row)
 {
-    for (int run = 0, i = 0; run < s->runs; run++) {
-        const int from = (int)opc_rng_below(rng, (uint32_t)s->runs) * s->each;
-        for (int r = 0; r < s->each; r++)
-            row[i++] = from + (int)opc_rng_below(rng, (uint32_t)s->each);
+    for (int run = 0, i = 0; run < states->runs; run++) {
+        const int from = (int)opc_rng_below(rng, (uint32_t)states->runs) * states->each;
+        for (int r = 0; r < states->each; r++)
+            row[i++] = from + (int)opc_rng_below(rng, (uint32_t)states->each);
     }
 }
 
+/* Worker: ratio of the two models' median errors with its bootstrap interval. */
 static void compare_entries(void *ctx, int first, int end, int worker)
 {
-    struct summary *m = ctx;
-    const struct opc_states *s = m->s;
-    double *v = scratch_of(m, worker, 0), *ratios = scratch_of(m, worker, 1);
-    int *row = m->rows + (size_t)worker * m->capacity;
+    struct summary *summary = ctx;
+    const struct opc_states *states = summary->states;
+    double *v = scratch_of(summary, worker, 0), *ratios = scratch_of(summary, worker, 1);
+    int *row = summary->rows + (size_t)worker * summary->capacity;
+    /* Item = truth * obs + k; h is the step of the comparison. */
     for (int item = first; item < end; item++) {
-        const int k = item % s->obs, truth = item / s->obs, h = m->last[truth];
+        const int k = item % states->obs, truth = item / states->obs, h = summary->last[truth];
         int n = 0;
+        /* Both models are evaluated on the same sample, so the ratio is paired. */
         for (int b = 0; b < BOOTSTRAPS; b++) {
-            struct opc_rng rng = opc_probe_stream(m->seed, OPC_DRAW_BOOTSTRAP, item, b);
-            resample(s, &rng, row);
-            const double r = ratio_of(middle_of(m, truth, OPC_BY_CORRECTED, k, h, row, v),
-                                      middle_of(m, truth, OPC_BY_LEARNED, k, h, row, v));
+            struct opc_rng rng = opc_probe_stream(summary->seed, OPC_DRAW_BOOTSTRAP, item, b);
+            resample_rollouts(states, &rng, row);
+            const double r = ratio_of(middle_of(summary, truth, OPC_BY_CORRECTED, k, h, row, v),
+                                      middle_of(summary, truth, OPC_BY_LEARNED, k, h, row, v));
             if (!isnan(r))
                 ratios[n++] = r;
         }
-        m->ratio[item] = ratio_of(middle_of(m, truth, OPC_BY_CORRECTED, k, h, NULL, v),
-                                  middle_of(m, truth, OPC_BY_LEARNED, k, h, NULL, v));
-        m->ratio_low[item] = n ? opc_quantile(n, ratios, 0.025) : (double)NAN;
-        m->ratio_high[item] = n ? opc_quantile(n, ratios, 0.975) : (double)NAN;
+        /* The point estimate uses all rollouts, each once. */
+        summary->ratio[item] = ratio_of(middle_of(summary, truth, OPC_BY_CORRECTED, k, h, NULL, v),
+                                        middle_of(summary, truth, OPC_BY_LEARNED, k, h, NULL, v));
+        summary->ratio_low[item] = n ? opc_quantile(n, ratios, 0.025) : (double)NAN;
+        summary->ratio_high[item] = n ? opc_quantile(n, ratios, 0.975) : (double)NAN;
     }
 }
 
-static int summary_of(const struct opc_states *s, const struct opc_request *request,
+/* Allocates and computes the statistics. */
+static int summary_of(const struct opc_states *states, const struct opc_request *request,
                       struct summary *out, struct opc_err *err)
 {
-    struct summary m = {
-        .s = s, .pool = request->pool, .seed = request->seed, .length = s->horizon + 1};
-    const int code = summary_make(&m, err);
+    struct summary summary = {.states = states,
+                              .pool = request->pool,
+                              .seed = request->seed,
+                              .length = states->horizon + 1};
+    const int code = summary_make(&summary, err);
     if (code)
         return code;
-    opc_pool_each(m.pool, OPC_TRUTHS * OPC_BY * s->obs, 1, sum_up_entries, &m);
+    opc_pool_each(summary.pool, OPC_TRUTHS * OPC_BY * states->obs, 1, sum_up_entries, &summary);
+    /* Compare at the last step that at least half of the rollouts of both models reach. */
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
-        for (int h = 0; h < m.length; h++)
-            if (2 * counts(&m, truth, OPC_BY_LEARNED)[h] >= s->rows &&
-                2 * counts(&m, truth, OPC_BY_CORRECTED)[h] >= s->rows)
-                m.last[truth] = h;
-    opc_pool_each(m.pool, OPC_TRUTHS * s->obs, 1, compare_entries, &m);
-    *out = m;
+        for (int h = 0; h < summary.length; h++)
+            if (2 * summary_counts(&summary, truth, OPC_BY_LEARNED)[h] >= states->rows &&
+                2 * summary_counts(&summary, truth, OPC_BY_CORRECTED)[h] >= states->rows)
+                summary.last[truth] = h;
+    opc_pool_each(summary.pool, OPC_TRUTHS * states->obs, 1, compare_entries, &summary);
+    *out = summary;
     return OPC_OK;
 }
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
-static int write_table(const struct summary *m, const struct opc_probe *p, struct opc_exhibit *e,
-                       struct opc_err *err)
+/* All quantities of all entries, for both truths and both models. */
+static int write_state_errors(const struct summary *summary, const struct opc_probe *probe,
+                              struct opc_exhibit *exhibit, struct opc_err *err)
 {
-    struct opc_table *t;
+    struct opc_table *table;
     char name[32];
-    int code =
-        opc_table_create("true,model,entry,h,rollouts,median,low,high,median_abs,p95_abs", &t, err);
+    int code = opc_table_create("true,model,entry,h,rollouts,median,low,high,median_abs,p95_abs",
+                                &table, err);
     if (code)
         return code;
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
         for (int by = 0; by < OPC_BY; by++)
-            for (int k = 0; k < m->s->obs; k++)
-                for (int h = 0; h < m->length; h++) {
-                    opc_probe_entry_name(p, k, name);
-                    opc_table_word(t, OPC_TRUTH_NAME[truth]);
-                    opc_table_word(t, OPC_BY_NAME[by]);
-                    opc_table_word(t, name);
-                    opc_table_int(t, h);
-                    opc_table_int(t, counts(m, truth, by)[h]);
+            for (int k = 0; k < summary->states->obs; k++)
+                for (int h = 0; h < summary->length; h++) {
+                    opc_probe_entry_name(probe, k, name);
+                    opc_table_word(table, OPC_TRUTH_NAME[truth]);
+                    opc_table_word(table, OPC_BY_NAME[by]);
+                    opc_table_word(table, name);
+                    opc_table_int(table, h);
+                    opc_table_int(table, summary_counts(summary, truth, by)[h]);
                     for (int q = 0; q < QUANTITIES; q++)
-                        opc_table_real(t, series(m, truth, by, q, k)[h]);
+                        opc_table_real(table, summary_series(summary, truth, by, q, k)[h]);
                 }
-    code = opc_exhibit_table(e, NULL,
+    code = opc_exhibit_table(exhibit, NULL,
                              "errors of the state: median, 2.5 % and 97.5 % quantile of "
                              "true - predicted; median and 95 % quantile of its size",
-                             t, err);
-    opc_table_free(t);
+                             table, err);
+    opc_table_free(table);
     return code;
 }
 
-/* How many entries fit evenly into rows, and how long a row is. */
+/* Number of entries that fill rows of 3 to 5 panels evenly, at most `shown`; *columns: row
+ * length. */
 static int arrange(int shown, int *columns)
 {
     for (; shown > 5; shown--)
@@ -233,13 +270,15 @@ static int arrange(int shown, int *columns)
 
 enum { LAYERS = 4 };
 
-/* A panel for each truth and entry, in the order of the rows. */
-static int draw(const struct summary *m, const struct opc_probe *p, int max, bool size,
-                struct opc_exhibit *e, struct opc_err *err)
+/* A panel for each truth and entry. `size` false: errors with a band; true: their absolute
+ * values on a log axis. */
+static int draw_state_errors(const struct summary *summary, const struct opc_probe *probe, int max,
+                             bool size, struct opc_exhibit *exhibit, struct opc_err *err)
 {
     int columns;
-    const int shown = arrange(max < m->s->obs ? max : m->s->obs, &columns);
+    const int shown = arrange(max < summary->states->obs ? max : summary->states->obs, &columns);
     const int panels = OPC_TRUTHS * shown;
+    /* Panels, their layers and titles; freed below in any case. */
     struct opc_panel *panel = opc_alloc((size_t)panels, sizeof *panel);
     struct opc_figure_layer *layer = opc_alloc((size_t)panels * LAYERS, sizeof *layer);
     char(*title)[64] = opc_alloc((size_t)panels, sizeof *title);
@@ -249,29 +288,34 @@ static int draw(const struct summary *m, const struct opc_probe *p, int max, boo
         const int truth = i / shown, k = i % shown;
         struct opc_figure_layer *at = layer + (size_t)i * LAYERS;
         char name[32];
-        opc_probe_entry_name(p, k, name);
+        opc_probe_entry_name(probe, k, name);
         snprintf(title[i], sizeof *title, "%s, true: %s", name, OPC_TRUTH_NAME[truth]);
         panel[i] = (struct opc_panel){.title = title[i],
                                       .x_label = "h",
                                       .y_label = size ? "|true - predicted|" : "true - predicted",
-                                      .x = {0, m->s->horizon},
+                                      .x = {0, summary->states->horizon},
                                       .log_y = size,
                                       .layers = LAYERS,
                                       .layer = at};
+        /* Bands (or dashed quantiles) first, lines on top of them. */
         for (int by = 0; by < OPC_BY; by++) {
-            struct opc_figure_layer one = {
-                .colour = COLOUR[by], .n = m->length, .x = m->x, .label = OPC_BY_NAME[by]};
+            struct opc_figure_layer one = {.colour = COLOUR[by],
+                                           .n = summary->length,
+                                           .x = summary->x,
+                                           .label = OPC_BY_NAME[by]};
+            /* Two layers for each model: the spread, and the median above it. */
             at[by] = at[OPC_BY + by] = one;
-            at[by].mark = size ? OPC_MARK_LINE : OPC_MARK_BAND;
+            at[by].mark = size ? OPC_PLOT_LINE : OPC_PLOT_BAND;
             at[by].dash = size;
             at[by].label = NULL;
-            at[by].y = series(m, truth, by, ABS_HIGH, k);
-            at[by].low = series(m, truth, by, LOW, k);
-            at[by].high = series(m, truth, by, HIGH, k);
-            at[OPC_BY + by].mark = OPC_MARK_LINE;
-            at[OPC_BY + by].y = series(m, truth, by, size ? ABS_MIDDLE : MIDDLE, k);
+            at[by].y = summary_series(summary, truth, by, ABS_HIGH, k);
+            at[by].low = summary_series(summary, truth, by, LOW, k);
+            at[by].high = summary_series(summary, truth, by, HIGH, k);
+            at[OPC_BY + by].mark = OPC_PLOT_LINE;
+            at[OPC_BY + by].y = summary_series(summary, truth, by, size ? ABS_MIDDLE : MIDDLE, k);
         }
     }
+    /* Two figures share everything but their layers and this note. */
     const struct opc_figure figure = {
         .note = size ? "Line: median of the error's size; dashed: its 95 % quantile. At h = 0 it "
                        "is 0 and left out."
@@ -283,7 +327,7 @@ static int draw(const struct summary *m, const struct opc_probe *p, int max, boo
         .panel = panel,
     };
     if (!code)
-        code = opc_exhibit_figure(e, size ? "size" : NULL,
+        code = opc_exhibit_figure(exhibit, size ? "size" : NULL,
                                   size ? "size of the errors, logarithmic" : "errors of the state",
                                   &figure, err);
     opc_free(panel);
@@ -292,92 +336,102 @@ static int draw(const struct summary *m, const struct opc_probe *p, int max, boo
     return code;
 }
 
-static void claim_smaller(const struct summary *m, const struct opc_probe *p, int truth,
-                          struct opc_exhibit *e)
+/* Supported if the whole interval of every entry's ratio is below 1. */
+static void claim_smaller(const struct summary *summary, const struct opc_probe *probe, int truth,
+                          struct opc_exhibit *exhibit)
 {
     static const char *const CLAIM[OPC_TRUTHS] = {
         "Beside the recording, the errors are smaller with OPC in every state entry.",
         "Compared with what the environment does with the same actions, too."};
-    const struct opc_states *s = m->s;
+    const struct opc_states *states = summary->states;
     struct opc_text text = {0};
     char name[32];
     bool all = true, none = false;
-    for (int k = 0; k < s->obs; k++) {
-        const int item = truth * s->obs + k;
-        all &= m->ratio_high[item] < 1;
-        none |= m->ratio_low[item] > 1;
-        if (s->obs > 12 && m->ratio_high[item] < 1)
-            continue; /* only those that are not */
-        opc_probe_entry_name(p, k, name);
-        opc_text_addf(&text, "%s%s %.3g [%.3g, %.3g]", text.used ? ", " : "", name, m->ratio[item],
-                      m->ratio_low[item], m->ratio_high[item]);
+    /* A single entry that is clearly larger refutes the claim. */
+    for (int k = 0; k < states->obs; k++) {
+        const int item = truth * states->obs + k;
+        all &= summary->ratio_high[item] < 1;
+        none |= summary->ratio_low[item] > 1;
+        if (states->obs > 12 && summary->ratio_high[item] < 1)
+            continue; /* many entries: list only those that are not smaller */
+        opc_probe_entry_name(probe, k, name);
+        opc_text_addf(&text, "%s%s %.3g [%.3g, %.3g]", text.used ? ", " : "", name,
+                      summary->ratio[item], summary->ratio_low[item], summary->ratio_high[item]);
     }
-    if (m->last[truth] == 0)
-        opc_exhibit_claim(e, OPC_UNDECIDED, CLAIM[truth],
+    if (summary->last[truth] == 0)
+        opc_exhibit_claim(exhibit, OPC_UNDECIDED, CLAIM[truth],
                           "more than half of the rollouts end in their first step");
     else
-        opc_exhibit_claim(e,
+        opc_exhibit_claim(exhibit,
                           all    ? OPC_SUPPORTED
                           : none ? OPC_NOT_SUPPORTED
                                  : OPC_UNDECIDED,
                           CLAIM[truth],
                           "median |error| after %d step%s, OPC / MBPO(*) [95 %% bootstrap]: %s",
-                          m->last[truth], m->last[truth] == 1 ? "" : "s",
+                          summary->last[truth], summary->last[truth] == 1 ? "" : "s",
                           text.used ? opc_text_get(&text) : "below 1 in all");
     opc_text_free(&text);
 }
 
-static double largest_at_start(const struct opc_states *s)
+/* The largest error at h = 0, where prediction and truth start from the same state. */
+static double largest_at_start(const struct opc_states *states)
 {
     double max = 0;
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
         for (int by = 0; by < OPC_BY; by++)
-            for (int row = 0; row < s->rows; row++)
-                for (int k = 0; k < s->obs; k++)
-                    max = fmax(max, fabs(opc_states_error(s, truth, by, row, 0, k)));
+            for (int row = 0; row < states->rows; row++)
+                for (int k = 0; k < states->obs; k++)
+                    max = fmax(max, fabs(opc_states_error(states, truth, by, row, 0, k)));
     return max;
 }
 
-static void claim(const struct summary *m, const struct opc_probe *p, struct opc_exhibit *e)
+/* All claims of the figure. */
+static void claim_states(const struct summary *summary, const struct opc_probe *probe,
+                         struct opc_exhibit *exhibit)
 {
-    const double start = largest_at_start(m->s);
+    const double start = largest_at_start(summary->states);
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
-        claim_smaller(m, p, truth, e);
-    opc_exhibit_claim(e, start == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+        claim_smaller(summary, probe, truth, exhibit);
+    /* Both must be zero exactly: at h = 0 nothing was predicted, and Lemma 1 holds to the bit. */
+    opc_exhibit_claim(exhibit, start == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                       "The error is zero at h = 0.", "largest error at h = 0: %g", start);
-    opc_exhibit_claim(e, m->s->without_noise == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+    opc_exhibit_claim(exhibit,
+                      summary->states->without_noise == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
                       "Without exploration OPC has no error at all (Lemma 1).",
                       "largest error of %d rollouts of %d steps without exploration: %g",
-                      m->s->each * m->s->runs, m->s->horizon, m->s->without_noise);
+                      summary->states->each * summary->states->runs, summary->states->horizon,
+                      summary->states->without_noise);
 }
 
-static int make(const struct opc_request *request, const void *settings, struct opc_exhibit *e,
-                struct opc_err *err)
+/* The analysis itself: collect, summarise, two figures, a table, claims and notes. */
+static int probe_states_make(const struct opc_request *request, const void *settings,
+                             struct opc_exhibit *exhibit, struct opc_err *err)
 {
     const struct opc_probe_states_config *set = settings;
-    struct opc_states s;
-    struct summary m = {0};
-    struct opc_probe p;
-    int code = opc_states_collect(request, set, &s, err);
+    struct opc_states states;
+    struct summary summary = {0};
+    struct opc_probe probe;
+    int code = opc_states_collect(request, set, &states, err);
     if (code)
         return code;
-    code = opc_probe_open(request->run[0], request->pool, request->seed, &p, err); /* for names */
+    code =
+        opc_probe_open(request->run[0], request->pool, request->seed, &probe, err); /* for names */
     if (!code) {
-        code = summary_of(&s, request, &m, err);
+        code = summary_of(&states, request, &summary, err);
         if (!code)
-            code = draw(&m, &p, set->panels, false, e, err);
+            code = draw_state_errors(&summary, &probe, set->panels, false, exhibit, err);
         if (!code)
-            code = draw(&m, &p, set->panels, true, e, err);
+            code = draw_state_errors(&summary, &probe, set->panels, true, exhibit, err);
         if (!code)
-            code = write_table(&m, &p, e, err);
+            code = write_state_errors(&summary, &probe, exhibit, err);
         if (!code) {
-            claim(&m, &p, e);
-            opc_states_notes(&s, e);
+            claim_states(&summary, &probe, exhibit);
+            opc_states_notes(&states, exhibit);
         }
-        opc_probe_close(&p);
+        opc_probe_close(&probe);
     }
-    summary_free(&m);
-    opc_states_free(&s);
+    summary_free(&summary);
+    opc_states_free(&states);
     return code;
 }
 
@@ -387,7 +441,7 @@ static const struct opc_section section = OPC_SECTION("probe", "", OPC_PROBE_STA
 
 const struct opc_analysis opc_probe_states = {
     .name = "probe_states",
-    .help = "errors of learned and corrected model, step by step beside real episodes (Figure 13)",
+    .help = "errors of learned and corrected model, step by step along real episodes (Figure 13)",
     .settings = &section,
-    .make = make,
+    .make = probe_states_make,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* study/probe/probe_states.h - branched rollouts of logged models beside what really happened: what
- * Figures 13 and 14 are drawn from. */
+/* study/probe/probe_states.h - branched rollouts of logged models along the real trajectory: the
+ * data of Figures 13 and 14. Shared by probe_collect.c, probe_states.c and probe_trajectories.c. */
 #ifndef OPC_STUDY_PROBE_STATES_H
 #define OPC_STUDY_PROBE_STATES_H
 
@@ -11,32 +11,33 @@ enum { OPC_TRUE_RECORDED, OPC_TRUE_PLAYED, OPC_TRUTHS }; /* see struct opc_state
 extern const char *const OPC_BY_NAME[OPC_BY];            /* "MBPO(*)", "OPC" */
 extern const char *const OPC_TRUTH_NAME[OPC_TRUTHS];     /* "recording", "environment" */
 
-/* Rollouts of all runs together, run after run. Arrays are [rows][horizon + 1][obs], NaN where a
- * rollout has ended. What is true is either how the recording went on, with the actions it had
- * (the paper's), or what the environment does with the rollout's own actions. */
+/* Rollouts of all runs, run after run. Arrays are [rows][horizon + 1][obs], NaN after the end of
+ * a rollout. The truth is either how the recording continued, with its own actions (as in the
+ * paper), or what the environment does with the rollout's actions. */
 struct opc_states {
     int runs, each, rows, horizon, obs; /* rows = runs * each */
     double *predicted[OPC_BY];
     double *truth[OPC_TRUTHS][OPC_BY];
-    /* [rows] steps until it ended in a terminal state, imagined or on the environment with the
-     * same actions; 0: it did not */
+    /* [rows] number of steps until a terminal state, imagined or on the environment with the
+     * same actions; 0: the rollout did not end in one */
     int *ended[OPC_BY], *played_ended[OPC_BY];
-    int lost[OPC_BY]; /* rollouts that became infinite */
-    /* Largest error by eq. 5 where nothing is random but the starts: recorded without
-     * exploration, followed without. */
+    int lost[OPC_BY]; /* number of rollouts that became infinite */
+    /* Largest error by eq. 5 if only the starts are random: recorded and followed without
+     * exploration noise. Lemma 1 says 0. */
     double without_noise;
     int epoch_of_model, epoch_of_policy; /* of the first run */
 };
 
+/* Plays, branches and compares for every run of the request; see probe_collect.c. */
 int opc_states_collect(const struct opc_request *, const struct opc_probe_states_config *,
                        struct opc_states *out, struct opc_err *err);
-/* Rollouts that meet a terminal state before the horizon, where the environment with the same
- * actions has not. */
+/* Number of rollouts that meet a terminal state before the horizon although the environment with
+ * the same actions does not. */
 int opc_states_too_early(const struct opc_states *, int by);
 void opc_states_free(struct opc_states *);
-/* true - predicted */
+/* true - predicted, of entry k after h steps */
 double opc_states_error(const struct opc_states *, int truth, int by, int row, int h, int k);
-/* What reader and pictures should know about them. */
+/* Adds notes on how the rollouts were made. */
 void opc_states_notes(const struct opc_states *, struct opc_exhibit *);
 
 #endif

@@ -5,17 +5,18 @@
 
 #include "base/text.h"
 
-/* Appends text that stands for itself, as content or between double quotes. Bytes that are no
- * UTF-8, and control characters but newline and tab, become U+FFFD. */
+/* Appends text with everything escaped that HTML would interpret, as content or between double
+ * quotes. Bytes that are not UTF-8, and control characters other than newline and tab, become
+ * U+FFFD. */
 void opc_html_text(struct opc_text *, const char *);
 
 /* Appends an SVG file as an element of the page: without XML declaration and namespaces, with
- * `label` for who cannot see it, with its width as --wide for the style sheet, and with `prefix` in
- * front of every id and of every reference to one, because ids are shared by the whole page and
- * cairo starts at glyph0-0 in each file.
+ * `label` for readers who cannot see it, with its width as --wide for the style sheet, and with
+ * `prefix` before every id and every reference to one, because ids are shared by the whole page
+ * and cairo starts at glyph0-0 in each file.
  *
- * Elements no figure has (scripts, styles, foreign content), references out of the file and
- * unbalanced tags are OPC_EDAMAGED with their line, and nothing is appended. */
+ * Elements that no figure has (scripts, styles, foreign content), references out of the file
+ * and unbalanced tags are OPC_EDAMAGED with their line; then nothing is appended. */
 int opc_html_svg(struct opc_text *, const char *svg, const char *prefix, const char *label,
                  struct opc_err *err);
 

@@ -8,21 +8,23 @@
 #include "study/exhibit/exhibit.h"
 
 struct opc_report_plan {
-    int dirs;
+    int dirs;            /* directories to search */
     char *const *dir;    /* [dirs] each is searched, and the directories in it */
-    const char *out;     /* the page */
-    const char *title;   /* NULL: a heading of ours */
-    const char *machine; /* the kind of machine the page is made on; NULL: not said */
+    const char *out;     /* path of the page */
+    const char *title;   /* NULL: a default heading */
+    const char *machine; /* kind of machine the page is made on; NULL: not mentioned */
 };
 
+/* What the page contains. */
 struct opc_report_made {
     int exhibits, pictures, tables;
     int claims[OPC_UNDECIDED + 1]; /* by verdict */
     int missing;  /* pictures and tables that cannot be read: marked in the page, and logged */
-    int left_out; /* .json files that are no exhibits: logged */
+    int left_out; /* .json files that are not exhibits; logged */
 };
 
-/* Any damaged exhibit is an error, and no page is written; so is no exhibit at all (OPC_EUSER). */
+/* Searches, reads and writes the page. A damaged exhibit is an error, and no page is written; so
+ * is not finding any exhibit (OPC_EUSER). */
 int opc_report_write(const struct opc_report_plan *, struct opc_report_made *, struct opc_err *err);
 
 #endif

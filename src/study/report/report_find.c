@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "study/report/report_in.h"
+/* Finds the exhibits for a report, in directories and one level below, and sorts them as a paper
+ * would. report.c calls it.
+ *
+ * Invariant: a file counts once, however it is reached (by device and inode), and the order does
+ * not depend on the file system. */
+#include "study/report/report_private.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -14,11 +19,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX = 1000, LARGEST_JSON = 1 << 26 };
+enum { MAX = 1000, LARGEST_JSON = 1 << 26 }; /* exhibits, and bytes of a .json file */
 
-/* ---- their order ----------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
-static int family(const char *name)
+/* Rank of a name's family: figures, tables, theory, ilc, others. */
+static int family_rank(const char *name)
 {
     static const char *const FAMILY[] = {"fig", "tab", "theory", "ilc"};
     for (int i = 0; i < 4; i++)
@@ -27,9 +33,10 @@ static int family(const char *name)
     return 4;
 }
 
-/* As strcmp, but a run of digits is the number it stands for. */
-static int natural(const char *a, const char *b)
+/* Like strcmp, but digits compare as the number they form. */
+static int natural_order(const char *a, const char *b)
 {
+    /* Leading zeros do not count; of two numbers the one with more digits is larger. */
     while (*a && *b) {
         if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
             a += strspn(a, "0");
@@ -52,10 +59,11 @@ static int natural(const char *a, const char *b)
 
 int opc_exhibit_order(const char *name, const char *other)
 {
-    const int differ = family(name) - family(other);
-    return differ ? differ : natural(name, other);
+    const int differ = family_rank(name) - family_rank(other);
+    return differ ? differ : natural_order(name, other);
 }
 
+/* Higher tiers come first. */
 static int tier_rank(const char *tier)
 {
     static const char *const TIER[] = {"full", "small", "smoke"};
@@ -65,14 +73,16 @@ static int tier_rank(const char *tier)
     return 3;
 }
 
+/* An exhibit with the identity of its file. */
 struct found {
     struct opc_exhibit_read *exhibit;
     dev_t device;
     ino_t inode;
-    int order; /* in which it was found */
+    int order; /* index in the order of finding, the last criterion */
 };
 
-static int compare(const void *p, const void *q)
+/* By name, tier and order of finding, for qsort. */
+static int compare_found(const void *p, const void *q)
 {
     const struct found *a = p, *b = q;
     int differ = opc_exhibit_order(a->exhibit->name, b->exhibit->name);
@@ -81,8 +91,9 @@ static int compare(const void *p, const void *q)
     return differ ? differ : a->order - b->order;
 }
 
-/* ---- where they are -------------------------------------------------------------------------- */
+/* ---- search ---------------------------------------------------------------------------------- */
 
+/* What was found so far. */
 struct search {
     struct found *found; /* [MAX] */
     int n, left_out;
@@ -94,8 +105,8 @@ static bool ends_with(const char *name, const char *end)
     return n > m && strcmp(name + n - m, end) == 0;
 }
 
-/* Told by its claims: fig2-claims.csv is beside fig2.json, or the file itself speaks of them. So
- * one that was cut off is damaged, and not something else. */
+/* A .json file is an exhibit if fig2-claims.csv lies next to fig2.json or the text has "claims".
+ * So an exhibit that was cut off counts as damaged, not as something else. */
 static int is_exhibit(const char *path, bool *out, struct opc_err *err)
 {
     char claims[OPC_PATH], *text;
@@ -113,45 +124,52 @@ static int is_exhibit(const char *path, bool *out, struct opc_err *err)
     return OPC_OK;
 }
 
-static int look_at(struct search *s, const char *path, struct opc_err *err)
+/* Loads a file if it is an exhibit that was not found before. */
+static int find_exhibit(struct search *search, const char *path, struct opc_err *err)
 {
     struct stat st;
     bool exhibit;
     if (stat(path, &st) || !S_ISREG(st.st_mode)) /* a dangling link, a directory */
         return OPC_OK;
-    for (int i = 0; i < s->n; i++)
-        if (s->found[i].device == st.st_dev && s->found[i].inode == st.st_ino)
+    /* The same file may be reached by two directories, or by a link. */
+    for (int i = 0; i < search->n; i++)
+        if (search->found[i].device == st.st_dev && search->found[i].inode == st.st_ino)
             return OPC_OK;
     int code = is_exhibit(path, &exhibit, err);
     if (code)
         return code;
+    /* Logged, because a misnamed exhibit would otherwise vanish silently. */
     if (!exhibit) {
         opc_log(OPC_INFO, "%s is no exhibit and is left out", path);
-        s->left_out++;
+        search->left_out++;
         return OPC_OK;
     }
-    if (s->n == MAX)
+    if (search->n == MAX)
         return opc_fail(err, OPC_EUSER, "more than %d exhibits; name fewer directories", MAX);
-    struct found *f = &s->found[s->n];
-    *f = (struct found){.device = st.st_dev, .inode = st.st_ino, .order = s->n};
-    code = opc_exhibit_load(path, &f->exhibit, err);
+    struct found *found = &search->found[search->n];
+    *found = (struct found){.device = st.st_dev, .inode = st.st_ino, .order = search->n};
+    code = opc_exhibit_load(path, &found->exhibit, err);
     if (!code)
-        s->n++;
+        search->n++;
     return code;
 }
 
+/* scandir sorts by bytes, so the order does not depend on the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int search(struct search *s, const char *dir, bool below, struct opc_err *err)
+/* Searches a directory, with `below` also those in it. */
+static int search_directory(struct search *search, const char *dir, bool below, struct opc_err *err)
 {
     char path[OPC_PATH];
     int code = OPC_OK;
-    if (opc_rundir_is_run(dir)) { /* with files of its own: exhibits are in probe */
+    if (opc_rundir_is_run(dir)) { /* its own .json files are not exhibits; those are in probe */
         code = opc_path_join(path, dir, "probe", err);
-        return code || !below || !opc_is_directory(path) ? code : search(s, path, false, err);
+        return code || !below || !opc_is_directory(path)
+                   ? code
+                   : search_directory(search, path, false, err);
     }
     struct dirent **entry;
     errno = 0;
@@ -160,13 +178,14 @@ static int search(struct search *s, const char *dir, bool below, struct opc_err 
         return errno == ENOMEM
                    ? opc_fail(err, OPC_ENOMEM, "not enough memory for the names in %s", dir)
                    : opc_fail_errno(err, errno, "cannot look into %s", dir);
+    /* Entries are freed as they are visited, also after a failure. */
     for (int i = 0; i < n; i++) {
         const char *name = entry[i]->d_name;
         if (!code && *name != '.' && !(code = opc_path_join(path, dir, name, err))) {
             if (opc_is_directory(path))
-                code = below ? search(s, path, false, err) : OPC_OK;
+                code = below ? search_directory(search, path, false, err) : OPC_OK;
             else if (ends_with(name, ".json"))
-                code = look_at(s, path, err);
+                code = find_exhibit(search, path, err);
         }
         free(entry[i]);
     }
@@ -177,38 +196,41 @@ static int search(struct search *s, const char *dir, bool below, struct opc_err 
 int opc_exhibits_find(int dirs, char *const *dir, struct opc_exhibits *out, struct opc_err *err)
 {
     int code = OPC_OK;
-    struct search s = {.found = opc_alloc(MAX, sizeof *s.found)};
+    struct search search = {.found = opc_alloc(MAX, sizeof *search.found)};
     struct opc_exhibit_read **at = NULL;
-    if (!s.found)
+    if (!search.found)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the exhibits");
+    /* Directories in the order they were named. */
     for (int i = 0; i < dirs && !code; i++) {
         if (opc_is_directory(dir[i]))
-            code = search(&s, dir[i], true, err);
+            code = search_directory(&search, dir[i], true, err);
         else
             code = opc_fail(err, OPC_EUSER, "%s is no directory; name one that holds exhibits",
                             dir[i]);
     }
-    if (!code && s.n == 0)
+    if (!code && search.n == 0)
         code =
             opc_fail(err, OPC_EUSER,
                      "no exhibit in %s%s or one level below; 'opc repro' and 'opc probe' make them "
                      "(fig2.json with its pictures and tables)",
                      dirs > 0 ? dir[0] : "no directory", dirs > 1 ? " and the others" : "");
-    if (!code && !(at = opc_alloc((size_t)s.n, sizeof(*at))))
+    if (!code && !(at = opc_alloc((size_t)search.n, sizeof(*at))))
         code = opc_fail(err, OPC_ENOMEM, "not enough memory for the exhibits");
-    qsort(s.found, (size_t)s.n, sizeof *s.found, compare);
-    for (int i = 0; i < s.n; i++) {
+    /* Sort; after a failure `at` is NULL and everything found is freed. */
+    qsort(search.found, (size_t)search.n, sizeof *search.found, compare_found);
+    for (int i = 0; i < search.n; i++) {
         if (at)
-            at[i] = s.found[i].exhibit;
+            at[i] = search.found[i].exhibit;
         else
-            opc_exhibit_unload(s.found[i].exhibit);
+            opc_exhibit_unload(search.found[i].exhibit);
     }
-    opc_free(s.found);
+    opc_free(search.found);
     if (!code)
-        *out = (struct opc_exhibits){.n = s.n, .at = at, .left_out = s.left_out};
+        *out = (struct opc_exhibits){.n = search.n, .at = at, .left_out = search.left_out};
     return code;
 }
 
+/* Frees the exhibits, too. */
 void opc_exhibits_free(struct opc_exhibits *e)
 {
     for (int i = 0; i < e->n; i++)
