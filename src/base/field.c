@@ -239,11 +239,7 @@ const struct opc_field *opc_section_find(const struct opc_section *s, const char
 
 static int unknown_field(const struct opc_section *s, const char *name, struct opc_err *err)
 {
-    const char *best = NULL;
-    int nearest = INT_MAX;
-    for (int i = 0; i < s->n; i++)
-        if (opc_nearer(name, s->fields[i].name, &nearest))
-            best = s->fields[i].name;
+    const char *best = opc_nearest(name, &s->fields->name, (size_t)s->n, sizeof *s->fields);
     if (best)
         return opc_fail(err, OPC_EUSER, "%s has no setting '%s'; did you mean '%s'?", s->name, name,
                         best);

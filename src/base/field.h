@@ -61,8 +61,6 @@ enum opc_kind {
     OPC_TEXTS, /* of an option that may be given several times */
 };
 
-typedef const char *opc_name_fn(int i);
-
 struct opc_field {
     const char *name;
     enum opc_kind kind;

@@ -296,3 +296,27 @@ bool opc_nearer(const char *name, const char *candidate, int *nearest)
     *nearest = distance;
     return true;
 }
+
+const char *opc_nearest(const char *name, const char *const *names, size_t n, size_t stride)
+{
+    const char *best = NULL;
+    int nearest = INT_MAX;
+    for (size_t i = 0; i < n; i++) {
+        /* Copied as bytes: the name is one member of a struct we do not know. */
+        const char *candidate;
+        memcpy(&candidate, (const char *)names + i * stride, sizeof candidate);
+        if (opc_nearer(name, candidate, &nearest))
+            best = candidate;
+    }
+    return best;
+}
+
+const char *opc_nearest_of(const char *name, opc_name_fn *names)
+{
+    const char *best = NULL, *candidate;
+    int nearest = INT_MAX;
+    for (int i = 0; (candidate = names(i)); i++)
+        if (opc_nearer(name, candidate, &nearest))
+            best = candidate;
+    return best;
+}

@@ -48,8 +48,20 @@ char *opc_print_duration(double seconds, char out[OPC_PRINTED]); /* 4.2 s, 1 h 0
  * one to the other; INT_MAX for strings of 64 bytes and more. */
 int opc_edit_distance(const char *, const char *);
 
-/* For "did you mean": true when candidate is near enough to be meant by name and nearer than any
- * before, which *nearest remembers; it starts as INT_MAX. */
+/* ---- "did you mean" --------------------------------------------------------------------------
+ * All three look for the candidate that `name` is most likely a misspelling of. A candidate whose
+ * distance exceeds 1 + strlen(name) / 4 is another word; of equally near ones the first wins. */
+
+/* The nearest of n names, or NULL. `names` points at the first name and the next one follows after
+ * `stride` bytes, so a table of structs is searched by &table[0].name and sizeof table[0]. */
+const char *opc_nearest(const char *name, const char *const *names, size_t n, size_t stride);
+
+/* Name i of a table that lies elsewhere; NULL after the last. */
+typedef const char *opc_name_fn(int i);
+const char *opc_nearest_of(const char *name, opc_name_fn *names);
+
+/* For candidates that lie in neither form: true when candidate is near enough and nearer than all
+ * before it. *nearest remembers their distance and starts as INT_MAX. */
 bool opc_nearer(const char *name, const char *candidate, int *nearest);
 
 #endif

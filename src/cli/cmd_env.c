@@ -323,6 +323,13 @@ static int run(int argc, char **argv, struct opc_err *err)
         opc_env_stop_when(opc_stop_wanted);
         return works[i].run(spec, &given, err);
     }
+    const char *meant =
+        opc_nearest(word, &works->word, sizeof works / sizeof *works, sizeof *works);
+    if (meant)
+        return opc_fail(err, OPC_EUSER, "unknown action '%s'; did you mean '%s'?", word, meant);
+    if (*word)
+        return opc_fail(err, OPC_EUSER,
+                        "unknown action '%s'; say list, show, check, bench, trace or render", word);
     return opc_fail(err, OPC_EUSER, "say what to do: list, show, check, bench, trace or render");
 }
 

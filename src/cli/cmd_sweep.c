@@ -240,6 +240,7 @@ extern const struct opc_command opc_cmd_sweep;
 static int run(int argc, char **argv, struct opc_err *err)
 {
     static const char USAGE[] = "opc sweep FILE.yaml run|status|merge [KEY=VALUE...]";
+    static const char *const ACTIONS[] = {"run", "status", "merge"};
     struct given given;
     struct opc_sweep *sweep;
     char path[OPC_PATH], out[OPC_PATH];
@@ -250,8 +251,12 @@ static int run(int argc, char **argv, struct opc_err *err)
     if (argc - first < 2 || strchr(argv[first], '='))
         return opc_fail(err, OPC_EUSER, "name an experiment file and what to do: %s", USAGE);
     const char *file = argv[first], *what = argv[first + 1];
-    if (strcmp(what, "run") != 0 && strcmp(what, "status") != 0 && strcmp(what, "merge") != 0)
-        return opc_fail(err, OPC_EUSER, "'%s' is nothing to do: %s", what, USAGE);
+    if (strcmp(what, "run") != 0 && strcmp(what, "status") != 0 && strcmp(what, "merge") != 0) {
+        const char *meant = opc_nearest(what, ACTIONS, 3, sizeof *ACTIONS);
+        return meant ? opc_fail(err, OPC_EUSER, "unknown action '%s'; did you mean '%s'?", what,
+                                meant)
+                     : opc_fail(err, OPC_EUSER, "unknown action '%s'; usage: %s", what, USAGE);
+    }
     code = opc_options_fit(&options, uses, what, &given, err);
     if (code)
         return code;

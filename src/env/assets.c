@@ -27,11 +27,16 @@ static int read_file(const char *name, struct opc_model_text *m, struct opc_err 
     return code;
 }
 
-int opc_model_open(const char *name, struct opc_model_text *out, struct opc_err *err)
+/* The folder $OPC_MODELS if the model is read from there, or NULL if it is compiled in. */
+static const char *folder_of(const char *name)
 {
     const char *folder = getenv("OPC_MODELS");
-    const bool ours = !folder || !*folder || strcmp(name, OPC_STAGE) == 0;
-    *out = (struct opc_model_text){.folder = ours ? NULL : folder};
+    return folder && *folder && strcmp(name, OPC_STAGE) != 0 ? folder : NULL;
+}
+
+int opc_model_open(const char *name, struct opc_model_text *out, struct opc_err *err)
+{
+    *out = (struct opc_model_text){.folder = folder_of(name)};
     if (out->folder)
         return read_file(name, out, err);
     const struct opc_asset *asset = opc_asset_find(name);
@@ -42,10 +47,21 @@ int opc_model_open(const char *name, struct opc_model_text *out, struct opc_err 
     return OPC_OK;
 }
 
+static int name_folder(const char *folder, struct opc_err *err)
+{
+    return opc_within(err, "OPC_MODELS=%s (unset it to use the models compiled in)", folder);
+}
+
+void opc_model_misfit(const char *name, struct opc_err *err)
+{
+    if (folder_of(name))
+        name_folder(folder_of(name), err);
+}
+
 void opc_model_close(struct opc_model_text *m, int code, struct opc_err *err)
 {
     if (code && m->folder)
-        opc_within(err, "OPC_MODELS=%s (unset it to use the models compiled in)", m->folder);
+        name_folder(m->folder, err);
     opc_free(m->own);
     *m = (struct opc_model_text){0};
 }

@@ -33,5 +33,8 @@ struct opc_model_text {
 };
 int opc_model_open(const char *name, struct opc_model_text *out, struct opc_err *err);
 void opc_model_close(struct opc_model_text *, int code, struct opc_err *err);
+/* For a fault of the model that shows after it was closed: puts the folder in front of the message
+ * as well, if the model was read from one. */
+void opc_model_misfit(const char *name, struct opc_err *err);
 
 #endif

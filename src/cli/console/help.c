@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "opc/version.h"
 
-#include <limits.h>
 #include <string.h>
 
 enum { WIDTH = 80 };
@@ -25,18 +24,19 @@ static const struct status STATUSES[] = {
     {NULL, NULL},
 };
 
+static const char *command_name(int i)
+{
+    return opc_commands[i] ? opc_commands[i]->name : NULL;
+}
+
 int opc_command_find(const char *name, const struct opc_command **out, struct opc_err *err)
 {
-    const char *meant = NULL;
-    int nearest = INT_MAX;
-    for (int i = 0; opc_commands[i]; i++) {
+    for (int i = 0; opc_commands[i]; i++)
         if (strcmp(opc_commands[i]->name, name) == 0) {
             *out = opc_commands[i];
             return OPC_OK;
         }
-        if (opc_nearer(name, opc_commands[i]->name, &nearest))
-            meant = opc_commands[i]->name;
-    }
+    const char *meant = opc_nearest_of(name, command_name);
     if (meant)
         return opc_fail(err, OPC_EUSER, "unknown subcommand '%s'; did you mean '%s'?", name, meant);
     return opc_fail(err, OPC_EUSER, "unknown subcommand '%s'; 'opc --help' lists them", name);

@@ -210,6 +210,26 @@ static int check_sizes(const struct opc_task *task, const mjModel *m, struct opc
     return OPC_OK;
 }
 
+static int check_ranges(const struct opc_task *task, const mjModel *m, struct opc_err *err)
+{
+    for (int i = 0; i < m->nu; i++)
+        if (!(m->actuator_ctrlrange[2 * i] < m->actuator_ctrlrange[2 * i + 1]))
+            return opc_fail(err, OPC_EUSER,
+                            "%s: actuator %d has no range of controls; give it a ctrlrange",
+                            task->model, i);
+    return OPC_OK;
+}
+
+static int check_model(const struct opc_task *task, const mjModel *m, struct opc_err *err)
+{
+    int code = check_sizes(task, m, err);
+    if (!code)
+        code = check_ranges(task, m, err);
+    if (code)
+        opc_model_misfit(task->model, err);
+    return code;
+}
+
 /* As qpos has them; with how many numbers there, if not one. */
 static void list_joints(const mjModel *m, char *out, size_t size)
 {
@@ -232,7 +252,7 @@ static int share(const struct opc_task *task, struct shared **out, struct opc_er
     snprintf(s->engine, sizeof s->engine, "MuJoCo %s", mj_versionString());
     int code = opc_mujoco_load(task->model, &s->model, &s->hash, err);
     if (!code)
-        code = check_sizes(task, s->model, err);
+        code = check_model(task, s->model, err);
     if (code)
         goto fail;
     const size_t nu = (size_t)s->model->nu;
@@ -245,13 +265,7 @@ static int share(const struct opc_task *task, struct shared **out, struct opc_er
     for (size_t i = 0; i < nu; i++) {
         s->low[i] = s->model->actuator_ctrlrange[2 * i];
         s->high[i] = s->model->actuator_ctrlrange[2 * i + 1];
-        if (!code && !(s->low[i] < s->high[i]))
-            code = opc_fail(err, OPC_EUSER,
-                            "%s: actuator %zu has no range of controls; give it a ctrlrange",
-                            task->model, i);
     }
-    if (code)
-        goto fail;
     list_joints(s->model, s->joints, sizeof s->joints);
     *out = s;
     return OPC_OK;
