@@ -327,7 +327,7 @@ const char *opc_path_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-const char *opc_path_told(const char *path)
+const char *opc_path_display(const char *path)
 {
     return *path == '/' ? opc_path_name(path) : path;
 }

@@ -42,8 +42,9 @@ int opc_path_join(char out[OPC_PATH], const char *dir, const char *name, struct 
 /* The directory a path is in: "a/b" for "a/b/c", "." for "c", "/" for "/c". */
 int opc_path_parent(char out[OPC_PATH], const char *path, struct opc_err *err);
 const char *opc_path_name(const char *path); /* behind the last slash; points into path */
-/* For a text that others will read: of an absolute path, which is this machine's, the last part. */
-const char *opc_path_told(const char *path);
+/* The path as it is shown in a text that others will read: only the last part of an absolute path,
+ * because its directories mean nothing on another computer. */
+const char *opc_path_display(const char *path);
 /* `name` where there is such a file or directory, else the one in share/opc of an installation that
  * the program is part of; where neither is there, name again, for a message. */
 int opc_path_shipped(char out[OPC_PATH], const char *name, struct opc_err *err);

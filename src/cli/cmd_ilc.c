@@ -173,7 +173,7 @@ static int run(int argc, char **argv, struct opc_err *err)
         print_table(trials);
     if (*given.out) {
         struct opc_text command = {0};
-        opc_text_addf(&command, "opc ilc %s", opc_path_told(argv[first]));
+        opc_text_addf(&command, "opc ilc %s", opc_path_display(argv[first]));
         for (int i = first + 1; i < argc; i++)
             opc_text_addf(&command, " %s", argv[i]);
         code = opc_text_check(&command, err);

@@ -394,7 +394,7 @@ static int make_exhibit(const struct opc_experiment *x, const struct opc_request
 {
     char command[OPC_PATH + 128], *config;
     struct opc_exhibit *exhibit;
-    const char *asked = x->by_path ? opc_path_told(x->path) : x->name;
+    const char *asked = x->by_path ? opc_path_display(x->path) : x->name;
     snprintf(command, sizeof command, "opc repro %s%s%s", asked, *x->tier ? " --tier " : "",
              x->tier);
     int code = opc_file_read(x->path, MAX_FILE, &config, NULL, err);

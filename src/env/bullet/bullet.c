@@ -35,7 +35,7 @@ static const double high[OPC_BULLET_DRIVES] = {1, 1, 1, 1, 1, 1, 1, 1};
 /* A file from $OPC_MODELS may have other masses, but the task's code counts on these numbers. */
 static int check_sizes(const struct bullet *e, struct opc_err *err)
 {
-    const struct opc_bullet_machine *m = e->task->machine;
+    const struct opc_bullet_robot_spec *m = e->task->robot;
     int joints = 0;
     while (opc_bullet_joint_body(&e->robot, joints) >= 0)
         joints++;
@@ -51,13 +51,13 @@ static int check_sizes(const struct bullet *e, struct opc_err *err)
 static int missing(const struct bullet *e, const char *what, const char *name, struct opc_err *err)
 {
     return opc_fail(err, OPC_EUSER, "%s describes no %s '%s', which the task needs",
-                    e->task->machine->file, what, name);
+                    e->task->robot->file, what, name);
 }
 
 /* Names of the task into numbers of the robot. */
 static int find_parts(struct bullet *e, struct opc_err *err)
 {
-    const struct opc_bullet_machine *m = e->task->machine;
+    const struct opc_bullet_robot_spec *m = e->task->robot;
     struct opc_bullet_sight *s = &e->sight;
     e->torso = opc_bullet_find_body(&e->robot, m->torso);
     if (e->torso < 0)
@@ -81,7 +81,7 @@ static int find_parts(struct bullet *e, struct opc_err *err)
 /* The robot of a task from its file. */
 static int load(struct bullet *e, struct opc_err *err)
 {
-    const char *file = e->task->machine->file;
+    const char *file = e->task->robot->file;
     struct opc_model_text m;
     int code = opc_model_open(file, &m, err);
     if (!code && strlen(m.text) != m.size)
@@ -109,7 +109,7 @@ static void bullet_close(struct opc_env *env)
 static int complete(struct bullet *e, struct opc_err *err)
 {
     const struct opc_bullet_task *task = e->task;
-    const struct opc_bullet_machine *m = task->machine;
+    const struct opc_bullet_robot_spec *m = task->robot;
     e->env.obs = task->obs;
     e->env.act = m->act;
     e->env.state = 2 * m->joints;
@@ -181,7 +181,7 @@ static void find_centre(struct bullet *e)
 {
     double x[OPC_BULLET_BODIES + 1], y[OPC_BULLET_BODIES + 1], position[3];
     int n = 0;
-    for (int i = e->task->machine->free_base ? 0 : 1; i < e->robot.bodies; i++, n++) {
+    for (int i = e->task->robot->free_base ? 0 : 1; i < e->robot.bodies; i++, n++) {
         opc_bullet_pose(e->world, i, position, NULL);
         x[n] = position[0];
         y[n] = position[1];
@@ -195,7 +195,7 @@ static void look(struct bullet *e)
 {
     struct opc_bullet_sight *s = &e->sight;
     opc_bullet_state(e->world, s->q, s->qd);
-    for (int j = 0; e->task->single && j < e->task->machine->joints; j++) {
+    for (int j = 0; e->task->single && j < e->task->robot->joints; j++) {
         s->q[j] = opc_bullet_rounded(s->q[j]);
         s->qd[j] = opc_bullet_rounded(s->qd[j]);
     }
@@ -219,7 +219,7 @@ static bool tame(int n, const double *x)
 static int check_sight(struct bullet *e, struct opc_err *err)
 {
     const struct opc_bullet_sight *s = &e->sight;
-    const int n = e->task->machine->joints;
+    const int n = e->task->robot->joints;
     if (tame(n, s->q) && tame(n, s->qd) && tame(3, s->position))
         return OPC_OK;
     e->spoiled = true;
@@ -263,7 +263,7 @@ static int bullet_start(struct opc_env *env, const double *state, double *obs, s
     const int code = e->spoiled ? renew(e, err) : OPC_OK;
     if (code)
         return code;
-    if (opc_bullet_reset(e->world, from, from + e->task->machine->joints))
+    if (opc_bullet_reset(e->world, from, from + e->task->robot->joints))
         return out_of_memory(e, err);
     memset(e->sight.touched, 0, sizeof e->sight.touched);
     look(e);
@@ -276,7 +276,7 @@ static int bullet_reset(struct opc_env *env, struct opc_rng *rng, double *obs, s
 {
     const struct opc_bullet_task *task = ((struct bullet *)env)->task;
     double state[2 * OPC_BULLET_JOINTS] = {0};
-    for (int j = task->shake_from; j < task->machine->joints; j++) {
+    for (int j = task->shake_from; j < task->robot->joints; j++) {
         const double x = opc_env_uniform(rng, 0.1);
         state[j] = task->single ? opc_bullet_rounded(x) : x;
     }
@@ -286,13 +286,13 @@ static int bullet_reset(struct opc_env *env, struct opc_rng *rng, double *obs, s
 static void bullet_state(const struct opc_env *env, double *state)
 {
     const struct bullet *e = (const struct bullet *)env;
-    opc_bullet_state(e->world, state, state + e->task->machine->joints);
+    opc_bullet_state(e->world, state, state + e->task->robot->joints);
 }
 
 /* Forces of all joints; those nobody drives get none. */
 static void pull(const struct bullet *e, const double *action, double force[OPC_BULLET_JOINTS])
 {
-    const struct opc_bullet_machine *m = e->task->machine;
+    const struct opc_bullet_robot_spec *m = e->task->robot;
     memset(force, 0, OPC_BULLET_JOINTS * sizeof *force);
     for (int i = 0; i < m->act; i++) {
         const double f = e->task->strength * m->drive[i].max * opc_bullet_clipped(action[i], 1);

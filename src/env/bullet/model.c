@@ -223,7 +223,7 @@ static int no_solid(struct reader *r, const char *word)
                     "%s belongs to a solid; name sphere, capsule_z or two_spheres before it", word);
 }
 
-static int read_transpose_y(struct reader *r)
+static int read_turn_y(struct reader *r)
 {
     struct opc_bullet_shape *s = this_solid(r);
     double angle = 0;
@@ -285,7 +285,7 @@ static int read_item(struct reader *r)
     if (!strcmp(word, "two_spheres"))
         return read_solid(r, OPC_BULLET_TWO_SPHERES);
     if (!strcmp(word, "turn_y"))
-        return read_transpose_y(r);
+        return read_turn_y(r);
     return read_property(r);
 }
 

@@ -120,7 +120,7 @@ struct opc_bullet {
     btMultiBodyConstraintSolver solver;
     btMultiBodyDynamicsWorld world{&dispatcher, &broadphase, &solver, &configuration};
 
-    btAlignedObjectArray<btQuaternion> scratch_transpose;
+    btAlignedObjectArray<btQuaternion> scratch_rotation;
     btAlignedObjectArray<btVector3> scratch_origin;
     btAlignedObjectArray<btVector3> angular, linear; /* [bodies] */
 
@@ -300,8 +300,8 @@ void opc_bullet::place_base()
 
 void opc_bullet::refresh()
 {
-    multibody->forwardKinematics(scratch_transpose, scratch_origin);
-    multibody->updateCollisionObjectWorldTransforms(scratch_transpose, scratch_origin);
+    multibody->forwardKinematics(scratch_rotation, scratch_origin);
+    multibody->updateCollisionObjectWorldTransforms(scratch_rotation, scratch_origin);
 }
 
 void opc_bullet::reset(const double *q, const double *qd)

@@ -86,7 +86,7 @@ static double scaled_speed(const struct opc_bullet_sight *e, int i)
 static int joints_at_limit(const struct opc_bullet_sight *e)
 {
     int n = 0;
-    for (int i = 0; i < e->task->machine->act; i++)
+    for (int i = 0; i < e->task->robot->act; i++)
         n += fabs(relative(e, i)) > 0.99;
     return n;
 }
@@ -135,9 +135,9 @@ static void observe_pendulum_sincos(const struct opc_bullet_sight *e, double *ob
 /* Hopper, walker, half cheetah: all but x, which the policy must not see, then all velocities. */
 static void observe_planar(const struct opc_bullet_sight *e, double *obs)
 {
-    for (int j = 1; j < e->task->machine->joints; j++)
+    for (int j = 1; j < e->task->robot->joints; j++)
         *obs++ = opc_bullet_rounded(e->q[j]);
-    for (int j = 0; j < e->task->machine->joints; j++)
+    for (int j = 0; j < e->task->robot->joints; j++)
         *obs++ = opc_bullet_rounded(opc_bullet_clipped(e->qd[j], e->task->max_speed));
 }
 
@@ -148,13 +148,13 @@ static void observe_ant(const struct opc_bullet_sight *e, double *obs)
     *o++ = e->position[2];
     for (int i = 0; i < 4; i++)
         *o++ = e->quaternion[i];
-    for (int j = 0; j < e->task->machine->joints; j++)
+    for (int j = 0; j < e->task->robot->joints; j++)
         *o++ = e->q[j];
     for (int i = 0; i < 3; i++)
         *o++ = e->linear[i];
     for (int i = 0; i < 3; i++)
         *o++ = e->angular[i];
-    for (int j = 0; j < e->task->machine->joints; j++)
+    for (int j = 0; j < e->task->robot->joints; j++)
         *o++ = e->qd[j];
     while (o < obs + e->task->obs)
         *o++ = 0;
@@ -162,7 +162,7 @@ static void observe_ant(const struct opc_bullet_sight *e, double *obs)
 
 static void observe_rs(const struct opc_bullet_sight *e, double *obs)
 {
-    const bool free_base = e->task->machine->free_base;
+    const bool free_base = e->task->robot->free_base;
     /* A slip of the original: planar robots show their yaw rate as sideways speed (both are 0). */
     const double vx = e->linear[0], vy = free_base ? e->linear[1] : e->angular[2];
     double rpy[3], c, s, ahead;
@@ -179,7 +179,7 @@ static void observe_rs(const struct opc_bullet_sight *e, double *obs)
     *o++ = 0.3 * e->linear[2];
     *o++ = rpy[0];
     *o++ = rpy[1];
-    for (int i = 0; i < e->task->machine->act; i++) {
+    for (int i = 0; i < e->task->robot->act; i++) {
         *o++ = relative(e, i);
         *o++ = scaled_speed(e, i);
     }
@@ -204,7 +204,7 @@ static double reward_planar(struct opc_bullet_sight *e, const double *action, bo
     (void)ended;
     e->x = e->position[0];
     return (e->x - before) / e->task->setting.step + e->task->alive_bonus -
-           e->task->control_cost * sum_of_squares(e->task->machine->act, action);
+           e->task->control_cost * sum_of_squares(e->task->robot->act, action);
 }
 
 static double reward_ant(struct opc_bullet_sight *e, const double *action, bool ended)
@@ -215,7 +215,7 @@ static double reward_ant(struct opc_bullet_sight *e, const double *action, bool 
 
 static double reward_rs(struct opc_bullet_sight *e, const double *action, bool ended)
 {
-    const int n = e->task->machine->act;
+    const int n = e->task->robot->act;
     double power[OPC_BULLET_DRIVES] = {0}, electricity;
     for (int i = 0; i < n; i++)
         power[i] = fabs(action[i] * scaled_speed(e, i));
@@ -282,24 +282,24 @@ static bool ended_rs_half_cheetah(const double *obs)
 /* ---- the robots ------------------------------------------------------------------------------ */
 
 /* clang-format off */
-static const struct opc_bullet_machine pendulum = {
+static const struct opc_bullet_robot_spec pendulum = {
     "bullet/inverted_pendulum.robot", "pole", false, 2, 1, {{"slider", 100}}};
 
-static const struct opc_bullet_machine hopper = {
+static const struct opc_bullet_robot_spec hopper = {
     "bullet/hopper.robot", "torso", false, 6, 3,
     {{"thigh_joint", 75}, {"leg_joint", 75}, {"foot_joint", 75}}};
 
-static const struct opc_bullet_machine walker2d = {
+static const struct opc_bullet_robot_spec walker2d = {
     "bullet/walker2d.robot", "torso", false, 9, 6,
     {{"thigh_joint", 40}, {"leg_joint", 40}, {"foot_joint", 12},
      {"thigh_left_joint", 40}, {"leg_left_joint", 40}, {"foot_left_joint", 12}}};
 
-static const struct opc_bullet_machine half_cheetah = {
+static const struct opc_bullet_robot_spec half_cheetah = {
     "bullet/half_cheetah.robot", "torso", false, 9, 6,
     {{"bthigh", 120}, {"bshin", 90}, {"bfoot", 60},
      {"fthigh", 140}, {"fshin", 60}, {"ffoot", 30}}};
 
-static const struct opc_bullet_machine ant = {
+static const struct opc_bullet_robot_spec ant = {
     "bullet/ant.robot", "torso", true, 8, 8,
     {{"hip_1", 250}, {"ankle_1", 250}, {"hip_2", 250}, {"ankle_2", 250},
      {"hip_3", 250}, {"ankle_3", 250}, {"hip_4", 250}, {"ankle_4", 250}}};
@@ -328,7 +328,7 @@ const struct opc_bullet_task opc_bullet_inverted_pendulum = {
              .reward = "1 on every step",
              .termination = "|angle| > 0.2",
              .reset = "angle uniform on [-0.1, 0.1], the rest 0"},
-    .machine = &pendulum,
+    .robot = &pendulum,
     .setting = NO_FLOOR,
     .obs = 4,
     .strength = 1,
@@ -347,7 +347,7 @@ const struct opc_bullet_task opc_bullet_inverted_pendulum = {
              .reward = "1 on every step",                                                          \
              .termination = "|angle| > 0.2",                                                       \
              .reset = "angle uniform on [-0.1, 0.1], the rest 0"},                                 \
-    .machine = &pendulum, .obs = 5, .strength = 1, .shake_from = 1, ANGLES(third),                 \
+    .robot = &pendulum, .obs = 5, .strength = 1, .shake_from = 1, ANGLES(third),                   \
     .observe = observe_pendulum_sincos, .reward = reward_upright, .ended = ended_pendulum_sincos,  \
     .ended_here = ended_here_pendulum
 
@@ -371,7 +371,7 @@ const struct opc_bullet_task opc_bullet_hopper = {
              .reward = "forward velocity of the torso (lagging) + 1 - 0.001 |a|^2",
              .termination = "height <= -0.3, |pitch| >= 0.2, or an angle or velocity beyond 100",
              .reset = "positions uniform on [-0.1, 0.1], root joints included; at rest"},
-    .machine = &hopper,
+    .robot = &hopper,
     .setting = FLOOR,
     .obs = 11,
     .strength = 1,
@@ -394,7 +394,7 @@ const struct opc_bullet_task opc_bullet_walker2d = {
              .termination = "height outside (-0.2, 1), |pitch| >= 1, or an angle or velocity "
                             "beyond 100",
              .reset = "positions uniform on [-0.1, 0.1], root joints included; at rest"},
-    .machine = &walker2d,
+    .robot = &walker2d,
     .setting = FLOOR,
     .obs = 17,
     .strength = 1,
@@ -416,7 +416,7 @@ const struct opc_bullet_task opc_bullet_half_cheetah = {
              .reward = "forward velocity of the torso (lagging) - 0.1 |a|^2",
              .termination = "never",
              .reset = "positions uniform on [-0.1, 0.1], root joints included; at rest"},
-    .machine = &half_cheetah,
+    .robot = &half_cheetah,
     .setting = RUBBER,
     .obs = 17,
     .strength = 1,
@@ -437,7 +437,7 @@ const struct opc_bullet_task opc_bullet_half_cheetah = {
              .termination = "height <= -0.49, which does not happen",                              \
              .reset = "joint angles uniform on [-0.1, 0.1]; the torso, which is no part of the "   \
                       "full state, at rest at (0, 0, 0.75)"},                                      \
-    .machine = &ant, .setting = FLOOR, .obs = (numbers), .strength = 1, .around = true,            \
+    .robot = &ant, .setting = FLOOR, .obs = (numbers), .strength = 1, .around = true,              \
     .observe = observe_ant, .reward = reward_ant, .ended = ended_ant
 
 const struct opc_bullet_task opc_bullet_ant = {ANT(111, "; 84 zeros")};
@@ -458,7 +458,7 @@ const struct opc_bullet_task opc_bullet_hopper_rs = {
              .reward = PAID_RS,
              .termination = "height <= -0.45 or |pitch| >= 1",
              .reset = "joint angles uniform on [-0.1, 0.1]; upright and at rest"},
-    .machine = &hopper,
+    .robot = &hopper,
     .setting = FLOOR,
     .obs = 15,
     .strength = 1,
@@ -476,7 +476,7 @@ const struct opc_bullet_task opc_bullet_walker2d_rs = {
              .reward = PAID_RS,
              .termination = "height <= -0.45 or |pitch| >= 1",
              .reset = "joint angles uniform on [-0.1, 0.1]; upright and at rest"},
-    .machine = &walker2d,
+    .robot = &walker2d,
     .setting = FLOOR,
     .obs = 22,
     .strength = 1,
@@ -495,7 +495,7 @@ const struct opc_bullet_task opc_bullet_half_cheetah_rs = {
              .reward = PAID_RS,
              .termination = "|pitch| >= 1, or contact of a shin or thigh",
              .reset = "joint angles uniform on [-0.1, 0.1]; upright and at rest"},
-    .machine = &half_cheetah,
+    .robot = &half_cheetah,
     .setting = FLOOR,
     .obs = 26,
     .strength = 0.9,
@@ -513,7 +513,7 @@ const struct opc_bullet_task opc_bullet_ant_rs = {
              .termination = "height <= -0.49",
              .reset = "joint angles uniform on [-0.1, 0.1]; the torso, which is no part of the "
                       "full state, at rest at (0, 0, 0.75)"},
-    .machine = &ant,
+    .robot = &ant,
     .setting = FLOOR,
     .obs = 28,
     .strength = 1,

@@ -19,7 +19,7 @@ enum {
 };
 
 /* A robot and its actuators, in the order of actions. */
-struct opc_bullet_machine {
+struct opc_bullet_robot_spec {
     const char *file;  /* of the robot, below models/ */
     const char *torso; /* the body whose pose counts */
     bool free_base;
@@ -51,7 +51,7 @@ struct opc_bullet_sight {
 
 struct opc_bullet_task {
     struct opc_env_page page;
-    const struct opc_bullet_machine *machine;
+    const struct opc_bullet_robot_spec *robot;
     struct opc_bullet_setting setting;
     int obs;
     double strength;     /* times `most` of each drive */

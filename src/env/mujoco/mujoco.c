@@ -191,7 +191,7 @@ static void let_go(struct shared *s)
 }
 
 /* A file from $OPC_MODELS may have other masses, but the task's code counts on these numbers. */
-static int check_sizes(const struct opc_task *task, const mjModel *m, struct opc_err *err)
+static int check_sizes(const struct opc_mujoco_task *task, const mjModel *m, struct opc_err *err)
 {
     const struct {
         const char *what;
@@ -210,7 +210,7 @@ static int check_sizes(const struct opc_task *task, const mjModel *m, struct opc
     return OPC_OK;
 }
 
-static int check_ranges(const struct opc_task *task, const mjModel *m, struct opc_err *err)
+static int check_ranges(const struct opc_mujoco_task *task, const mjModel *m, struct opc_err *err)
 {
     for (int i = 0; i < m->nu; i++)
         if (!(m->actuator_ctrlrange[2 * i] < m->actuator_ctrlrange[2 * i + 1]))
@@ -220,7 +220,7 @@ static int check_ranges(const struct opc_task *task, const mjModel *m, struct op
     return OPC_OK;
 }
 
-static int check_model(const struct opc_task *task, const mjModel *m, struct opc_err *err)
+static int check_model(const struct opc_mujoco_task *task, const mjModel *m, struct opc_err *err)
 {
     int code = check_sizes(task, m, err);
     if (!code)
@@ -243,7 +243,7 @@ static void list_joints(const mjModel *m, char *out, size_t size)
     }
 }
 
-static int share(const struct opc_task *task, struct shared **out, struct opc_err *err)
+static int share(const struct opc_mujoco_task *task, struct shared **out, struct opc_err *err)
 {
     struct shared *s = opc_alloc(1, sizeof *s);
     if (!s)
@@ -278,7 +278,7 @@ fail:
 
 struct mujoco {
     struct opc_env env;
-    const struct opc_task *task;
+    const struct opc_mujoco_task *task;
     struct shared *shared;
     mjData *data;
     struct opc_world world; /* points into model and data */
@@ -291,7 +291,7 @@ static void make_data(void *ctx)
     e->data = mj_makeData(e->shared->model);
 }
 
-static struct opc_world look(const struct opc_task *task, const mjModel *m, const mjData *d)
+static struct opc_world look(const struct opc_mujoco_task *task, const mjModel *m, const mjData *d)
 {
     return (struct opc_world){.nq = m->nq,
                               .nv = m->nv,
@@ -322,7 +322,7 @@ static void mujoco_close(struct opc_env *env)
 }
 
 /* Takes over one use of `shared`, also when it fails. */
-static int create(const struct opc_task *task, struct shared *shared, bool contact,
+static int create(const struct opc_mujoco_task *task, struct shared *shared, bool contact,
                   struct opc_env **out, struct opc_err *err)
 {
     struct mujoco *e = opc_alloc(1, sizeof *e);
@@ -361,7 +361,7 @@ static int create(const struct opc_task *task, struct shared *shared, bool conta
 static int mujoco_open(const struct opc_env_type *type, const double *arg, struct opc_env **out,
                        struct opc_err *err)
 {
-    const struct opc_task *task = type->task;
+    const struct opc_mujoco_task *task = type->task;
     struct shared *shared = NULL;
     const int code = share(task, &shared, err);
     return code ? code : create(task, shared, type->args && arg[0] > 0, out, err);
@@ -441,7 +441,7 @@ static int mujoco_start(struct opc_env *env, const double *state, double *obs, s
 static int mujoco_reset(struct opc_env *env, struct opc_rng *rng, double *obs, struct opc_err *err)
 {
     struct mujoco *e = (struct mujoco *)env;
-    const struct opc_task *task = e->task;
+    const struct opc_mujoco_task *task = e->task;
     mjData *d = e->data;
     float z[LARGEST];
     mj_resetData(e->shared->model, d);
@@ -476,7 +476,7 @@ static void simulate(void *ctx)
 static void fill_outcome(const struct mujoco *e, const double *action, double before,
                          struct opc_outcome *out)
 {
-    const struct opc_task *task = e->task;
+    const struct opc_mujoco_task *task = e->task;
     task->observe(&e->world, out->obs);
     out->reward = task->reward(&e->world, action, before);
     out->terminated = task->terminated && task->terminated(&e->world);
@@ -512,7 +512,7 @@ static void mujoco_terminal(const struct opc_env *env, int n, const float *s, co
                             const float *next, bool *out)
 {
     (void)s, (void)a;
-    const struct opc_task *task = env->type->task;
+    const struct opc_mujoco_task *task = env->type->task;
     for (int i = 0; i < n; i++)
         out[i] = task->ended(next + (size_t)i * (size_t)task->obs);
 }
@@ -521,7 +521,7 @@ static void mujoco_reward(const struct opc_env *env, int n, const float *s, cons
                           const float *next, float *out)
 {
     (void)next;
-    const struct opc_task *task = env->type->task;
+    const struct opc_mujoco_task *task = env->type->task;
     double action[LARGEST];
     for (int i = 0; i < n; i++) {
         opc_env_scale(env, a + (size_t)i * (size_t)task->nu, action);
@@ -544,8 +544,8 @@ static const struct opc_env_arg contact[] = {
 
 /* clang-format off */
 #define MUJOCO(task_name) \
-    .name = "mujoco:" #task_name, .page = &opc_task_##task_name.page, \
-    .task = &opc_task_##task_name, \
+    .name = "mujoco:" #task_name, .page = &opc_mujoco_##task_name.page, \
+    .task = &opc_mujoco_##task_name, \
     .open = mujoco_open, .copy = mujoco_copy, .close = mujoco_close, .reset = mujoco_reset, \
     .start = mujoco_start, .state = mujoco_state, .step = mujoco_step, .bare = mujoco_bare
 #define ENDS .terminal = mujoco_terminal

@@ -112,7 +112,7 @@ static float pendulum_known_reward(const float *s, const double *a)
 }
 
 /* clang-format off */
-const struct opc_task opc_task_inverted_pendulum = {
+const struct opc_mujoco_task opc_mujoco_inverted_pendulum = {
     .page =
         {.summary = "balance a pole on a cart",
          .observation =
@@ -173,7 +173,7 @@ static bool double_pendulum_ended(const float *o)
 }
 
 /* clang-format off */
-const struct opc_task opc_task_inverted_double_pendulum = {
+const struct opc_mujoco_task opc_mujoco_inverted_double_pendulum = {
     .page = {.summary = "balance two poles, one on top of the other, on a cart",
              .observation = "cart position; sines of both hinge angles, then cosines; three "
                             "velocities and three constraint forces, clipped to [-10, 10]",
@@ -224,7 +224,7 @@ static bool hopper_ended(const float *o)
 }
 
 /* clang-format off */
-const struct opc_task opc_task_hopper = {
+const struct opc_mujoco_task opc_mujoco_hopper = {
     .page = {.summary = "make a one-legged robot hop forwards",
              .observation =
                  "height, pitch, thigh, leg and foot angles; six velocities clipped to [-10, 10]",
@@ -257,7 +257,7 @@ static bool walker_ended(const float *o)
 }
 
 /* clang-format off */
-const struct opc_task opc_task_walker2d = {
+const struct opc_mujoco_task opc_mujoco_walker2d = {
     .page = {.summary = "make a two-legged robot walk forwards",
              .observation = "height, pitch, six leg angles; nine velocities clipped to [-10, 10]",
              .action = "torques of right thigh, leg, foot, then left; 1 is 100 N m",
@@ -281,7 +281,7 @@ static double cheetah_reward(const struct opc_world *w, const double *a, double 
 }
 
 /* clang-format off */
-const struct opc_task opc_task_half_cheetah = {
+const struct opc_mujoco_task opc_mujoco_half_cheetah = {
     .page = {.summary = "make a two-legged runner run forwards",
              .observation = "height, pitch, six leg angles; nine velocities",
              .action =
@@ -304,7 +304,7 @@ static double swimmer_reward(const struct opc_world *w, const double *a, double 
 }
 
 /* clang-format off */
-const struct opc_task opc_task_swimmer = {
+const struct opc_mujoco_task opc_mujoco_swimmer = {
     .page = {.summary = "make a chain of three links swim forwards",
              .observation = "heading, two joint angles; five velocities",
              .action = "torques of both joints; 1 is 150 N m",
@@ -371,12 +371,12 @@ static bool ant_ended(const float *o)
     .qpos_noise = 0.1, .qvel_noise = 0.1, .normal_qvel = true, .reward = ant_reward,               \
     .progress = ant_progress, .terminated = ant_terminated, .ended = ant_ended
 
-const struct opc_task opc_task_ant = {
+const struct opc_mujoco_task opc_mujoco_ant = {
     ANT,
     ANT_PAGE("height, torso quaternion, eight leg angles; fourteen velocities; contact forces on "
              "fourteen bodies clipped to [-1, 1], which are 0 unless contact=on"),
     .obs = 111, .observe = ant_observe};
-const struct opc_task opc_task_ant_truncated_obs = {
+const struct opc_mujoco_task opc_mujoco_ant_truncated_obs = {
     ANT, ANT_PAGE("height, torso quaternion, eight leg angles; fourteen velocities"), .obs = 27,
     .observe = observe_spatial};
 
@@ -430,7 +430,7 @@ static void reacher_place(struct opc_rng *rng, double *qpos, double *qvel)
 }
 
 /* clang-format off */
-const struct opc_task opc_task_reacher = {
+const struct opc_mujoco_task opc_mujoco_reacher = {
     .page = {.summary = "move the tip of a two-link arm to a target",
              .observation = "cosines of both joint angles, then sines; target x, y; two joint "
                             "velocities; fingertip minus target in x, y, z",
@@ -505,12 +505,12 @@ static bool humanoid_ended(const float *o)
     .steps = 1000, .qpos_noise = 0.01, .qvel_noise = 0.01, .reward = humanoid_reward,              \
     .progress = humanoid_progress, .terminated = humanoid_terminated, .ended = humanoid_ended
 
-const struct opc_task opc_task_humanoid = {
+const struct opc_mujoco_task opc_mujoco_humanoid = {
     HUMANOID,
     HUMANOID_PAGE("height, torso quaternion, seventeen joint angles; 23 velocities; then inertias "
                   "(140), velocities (84) of the bodies, actuator forces (23) and contact forces "
                   "(84), which are 0 unless contact=on"),
     .obs = 376, .observe = humanoid_observe};
-const struct opc_task opc_task_humanoid_truncated_obs = {
+const struct opc_mujoco_task opc_mujoco_humanoid_truncated_obs = {
     HUMANOID, HUMANOID_PAGE("height, torso quaternion, seventeen joint angles; 23 velocities"),
     .obs = 45, .observe = observe_spatial};

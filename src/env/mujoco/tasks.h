@@ -22,7 +22,7 @@ struct opc_world {
     const double *cfrc_ext; /* [nbody][6] torque, force; 0 unless the argument contact is on */
 };
 
-struct opc_task {
+struct opc_mujoco_task {
     struct opc_env_page page;
     const char *model;            /* file */
     int nq, nv, nu, nbody, nsite; /* that the file must describe */
@@ -45,10 +45,10 @@ struct opc_task {
     void (*place)(struct opc_rng *, double *qpos, double *qvel); /* after the noise */
 };
 
-extern const struct opc_task opc_task_inverted_pendulum, opc_task_inverted_double_pendulum,
-    opc_task_hopper, opc_task_walker2d, opc_task_half_cheetah, opc_task_ant,
-    opc_task_ant_truncated_obs, opc_task_swimmer, opc_task_reacher, opc_task_humanoid,
-    opc_task_humanoid_truncated_obs;
+extern const struct opc_mujoco_task opc_mujoco_inverted_pendulum,
+    opc_mujoco_inverted_double_pendulum, opc_mujoco_hopper, opc_mujoco_walker2d,
+    opc_mujoco_half_cheetah, opc_mujoco_ant, opc_mujoco_ant_truncated_obs, opc_mujoco_swimmer,
+    opc_mujoco_reacher, opc_mujoco_humanoid, opc_mujoco_humanoid_truncated_obs;
 
 /* Height of the double pendulum's tip above where its task ends, from an observation. */
 double opc_double_pendulum_height(const float *o);
