@@ -10,6 +10,7 @@
 
 #include "opc/env.h"
 
+/* What a task sees of the simulation. */
 struct opc_world {
     int nq, nv, nu, nbody;
     double timestep, dt;                    /* of the engine; of an environment step */
@@ -24,7 +25,7 @@ struct opc_world {
 
 struct opc_mujoco_task {
     struct opc_env_page page;
-    const char *model;            /* file */
+    const char *model;            /* file below models/ */
     int nq, nv, nu, nbody, nsite; /* that the file must describe */
     int obs, frame_skip, steps;
     double qpos_noise; /* uniform in +- this */
@@ -34,15 +35,20 @@ struct opc_mujoco_task {
     int n_angles;
 
     void (*observe)(const struct opc_world *, double *o);
-    /* before is what `progress` said when the step began, 0 without one. */
+    /* before is what `progress` returned when the step began, 0 without one. */
     double (*reward)(const struct opc_world *, const double *action, double before);
 
-    /* Optional. NULL: none, never, never, not known, no more than the noise. */
+    /* Optional. What `reward` wants to know of the state before the step: a position, whose change
+     * is a velocity, or a distance. NULL: nothing. */
     double (*progress)(const struct opc_world *);
+    /* Whether the state ends the task. NULL: no state does. */
     bool (*terminated)(const struct opc_world *);
-    bool (*ended)(const float *o); /* the same of an imagined observation */
+    /* The same of an imagined observation. NULL: no state ends the task. */
+    bool (*ended)(const float *o);
+    /* Reward of an imagined transition. NULL: no formula is known; a model has to learn it. */
     float (*known_reward)(const float *s, const double *action);
-    void (*place)(struct opc_rng *, double *qpos, double *qvel); /* after the noise */
+    /* Changes the start further, after the noise. NULL: the noise is all. */
+    void (*place)(struct opc_rng *, double *qpos, double *qvel);
 };
 
 extern const struct opc_mujoco_task opc_mujoco_inverted_pendulum,
