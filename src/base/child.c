@@ -119,7 +119,7 @@ static int cannot_start(const char *name, int why, struct opc_err *err)
     else if (why == EACCES)
         reason = "it is not executable; try chmod +x";
     else if (why == ENOEXEC)
-        reason = "it is no program; a script starts with #! and its interpreter";
+        reason = "it is not a program; a script starts with #! and its interpreter";
     if (reason)
         return opc_fail(err, OPC_EIO, "cannot start %s: %s", name, reason);
     return opc_fail_errno(err, why, "cannot start %s", name);

@@ -119,7 +119,7 @@ static bool parse_bool(const char *text, bool *out, char why[WHY])
 static bool parse_choice(const struct opc_field *f, const char *text, int *out, char why[WHY])
 {
     char word[OPC_TEXT_SIZE] = "", meant[OPC_TEXT_SIZE] = "";
-    int nearest = INT_MAX, used = snprintf(why, WHY, "is none of");
+    int nearest = INT_MAX, used = snprintf(why, WHY, "is not one of");
     for (int i = 0; word_at(f, i, word); i++) {
         /* The whole list of words goes into `why`, in case none matches. */
         if (!strcmp(text, word)) {
@@ -317,8 +317,8 @@ static int unknown_section(const struct opc_part *part, int parts, const char *k
     if (best)
         return opc_fail(err, OPC_EUSER, "there is no setting '%s'; did you mean '%s%s'?", key, best,
                         *dot ? dot : ".*");
-    return opc_fail(err, OPC_EUSER, "there is no setting '%s'; 'opc config --list' shows what is",
-                    key);
+    return opc_fail(err, OPC_EUSER,
+                    "there is no setting '%s'; 'opc config --list' lists the sections", key);
 }
 
 int opc_parts_set(const struct opc_part *part, int parts, const char *key, const char *text,

@@ -81,7 +81,7 @@ int opc_env_check_sizes(const struct opc_env *env, const char *spec, struct opc_
     for (int i = 0; i < env->n_angles; i++)
         if (!env->angles || env->angles[i].at < 0 || env->angles[i].at >= env->obs ||
             env->angles[i].sine < -1 || env->angles[i].sine >= env->obs)
-            return opc_fail(err, OPC_EENV, "%s: angle %d is no part of the observation", spec, i);
+            return opc_fail(err, OPC_EENV, "%s: angle %d is not part of the observation", spec, i);
     return OPC_OK;
 }
 

@@ -239,7 +239,7 @@ static int read_arguments(const struct opc_env_type *type, const char *text,
         char *equals = strchr(pair, '=');
         if (!equals || equals == pair || n >= sizeof pair)
             return opc_fail(err, OPC_EUSER,
-                            "%s: '%s' is no argument; write key=value and join several by '&'",
+                            "%s: '%s' is not an argument; write key=value and join several by '&'",
                             type->name, pair);
         *equals = '\0';
         code = read_pair(type, pair, equals + 1, request, err);

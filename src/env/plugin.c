@@ -48,7 +48,7 @@ static int check_plugin(const struct opc_env_plugin *plugin, struct opc_err *err
     while (type->args && args <= OPC_ENV_ARGS && type->args[args].name)
         args++;
     if (args > OPC_ENV_ARGS)
-        return opc_fail(err, OPC_EUSER, "it has more than %d arguments, or no {0} behind the last",
+        return opc_fail(err, OPC_EUSER, "it has more than %d arguments, or no {0} after the last",
                         OPC_ENV_ARGS);
     if (type->machine && !type->rest)
         return opc_fail(err, OPC_EUSER, "it is a machine and has no rest, which stops its motors");

@@ -337,7 +337,7 @@ static int check_body(struct reader *reader)
         const struct opc_bullet_shape *s = &reader->robot->shape[i];
         if (s->turn[0] == 0 && s->turn[1] == 0 && s->turn[2] == 0 && s->turn[3] == 0)
             return opc_fail(reader->err, OPC_EUSER,
-                            "turn 0 0 0 0 is no rotation; 1 0 0 0 is none at all");
+                            "turn 0 0 0 0 is not a rotation; 1 0 0 0 leaves the solid unturned");
     }
     return OPC_OK;
 }

@@ -467,7 +467,7 @@ const struct opc_bullet_task opc_bullet_half_cheetah = {
              .reward = "1 + forward velocity of the mean of all bodies (lagging) - 0.1 for each "  \
                        "joint at its limit; -1 instead of 1 when it ends",                         \
              .termination = "height <= -0.49, which does not happen",                              \
-             .reset = "joint angles uniform on [-0.1, 0.1]; the torso, which is no part of the "   \
+             .reset = "joint angles uniform on [-0.1, 0.1]; the torso, which is not part of the "  \
                       "full state, at rest at (0, 0, 0.75)"},                                      \
     .robot = &ant, .setting = FLOOR, .obs = (numbers), .strength = 1, .around = true,              \
     .observe = observe_ant, .reward = reward_ant, .ended = ended_ant
@@ -544,7 +544,7 @@ const struct opc_bullet_task opc_bullet_ant_rs = {
              .action = "torques at hip and ankle of legs 1 to 4 in units of 250 N m, clipped",
              .reward = PAID_RS,
              .termination = "height <= -0.49",
-             .reset = "joint angles uniform on [-0.1, 0.1]; the torso, which is no part of the "
+             .reset = "joint angles uniform on [-0.1, 0.1]; the torso, which is not part of the "
                       "full state, at rest at (0, 0, 0.75)"},
     .robot = &ant,
     .setting = FLOOR,
