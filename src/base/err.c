@@ -79,6 +79,7 @@ static const char *advice_for(int number)
 int(opc_fail_errno)(struct opc_err *err, int number, const char *fmt, ...)
 {
     if (err) {
+        /* The message is "WHAT: REASON; ADVICE". */
         /* A long path is cut rather than the reason. */
         char what[sizeof err->text - 120], why[64], text[TEXT_SIZE];
         va_list args;

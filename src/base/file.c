@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER = 1 << 16, TRIES = 100 };
+enum { BUFFER = 1 << 16, TRIES = 100 }; /* bytes; names tried for a temporary file */
 
 struct opc_save {
     int fd;      /* -1: closed */
@@ -64,6 +64,7 @@ static int open_temporary(struct opc_save *s)
     return -1;
 }
 
+/* Two names of one file, links and mounts included. */
 static bool same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
@@ -211,6 +212,7 @@ int opc_save_end(struct opc_save *s, struct opc_err *err)
     return code;
 }
 
+/* Also the end of opc_save_end, which has cleared what need not be undone. */
 void opc_save_drop(struct opc_save *s)
 {
     if (!s)

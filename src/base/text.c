@@ -38,6 +38,7 @@ static bool grow_text(struct opc_text *t, size_t n)
     return true;
 }
 
+/* The text stays NUL-terminated, so that opc_text_get never has to append. */
 void opc_text_add_bytes(struct opc_text *t, const char *bytes, size_t n)
 {
     if (!grow_text(t, n))
@@ -87,6 +88,7 @@ const char *opc_text_get(const struct opc_text *t)
     return t->at ? t->at : "";
 }
 
+/* Called once after many appends; `used` says how far the text has got. */
 int opc_text_check(const struct opc_text *t, struct opc_err *err)
 {
     if (t->failed)
@@ -95,6 +97,7 @@ int opc_text_check(const struct opc_text *t, struct opc_err *err)
     return OPC_OK;
 }
 
+/* Keeps the memory for the next text; `failed` stays set. */
 void opc_text_clear(struct opc_text *t)
 {
     t->used = 0;
@@ -108,6 +111,7 @@ void opc_text_free(struct opc_text *t)
     *t = (struct opc_text){0};
 }
 
+/* Without isdigit, which depends on the locale. */
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -190,11 +194,14 @@ bool opc_parse_real(const char *text, double *out)
     else if (!strcmp(text, "nan"))
         v = (double)NAN;
     else {
+        /* The syntax is checked by us: strtod would take hexadecimal, blanks and "infinity" as
+         * well. */
         char local[LONGEST + 16];
         if (strlen(text) > LONGEST || !is_decimal(text))
             return false;
         swap_point(text, ".", localeconv()->decimal_point, local, sizeof local);
         v = strtod(local, NULL);
+        /* Digits that overflow are refused; only the word inf means infinity. */
         if (isinf(v))
             return false;
     }
@@ -219,6 +226,7 @@ char *opc_print_real(double v, char out[OPC_PRINTED])
 
 char *opc_print_fixed(double v, int digits, char out[OPC_PRINTED])
 {
+    /* Larger numbers, infinities and NaN would not fit or not be exact with fixed digits. */
     if (!(fabs(v) < 1e15))
         return opc_print_real(v, out);
     char local[OPC_PRINTED];

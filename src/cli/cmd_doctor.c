@@ -54,6 +54,7 @@ static void look_up(const char *path, const char *key, size_t size, char *out)
 /* Kind of build, sanitizers, compiler and C library. */
 static void print_build(void)
 {
+    /* Not every C library is glibc. */
     char text[256], libc[64] = "unknown libc";
 #if defined(__GLIBC__)
     snprintf(libc, sizeof libc, "glibc %s", gnu_get_libc_version());
@@ -139,6 +140,7 @@ static int doctor_run(int argc, char **argv, struct opc_err *err)
     const int code = opc_options_read(NULL, argc, argv, NULL, &first, err);
     if (code)
         return code;
+    /* A report has no choices. */
     if (first < argc)
         return opc_fail(err, OPC_EUSER, "takes no arguments, not '%s'", argv[first]);
 

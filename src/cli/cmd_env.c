@@ -172,6 +172,7 @@ static int show_env(const char *spec, const struct given *given, struct opc_err 
     const int code = opc_env_open(spec, &env, err);
     if (code)
         return code;
+    /* Sentences of the type, next to numbers of the opened environment. */
     const struct opc_env_page *page = env->type->page;
     char line[600];
     printf("%s - %s\n\n", spec, page->summary);
@@ -218,6 +219,7 @@ static void show_pace(double share)
 /* `opc env check`: the first broken promise is the error, see env/check.h. */
 static int check_env(const char *spec, const struct given *given, struct opc_err *err)
 {
+    /* Ctrl-C stops it between two steps. */
     const struct opc_check_plan plan = {(uint64_t)given->seed, given->transitions, show_pace};
     opc_stop_catch(NULL);
     struct opc_env_report r;

@@ -71,6 +71,7 @@ static int assign_setting(const char *word, struct opc_ilc_config *c, struct opc
         return opc_fail(err, OPC_EUSER,
                         "'%s' is not a setting; write KEY=VALUE, as in iterations=20", word);
     const size_t length = (size_t)(equals - word) - skip;
+    /* No setting has a name that long. */
     if (length >= sizeof key)
         return opc_fail(err, OPC_EUSER, "ilc has no setting '%.60s...'", word + skip);
     memcpy(key, word + skip, length);
@@ -127,6 +128,7 @@ static int write_exhibit(struct opc_ilc_trials *t, const struct given *given, co
     struct opc_text settings = {0};
     struct opc_exhibit *e;
     char caption[160];
+    /* What was computed, in one line under the figure. */
     snprintf(caption, sizeof caption, "form %s, %d trials of %d steps, %d repeat%s, seed %d",
              opc_ilc_form_name(t->config.form), t->trials, t->T, t->config.repeats,
              t->config.repeats == 1 ? "" : "s", t->config.seed);

@@ -45,6 +45,7 @@ static void print_ends(const struct opc_curves *c, const struct given *given)
     printf("%-*s %-*s %5s %10s %10s %10s\n", task, "task", kind, "kind", "runs", "median", "25 %",
            "75 %");
     for (int g = 0; g < c->groups; g++) {
+        /* A group whose runs have no rows has no line. */
         const struct opc_curve_group *group = &c->group[g];
         if (group->n > 0)
             printf("%-*s %-*s %5d %10.4g %10.4g %10.4g\n", task, c->panel[group->panel], kind,
@@ -194,6 +195,7 @@ static int plot_run(int argc, char **argv, struct opc_err *err)
     if (!code && *given.published)
         code = opc_published_read(given.published, given.published_task, given.published_method,
                                   &published, err);
+    /* All runs are read before anything is drawn. */
     const struct opc_curves_plan plan = {
         .of = given.of, .over = given.over, .smooth = given.smooth};
     if (!code)

@@ -71,6 +71,7 @@ static int show_status(const struct opc_sweep *sweep, const char *out)
     printf("%-*s  %-11s  %9s  %10s  %12s\n", wide, "run", "state", "epoch", "return", "time");
     for (int i = 0; i < sweep->tasks; i++) {
         struct opc_look look;
+        /* "-" where the run has nothing to say yet. */
         char epoch[32] = "-", value[32] = "-", path[OPC_PATH];
         snprintf(took, sizeof took, "-");
         /* State, epoch and return as the run directory has them now. */
@@ -144,6 +145,7 @@ static int read_own_runs(const struct opc_sweep *sweep, const char *out,
 /* Prints how many runs each added directory has given. */
 static void print_sources(const struct opc_sweep_runs *runs)
 {
+    /* Nothing without --add. */
     for (int k = 0; k < runs->added; k++) {
         int n = 0;
         for (int i = 0; i < runs->sweep->tasks; i++)
@@ -267,6 +269,7 @@ static int sweep_run(int argc, char **argv, struct opc_err *err)
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
         return code;
+    /* A file and an action; a KEY=VALUE in their place is a forgotten file. */
     if (argc - first < 2 || strchr(argv[first], '='))
         return opc_fail(err, OPC_EUSER, "name an experiment file and what to do: %s", USAGE);
     const char *file = argv[first], *what = argv[first + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The checks behind `opc env check`, and behind the opening of a plugin (opc_env_check_sizes).
+/* The checks of `opc env check`, and of every plugin that is opened (opc_env_check_sizes).
  * Tests run them on every environment we ship.
  *
  * Each check tests one promise of opc/env.h that training relies on. The first broken promise ends

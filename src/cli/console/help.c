@@ -129,6 +129,7 @@ void opc_help_overview(FILE *out)
     for (int i = 0; opc_commands[i]; i++)
         print_entry(out, opc_commands[i]->name, 12, opc_commands[i]->summary);
     fprintf(out, "\n'opc SUBCOMMAND --help' explains one; 'opc --version' prints the version.\n");
+    /* Scripts rely on these numbers. */
     fprintf(out, "\nexit status:\n");
     for (const struct status *s = STATUSES; s->code; s++)
         print_entry(out, s->code, 6, s->meaning);

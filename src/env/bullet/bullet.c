@@ -18,14 +18,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* One environment: its task, its robot and the world that simulates it. */
 struct bullet {
     struct opc_env env;
     const struct opc_bullet_task *task;
-    struct opc_bullet_robot robot;
+    struct opc_bullet_robot robot; /* as read from its file */
     struct opc_bullet *world;
     bool spoiled;                           /* the world must be replaced before the next reset */
     int torso, feet, foot[OPC_BULLET_FEET]; /* bodies */
-    struct opc_bullet_sight sight;
+    struct opc_bullet_sight sight;          /* what the task sees, after the last reset or step */
     char engine[32], joints[256];
 };
 
@@ -76,6 +77,7 @@ static int find_parts(struct bullet *sim, struct opc_err *err)
         sight->lower[i] = sim->robot.body[body].lower;
         sight->upper[i] = sim->robot.body[body].upper;
     }
+    /* Bodies with a contact flag. */
     for (; sim->feet < OPC_BULLET_FEET && sim->task->feet[sim->feet]; sim->feet++) {
         sim->foot[sim->feet] = opc_bullet_find_body(&sim->robot, sim->task->feet[sim->feet]);
         if (sim->foot[sim->feet] < 0)

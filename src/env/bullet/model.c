@@ -78,11 +78,13 @@ static const char *read_word(struct reader *reader)
     return reader->word;
 }
 
+/* The word just read, or what stands for its absence. */
 static const char *word_for_message(const struct reader *reader)
 {
     return *reader->word ? reader->word : "end of file";
 }
 
+/* A name that is empty or too long is refused. */
 static int read_name(struct reader *reader, const char *of, char name[OPC_BULLET_WORD])
 {
     const char *word = read_word(reader);
@@ -95,6 +97,7 @@ static int read_name(struct reader *reader, const char *of, char name[OPC_BULLET
     return OPC_OK;
 }
 
+/* Reads `count` finite numbers; `what` is the word they belong to. */
 static int read_numbers(struct reader *reader, const char *what, int count, double *out)
 {
     for (int i = 0; i < count; i++) {
@@ -141,6 +144,7 @@ static int start_body(struct reader *reader)
     const int code = read_name(reader, "body", b.name);
     if (code)
         return code;
+    /* Names are looked up later, so they must be unique. */
     if (opc_bullet_find_body(robot, b.name) >= 0)
         return opc_fail(reader->err, OPC_EUSER, "there is a body '%s' already; choose another name",
                         b.name);
@@ -191,6 +195,7 @@ static int read_parent(struct reader *reader)
 {
     struct opc_bullet_body *b = this_body(reader);
     const int parent = opc_bullet_find_body(reader->robot, read_word(reader));
+    /* Not itself, and described above: parents have smaller indices. */
     if (parent < 0 || parent == reader->robot->bodies - 1)
         return opc_fail(reader->err, OPC_EUSER, "no body '%s' above body '%s'; parents come first",
                         word_for_message(reader), b->name);
@@ -237,6 +242,7 @@ static int read_solid(struct reader *reader, enum opc_bullet_solid solid)
     return OPC_OK;
 }
 
+/* A property of a solid stands before any solid of its body. */
 static int needs_solid(struct reader *reader, const char *word)
 {
     return opc_fail(reader->err, OPC_EUSER,
