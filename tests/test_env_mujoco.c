@@ -636,6 +636,7 @@ static void models_come_from_OPC_MODELS_when_it_is_set(void **state)
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         put_file(dir, "hopper.xml", broken[i]);
         assert_fails(opc_env_open("mujoco:hopper", &env, &err), OPC_EUSER, &err, "hopper.xml");
+        assert_mentions(&err, "OPC_MODELS");
         assert_null(strchr(err.text, '\n'));
     }
 

@@ -267,7 +267,28 @@ static void the_nearest_word_is_offered_if_it_is_near(void **state)
             if (opc_nearer(CASE[i].name, WORD[k], &nearest))
                 best = WORD[k];
         assert_ptr_equal(best, CASE[i].best);
+        assert_ptr_equal(opc_nearest(CASE[i].name, WORD, 4, sizeof *WORD), CASE[i].best);
     }
+}
+
+static const char *colour(int i)
+{
+    static const char *const COLOUR[] = {"red", "green", "blue", NULL};
+    return COLOUR[i];
+}
+
+static void the_nearest_name_is_found_in_tables_of_any_form(void **state)
+{
+    (void)state;
+    static const struct {
+        double weight;
+        const char *name;
+    } ROW[] = {{1, "walker2d"}, {2, "hopper"}, {3, "half_cheetah"}};
+    assert_string_equal(opc_nearest("hoper", &ROW->name, 3, sizeof *ROW), "hopper");
+    assert_null(opc_nearest("hoper", &ROW->name, 1, sizeof *ROW));
+    assert_null(opc_nearest("hoper", &ROW->name, 0, sizeof *ROW));
+    assert_string_equal(opc_nearest_of("grene", colour), "green");
+    assert_null(opc_nearest_of("purple", colour));
 }
 
 int main(void)
@@ -285,6 +306,7 @@ int main(void)
         cmocka_unit_test(sizes_and_durations_are_for_people),
         cmocka_unit_test(edit_distance_counts_the_slips_of_a_typist),
         cmocka_unit_test(the_nearest_word_is_offered_if_it_is_near),
+        cmocka_unit_test(the_nearest_name_is_found_in_tables_of_any_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Child processes: start, talk through pipes, wait, end. Called by the sweep's launchers, by
+ * `opc env render` (ffmpeg) and by whatever else runs another program.
+ *
+ * Invariant: a child never inherits a descriptor or a blocked signal of ours. Every descriptor
+ * opened here has O_CLOEXEC and a number above 2, and spawn() sets the signal mask and SIGPIPE. */
 #define _GNU_SOURCE /* pipe2; NOLINT(bugprone-reserved-identifier) */
 #include "base/child.h"
 
@@ -28,11 +33,12 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* Where the program is, as a shell would find it; ENOENT or EACCES if it cannot be run. Looking
- * ourselves and not in the child gives a certain answer on any system. */
+/* Finds the program as a shell would; returns ENOENT or EACCES if it cannot be run. We search and
+ * not the child, so that the answer is certain on every system. */
 static int find_program(const char *name, char out[OPC_PATH])
 {
     const char *path = getenv("PATH");
+    /* A name with a slash is a path and is not searched for: its one directory is "". */
     const char *dir = strchr(name, '/') ? ""
                       : path && *path   ? path
                                         : "/usr/local/bin:/usr/bin:/bin";
@@ -40,6 +46,8 @@ static int find_program(const char *name, char out[OPC_PATH])
     for (;;) {
         const int n = (int)strcspn(dir, ":");
         const char *slash = n > 0 ? "/" : "";
+        /* A directory or a file without the x bit is not it, but the search goes on: a later
+         * directory may have it. */
         if (snprintf(out, OPC_PATH, "%.*s%s%s", n, dir, slash, name) < OPC_PATH &&
             access(out, F_OK) == 0) {
             if (!opc_is_directory(out) && access(out, X_OK) == 0)
@@ -52,6 +60,9 @@ static int find_program(const char *name, char out[OPC_PATH])
     }
 }
 
+/* The standard streams of the child. in, out and output are descriptors or -1: /dev/null is read,
+ * and our own streams are inherited. `output` gets standard error, and standard output unless
+ * there is a pipe for it. */
 static int plan_streams(posix_spawn_file_actions_t *todo, int in, int out, int output)
 {
     int bad = in >= 0 ? posix_spawn_file_actions_adddup2(todo, in, 0)
@@ -63,8 +74,8 @@ static int plan_streams(posix_spawn_file_actions_t *todo, int in, int out, int o
     return bad;
 }
 
-/* posix_spawn and not fork: our memory may be most of the machine's and is not copied for it. The
- * reason why the kernel will not run the program comes back as well. */
+/* posix_spawn and not fork, because our memory may fill most of the machine and need not be copied.
+ * It also returns the errno of an exec that failed. */
 static int spawn(const char *program, char *const argv[], bool apart, int in, int out, int output,
                  pid_t *pid)
 {
@@ -76,13 +87,15 @@ static int spawn(const char *program, char *const argv[], bool apart, int in, in
         posix_spawn_file_actions_destroy(&todo);
         return ENOMEM;
     }
-    /* No signal blocked, as it would be in a thread of the pool, and SIGPIPE not ignored. */
+    /* The child starts with no signal blocked (a thread of the pool blocks all) and with the
+     * default action of SIGPIPE (we may ignore it). */
     sigset_t none, pipes;
     sigemptyset(&none);
     sigemptyset(&pipes);
     sigaddset(&pipes, SIGPIPE);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &pipes);
+    /* apart: a process group of its own, which Ctrl-C on the terminal does not reach. */
     const int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
     posix_spawnattr_setflags(&attr, (short)(flags | (apart ? POSIX_SPAWN_SETPGROUP : 0)));
 
@@ -95,6 +108,7 @@ static int spawn(const char *program, char *const argv[], bool apart, int in, in
     return bad;
 }
 
+/* Turns the errno of a failed start into what the user can do about it. */
 static int cannot_start(const char *name, int why, struct opc_err *err)
 {
     const char *reason = NULL;
@@ -105,14 +119,14 @@ static int cannot_start(const char *name, int why, struct opc_err *err)
     else if (why == EACCES)
         reason = "it is not executable; try chmod +x";
     else if (why == ENOEXEC)
-        reason = "it is no program; a script starts with #! and its interpreter";
+        reason = "it is not a program; a script starts with #! and its interpreter";
     if (reason)
         return opc_fail(err, OPC_EIO, "cannot start %s: %s", name, reason);
     return opc_fail_errno(err, why, "cannot start %s", name);
 }
 
-/* What a child is to get as a standard stream must not be one of ours already: 0, 1 and 2 may be
- * free if we were started without them, but are about to be written over in the child. */
+/* Moves a descriptor above 2. If we were started without standard streams, open and pipe return 0,
+ * 1 or 2, and plan_streams would overwrite such a number in the child before it is used. */
 static int clear_of_standard(int fd)
 {
     if (fd < 0 || fd > 2)
@@ -151,6 +165,8 @@ int opc_child_start(char *const argv[], const struct opc_child_plan *plan, struc
     if (absent)
         return cannot_start(wanted, absent, err);
 
+    /* Pipes and the output file come first, then the process; whatever was opened is closed below.
+     */
     struct opc_child c = {.in = -1, .out = -1};
     snprintf(c.name, sizeof c.name, "%s", argv[0]);
     int to[2] = {-1, -1}, from[2] = {-1, -1}, output = -1, code = OPC_OK;
@@ -163,6 +179,8 @@ int opc_child_start(char *const argv[], const struct opc_child_plan *plan, struc
         if (why)
             code = cannot_start(program, why, err);
     }
+    /* The far ends belong to the child alone: with a copy of ours open it would never see an end
+     * of file. */
     close_fd(&to[0]);
     close_fd(&from[1]);
     close_fd(&output);
@@ -177,9 +195,9 @@ int opc_child_start(char *const argv[], const struct opc_child_plan *plan, struc
     return OPC_OK;
 }
 
-/* write(2) for a pipe whose reader may be gone. The signal of that case is kept from this thread,
- * and taken back if it is ours: other threads, and a SIGPIPE that was already waiting, see nothing.
- */
+/* write(2) to a pipe whose reader may be gone. SIGPIPE is blocked in this thread meanwhile, and
+ * taken back if this write raised it, so other threads and a SIGPIPE that was pending before are
+ * left as they were. */
 static bool write_without_signal(int fd, const void *data, size_t n)
 {
     sigset_t pipes, before, waiting;
@@ -190,6 +208,7 @@ static bool write_without_signal(int fd, const void *data, size_t n)
     const bool done = opc_write_all(fd, data, n);
     const int why = errno;
     if (!done && why == EPIPE && !sigismember(&waiting, SIGPIPE)) {
+        /* The pending signal is ours: consume it before it is unblocked. */
         const struct timespec at_once = {0};
         while (sigtimedwait(&pipes, NULL, &at_once) < 0 && errno == EINTR)
             ;
@@ -199,10 +218,10 @@ static bool write_without_signal(int fd, const void *data, size_t n)
     return done;
 }
 
-/* "has ended with status 3", or what else is known about a silent partner. */
-static int gone(struct opc_child *c, const char *what, struct opc_err *err)
+/* The other end of a pipe is closed: reports how the child ended, or that it closed the stream. */
+static int child_gone(struct opc_child *c, const char *what, struct opc_err *err)
 {
-    /* It closes its pipes a moment before it can be waited for. */
+    /* A process closes its pipes a moment before it can be waited for: give it 100 ms. */
     for (int i = 0; i < 50 && !opc_child_poll(c); i++)
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     if (!c->done)
@@ -216,7 +235,7 @@ int opc_child_write(struct opc_child *c, const void *data, size_t n, struct opc_
 {
     if (write_without_signal(c->in, data, n))
         return OPC_OK;
-    return errno == EPIPE ? gone(c, "input", err)
+    return errno == EPIPE ? child_gone(c, "input", err)
                           : opc_fail_errno(err, errno, "cannot write to %s", c->name);
 }
 
@@ -225,12 +244,15 @@ void opc_child_close_input(struct opc_child *c)
     close_fd(&c->in);
 }
 
-/* Waits until there is something to read (its end is, too): 1, or 0 when the time is up, or -1. */
+/* Waits until there is something to read, an end of file included. Returns 1, 0 when the time is
+ * up, or -1 with errno. `until` is a time of opc_now(); below 0 it waits for ever. */
 static int readable(int fd, double until)
 {
     for (;;) {
         int ms = -1;
         if (until >= 0) {
+            /* The time is computed anew after a signal. Rounding up avoids a busy loop in the last
+             * millisecond. */
             const double left = until - opc_now();
             ms = left <= 0 ? 0 : left > 1e6 ? 1000000000 : (int)(left * 1e3) + 1;
         }
@@ -246,12 +268,13 @@ int opc_child_read(struct opc_child *c, void *data, size_t n, double seconds, st
     const double until = seconds < 0 ? -1 : opc_now() + seconds;
     unsigned char *p = data;
     while (n > 0) {
+        /* Without a deadline read() itself waits, which saves the poll. */
         const int ready = until < 0 ? 1 : readable(c->out, until);
         if (ready == 0)
             return opc_fail(err, OPC_EIO, "%s has not answered within %g s", c->name, seconds);
         const ssize_t got = ready < 0 || opc_fault_hits_system() ? -1 : read(c->out, p, n);
         if (got == 0)
-            return gone(c, "output", err);
+            return child_gone(c, "output", err);
         if (got < 0 && errno != EINTR)
             return opc_fail_errno(err, errno, "cannot read from %s", c->name);
         if (got > 0) {
@@ -281,7 +304,7 @@ int opc_child_read_all(struct opc_child *c, size_t max, struct opc_text *text, s
     }
 }
 
-/* wait: until it ends; otherwise only looks. */
+/* Collects the exit status; true once the child has ended. With `wait` it blocks until then. */
 static bool reap(struct opc_child *c, bool wait)
 {
     if (c->done || c->pid <= 0)
@@ -295,7 +318,7 @@ static bool reap(struct opc_child *c, bool wait)
         return false;
     c->done = true;
     if (pid < 0)
-        c->status = 255; /* somebody else has waited for it */
+        c->status = 255; /* its status is lost: other code of the process has waited for it */
     else
         c->status = WIFSIGNALED(raw) ? 128 + WTERMSIG(raw) : WEXITSTATUS(raw);
     return true;
@@ -314,11 +337,12 @@ int opc_child_wait(struct opc_child *c)
 
 void opc_child_kill(struct opc_child *c, int signal)
 {
-    /* Looking first makes sure that the number has not been given to another process. */
+    /* A process that has ended is reaped here, after which its number may be another process's. */
     if (!opc_child_poll(c))
         kill(c->pid, signal);
 }
 
+/* Polls every millisecond, which is exact enough for ends that take seconds. */
 static bool ends_within(struct opc_child *c, double seconds)
 {
     const double until = opc_now() + seconds;
@@ -334,6 +358,7 @@ void opc_child_end(struct opc_child *c, double seconds)
 {
     if (c->pid <= 0)
         return;
+    /* Closed pipes are how a well-behaved child learns that it should end. */
     close_fd(&c->in);
     close_fd(&c->out);
     if (ends_within(c, seconds))
@@ -352,6 +377,7 @@ int opc_child_run(char *const argv[], size_t max, struct opc_text *output, struc
     if (code)
         return code;
     code = opc_child_read_all(&c, max, output, err);
+    /* A child that printed too much may block on its full pipe for ever. */
     if (code)
         opc_child_kill(&c, SIGKILL);
     close_fd(&c.out);

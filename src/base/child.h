@@ -14,20 +14,21 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* {0}: its input is empty, its output goes where ours goes. */
+/* How a child is started. {0}: its input is empty and its output goes where ours goes. */
 struct opc_child_plan {
-    bool pipe_in, pipe_out; /* its standard input, its standard output */
-    const char *output;     /* file that gets what it prints (and with pipe_out only its standard
-                             * error), appended; NULL: where ours goes */
-    const char *program;    /* what is run, if not argv[0] */
-    bool apart; /* in a process group of its own: Ctrl-C on the terminal is ours alone */
+    bool pipe_in, pipe_out; /* we write its standard input, read its standard output */
+    /* File to which standard output and error are appended; with pipe_out only standard error.
+     * NULL: they go where ours go. */
+    const char *output;
+    const char *program; /* the program to run, if it is not argv[0] */
+    bool apart; /* in a process group of its own, which Ctrl-C on the terminal does not reach */
 };
 
 struct opc_child {
     pid_t pid;
     int in, out;   /* our ends of the pipes; -1: none, or closed */
-    bool done;     /* it has ended; then and only then: */
-    int status;    /* its exit status, or 128 + the signal that ended it, as a shell says it */
+    bool done;     /* it has ended, and `status` is valid */
+    int status;    /* exit status, or 128 + the signal that ended it, as in a shell */
     char name[64]; /* argv[0], for messages */
 };
 
@@ -36,24 +37,24 @@ struct opc_child {
 int opc_child_start(char *const argv[], const struct opc_child_plan *plan, struct opc_child *out,
                     struct opc_err *err);
 
-/* All n bytes to its input; waits while it does not read. */
+/* Writes all n bytes to its input; waits while it does not read. */
 int opc_child_write(struct opc_child *, const void *data, size_t n, struct opc_err *err);
 void opc_child_close_input(struct opc_child *); /* it reads an end of file; twice is fine */
-/* Exactly n bytes of its output. Its end, or `seconds` passing without the last of them, is an
- * error; a negative number waits for ever. */
+/* Reads exactly n bytes of its output. An end of file before that is an error, and so is the last
+ * byte arriving later than `seconds` from now; a negative number waits for ever. */
 int opc_child_read(struct opc_child *, void *data, size_t n, double seconds, struct opc_err *err);
-/* All it prints until it closes its output; more than `most` bytes are an error. */
+/* Reads all it prints until it closes its output; more than `max` bytes are an error. */
 int opc_child_read_all(struct opc_child *, size_t max, struct opc_text *, struct opc_err *err);
 
 bool opc_child_poll(struct opc_child *);             /* has it ended? */
-int opc_child_wait(struct opc_child *);              /* until it has; returns its status */
-void opc_child_kill(struct opc_child *, int signal); /* after its end: nothing */
-/* Closes the pipes, gives it `seconds` to end by itself, then as long again after SIGTERM, then
- * kills it. Safe to call on {0} and twice. */
+int opc_child_wait(struct opc_child *);              /* until it ends; returns its status */
+void opc_child_kill(struct opc_child *, int signal); /* after its end: does nothing */
+/* Closes the pipes and gives it `seconds` to end by itself, then the same time again after SIGTERM;
+ * then kills it. Safe to call on {0} and twice. */
 void opc_child_end(struct opc_child *, double seconds);
 
-/* Start with an empty input, collect what it prints, wait. An exit status other than 0 is an
- * error; its standard error goes where ours goes. */
+/* Starts it with an empty input, collects what it prints and waits for its end. An exit status
+ * other than 0 is an error; its standard error goes where ours goes. */
 int opc_child_run(char *const argv[], size_t max, struct opc_text *output, struct opc_err *err);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* The one clock for durations: progress, time-outs, benchmarks. It must stay monotonic, because a
+ * clock that is set back would make durations negative. */
 #include "base/clock.h"
 
 #include <time.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* CRC-32C of checkpoints, model files and plugins. Both implementations must give the same value on
+ * every processor, because a file written with one is checked with the other. */
 #include "base/crc.h"
 
 #include <string.h>
@@ -8,7 +10,7 @@
  *
  *     step(c) = c >> 1 ^ (c & 1 ? 0x82f63b78 : 0)
  *
- * TABLE[k][i] is what byte i becomes after it and k more bytes have passed, so eight bytes take
+ * TABLE[k][i] is the contribution of byte i after k more bytes have passed, so eight bytes take
  * eight look-ups ("slicing by 8"). The map is linear in i: a row follows from its value at the
  * eight powers of two, and those of all rows together are the polynomial stepped 0 .. 63 times. */
 #define BIT(i, b, p) ((i) & (b) ? (p) : 0u)
@@ -56,10 +58,14 @@ uint32_t opc_crc32c_table(uint32_t so_far, const void *data, size_t n)
     const unsigned char *p = data;
     uint32_t c = ~so_far;
     for (; n >= 8; n -= 8, p += 8) {
+        /* The first four bytes are folded into the register, the other four enter by their own
+         * tables; bytes are put together by hand so that the order of the machine does not matter.
+         */
         c ^= (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
         c = TABLE[7][c & 0xff] ^ TABLE[6][c >> 8 & 0xff] ^ TABLE[5][c >> 16 & 0xff] ^
             TABLE[4][c >> 24] ^ TABLE[3][p[4]] ^ TABLE[2][p[5]] ^ TABLE[1][p[6]] ^ TABLE[0][p[7]];
     }
+    /* The remaining 0 to 7 bytes go one at a time. */
     for (; n > 0; n--, p++)
         c = c >> 8 ^ TABLE[0][(c ^ *p) & 0xff];
     return ~c;
@@ -68,7 +74,8 @@ uint32_t opc_crc32c_table(uint32_t so_far, const void *data, size_t n)
 #if defined(__x86_64__) && defined(__GNUC__)
 #define OPC_TARGET(set) __attribute__((target(set)))
 
-OPC_TARGET("sse4.2") static uint32_t by_instruction(uint32_t so_far, const void *data, size_t n)
+/* The crc32 instruction of SSE 4.2 computes this very polynomial, eight bytes at a time. */
+OPC_TARGET("sse4.2") static uint32_t crc_by_instruction(uint32_t so_far, const void *data, size_t n)
 {
     const unsigned char *p = data;
     uint64_t c = (uint32_t)~so_far;
@@ -86,7 +93,7 @@ OPC_TARGET("sse4.2") static uint32_t by_instruction(uint32_t so_far, const void 
 uint32_t opc_crc32c(uint32_t so_far, const void *data, size_t n)
 {
     if (__builtin_cpu_supports("sse4.2"))
-        return by_instruction(so_far, data, n);
+        return crc_by_instruction(so_far, data, n);
     return opc_crc32c_table(so_far, data, n);
 }
 #else

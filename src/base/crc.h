@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Starts from 0; hand the result back in to go on with the next piece. */
+/* so_far is 0 for the first piece of data, and the previous result for each further piece. */
 uint32_t opc_crc32c(uint32_t so_far, const void *data, size_t n);
-/* The same without the processor's own instruction. */
+/* The same value without the processor's instruction; public for tests. */
 uint32_t opc_crc32c_table(uint32_t so_far, const void *data, size_t n);
 
 #endif

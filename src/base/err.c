@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Error messages: opc_fail writes one, opc_within puts a place in front of it on the way up. Called
+ * by every function that can fail; nothing here allocates or can fail itself.
+ *
+ * Invariants: err may be NULL, and err->text is one NUL-terminated line, cut where it is too long.
+ */
 #include "opc/err.h"
 
 #include <errno.h>
@@ -8,20 +13,22 @@
 /* Long enough for two messages, so that one may quote another. */
 enum { TEXT_SIZE = 2 * sizeof((struct opc_err *)0)->text + 4 };
 
-static void put(struct opc_err *err, const char text[TEXT_SIZE])
+/* Copies as much of the text as fits. */
+static void put_text(struct opc_err *err, const char text[TEXT_SIZE])
 {
     const size_t n = strnlen(text, sizeof err->text - 1);
     memcpy(err->text, text, n);
     err->text[n] = '\0';
 }
 
-static void fill(struct opc_err *err, enum opc_code code, const char *settings, const char *fmt,
-                 va_list args)
+static void fill_err(struct opc_err *err, enum opc_code code, const char *settings, const char *fmt,
+                     va_list args)
 {
+    /* Formatted into a buffer of its own, because an argument may be err->text itself. */
     char text[TEXT_SIZE];
     vsnprintf(text, sizeof text, fmt, args);
     err->code = code;
-    put(err, text);
+    put_text(err, text);
     snprintf(err->settings, sizeof err->settings, "%s", settings);
 }
 
@@ -30,7 +37,7 @@ int(opc_fail)(struct opc_err *err, enum opc_code code, const char *fmt, ...)
     if (err) {
         va_list args;
         va_start(args, fmt);
-        fill(err, code, "", fmt, args);
+        fill_err(err, code, "", fmt, args);
         va_end(args);
     }
     return (int)code;
@@ -41,14 +48,14 @@ int(opc_fail_settings)(struct opc_err *err, const char *settings, const char *fm
     if (err) {
         va_list args;
         va_start(args, fmt);
-        fill(err, OPC_EUSER, settings, fmt, args);
+        fill_err(err, OPC_EUSER, settings, fmt, args);
         va_end(args);
     }
     return OPC_EUSER;
 }
 
-/* What a person can do about it; "" where the reason says it all. */
-static const char *way_out(int number)
+/* What a person can do about an errno; "" where the reason itself says it. */
+static const char *advice_for(int number)
 {
     switch (number) {
     case ENOSPC:
@@ -72,6 +79,7 @@ static const char *way_out(int number)
 int(opc_fail_errno)(struct opc_err *err, int number, const char *fmt, ...)
 {
     if (err) {
+        /* The message is "WHAT: REASON; ADVICE". */
         /* A long path is cut rather than the reason. */
         char what[sizeof err->text - 120], why[64], text[TEXT_SIZE];
         va_list args;
@@ -80,10 +88,10 @@ int(opc_fail_errno)(struct opc_err *err, int number, const char *fmt, ...)
         va_end(args);
         if (strerror_r(number, why, sizeof why))
             snprintf(why, sizeof why, "error %d", number);
-        snprintf(text, sizeof text, "%s: %s%s", what, why, way_out(number));
+        snprintf(text, sizeof text, "%s: %s%s", what, why, advice_for(number));
         err->code = OPC_EIO;
         err->settings[0] = '\0';
-        put(err, text);
+        put_text(err, text);
     }
     return OPC_EIO;
 }
@@ -92,16 +100,18 @@ int(opc_within)(struct opc_err *err, const char *fmt, ...)
 {
     if (!err)
         return OPC_EBUG;
+    /* Through a buffer as well: the new message ends with the old one. */
     char where[sizeof err->text], text[TEXT_SIZE];
     va_list args;
     va_start(args, fmt);
     vsnprintf(where, sizeof where, fmt, args);
     va_end(args);
     snprintf(text, sizeof text, "%s: %s", where, err->text);
-    put(err, text);
+    put_text(err, text);
     return (int)err->code;
 }
 
+/* The statuses are listed in help.c and docs; scripts rely on them. */
 int opc_exit_status(int code)
 {
     switch (code) {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* Failures on demand, for tests. opc_alloc and every call into the operating system ask here first.
+ * The counters must cost nothing when they are 0, which is always the case outside of tests. */
 #include "base/fault.h"
 
 #include <errno.h>
@@ -22,19 +24,21 @@ bool opc_fault_pending(void)
     return atomic_load(&allocs) > 0 || atomic_load(&calls) > 0;
 }
 
-static bool hits(atomic_long *left)
+/* The plain load keeps the cache line shared; only an armed counter is written. fetch_sub makes
+ * exactly one thread the one that gets 1. */
+static bool counts_down_to_zero(atomic_long *left)
 {
     return atomic_load_explicit(left, memory_order_relaxed) > 0 && atomic_fetch_sub(left, 1) == 1;
 }
 
 bool opc_fault_hits_alloc(void)
 {
-    return hits(&allocs);
+    return counts_down_to_zero(&allocs);
 }
 
 bool opc_fault_hits_system(void)
 {
-    if (!hits(&calls))
+    if (!counts_down_to_zero(&calls))
         return false;
     errno = EIO;
     return true;

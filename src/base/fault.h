@@ -15,9 +15,9 @@
 
 void opc_fault_alloc(long k);  /* memory from opc_alloc; 0 switches it off */
 void opc_fault_system(long k); /* threads, files and processes; 0 switches it off */
-bool opc_fault_pending(void);  /* either is still to come */
+bool opc_fault_pending(void);  /* an armed failure has not happened yet */
 
-/* Asked by the code under test: is this the one? */
+/* Asked by the code under test: is this the call that has to fail? */
 bool opc_fault_hits_alloc(void);
 bool opc_fault_hits_system(void); /* sets errno to EIO if so */
 

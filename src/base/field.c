@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/* Settings made from one table (base/field.h): text to value, value to text, and the page of help.
+ * Used by the configuration (run/config.c), by the options of every subcommand
+ * (cli/console/options.c) and by the arguments of environments (env/env.c).
+ *
+ * Invariants: a value is written only when the whole text is good, and bytes that a value does not
+ * use are zero, because runs compare settings bytewise (opc_field_equals). The one printed form of
+ * a value must parse to the same bytes. */
 #include "base/field.h"
 
 #include <limits.h>
@@ -6,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Word i of a CHOICE's "one|two|three", or name i of a NAME; false after the last. */
+/* Word i of a CHOICE's "one|two|three", or name i of a NAME; returns false after the last. */
 static bool word_at(const struct opc_field *f, int i, char word[OPC_TEXT_SIZE])
 {
     const char *at = f->names ? f->names(i) : f->words;
@@ -19,6 +26,8 @@ static bool word_at(const struct opc_field *f, int i, char word[OPC_TEXT_SIZE])
     return at != NULL;
 }
 
+/* The bounds that hold: those of the table, but no wider than the type. Tables write 1e9 or
+ * HUGE_VAL where they mean no bound. */
 static double min_of(const struct opc_field *f)
 {
     const bool whole = f->kind == OPC_INT || f->kind == OPC_INTS;
@@ -33,12 +42,13 @@ static double max_of(const struct opc_field *f)
     return whole && f->max > INT_MAX ? INT_MAX : f->max;
 }
 
-/* ---- from text to value: each tells why the text will not do, or returns true ---------------- */
+/* ---- from text to value: each returns true or says why not ---------------- */
 
+/* A reason continues the sentence "NAME = TEXT ...": "is outside [0, 1]". */
 enum { WHY = 256 };
 
-static bool no(char why[WHY], const char *fmt, ...) OPC_PRINTF(2, 3);
-static bool no(char why[WHY], const char *fmt, ...)
+static bool refuse(char why[WHY], const char *fmt, ...) OPC_PRINTF(2, 3);
+static bool refuse(char why[WHY], const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -52,37 +62,43 @@ static bool parse_number(const struct opc_field *f, const char *text, double *ou
     const bool whole = f->kind == OPC_INT || f->kind == OPC_INTS;
     char min[OPC_PRINTED], max[OPC_PRINTED];
     double v;
+    /* Whole numbers are read as reals, so that 1e6 is one; a double holds every int exactly. */
     if (!opc_parse_real(text, &v) || (whole && v != floor(v)))
-        return no(why, whole ? "is not a whole number" : "is not a number");
+        return refuse(why, whole ? "is not a whole number" : "is not a number");
     if (!(v >= min_of(f) && v <= max_of(f)))
-        return no(why, "is outside [%s, %s]", opc_print_real(min_of(f), min),
-                  opc_print_real(max_of(f), max));
+        return refuse(why, "is outside [%s, %s]", opc_print_real(min_of(f), min),
+                      opc_print_real(max_of(f), max));
     *out = v;
     return true;
 }
 
+/* "[1, 2, 3]" or "1,2,3"; "[]" and "" are the empty list. */
 static bool parse_list(const struct opc_field *f, const char *text, struct opc_reals *out,
                        char why[WHY])
 {
+    /* Either both brackets are there or neither is. */
     const size_t length = strlen(text);
     const bool open = text[0] == '[', closed = length > 1 && text[length - 1] == ']';
     if (open != closed)
-        return no(why, "lacks a bracket; write [1, 2, 3]");
+        return refuse(why, "lacks a bracket; write [1, 2, 3]");
     const char *c = text + open, *end = text + length - closed;
     out->n = 0;
     c += strspn(c, " ");
     while (c < end) {
+        /* One element up to a comma, a blank or the bracket; `fault` is what a cut element is
+         * refused with. */
         char one[48], fault[WHY] = "is too long";
         const size_t n = strcspn(c, ", ]");
         if (out->n == OPC_LIST_MAX)
-            return no(why, "has more than %d elements", OPC_LIST_MAX);
+            return refuse(why, "has more than %d elements", OPC_LIST_MAX);
         snprintf(one, sizeof one, "%.*s", (int)n, c);
         if (n >= sizeof one || !parse_number(f, one, &out->at[out->n], fault))
-            return no(why, "will not do: element %d, '%s', %.150s", out->n + 1, one, fault);
+            return refuse(why, "will not do: element %d, '%s', %.150s", out->n + 1, one, fault);
         out->n++;
         c += n + strspn(c + n, " ");
+        /* Elements are separated by a comma; one after the last is tolerated. */
         if (c < end && *c++ != ',')
-            return no(why, "lacks a comma; write [1, 2, 3]");
+            return refuse(why, "lacks a comma; write [1, 2, 3]");
         c += strspn(c, " ");
     }
     return true;
@@ -90,20 +106,22 @@ static bool parse_list(const struct opc_field *f, const char *text, struct opc_r
 
 static bool parse_bool(const char *text, bool *out, char why[WHY])
 {
+    /* Odd places are true. */
     static const char *const WORD[] = {"false", "true", "no", "yes", "off", "on"};
     for (int i = 0; i < 6; i++)
         if (!strcmp(text, WORD[i])) {
             *out = i % 2;
             return true;
         }
-    return no(why, "is neither true nor false");
+    return refuse(why, "is neither true nor false");
 }
 
 static bool parse_choice(const struct opc_field *f, const char *text, int *out, char why[WHY])
 {
     char word[OPC_TEXT_SIZE] = "", meant[OPC_TEXT_SIZE] = "";
-    int nearest = INT_MAX, used = snprintf(why, WHY, "is none of");
+    int nearest = INT_MAX, used = snprintf(why, WHY, "is not one of");
     for (int i = 0; word_at(f, i, word); i++) {
+        /* The whole list of words goes into `why`, in case none matches. */
         if (!strcmp(text, word)) {
             *out = i;
             return true;
@@ -124,11 +142,12 @@ static bool parse_text(const struct opc_field *f, const char *text, char why[WHY
     if (n >= min_of(f) && n <= max_of(f))
         return true;
     if (n == 0)
-        return no(why, "is empty");
-    return no(why, "has %.0f characters, not %.0f to %.0f", n, min_of(f), max_of(f));
+        return refuse(why, "is empty");
+    return refuse(why, "has %.0f characters, not %.0f to %.0f", n, min_of(f), max_of(f));
 }
 
-/* Adds the text to those that are there already. */
+/* Appends the text: an option that may be repeated has one call for each time it is given. The
+ * struct is copied out and back because `at` is a plain byte pointer. */
 static bool parse_texts(const struct opc_field *f, const char *text, unsigned char *at,
                         char why[WHY])
 {
@@ -137,14 +156,15 @@ static bool parse_texts(const struct opc_field *f, const char *text, unsigned ch
     if (!parse_text(f, text, why))
         return false;
     if (texts.n == OPC_LIST_MAX)
-        return no(why, "is one too many: it may be given %d times", OPC_LIST_MAX);
+        return refuse(why, "is one too many: it may be given %d times", OPC_LIST_MAX);
     snprintf(texts.at[texts.n++], OPC_TEXT_SIZE, "%s", text);
     memcpy(at, &texts, sizeof texts);
     return true;
 }
 
-/* Writes the value only when it is good. */
-static bool parse(const struct opc_field *f, void *values, const char *text, char why[WHY])
+/* The value goes to values + f->offset by memcpy, because the kind of a member is known only here;
+ * it is written only when it is good. */
+static bool parse_field(const struct opc_field *f, void *values, const char *text, char why[WHY])
 {
     unsigned char *at = (unsigned char *)values + f->offset;
     double real = 0;
@@ -172,6 +192,7 @@ static bool parse(const struct opc_field *f, void *values, const char *text, cha
     case OPC_TEXT:
         if (!parse_text(f, text, why))
             return false;
+        /* The bytes after the NUL are part of the value when runs are compared. */
         memset(at, 0, OPC_TEXT_SIZE);
         snprintf((char *)at, OPC_TEXT_SIZE, "%s", text);
         return true;
@@ -201,12 +222,13 @@ static bool parse(const struct opc_field *f, void *values, const char *text, cha
 
 /* ---- setting --------------------------------------------------------------------------------- */
 
-/* prefix is "" or "section." */
-static int set(const struct opc_field *f, void *values, const char *prefix, const char *text,
-               struct opc_err *err)
+/* Sets one field or fails with a message that also says default and meaning. prefix is "" or
+ * "section." */
+static int set_field(const struct opc_field *f, void *values, const char *prefix, const char *text,
+                     struct opc_err *err)
 {
     char why[WHY];
-    if (parse(f, values, text, why))
+    if (parse_field(f, values, text, why))
         return OPC_OK;
     return opc_fail(err, OPC_EUSER, "%s%s = %.80s %s (default %s: %s)", prefix, f->name,
                     *text ? text : "''", why, *f->fallback ? f->fallback : "''", f->help);
@@ -227,7 +249,7 @@ static bool is_among(const char *words, const char *name)
 
 const struct opc_field *opc_section_find(const struct opc_section *s, const char *name)
 {
-    /* A name goes before another field's alias. */
+    /* All names are tried before any alias: a name wins over another field's alias. */
     for (int i = 0; i < s->n; i++)
         if (!strcmp(s->fields[i].name, name))
             return &s->fields[i];
@@ -239,11 +261,7 @@ const struct opc_field *opc_section_find(const struct opc_section *s, const char
 
 static int unknown_field(const struct opc_section *s, const char *name, struct opc_err *err)
 {
-    const char *best = NULL;
-    int nearest = INT_MAX;
-    for (int i = 0; i < s->n; i++)
-        if (opc_nearer(name, s->fields[i].name, &nearest))
-            best = s->fields[i].name;
+    const char *best = opc_nearest(name, &s->fields->name, (size_t)s->n, sizeof *s->fields);
     if (best)
         return opc_fail(err, OPC_EUSER, "%s has no setting '%s'; did you mean '%s'?", s->name, name,
                         best);
@@ -255,7 +273,7 @@ int opc_section_set(const struct opc_section *s, void *values, const char *name,
                     struct opc_err *err)
 {
     const struct opc_field *f = opc_section_find(s, name);
-    return f ? set(f, values, "", text, err) : unknown_field(s, name, err);
+    return f ? set_field(f, values, "", text, err) : unknown_field(s, name, err);
 }
 
 int opc_section_defaults(const struct opc_section *s, void *values, struct opc_err *err)
@@ -265,14 +283,16 @@ int opc_section_defaults(const struct opc_section *s, void *values, struct opc_e
         const struct opc_field *f = &s->fields[i];
         char why[WHY];
         if (f->kind == OPC_TEXTS && !*f->fallback)
-            continue; /* none, as the struct has it now */
-        if (!parse(f, values, f->fallback, why))
+            continue; /* no text at all, which the cleared struct says already */
+        if (!parse_field(f, values, f->fallback, why))
             return opc_fail(err, OPC_EBUG, "the default of %s.%s, %s, %s", s->name, f->name,
                             f->fallback, why);
     }
     return OPC_OK;
 }
 
+/* A key whose section does not exist: suggests the section that has such a field, or the section
+ * whose name is nearest. */
 static int unknown_section(const struct opc_part *part, int parts, const char *key,
                            struct opc_err *err)
 {
@@ -280,7 +300,7 @@ static int unknown_section(const struct opc_part *part, int parts, const char *k
     const char *dot = strchr(key, '.'), *best = NULL;
     int nearest = INT_MAX;
     if (!dot) {
-        /* The section may just have been left out. */
+        /* "epochs" alone: the section was left out. */
         for (int i = 0; i < parts; i++) {
             const struct opc_field *f = opc_section_find(part[i].section, key);
             if (f)
@@ -289,6 +309,7 @@ static int unknown_section(const struct opc_part *part, int parts, const char *k
         }
         dot = key + strlen(key);
     }
+    /* "trian.epochs": keep the field and correct the section. */
     snprintf(name, sizeof name, "%.*s", (int)(dot - key), key);
     for (int i = 0; i < parts; i++)
         if (opc_nearer(name, part[i].section->name, &nearest))
@@ -296,8 +317,8 @@ static int unknown_section(const struct opc_part *part, int parts, const char *k
     if (best)
         return opc_fail(err, OPC_EUSER, "there is no setting '%s'; did you mean '%s%s'?", key, best,
                         *dot ? dot : ".*");
-    return opc_fail(err, OPC_EUSER, "there is no setting '%s'; 'opc config --list' shows what is",
-                    key);
+    return opc_fail(err, OPC_EUSER,
+                    "there is no setting '%s'; 'opc config --list' lists the sections", key);
 }
 
 int opc_parts_set(const struct opc_part *part, int parts, const char *key, const char *text,
@@ -311,13 +332,15 @@ int opc_parts_set(const struct opc_part *part, int parts, const char *key, const
         char prefix[64];
         snprintf(prefix, sizeof prefix, "%s.", s->name);
         const struct opc_field *f = opc_section_find(s, key + n + 1);
-        return f ? set(f, part[i].values, prefix, text, err) : unknown_field(s, key + n + 1, err);
+        return f ? set_field(f, part[i].values, prefix, text, err)
+                 : unknown_field(s, key + n + 1, err);
     }
     return unknown_section(part, parts, key, err);
 }
 
 /* ---- from value to text ---------------------------------------------------------------------- */
 
+/* Mirrors parse_field: what is printed here must parse to the same bytes. */
 void opc_field_print(const struct opc_field *f, const void *values, struct opc_text *t)
 {
     const unsigned char *at = (const unsigned char *)values + f->offset;
@@ -396,10 +419,12 @@ bool opc_field_equals(const struct opc_field *f, const void *values, const char 
         struct opc_texts texts;
         char text[OPC_TEXT_SIZE];
     } other = {0};
+    /* Parse the text into a zeroed value of its own and compare bytes; offset 0 puts it at the
+     * start. */
     struct opc_field alone = *f;
     char why[WHY];
     alone.offset = 0;
-    return parse(&alone, &other, text, why) &&
+    return parse_field(&alone, &other, text, why) &&
            memcmp(&other, (const char *)values + f->offset, opc_field_size(f)) == 0;
 }
 
@@ -407,6 +432,7 @@ bool opc_field_equals(const struct opc_field *f, const void *values, const char 
 
 enum { SETTING, TYPE, DEFAULT, ALLOWED, MEANING, COLUMNS };
 
+/* ">= 0", "0 .. 1", "<= 5", or nothing without bounds. */
 static void add_range(const struct opc_field *f, struct opc_text *t)
 {
     const double min = min_of(f), max = max_of(f);
@@ -422,6 +448,7 @@ static void add_range(const struct opc_field *f, struct opc_text *t)
     opc_text_add(t, f->kind == OPC_INTS || f->kind == OPC_REALS ? " each" : "");
 }
 
+/* The help, the words to choose from, and the other names. */
 static void add_meaning(const struct opc_field *f, struct opc_text *t)
 {
     char word[OPC_TEXT_SIZE];
@@ -440,6 +467,7 @@ static void add_meaning(const struct opc_field *f, struct opc_text *t)
 static void add_cell(const struct opc_field *f, int column, struct opc_text *t)
 {
     static const char *const HEAD[] = {"setting", "type", "default", "allowed", "meaning"};
+    /* In the order of enum opc_kind; to a user a NAME is a choice, too. */
     static const char *const NAME[] = {"int",  "real",  "bool",   "text", "choice",
                                        "ints", "reals", "choice", "texts"};
     if (!f) {
@@ -460,7 +488,7 @@ static void add_cell(const struct opc_field *f, int column, struct opc_text *t)
     }
 }
 
-/* Words of `text` broken into lines of at most `width`, the later ones behind `indent` spaces. */
+/* Breaks `text` into lines of at most `width` bytes; all but the first are indented. */
 static void add_wrapped(struct opc_text *t, const char *text, size_t indent, size_t width)
 {
     for (size_t used = 0; *text;) {
@@ -482,6 +510,7 @@ void opc_section_describe(const struct opc_section *s, struct opc_text *t)
     enum { PAGE = 100, NARROWEST = 30, GAP = 2 };
     struct opc_text cell = {0};
     size_t width[COLUMNS] = {0}, indent = GAP;
+    /* First pass: every column but the last is as wide as its widest cell. Row -1 is the head. */
     for (int column = 0; column < MEANING; column++) {
         for (int i = -1; i < s->n; i++) {
             opc_text_clear(&cell);
@@ -491,6 +520,7 @@ void opc_section_describe(const struct opc_section *s, struct opc_text *t)
         }
         indent += width[column] + GAP;
     }
+    /* Second pass: print; only the meaning is wrapped. */
     opc_text_addf(t, "%s - %s\n\n", s->name, s->help);
     for (int i = -1; i < s->n; i++) {
         const struct opc_field *f = i < 0 ? NULL : &s->fields[i];
@@ -516,6 +546,8 @@ void opc_section_markdown(const struct opc_section *s, struct opc_text *t)
     struct opc_text cell = {0};
     for (int i = -1; i < s->n; i++) {
         for (int column = 0; column < COLUMNS; column++) {
+            /* Names and defaults are set as code; a bar inside a cell would end it and is escaped.
+             */
             const bool code = i >= 0 && (column == SETTING || column == DEFAULT);
             opc_text_clear(&cell);
             add_cell(i < 0 ? NULL : &s->fields[i], column, &cell);

@@ -5,12 +5,12 @@
  * user reads are all made from it:
  *
  *     #define OPC_SAC_FIELDS(X)                                                                 \
- *         // kind   name       fallback   least  most  help
+ *         // kind   name       fallback   min    max   help
  *         X(REAL,   discount,  "0.99",    0,     1,    "gamma, the discount of eq. 1")           \
  *         X(INTS,   hidden,    "[64, 64]", 1,    4096, "widths of the hidden layers")            \
- *         X(CHOICE, critics,   "double",  "single|double", , "how many critics are trained")    \
+ *         X(CHOICE, critics,   "double",  "single|double", , "number of critics")             \
  *         X(NAME,   agent,     "sac",     opc_agent_name, , "what improves the policy")         \
- *         X(REAL,   learning_rate, "3e-4", 0,    1,    "of Adam", "rate|lr") // other names it has
+ *         X(REAL,   learning_rate, "3e-4", 0,    1,    "step of Adam", "rate|lr") // aliases
  *
  *     struct opc_sac_config {                       // in the module's header
  *         OPC_SAC_FIELDS(OPC_MEMBER)
@@ -21,11 +21,11 @@
  *         OPC_SECTION("sac", "soft actor-critic", OPC_SAC_FIELDS);
  *     #undef SELF
  *
- * least and most bound the value of an INT or REAL, each element of INTS and REALS, the length in
+ * min and max bound the value of an INT or REAL, each element of INTS and REALS, the length in
  * bytes of a TEXT (at most 255) or of each of TEXTS, and nothing for a BOOL. A CHOICE has its words
  * there instead, in the order of the enum its int stands for. A NAME is a choice among the entries
  * of a table that lies elsewhere: a function gives the name of entry 0, 1, ... and NULL after the
- * last, and the int is the entry's number. */
+ * last, and the int is the index of the entry. */
 #ifndef OPC_BASE_FIELD_H
 #define OPC_BASE_FIELD_H
 
@@ -58,15 +58,13 @@ enum opc_kind {
     OPC_INTS,
     OPC_REALS,
     OPC_NAME,
-    OPC_TEXTS, /* of an option that may be given several times */
+    OPC_TEXTS, /* an option that may be given several times */
 };
-
-typedef const char *opc_name_fn(int i);
 
 struct opc_field {
     const char *name;
     enum opc_kind kind;
-    size_t offset;        /* of the member */
+    size_t offset;        /* of the member in the struct that the section fills */
     const char *fallback; /* the default, as a user would write it */
     double min, max;
     const char *words;  /* "one|two|three"; NULL unless OPC_CHOICE */
@@ -84,6 +82,7 @@ struct opc_section {
     size_t size; /* of the struct */
 };
 
+/* FIELDS(OPC_MEMBER) declares the members of the struct, each with the C type of its kind. */
 #define OPC_MEMBER(kind, name, ...) OPC_MEMBER_##kind(name)
 #define OPC_MEMBER_INT(name) int name;
 #define OPC_MEMBER_REAL(name) double name;
@@ -95,6 +94,8 @@ struct opc_section {
 #define OPC_MEMBER_REALS(name) struct opc_reals name;
 #define OPC_MEMBER_TEXTS(name) struct opc_texts name;
 
+/* FIELDS(OPC_ROW) makes the table. The last arguments are help and, optionally, the other names;
+ * OPC_FIRST_TWO puts NULL where those are left out. */
 #define OPC_ROW(kind, name, fallback, min, max, ...)                                               \
     {#name,                                                                                        \
      OPC_##kind,                                                                                   \
@@ -113,6 +114,7 @@ struct opc_section {
 #define OPC_LIMITS_REALS(min, max) min, max, NULL, NULL
 #define OPC_LIMITS_TEXTS(min, max) min, max, NULL, NULL
 
+/* 0 FIELDS(OPC_ONE) expands to 0 + 1 + 1 ..., the number of fields. */
 #define OPC_ONE(...) +1
 #define OPC_SECTION(name, help, FIELDS)                                                            \
     {                                                                                              \
@@ -122,10 +124,9 @@ struct opc_section {
 /* Clears the whole struct and sets every field to its fallback; one that does not parse is a bug
  * of ours, OPC_EBUG. */
 int opc_section_defaults(const struct opc_section *, void *values, struct opc_err *err);
-/* By its name or one of its other names; NULL if there is none. */
+/* Finds a field by its name or one of its other names; NULL if there is none. The fields of a
+ * section are fields[0 .. n-1]. */
 const struct opc_field *opc_section_find(const struct opc_section *, const char *name);
-/* The fields of a section are fields[0 .. n-1], for who wants to go through them. */
-
 /* Sets one field from text; on failure (OPC_EUSER) values are as before. Numbers are written as in
  * text.h, and an INT also as 1e6; a BOOL is true, false, yes, no, on or off; a list is [1, 2, 3]
  * or 1,2,3, and [] or nothing when empty. TEXTS get one more text with each call; the fallback ""
@@ -137,7 +138,7 @@ int opc_section_set(const struct opc_section *, void *values, const char *name, 
 void opc_field_print(const struct opc_field *, const void *values, struct opc_text *);
 /* Does the field have the value that `text` stands for? */
 bool opc_field_equals(const struct opc_field *, const void *values, const char *text);
-/* Bytes of the value at its offset. They are the same for equal values: parsing clears what it does
+/* Size of the value in bytes. Equal values have equal bytes, because parsing clears what it does
  * not set. */
 size_t opc_field_size(const struct opc_field *);
 
@@ -150,7 +151,7 @@ struct opc_part {
 int opc_parts_set(const struct opc_part *, int parts, const char *key, const char *text,
                   struct opc_err *err);
 
-/* The page for a terminal of 100 columns. */
+/* Appends the page of help, for a terminal of 100 columns. */
 void opc_section_describe(const struct opc_section *, struct opc_text *);
 /* The same as a Markdown table. */
 void opc_section_markdown(const struct opc_section *, struct opc_text *);

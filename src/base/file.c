@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* Files that are whole or not there, and paths. Everything that a run, a sweep or an exhibit keeps
+ * is written through opc_save_*.
+ *
+ * Invariant: the file under its own name is either the old one or the new one, also after a power
+ * cut. That takes this order: write the temporary file, fsync it, rename it, fsync its directory.
+ */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "base/file.h"
 
@@ -13,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER = 1 << 16, TRIES = 100 };
+enum { BUFFER = 1 << 16, TRIES = 100 }; /* bytes; names tried for a temporary file */
 
 struct opc_save {
     int fd;      /* -1: closed */
@@ -27,7 +33,7 @@ bool opc_write_all(int fd, const void *data, size_t n)
 {
     const unsigned char *p = data;
     while (n > 0) {
-        /* A short count is no error and leaves errno alone: go on until there is one. */
+        /* A short count is not an error and does not set errno: go on until a call fails. */
         const ssize_t done = opc_fault_hits_system() ? -1 : write(fd, p, n);
         if (done < 0 && errno != EINTR)
             return false;
@@ -39,9 +45,10 @@ bool opc_write_all(int fd, const void *data, size_t n)
     return true;
 }
 
+/* Next to the file itself, because rename works only within one file system. */
 static int open_temporary(struct opc_save *s)
 {
-    /* Left-overs of a killed process may be in the way, hence another number. */
+    /* A file left by a killed process of the same number may be in the way: try the next name. */
     for (int i = 0; i < TRIES; i++) {
         const int n = snprintf(s->temporary, OPC_PATH, "%s.%ld.%d.tmp", s->path, (long)getpid(), i);
         if (n >= OPC_PATH) {
@@ -57,16 +64,18 @@ static int open_temporary(struct opc_save *s)
     return -1;
 }
 
+/* Two names of one file, links and mounts included. */
 static bool same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* The file a link leads to. One without a name, as behind /proc/self/fd, can be followed but not
- * replaced. */
-static int follow(const char *path, const struct stat *target, char out[OPC_PATH],
-                  struct opc_err *err)
+/* The path of the file that a link leads to. A file without a name, as /proc/self/fd may lead to,
+ * can be opened through the link but not replaced. */
+static int follow_link(const char *path, const struct stat *target, char out[OPC_PATH],
+                       struct opc_err *err)
 {
+    /* The text of the link may be stale or no path at all ("x (deleted)"): compare the inodes. */
     struct stat st;
     char *name = realpath(path, NULL);
     const int why = name ? ENOENT : errno;
@@ -81,25 +90,30 @@ static int follow(const char *path, const struct stat *target, char out[OPC_PATH
                : opc_fail_errno(err, why, "cannot write %s", path);
 }
 
-/* Which file is to be replaced, and whether it is there: then its mode is kept. */
+/* Finds the file that is to be replaced, and its mode if it exists, which the new one keeps. */
 static int find_target(const char *path, char out[OPC_PATH], bool *there, mode_t *mode,
                        struct opc_err *err)
 {
     struct stat st, own;
     *there = stat(path, &st) == 0;
     const int why = errno;
+    /* A device, pipe or directory is never replaced by a file. */
     if (*there && !S_ISREG(st.st_mode))
         return opc_fail(err, OPC_EUSER, "cannot write %s: it exists and is not a file", path);
     if (strlen(path) >= OPC_PATH)
         return opc_fail_errno(err, ENAMETOOLONG, "cannot write %s", path);
-    for (int fd = STDOUT_FILENO; *there && fd <= STDERR_FILENO; fd++) /* /dev/stdout of '>> FILE' */
+    /* Under 'opc ... -o /dev/stdout >> FILE' replacing FILE would lose what it had and what we
+     * print. */
+    for (int fd = STDOUT_FILENO; *there && fd <= STDERR_FILENO; fd++)
         if (fstat(fd, &own) == 0 && same_file(&own, &st))
             return opc_fail(err, OPC_EUSER, "cannot write %s: what the program prints goes there",
                             path);
     *mode = *there ? st.st_mode & 07777 : 0;
+    /* A link is followed to its file; a link to nothing is replaced, any other error is reported.
+     */
     const bool link = lstat(path, &own) == 0 && S_ISLNK(own.st_mode);
     if (link && *there)
-        return follow(path, &st, out, err);
+        return follow_link(path, &st, out, err);
     if (link && why != ENOENT)
         return opc_fail_errno(err, why, "cannot write %s", path);
     snprintf(out, OPC_PATH, "%s", path);
@@ -121,36 +135,39 @@ int opc_save_begin(const char *path, struct opc_save **out, struct opc_err *err)
         return code;
     }
     if (there)
-        (void)fchmod(s->fd, mode); /* where it cannot be kept, a usual one will do */
+        (void)fchmod(s->fd, mode); /* some file systems cannot; the default mode will do */
     *out = s;
     return OPC_OK;
 }
 
-static void put(struct opc_save *s, const void *data, size_t n)
+/* Past the buffer. The first failure is remembered and later writes are skipped. */
+static void write_through(struct opc_save *s, const void *data, size_t n)
 {
     if (!s->failure && !opc_write_all(s->fd, data, n))
         s->failure = errno;
 }
 
-static void flush(struct opc_save *s)
+static void flush_buffer(struct opc_save *s)
 {
-    put(s, s->buffer, s->used);
+    write_through(s, s->buffer, s->used);
     s->used = 0;
 }
 
 void opc_save_bytes(struct opc_save *s, const void *data, size_t n)
 {
+    /* Small pieces are collected; a piece as large as the buffer goes straight through, in order.
+     */
     if (n > BUFFER - s->used)
-        flush(s);
+        flush_buffer(s);
     if (n >= BUFFER)
-        put(s, data, n);
+        write_through(s, data, n);
     else if (n > 0) {
         memcpy(s->buffer + s->used, data, n);
         s->used += n;
     }
 }
 
-/* Makes the new name itself last: the entry in its directory. */
+/* Syncs the entry in the directory, without which a rename may be lost in a power cut. */
 static bool sync_parent(const char *path)
 {
     char parent[OPC_PATH];
@@ -158,7 +175,8 @@ static bool sync_parent(const char *path)
         return false;
     const int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return errno == EACCES; /* may be entered but not read: nothing more can be done */
+        return errno ==
+               EACCES; /* a directory we may enter but not read: nothing more can be done */
     /* Some network file systems cannot sync a directory, and need not. */
     const bool done = fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
     const int why = errno;
@@ -169,10 +187,11 @@ static bool sync_parent(const char *path)
 
 int opc_save_end(struct opc_save *s, struct opc_err *err)
 {
-    flush(s);
+    /* The order of these four calls is what the file promises; see the top. */
+    flush_buffer(s);
     if (!s->failure && (opc_fault_hits_system() || fsync(s->fd)))
         s->failure = errno;
-    /* A network file system may tell only now that it is full. */
+    /* A network file system may report only now that it is full. */
     if (close(s->fd) && !s->failure)
         s->failure = errno;
     s->fd = -1;
@@ -183,6 +202,7 @@ int opc_save_end(struct opc_save *s, struct opc_err *err)
     if (s->failure)
         code = opc_fail_errno(err, s->failure, "cannot write %s", s->path);
     else {
+        /* From here on there is no temporary file to remove. */
         s->temporary[0] = '\0';
         if (!sync_parent(s->path))
             code = opc_fail_errno(err, errno, "%s is written but may not survive a power cut",
@@ -192,6 +212,7 @@ int opc_save_end(struct opc_save *s, struct opc_err *err)
     return code;
 }
 
+/* Also the end of opc_save_end, which has cleared what need not be undone. */
 void opc_save_drop(struct opc_save *s)
 {
     if (!s)
@@ -218,7 +239,8 @@ int opc_file_read(const char *path, size_t max, char **out, size_t *n, struct op
     const int fd = opc_fault_hits_system() ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return opc_fail_errno(err, errno, "cannot read %s", path);
-    /* The size is a first guess: a pipe or a file in /proc tells none, and a file may grow. */
+    /* The size is a first guess: a pipe or a file in /proc has none, and a file may grow meanwhile.
+     */
     struct stat st;
     size_t capacity = fstat(fd, &st) == 0 && st.st_size > 0 ? (size_t)st.st_size : BUFFER;
     if (capacity > max)
@@ -242,6 +264,7 @@ int opc_file_read(const char *path, size_t max, char **out, size_t *n, struct op
                 opc_fail(err, OPC_EUSER, "cannot read %s: it has more than %zu bytes", path, max);
             break;
         }
+        /* The file is longer than it was thought to be: double the buffer, up to `max`. */
         if (used > capacity) {
             const size_t larger = capacity < max / 2 ? 2 * capacity : max;
             char *copy = opc_alloc(larger + 1, 1);
@@ -267,6 +290,7 @@ int opc_file_read(const char *path, size_t max, char **out, size_t *n, struct op
     return OPC_OK;
 }
 
+/* An error other than "not there" counts as there: reading it then reports the reason. */
 bool opc_file_exists(const char *path)
 {
     struct stat st;
@@ -291,6 +315,7 @@ int opc_make_directories(const char *path, struct opc_err *err)
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
+        /* One that exists already is fine, also if another process has just made it. */
         if ((opc_fault_hits_system() || mkdir(part, 0777)) &&
             !(errno == EEXIST && opc_is_directory(part)))
             return opc_fail_errno(err, errno == EEXIST ? ENOTDIR : errno,
@@ -313,6 +338,7 @@ int opc_path_join(char out[OPC_PATH], const char *dir, const char *name, struct 
 int opc_path_parent(char out[OPC_PATH], const char *path, struct opc_err *err)
 {
     size_t n = (size_t)(opc_path_name(path) - path);
+    /* Drop the slashes at the end, but keep "/" itself. */
     while (n > 1 && path[n - 1] == '/')
         n--;
     if (n >= OPC_PATH)
@@ -327,7 +353,7 @@ const char *opc_path_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-const char *opc_path_told(const char *path)
+const char *opc_path_display(const char *path)
 {
     return *path == '/' ? opc_path_name(path) : path;
 }
@@ -336,6 +362,7 @@ int opc_path_shipped(char out[OPC_PATH], const char *name, struct opc_err *err)
 {
     char program[OPC_PATH], folder[OPC_PATH];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    /* An installation has PREFIX/bin/opc and PREFIX/share/opc/NAME. */
     if (n > 0 && *name != '/' && !opc_file_exists(name)) {
         program[n] = '\0';
         if (!opc_path_parent(folder, program, NULL) &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* base/file.h - files that are either whole or not there.
  *
- * A file is written under a temporary name beside its own, synced, and renamed into place. Until
+ * A file is written under a temporary name next to its own, synced, and renamed into place. Until
  * then the old one is untouched; when anything fails it stays, and the temporary one is removed. */
 #ifndef OPC_BASE_FILE_H
 #define OPC_BASE_FILE_H
@@ -11,27 +11,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In one go. A link is followed to its file; one that leads nowhere is replaced. What is no file,
- * or leads to none, is refused. */
+/* Writes a whole file. A link is followed to its file; a link that leads nowhere is replaced. A
+ * path that is, or leads to, something other than a file is refused. */
 int opc_file_write(const char *path, const void *data, size_t n, struct opc_err *err);
 
-/* Piece by piece: begin, bytes ..., end. A failure on the way is remembered and reported by end,
- * which frees the object in any case; drop gives up instead. */
+/* Writes a file piece by piece: begin, bytes ..., end. A failure on the way is remembered and
+ * reported by end, which frees the object in any case; drop gives up instead. */
 struct opc_save;
 int opc_save_begin(const char *path, struct opc_save **out, struct opc_err *err);
 void opc_save_bytes(struct opc_save *, const void *data, size_t n);
 int opc_save_end(struct opc_save *, struct opc_err *err);
 void opc_save_drop(struct opc_save *); /* NULL is fine */
 
-/* The whole file, NUL-terminated behind its n bytes; more than `most` bytes are refused. The
+/* Reads the whole file and puts a NUL after its n bytes; more than `max` bytes are refused. The
  * caller frees *out with opc_free; n may be NULL. */
 int opc_file_read(const char *path, size_t max, char **out, size_t *n, struct opc_err *err);
 
-/* All n bytes, however many calls that takes; false leaves the reason in errno. */
+/* Writes all n bytes, however many calls that takes; on false the reason is in errno. */
 bool opc_write_all(int fd, const void *data, size_t n);
 
-/* Of any kind; a dangling link is nothing. True also where it cannot be told: reading it says why.
- */
+/* True for a file, directory or anything else of that name, and where an error hides it: reading it
+ * then says why. A dangling link does not exist. */
 bool opc_file_exists(const char *path);
 bool opc_is_directory(const char *path);                         /* or a link to one */
 int opc_make_directories(const char *path, struct opc_err *err); /* like mkdir -p */
@@ -41,11 +41,12 @@ enum { OPC_PATH = 4096 };
 int opc_path_join(char out[OPC_PATH], const char *dir, const char *name, struct opc_err *err);
 /* The directory a path is in: "a/b" for "a/b/c", "." for "c", "/" for "/c". */
 int opc_path_parent(char out[OPC_PATH], const char *path, struct opc_err *err);
-const char *opc_path_name(const char *path); /* behind the last slash; points into path */
-/* For a text that others will read: of an absolute path, which is this machine's, the last part. */
-const char *opc_path_told(const char *path);
-/* `name` where there is such a file or directory, else the one in share/opc of an installation that
- * the program is part of; where neither is there, name again, for a message. */
+const char *opc_path_name(const char *path); /* after the last slash; points into path */
+/* The path as it is shown in a text that others will read: only the last part of an absolute path,
+ * because its directories mean nothing on another computer. */
+const char *opc_path_display(const char *path);
+/* Where a file that we ship is: `name` itself if it exists, else the one in share/opc of the
+ * installation that the program is part of. If neither exists, out is name, for the message. */
 int opc_path_shipped(char out[OPC_PATH], const char *name, struct opc_err *err);
 
 #endif

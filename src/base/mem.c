@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* Memory: opc_alloc for objects, arenas for scratch (opc/mem.h). Every allocation of the library
+ * goes through opc_alloc, which is what lets tests fail each of them in turn (base/fault.h).
+ *
+ * Invariant: memory is zeroed and aligned to OPC_ALIGN. Under AddressSanitizer all bytes outside
+ * what was handed out are poisoned, in the gaps of a block as well as in the unused part of an
+ * arena. */
 #include "opc/mem.h"
 
 #include "base/fault.h"
@@ -17,6 +23,7 @@
 #endif
 #ifdef ASAN
 #include <sanitizer/asan_interface.h>
+/* HIDE makes any access to the bytes an error under AddressSanitizer; SHOW allows it again. */
 #define HIDE(p, n) ASAN_POISON_MEMORY_REGION(p, n)
 #define SHOW(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
 #else
@@ -37,7 +44,7 @@ void *opc_alloc(size_t count, size_t each)
         return NULL;
     unsigned char *p = raw + OPC_ALIGN - (uintptr_t)raw % OPC_ALIGN;
     memcpy(p - sizeof raw, &raw, sizeof raw);
-    /* The gaps on both sides would hide an index that is off by a few from the sanitizer. */
+    /* Poison the gaps on both sides: an index that is off by a few would land there unnoticed. */
     HIDE(raw, (size_t)(p - raw));
     HIDE(p + bytes, OPC_ALIGN - (size_t)(p - raw));
     return p;
@@ -47,6 +54,7 @@ void opc_free(void *p)
 {
     if (!p)
         return;
+    /* The pointer to the whole block lies in the poisoned gap before p. */
     unsigned char *raw;
     SHOW((unsigned char *)p - sizeof raw, sizeof raw);
     memcpy(&raw, (unsigned char *)p - sizeof raw, sizeof raw);
@@ -63,6 +71,7 @@ int opc_alloc_all(const struct opc_block *block, size_t blocks)
         if (!at)
             break;
     }
+    /* All or nothing: after a failure those allocated are freed, and every pointer becomes NULL. */
     const int complete = done == blocks;
     for (size_t i = 0; i < blocks && !complete; i++) {
         void *at = NULL, *none = NULL;
@@ -105,6 +114,7 @@ void opc_arena_destroy(struct opc_arena *a)
 void *opc_arena_take(struct opc_arena *a, size_t count, size_t each)
 {
     const size_t bytes = opc_arena_need(count, each);
+    /* Too small an arena is a bug of ours, found by any test that runs the code, so it aborts. */
     if ((each && count > SIZE_MAX / 2 / each) || bytes > a->size - a->used) {
         fprintf(stderr, "opc: bug: scratch arena of %zu bytes has %zu left, %zu x %zu wanted\n",
                 a->size, a->size - a->used, count, each);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A PNG file is a signature and chunks (length, name, data, CRC-32). The picture is in IDAT, as a
- * zlib stream of rows, each behind a byte that names its filter: here always the difference from
- * the row above or from the pixel to the left, whichever has the smaller sum.
+/* PNG files without a library, for pictures of environments (cli/env/film.c).
+ *
+ * A PNG file is a signature and chunks (length, name, data, CRC-32). The picture is in IDAT, as a
+ * zlib stream of rows. Each row starts with a byte that names its filter, which here is always the
+ * difference from the row above or from the pixel to the left, whichever has the smaller sum.
  *
  * The stream is one deflate block with the fixed codes (RFC 1951, 3.2.6). Repetitions are looked
  * for at three distances only: one byte, one pixel and one row back. In filtered pictures of plain
@@ -19,6 +21,7 @@ enum { LARGEST = 16384, SHORTEST_MATCH = 3, LONGEST_MATCH = 258, FURTHEST = 3276
 
 /* ---- checksums ------------------------------------------------------------------------------- */
 
+/* CRC-32 of zlib, bit by bit: unlike CRC-32C it has no instruction, and pictures are small. */
 static uint32_t crc32(uint32_t crc, const unsigned char *data, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -29,6 +32,7 @@ static uint32_t crc32(uint32_t crc, const unsigned char *data, size_t n)
     return crc;
 }
 
+/* The checksum at the end of a zlib stream; 65521 is the largest prime below 2^16. */
 static uint32_t adler32(const unsigned char *data, size_t n)
 {
     uint32_t a = 1, b = 0;
@@ -39,6 +43,7 @@ static uint32_t adler32(const unsigned char *data, size_t n)
     return b << 16 | a;
 }
 
+/* PNG stores numbers with the highest byte first. */
 static void put32(unsigned char out[4], uint32_t x)
 {
     for (int i = 0; i < 4; i++)
@@ -53,6 +58,7 @@ struct bits {
     int n;
 };
 
+/* Appends the n lowest bits of value; deflate fills each byte from its lowest bit. */
 static void put_bits(struct bits *b, uint32_t value, int n)
 {
     b->held |= value << b->n;
@@ -77,6 +83,7 @@ static void put_code(struct bits *b, uint32_t code, int n)
 /* 0-255: a byte, 256: the end, 257-285: a length */
 static void put_symbol(struct bits *b, int s)
 {
+    /* The fixed code of RFC 1951: four ranges with codes of 8, 9, 7 and 8 bits. */
     if (s < 144)
         put_code(b, (uint32_t)(0x30 + s), 8);
     else if (s < 256)
@@ -103,6 +110,8 @@ static int symbol_of(int value, int each, uint32_t *rest, int *extra)
     return symbol;
 }
 
+/* "Copy `length` bytes from `distance` back": length symbol, distance symbol, extra bits of each.
+ */
 static void put_match(struct bits *b, int length, int distance)
 {
     uint32_t rest;
@@ -117,6 +126,8 @@ static void put_match(struct bits *b, int length, int distance)
     put_bits(b, rest, extra);
 }
 
+/* Number of bytes at `at` that repeat those `distance` before; may overlap itself, as in a run of
+ * one colour. */
 static int match_length(const unsigned char *data, size_t at, size_t size, size_t distance)
 {
     int n = 0;
@@ -128,6 +139,8 @@ static int match_length(const unsigned char *data, size_t at, size_t size, size_
     return n;
 }
 
+/* Greedy: the longest of three matches if it pays, otherwise the byte itself. row is the length of
+ * a filtered row. */
 static void deflate(const unsigned char *data, size_t size, size_t row, struct opc_text *out)
 {
     const size_t distances[] = {1, 3, row};
@@ -155,6 +168,7 @@ static void deflate(const unsigned char *data, size_t size, size_t row, struct o
 
 /* ---- PNG ------------------------------------------------------------------------------------- */
 
+/* The checksum covers name and data, not the length. */
 static void add_chunk(struct opc_text *out, const char *name, const void *data, size_t n)
 {
     unsigned char length[4], check[4];
@@ -166,20 +180,22 @@ static void add_chunk(struct opc_text *out, const char *name, const void *data, 
     opc_text_add_bytes(out, (const char *)check, 4);
 }
 
-/* A byte as the small number, of either sign, that a difference is. */
-static int size_of(unsigned char x)
+/* A difference modulo 256 as a signed number, without its sign. */
+static int magnitude(unsigned char x)
 {
     return abs((int)(signed char)x);
 }
 
-static void filter(size_t row, const unsigned char *pixels, const unsigned char *above,
-                   unsigned char *out)
+/* Writes the filter byte and the differences to out[row + 1]; `above` is NULL for the top row. */
+static void filter_row(size_t row, const unsigned char *pixels, const unsigned char *above,
+                       unsigned char *out)
 {
     enum { LEFT = 1, UP = 2 };
+    /* Sum of magnitudes under either filter: the smaller one compresses better. */
     long left = 0, up = 0;
     for (size_t i = 0; i < row; i++) {
-        left += size_of((unsigned char)(pixels[i] - (i < 3 ? 0 : pixels[i - 3])));
-        up += size_of((unsigned char)(pixels[i] - (above ? above[i] : 0)));
+        left += magnitude((unsigned char)(pixels[i] - (i < 3 ? 0 : pixels[i - 3])));
+        up += magnitude((unsigned char)(pixels[i] - (above ? above[i] : 0)));
     }
     out[0] = up <= left ? UP : LEFT;
     for (size_t i = 0; i < row; i++)
@@ -192,6 +208,7 @@ static void add_picture(struct opc_text *out, const unsigned char *filtered, siz
 {
     struct opc_text stream = {0};
     unsigned char check[4];
+    /* zlib header: deflate with a window of 32 kB, fastest level. */
     opc_text_add_bytes(&stream, "\x78\x01", 2);
     deflate(filtered, size, row, &stream);
     put32(check, adler32(filtered, size));
@@ -215,7 +232,7 @@ int opc_png_encode(int width, int height, const unsigned char *rgb, struct opc_t
         return opc_fail(err, OPC_ENOMEM, "not enough memory for a picture of %d x %d pixels", width,
                         height);
     for (size_t y = 0; y < rows; y++)
-        filter(row, rgb + y * row, y ? rgb + (y - 1) * row : NULL, filtered + y * (row + 1));
+        filter_row(row, rgb + y * row, y ? rgb + (y - 1) * row : NULL, filtered + y * (row + 1));
 
     unsigned char head[13] = {[8] = 8, [9] = 2}; /* 8 bits of red, green and blue */
     put32(head, (uint32_t)width);

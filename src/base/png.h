@@ -9,7 +9,7 @@
 /* rgb is [height][width][3], the top row first; 1 to 16384 pixels each way. */
 int opc_png_write(const char *path, int width, int height, const unsigned char *rgb,
                   struct opc_err *err);
-/* The same into memory; opc_text_check tells of a lack of it. */
+/* Appends the same bytes to `out` instead. */
 int opc_png_encode(int width, int height, const unsigned char *rgb, struct opc_text *out,
                    struct opc_err *err);
 

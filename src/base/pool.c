@@ -1,4 +1,20 @@
 /* SPDX-License-Identifier: MIT */
+/* A pool of threads. Models, agents and batches of environments hand it loops over independent
+ * items; it is the only code that starts threads.
+ *
+ * How a call works: the caller writes down the job and then sets `unclaimed` to its number of
+ * chunks. Every thread, the caller included, claims a chunk by decrementing `unclaimed`; when
+ * nothing is left to claim, it decrements `unfinished` by the number of chunks it has completed.
+ *
+ * A thread reads the job only between claiming a chunk and accounting for it, and the caller
+ * changes the job only when all chunks are accounted for. So the job needs no lock, and a thread
+ * that sleeps through a whole call is not waited for: on a busy machine the others do its share.
+ *
+ * Waiting starts with spinning, because calls follow each other within microseconds, and ends on a
+ * condition variable. A thread that goes to sleep says so first and then looks again; a thread that
+ * has news publishes it first and then looks for sleepers. In the single order of those
+ * (sequentially consistent) operations at least one of the two sees the other: weakening one of
+ * them loses wake-ups. */
 #define _GNU_SOURCE /* sched_getaffinity; NOLINT(bugprone-reserved-identifier) */
 #include "base/pool.h"
 
@@ -15,18 +31,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How a call travels. The caller writes down the job and then sets `unclaimed` to its number of
- * chunks. Whoever comes, the caller included, claims a chunk by counting `unclaimed` down, and
- * counts `unfinished` down by what he has done once nothing is left to claim.
- *
- * A thread looks at the job only between claiming a chunk and accounting for it, and the caller
- * changes the job only when all chunks are accounted for. So the job needs no lock, and a thread
- * that sleeps through a whole call is not waited for: on a busy machine the others do its share.
- *
- * Waiting starts with spinning, because calls follow each other within microseconds, and ends on a
- * condition variable. Who goes to sleep says so first and then looks again; who has news publishes
- * it first and then looks for sleepers. In the single order of those (sequentially consistent)
- * operations at least one of the two sees the other. */
+/* Longer than the pause between two calls of a training step, shorter than a time slice. */
 #define SPIN_SECONDS 50e-6
 enum { LINE = 64, MAX_THREADS = 1024 };
 
@@ -35,13 +40,13 @@ struct worker {
     pthread_t thread;
 };
 
-/* A cache line each for what different threads write all the time.
+/* The two counters have a cache line each, because different threads write them all the time.
  * NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding) */
 struct opc_pool {
     _Alignas(LINE) atomic_int unclaimed; /* chunks; STOP asks the threads to return */
     _Alignas(LINE) atomic_int unfinished;
 
-    /* the job */
+    /* The job: written by the caller before `unclaimed`, read by whoever has claimed a chunk. */
     _Alignas(LINE) opc_chunk_fn *fn;
     void *ctx;
     int items, per_chunk, chunks;
@@ -65,11 +70,13 @@ enum { STOP = -1 };
 #define RELAX() sched_yield()
 #endif
 
-/* Watches `word` for a while; true as soon as it is zero (or is not, whichever is wanted). */
+/* Watches `word` until it is zero (or is not, as `zero` says) and returns true, or gives up after
+ * SPIN_SECONDS; with more threads than processors it gives up at once. */
 static bool spin_until(const struct opc_pool *p, atomic_int *word, bool zero)
 {
     const double end = p->spin ? opc_now() + SPIN_SECONDS : 0;
     do {
+        /* Reading the clock takes longer than reading the word: 16 looks for each. */
         for (int i = 0; i < 16; i++) {
             if ((atomic_load_explicit(word, memory_order_acquire) == 0) == zero)
                 return true;
@@ -83,6 +90,7 @@ static void wait_for_work(struct opc_pool *p)
 {
     if (spin_until(p, &p->unclaimed, false))
         return;
+    /* Register as a sleeper, then look again: publish() stores first and counts sleepers after. */
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->sleepers, 1);
     while (atomic_load(&p->unclaimed) == 0)
@@ -95,6 +103,7 @@ static void wait_for_the_others(struct opc_pool *p)
 {
     if (spin_until(p, &p->unfinished, true))
         return;
+    /* The same order as in wait_for_work, against the end of take_part. */
     pthread_mutex_lock(&p->lock);
     atomic_store(&p->caller_sleeps, true);
     while (atomic_load(&p->unfinished) > 0)
@@ -103,17 +112,20 @@ static void wait_for_the_others(struct opc_pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+/* Chunk number `chunk` of the job; the last one may be shorter. */
 static void run_chunk(opc_chunk_fn *fn, void *ctx, int chunk, int per_chunk, int items, int worker)
 {
     const int first = chunk * per_chunk;
     fn(ctx, first, items - first > per_chunk ? first + per_chunk : items, worker);
 }
 
-/* Does chunks until none is left to claim. */
+/* Claims and runs chunks until none is left. */
 static void take_part(struct opc_pool *p, int worker)
 {
     int finished = 0, left = atomic_load_explicit(&p->unclaimed, memory_order_relaxed);
     while (left > 0) {
+        /* A failed exchange has reloaded `left`. Acquire pairs with the store in publish(): the
+         * job is visible. */
         if (!atomic_compare_exchange_weak_explicit(&p->unclaimed, &left, left - 1,
                                                    memory_order_acquire, memory_order_relaxed))
             continue;
@@ -121,6 +133,7 @@ static void take_part(struct opc_pool *p, int worker)
         finished++;
         left = atomic_load_explicit(&p->unclaimed, memory_order_relaxed);
     }
+    /* Whoever brings `unfinished` to 0 wakes the caller, if it sleeps. */
     if (finished > 0 && atomic_fetch_sub(&p->unfinished, finished) == finished &&
         atomic_load(&p->caller_sleeps)) {
         pthread_mutex_lock(&p->lock);
@@ -129,10 +142,11 @@ static void take_part(struct opc_pool *p, int worker)
     }
 }
 
-static void *work(void *arg)
+static void *worker_main(void *arg)
 {
     struct worker *self = arg;
     struct opc_pool *p = self->pool;
+    /* The caller is worker 0. */
     const int number = (int)(self - p->workers) + 1;
     for (;;) {
         wait_for_work(p);
@@ -149,6 +163,7 @@ static void publish(struct opc_pool *p, int chunks)
     const int asleep = atomic_load(&p->sleepers);
     if (asleep == 0)
         return;
+    /* Under the lock no sleeper is between its last look and its wait. */
     pthread_mutex_lock(&p->lock);
     if (chunks == STOP || chunks > asleep)
         pthread_cond_broadcast(&p->work);
@@ -163,6 +178,7 @@ void opc_pool_each(struct opc_pool *p, int items, int per_chunk, opc_chunk_fn *f
     if (items <= 0)
         return;
     const int chunks = (items - 1) / per_chunk + 1;
+    /* Nothing to share: run in place, in order, without touching the pool. */
     if (opc_pool_threads(p) == 1 || chunks == 1) {
         for (int chunk = 0; chunk < chunks; chunk++)
             run_chunk(fn, ctx, chunk, per_chunk, items, 0);
@@ -179,7 +195,9 @@ void opc_pool_each(struct opc_pool *p, int items, int per_chunk, opc_chunk_fn *f
     wait_for_the_others(p);
 }
 
-/* A signal is the caller's business: threads of the pool take none but those of their own faults.
+/* Starts a thread with all signals blocked, so that handlers run on the caller's thread; only those
+ * that a fault of its own raises stay open. The mask is inherited, hence the change around the
+ * call.
  */
 static int start_quietly(struct worker *w)
 {
@@ -192,7 +210,7 @@ static int start_quietly(struct worker *w)
     sigdelset(&all, SIGFPE);
     sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int refused = pthread_create(&w->thread, NULL, work, w);
+    const int refused = pthread_create(&w->thread, NULL, worker_main, w);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return refused;
 }
@@ -220,6 +238,7 @@ int opc_pool_create(int threads, struct opc_pool **out, struct opc_err *err)
     pthread_mutex_init(&p->lock, NULL); /* with default attributes these cannot fail on Linux */
     pthread_cond_init(&p->work, NULL);
     pthread_cond_init(&p->done, NULL);
+    /* p->started counts threads that run, so that destroy joins exactly those. */
     for (; p->started < threads - 1; p->started++) {
         struct worker *w = &workers[p->started];
         w->pool = p;
@@ -239,6 +258,7 @@ void opc_pool_destroy(struct opc_pool *p)
 {
     if (!p)
         return;
+    /* STOP is not 0, so it ends spinning as well as sleeping. */
     publish(p, STOP);
     for (int i = 0; i < p->started; i++)
         pthread_join(p->workers[i].thread, NULL);

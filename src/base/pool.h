@@ -5,7 +5,7 @@
  * write only what belongs to its items, and what it writes of one must not depend on how items are
  * cut. A sum over items is taken in their order: by one chunk, or from one slot per item by the
  * caller; a sum by chunks is allowed where their size is fixed, whatever the number of threads.
- * Results then cannot depend on how many threads there are or on who was faster. */
+ * Results then cannot depend on how many threads there are or on which was faster. */
 #ifndef OPC_BASE_POOL_H
 #define OPC_BASE_POOL_H
 
@@ -30,6 +30,6 @@ static inline int opc_cut(int all, int parts, int part)
     return (int)((long)all * part / parts);
 }
 
-int opc_processors(void); /* this process may run on */
+int opc_processors(void); /* number of processors this process may run on; at least 1 */
 
 #endif

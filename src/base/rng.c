@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Random numbers (opc/rng.h): a counter-based generator, so that a stream is a position in a table
+ * that nobody stores. Every draw of a run comes from here.
+ *
+ * Invariant: the numbers of a stream depend on seed, use, epoch and index alone. Any change here
+ * changes every result; tests/test_rng.c has the published test vectors. */
 #include "opc/rng.h"
 
 /* Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011). A round multiplies two words of the counter,
@@ -26,6 +31,8 @@ void opc_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4
     out[3] = c3;
 }
 
+/* The counter is 128 bits: the stream (8 bits use, 24 epoch, 32 index) above 64 bits of blocks, so
+ * streams never overlap. */
 struct opc_rng opc_rng_stream(uint64_t seed, enum opc_use use, uint32_t epoch, uint32_t index)
 {
     uint64_t stream =
@@ -33,6 +40,7 @@ struct opc_rng opc_rng_stream(uint64_t seed, enum opc_use use, uint32_t epoch, u
     return (struct opc_rng){.seed = seed, .stream = stream};
 }
 
+/* Four words from the next counter value. */
 static void next_block(struct opc_rng *r, uint32_t out[4])
 {
     const uint32_t counter[4] = {(uint32_t)r->block, (uint32_t)(r->block >> 32),
@@ -42,6 +50,7 @@ static void next_block(struct opc_rng *r, uint32_t out[4])
     r->block++;
 }
 
+/* One word; a block is used up word by word. */
 uint32_t opc_rng_bits(struct opc_rng *r)
 {
     if (r->left == 0) {
@@ -53,6 +62,8 @@ uint32_t opc_rng_bits(struct opc_rng *r)
 
 void opc_rng_fill(struct opc_rng *r, int n, uint32_t *out)
 {
+    /* The same words as n calls of opc_rng_bits: finish the started block, take whole blocks,
+     * start one. */
     int i = 0;
     while (i < n && r->left > 0)
         out[i++] = opc_rng_bits(r);
@@ -62,11 +73,14 @@ void opc_rng_fill(struct opc_rng *r, int n, uint32_t *out)
         out[i++] = opc_rng_bits(r);
 }
 
+/* 24 bits: all floats in [0, 1) that are multiples of 2^-24. */
 float opc_rng_unit(struct opc_rng *r)
 {
     return (float)(opc_rng_bits(r) >> 8) * 0x1p-24f;
 }
 
+/* 27 + 26 = 53 bits, the precision of a double. Two statements, because the order of two calls in
+ * one expression is not defined. */
 double opc_rng_unit_double(struct opc_rng *r)
 {
     uint64_t high = opc_rng_bits(r) >> 5, low = opc_rng_bits(r) >> 6;
@@ -75,8 +89,8 @@ double opc_rng_unit_double(struct opc_rng *r)
 
 uint32_t opc_rng_below(struct opc_rng *r, uint32_t n)
 {
-    /* Lemire's multiply: the high word is uniform once the few low words below 2^32 mod n, which
-     * some results would get once too often, are drawn again. */
+    /* Lemire's multiplication: the high word of bits * n is the result. It is uniform once products
+     * whose low word is below 2^32 mod n are drawn again. */
     uint64_t product = (uint64_t)opc_rng_bits(r) * n;
     if ((uint32_t)product < n) {
         const uint32_t unfair = (uint32_t)-n % n;

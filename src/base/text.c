@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* Text buffers, numbers to and from text, and the search for the nearest name. Used everywhere.
+ *
+ * Invariants: what opc_print_real prints opc_parse_real reads back to the same bits, and neither
+ * depends on the locale, which belongs to the program around us. */
 #include "base/text.h"
 
 #include "opc/mem.h"
@@ -10,14 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for n more bytes and the NUL; false, for good, when there is none. */
-static bool grow(struct opc_text *t, size_t n)
+/* Makes room for n more bytes and the NUL. Once memory has run out it returns false for good. */
+static bool grow_text(struct opc_text *t, size_t n)
 {
     if (t->failed)
         return false;
     if (t->capacity - t->used > n)
         return true;
     size_t capacity = t->capacity ? t->capacity : 64;
+    /* Doubling keeps the cost of many small appends linear. */
     while (capacity - t->used <= n && capacity <= SIZE_MAX / 2)
         capacity *= 2;
     char *at = capacity - t->used > n ? opc_alloc(capacity, 1) : NULL;
@@ -33,9 +38,10 @@ static bool grow(struct opc_text *t, size_t n)
     return true;
 }
 
+/* The text stays NUL-terminated, so that opc_text_get never has to append. */
 void opc_text_add_bytes(struct opc_text *t, const char *bytes, size_t n)
 {
-    if (!grow(t, n))
+    if (!grow_text(t, n))
         return;
     memcpy(t->at + t->used, bytes, n);
     t->used += n;
@@ -52,8 +58,9 @@ void opc_text_addf(struct opc_text *t, const char *fmt, ...)
     va_list args, again;
     va_start(args, fmt);
     va_copy(again, args);
+    /* Measure, grow, print: a va_list can be used only once. */
     const int n = vsnprintf(NULL, 0, fmt, args);
-    if (n >= 0 && grow(t, (size_t)n)) {
+    if (n >= 0 && grow_text(t, (size_t)n)) {
         vsnprintf(t->at + t->used, (size_t)n + 1, fmt, again);
         t->used += (size_t)n;
     }
@@ -69,7 +76,7 @@ void opc_text_add_real(struct opc_text *t, double v)
 
 void opc_text_pad(struct opc_text *t, size_t n)
 {
-    if (!grow(t, n))
+    if (!grow_text(t, n))
         return;
     memset(t->at + t->used, ' ', n);
     t->used += n;
@@ -81,6 +88,7 @@ const char *opc_text_get(const struct opc_text *t)
     return t->at ? t->at : "";
 }
 
+/* Called once after many appends; `used` says how far the text has got. */
 int opc_text_check(const struct opc_text *t, struct opc_err *err)
 {
     if (t->failed)
@@ -89,6 +97,7 @@ int opc_text_check(const struct opc_text *t, struct opc_err *err)
     return OPC_OK;
 }
 
+/* Keeps the memory for the next text; `failed` stays set. */
 void opc_text_clear(struct opc_text *t)
 {
     t->used = 0;
@@ -102,7 +111,8 @@ void opc_text_free(struct opc_text *t)
     *t = (struct opc_text){0};
 }
 
-static bool digit(char c)
+/* Without isdigit, which depends on the locale. */
+static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -112,11 +122,11 @@ bool opc_parse_int64(const char *text, int64_t *out)
     const bool minus = *text == '-';
     if (*text == '-' || *text == '+')
         text++;
-    if (!digit(*text))
+    if (!is_digit(*text))
         return false;
-    /* Downwards, because the least value has no positive counterpart. */
+    /* Counted downwards, because INT64_MIN has no positive counterpart. */
     int64_t v = 0;
-    for (; digit(*text); text++) {
+    for (; is_digit(*text); text++) {
         const int d = *text - '0';
         if (v < (INT64_MIN + d) / 10)
             return false;
@@ -143,10 +153,10 @@ static bool is_decimal(const char *c)
     if (*c == '-' || *c == '+')
         c++;
     bool any = false;
-    for (; digit(*c); c++)
+    for (; is_digit(*c); c++)
         any = true;
     if (*c == '.')
-        for (c++; digit(*c); c++)
+        for (c++; is_digit(*c); c++)
             any = true;
     if (!any)
         return false;
@@ -154,15 +164,16 @@ static bool is_decimal(const char *c)
         c++;
         if (*c == '-' || *c == '+')
             c++;
-        if (!digit(*c))
+        if (!is_digit(*c))
             return false;
-        while (digit(*c))
+        while (is_digit(*c))
             c++;
     }
     return *c == '\0';
 }
 
-/* strtod and printf use the point of the program's locale, which is not ours to change. */
+/* strtod and printf use the decimal point of the locale, which is not ours to change: this
+ * exchanges the first `from` in the text for `to`. */
 static void swap_point(const char *text, const char *from, const char *to, char *out, size_t size)
 {
     const char *point = strstr(text, from);
@@ -174,7 +185,7 @@ static void swap_point(const char *text, const char *from, const char *to, char 
 
 bool opc_parse_real(const char *text, double *out)
 {
-    enum { LONGEST = 400 }; /* digits beyond these are no number anyone wrote */
+    enum { LONGEST = 400 }; /* nobody writes a number with more characters */
     double v;
     if (!strcmp(text, "inf") || !strcmp(text, "+inf"))
         v = HUGE_VAL;
@@ -183,11 +194,14 @@ bool opc_parse_real(const char *text, double *out)
     else if (!strcmp(text, "nan"))
         v = (double)NAN;
     else {
+        /* The syntax is checked by us: strtod would take hexadecimal, blanks and "infinity" as
+         * well. */
         char local[LONGEST + 16];
         if (strlen(text) > LONGEST || !is_decimal(text))
             return false;
         swap_point(text, ".", localeconv()->decimal_point, local, sizeof local);
         v = strtod(local, NULL);
+        /* Digits that overflow are refused; only the word inf means infinity. */
         if (isinf(v))
             return false;
     }
@@ -200,6 +214,7 @@ char *opc_print_real(double v, char out[OPC_PRINTED])
     if (isnan(v))
         v = fabs(v); /* printf may show its sign */
     char local[OPC_PRINTED];
+    /* 17 digits always suffice; most numbers that people write come back with 15. */
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(local, sizeof local, "%.*g", digits, v);
         if (strtod(local, NULL) == v)
@@ -211,6 +226,7 @@ char *opc_print_real(double v, char out[OPC_PRINTED])
 
 char *opc_print_fixed(double v, int digits, char out[OPC_PRINTED])
 {
+    /* Larger numbers, infinities and NaN would not fit or not be exact with fixed digits. */
     if (!(fabs(v) < 1e15))
         return opc_print_real(v, out);
     char local[OPC_PRINTED];
@@ -226,6 +242,7 @@ char *opc_print_bytes(double bytes, char out[OPC_PRINTED])
 {
     static const char *const UNIT[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
     int unit = 0;
+    /* The next unit starts where rounding to one decimal would print 1000.0. */
     for (; bytes >= (unit ? 999.95 : 999.5) && unit < 6; unit++)
         bytes /= 1000;
     if (!(bytes >= 0 && bytes < 1e6))
@@ -240,6 +257,7 @@ char *opc_print_bytes(double bytes, char out[OPC_PRINTED])
 
 char *opc_print_duration(double s, char out[OPC_PRINTED])
 {
+    /* Each limit is where rounding would carry into the next unit: 59.95 s prints as 1 min 00 s. */
     if (!(s >= 0 && s < 1e12))
         snprintf(out, OPC_PRINTED, "?");
     else if (s < 0.9995e-3)
@@ -268,17 +286,20 @@ int opc_edit_distance(const char *a, const char *b)
     const int n = (int)strnlen(a, LONGEST + 1), m = (int)strnlen(b, LONGEST + 1);
     if (n > LONGEST || m > LONGEST)
         return INT_MAX;
-    /* d[i][j] turns the first i of a into the first j of b; three rows of it are alive. */
+    /* d[i][j] is the distance between the first i characters of a and the first j of b. Row i needs
+     * rows i - 1 (above) and i - 2 (before), the latter for swapped neighbours. */
     int row[3][LONGEST + 1], *before = row[0], *above = row[1], *here = row[2];
     for (int j = 0; j <= m; j++)
         above[j] = j;
     for (int i = 1; i <= n; i++) {
         here[0] = i;
         for (int j = 1; j <= m; j++) {
+            /* Replace (free if equal), or drop from a, or add from b. */
             here[j] = min(above[j - 1] + (a[i - 1] != b[j - 1]), min(above[j], here[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
                 here[j] = min(here[j], before[j - 2] + 1);
         }
+        /* The oldest row becomes the next one to fill. */
         int *free_row = before;
         before = above;
         above = here;
@@ -290,9 +311,33 @@ int opc_edit_distance(const char *a, const char *b)
 bool opc_nearer(const char *name, const char *candidate, int *nearest)
 {
     const int distance = opc_edit_distance(name, candidate);
-    const int max = 1 + (int)(strlen(name) / 4); /* beyond that it is another word */
+    const int max = 1 + (int)(strlen(name) / 4); /* a larger distance is another word */
     if (distance > max || distance >= *nearest)
         return false;
     *nearest = distance;
     return true;
+}
+
+const char *opc_nearest(const char *name, const char *const *names, size_t n, size_t stride)
+{
+    const char *best = NULL;
+    int nearest = INT_MAX;
+    for (size_t i = 0; i < n; i++) {
+        /* Copied as bytes: the name is one member of a struct we do not know. */
+        const char *candidate;
+        memcpy(&candidate, (const char *)names + i * stride, sizeof candidate);
+        if (opc_nearer(name, candidate, &nearest))
+            best = candidate;
+    }
+    return best;
+}
+
+const char *opc_nearest_of(const char *name, opc_name_fn *names)
+{
+    const char *best = NULL, *candidate;
+    int nearest = INT_MAX;
+    for (int i = 0; (candidate = names(i)); i++)
+        if (opc_nearer(name, candidate, &nearest))
+            best = candidate;
+    return best;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* opc bench - how fast this machine does what training is made of, against what it could do.
+/* opc bench - the speed of the parts of training on this machine, against its peak.
  *
  * Every measurement runs in short blocks that alternate with blocks of pure multiply-adds on the
- * same threads, so that work and peak see the same weather. The best block counts; the median
- * tells how steady the machine was. Only useful arithmetic is counted: no padding, no bookkeeping,
- * no activation. */
+ * same threads, so that a change of clock frequency or a disturbance hits both alike. The best
+ * block counts; the median shows how steady the machine was. Only useful arithmetic is counted: no
+ * padding, no bookkeeping, no activation. The works themselves are in cli/bench/; each calls
+ * opc_bench_measure or opc_bench_once here for every line it prints. */
 #include "base/clock.h"
 #include "base/pool.h"
 #include "cli/bench/bench.h"
@@ -19,7 +20,7 @@
 #define OPTIONS(X)                                                                                 \
     X(INT, obs, "17", 1, 4096, "numbers in an observation")                                        \
     X(INT, act, "6", 1, 1024, "numbers in an action")                                              \
-    X(INT, hidden, "0", 0, 8192, "width of the hidden layers; 0: as usual")                        \
+    X(INT, hidden, "0", 0, 8192, "width of the hidden layers; 0: the usual widths")                \
     X(INT, batch, "256", 1, 65536, "rows in a batch")                                              \
     X(INT, states, "100000", 1, 1e7, "states in a rollout step")                                   \
     X(INT, threads, "1", 1, 1024, "threads to compute with")                                       \
@@ -31,6 +32,7 @@ struct given {
 #define SELF struct given
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
+/* Options that only some works read; opc_options_fit refuses them with the others. */
 static const struct opc_option_use uses[] = {
     {"obs", "gemm sac fit rollout"},
     {"act", "gemm sac fit rollout"},
@@ -42,21 +44,23 @@ static const struct opc_option_use uses[] = {
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-static void burn_one(void *ctx, int first, int end, int worker)
+/* A chunk of the pool: multiply-adds that stay in registers. */
+static void burn_some(void *ctx, int first, int end, int worker)
 {
     (void)worker;
     double *done = ctx;
     float sink;
     for (int i = first; i < end; i++)
-        done[i * 8] = opc_kernels()->peak_flops(200000, &sink); /* own cache lines */
+        done[i * 8] =
+            opc_kernels()->peak_flops(200000, &sink); /* 8 doubles apart: a cache line each */
 }
 
-/* Floating-point operations per second of all threads at once, one short block. */
+/* One short block of multiply-adds on all threads: floating-point operations per second. */
 static double burn_block(struct opc_pool *pool, double *done)
 {
     const int threads = opc_pool_threads(pool);
     const double start = opc_now();
-    opc_pool_each(pool, threads, 1, burn_one, done);
+    opc_pool_each(pool, threads, 1, burn_some, done);
     const double took = opc_now() - start;
     double sum = 0.0;
     for (int i = 0; i < threads; i++)
@@ -64,106 +68,118 @@ static double burn_block(struct opc_pool *pool, double *done)
     return sum / took;
 }
 
-static int ascending(const void *a, const void *b)
+/* For qsort, ascending. */
+static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
+/* A median over more blocks would gain nothing. */
 enum { MAX_BLOCKS = 4096 };
 
-static void print(const struct opc_bench *b, const struct opc_bench_work *w, double best,
-                  double median, double peak)
+/* One line of the table, or one JSON object. Work without arithmetic shows its bandwidth instead,
+ * or only its time. */
+static void print_line(const struct opc_bench *bench, const struct opc_bench_work *work,
+                       double best, double median, double peak)
 {
-    const double gflops = w->flops / best * 1e-9, fraction = w->flops / best / peak;
-    if (b->json)
+    const double gflops = work->flops / best * 1e-9, fraction = work->flops / best / peak;
+    if (bench->json)
         printf("{\"work\": \"%s\", \"obs\": %d, \"act\": %d, \"hidden\": %d, \"batch\": %d, "
                "\"threads\": %d, \"best_ms\": %.6g, \"median_ms\": %.6g, \"per_s\": %.6g, "
                "\"gflops\": %.6g, \"roofline_fraction\": %.4g, \"peak_gflops\": %.6g, "
                "\"gb_per_s\": %.4g, \"backend\": \"%s\"}\n",
-               w->name, b->obs, b->act, w->hidden, w->batch, b->threads, best * 1e3, median * 1e3,
-               1.0 / best, gflops, fraction, peak * 1e-9, w->bytes / best * 1e-9,
-               opc_kernels()->name);
-    else if (w->flops > 0.0)
-        printf("%-28s %8d %10.4g %10.4g %11.5g %9.1f %7.1f %%\n", w->name, w->batch, best * 1e3,
-               median * 1e3, 1.0 / best, gflops, 100.0 * fraction);
-    else if (w->bytes > 0.0)
-        printf("%-28s %8d %10.4g %10.4g %11.5g %9.1f GB/s\n", w->name, w->batch, best * 1e3,
-               median * 1e3, 1.0 / best, w->bytes / best * 1e-9);
+               work->name, bench->obs, bench->act, work->hidden, work->batch, bench->threads,
+               best * 1e3, median * 1e3, 1.0 / best, gflops, fraction, peak * 1e-9,
+               work->bytes / best * 1e-9, opc_kernels()->name);
+    else if (work->flops > 0.0)
+        printf("%-28s %8d %10.4g %10.4g %11.5g %9.1f %7.1f %%\n", work->name, work->batch,
+               best * 1e3, median * 1e3, 1.0 / best, gflops, 100.0 * fraction);
+    else if (work->bytes > 0.0)
+        printf("%-28s %8d %10.4g %10.4g %11.5g %9.1f GB/s\n", work->name, work->batch, best * 1e3,
+               median * 1e3, 1.0 / best, work->bytes / best * 1e-9);
     else
-        printf("%-28s %8d %10.4g %10.4g %11.5g\n", w->name, w->batch, best * 1e3, median * 1e3,
-               1.0 / best);
+        printf("%-28s %8d %10.4g %10.4g %11.5g\n", work->name, work->batch, best * 1e3,
+               median * 1e3, 1.0 / best);
     fflush(stdout);
 }
 
-int opc_bench_measure(struct opc_bench *b, const struct opc_bench_work *w, struct opc_err *err)
+int opc_bench_measure(struct opc_bench *bench, const struct opc_bench_work *work,
+                      struct opc_err *err)
 {
     double *block = opc_alloc(MAX_BLOCKS, sizeof *block);
-    double *done = opc_alloc((size_t)b->threads * 8, sizeof *done);
+    double *done = opc_alloc((size_t)bench->threads * 8, sizeof *done);
     if (!block || !done) {
         opc_free(block);
         opc_free(done);
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the measurements");
     }
-    /* A block is long enough for the clock, and short enough to fall between disturbances. */
-    int code = w->run(w->ctx, err);
+    /* The first call warms up caches and allocations, the second one sets the length of a block:
+     * long enough for the clock (2 ms), short enough to fall between disturbances. */
+    int code = work->run(work->ctx, err);
     double start = opc_now();
-    code = code ? code : w->run(w->ctx, err);
+    code = code ? code : work->run(work->ctx, err);
     const double once = opc_now() - start;
     const int repeat = once < 2e-3 ? (int)(2e-3 / (once + 1e-9)) + 1 : 1;
     int n = 0;
     double peak = 0.0;
-    const double end = opc_now() + b->seconds;
+    const double end = opc_now() + bench->seconds;
     while (!code && (n < 3 || (opc_now() < end && n < MAX_BLOCKS))) {
-        const double rate = burn_block(b->pool, done);
+        /* Peak and work in turns; at least three blocks of each. */
+        const double rate = burn_block(bench->pool, done);
         peak = rate > peak ? rate : peak;
         start = opc_now();
         for (int i = 0; i < repeat && !code; i++)
-            code = w->run(w->ctx, err);
+            code = work->run(work->ctx, err);
         block[n++] = (opc_now() - start) / repeat;
     }
     if (!code) {
-        qsort(block, (size_t)n, sizeof *block, ascending);
-        print(b, w, block[0], block[n / 2], peak);
+        /* block[0] is the best, block[n / 2] the median. */
+        qsort(block, (size_t)n, sizeof *block, compare_doubles);
+        print_line(bench, work, block[0], block[n / 2], peak);
     }
     opc_free(block);
     opc_free(done);
     return code;
 }
 
-int opc_bench_once(struct opc_bench *b, const struct opc_bench_work *w, struct opc_err *err)
+int opc_bench_once(struct opc_bench *bench, const struct opc_bench_work *work, struct opc_err *err)
 {
-    double *done = opc_alloc((size_t)b->threads * 8, sizeof *done);
+    double *done = opc_alloc((size_t)bench->threads * 8, sizeof *done);
     if (!done)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the measurements");
     double peak = 0.0, took = 0.0;
     int code = OPC_OK;
+    /* The peak is measured before and after the one long run. */
     for (int after = 0; after < 2; after++) {
         for (int i = 0; i < 20; i++) {
-            const double rate = burn_block(b->pool, done);
+            const double rate = burn_block(bench->pool, done);
             peak = rate > peak ? rate : peak;
         }
         if (!after) {
             const double start = opc_now();
-            code = w->run(w->ctx, err);
+            code = work->run(work->ctx, err);
             took = opc_now() - start;
         }
     }
+    /* Best and median are the one time there is. */
     if (!code)
-        print(b, w, took, took, peak);
+        print_line(bench, work, took, took, peak);
     opc_free(done);
     return code;
 }
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
+/* For the bandwidth: each thread copies its own `each` bytes. */
 struct copy {
     struct opc_pool *pool;
     char *from, *to;
     size_t each;
 };
 
-static void copy_one(void *ctx, int first, int end, int worker)
+/* A chunk of the pool: the memory of one thread each. */
+static void copy_some(void *ctx, int first, int end, int worker)
 {
     (void)worker;
     const struct copy *c = ctx;
@@ -171,19 +187,22 @@ static void copy_one(void *ctx, int first, int end, int worker)
         memcpy(c->to + (size_t)i * c->each, c->from + (size_t)i * c->each, c->each);
 }
 
+/* Reads and writes each byte once. */
 static int run_copy(void *ctx, struct opc_err *err)
 {
     (void)err;
     struct copy *c = ctx;
-    opc_pool_each(c->pool, opc_pool_threads(c->pool), 1, copy_one, c);
+    opc_pool_each(c->pool, opc_pool_threads(c->pool), 1, copy_some, c);
     return OPC_OK;
 }
 
+/* For the line of the peak itself. */
 struct burn {
     struct opc_pool *pool;
     double *done;
 };
 
+/* The peak itself as a work. */
 static int run_burn(void *ctx, struct opc_err *err)
 {
     (void)err;
@@ -192,32 +211,37 @@ static int run_burn(void *ctx, struct opc_err *err)
     return OPC_OK;
 }
 
-/* Peak multiply-add rate and memory bandwidth: the roof the rest is measured against. */
-static int machine(struct opc_bench *b, struct opc_err *err)
+/* The two roofs that everything else is measured against: peak multiply-add rate and memory
+ * bandwidth. Also prints the head of the table. */
+static int bench_machine(struct opc_bench *bench, struct opc_err *err)
 {
-    const size_t each = (size_t)32 << 20, threads = (size_t)b->threads;
-    struct opc_bench brief = *b;
-    brief.seconds = b->seconds < 0.3 ? b->seconds : 0.3;
-    struct copy c = {b->pool, opc_alloc(threads, each), opc_alloc(threads, each), each};
-    struct burn burn = {b->pool, opc_alloc(threads * 8, sizeof *burn.done)};
+    const size_t each = (size_t)32 << 20, threads = (size_t)bench->threads;
+    struct opc_bench brief = *bench;
+    /* A third of a second is enough for these two. */
+    brief.seconds = bench->seconds < 0.3 ? bench->seconds : 0.3;
+    struct copy c = {bench->pool, opc_alloc(threads, each), opc_alloc(threads, each), each};
+    struct burn burn = {bench->pool, opc_alloc(threads * 8, sizeof *burn.done)};
     int code = OPC_OK;
     if (!c.from || !c.to || !burn.done) {
         code = opc_fail(err, OPC_ENOMEM,
                         "not enough memory for 64 MB per thread to measure bandwidth");
     } else {
+        /* Touched pages: fresh ones are all the same zero page. */
         memset(c.from, 1, threads * each);
-        if (!b->json)
-            printf("%d thread%s, backend %s\n\n%-28s %8s %10s %10s %11s %9s %9s\n", b->threads,
-                   b->threads > 1 ? "s" : "", opc_kernels()->name, "work", "rows", "best ms",
+        /* JSON lines carry their own names and need no head. */
+        if (!bench->json)
+            printf("%d thread%s, backend %s\n\n%-28s %8s %10s %10s %11s %9s %9s\n", bench->threads,
+                   bench->threads > 1 ? "s" : "", opc_kernels()->name, "work", "rows", "best ms",
                    "median ms", "per second", "GFLOP/s", "of peak");
-        burn_block(b->pool, burn.done);
+        burn_block(bench->pool, burn.done);
+        /* The operations of one block, as the kernels count them. */
         double flops = 0.0;
-        for (int i = 0; i < b->threads; i++)
+        for (int i = 0; i < bench->threads; i++)
             flops += burn.done[i * 8];
         const struct opc_bench_work peak = {
             .name = "machine multiply-adds", .flops = flops, .run = run_burn, .ctx = &burn};
         const struct opc_bench_work copy = {.name = "machine copies memory",
-                                            .bytes = 2.0 * (double)each * b->threads,
+                                            .bytes = 2.0 * (double)each * bench->threads,
                                             .run = run_copy,
                                             .ctx = &c};
         code = opc_bench_measure(&brief, &peak, err);
@@ -239,39 +263,43 @@ static const struct {
     {"rollout", opc_bench_rollout}, {"epoch", opc_bench_epoch}, {"env", opc_bench_env},
 };
 
-static int run(int argc, char **argv, struct opc_err *err)
+static int bench_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
     int first;
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
         return code;
+    /* Without a word all works are run. */
     const char *want = first < argc ? argv[first] : "all";
     bool known = strcmp(want, "all") == 0;
     for (size_t i = 0; i < sizeof works / sizeof *works; i++)
         known = known || strcmp(want, works[i].name) == 0;
+    /* One word at most, and one that we know. */
     if (!known || argc - first > 1)
         return opc_fail(err, OPC_EUSER, "cannot measure '%s'; name one of: %s",
                         known ? argv[first + 1] : want, opc_cmd_bench.words);
+    /* "all" takes every option. */
     if (strcmp(want, "all") != 0)
         code = opc_options_fit(&options, uses, want, &given, err);
     if (code)
         return code;
 
-    struct opc_bench b = {.obs = given.obs,
-                          .act = given.act,
-                          .hidden = given.hidden,
-                          .batch = given.batch,
-                          .states = given.states,
-                          .threads = given.threads,
-                          .seconds = given.seconds,
-                          .json = given.json};
-    code = opc_pool_create(given.threads, &b.pool, err);
-    code = code ? code : machine(&b, err);
+    /* The works share the options and one pool. */
+    struct opc_bench bench = {.obs = given.obs,
+                              .act = given.act,
+                              .hidden = given.hidden,
+                              .batch = given.batch,
+                              .states = given.states,
+                              .threads = given.threads,
+                              .seconds = given.seconds,
+                              .json = given.json};
+    code = opc_pool_create(given.threads, &bench.pool, err);
+    code = code ? code : bench_machine(&bench, err);
     for (size_t i = 0; !code && i < sizeof works / sizeof *works; i++)
         if (strcmp(want, "all") == 0 || strcmp(want, works[i].name) == 0)
-            code = works[i].run(&b, err);
-    opc_pool_destroy(b.pool);
+            code = works[i].run(&bench, err);
+    opc_pool_destroy(bench.pool);
     return code;
 }
 
@@ -288,5 +316,5 @@ const struct opc_command opc_cmd_bench = {
     .words = "gemm sac fit rollout epoch env all",
     .options = &options,
     .uses = uses,
-    .run = run,
+    .run = bench_run,
 };

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* opc config - what can be set, and what a file sets. */
+/* opc config - explains the settings, or prints what a file sets them to.
+ *
+ * The pages come from the tables of the modules (base/field.h), so they cannot be out of date. A
+ * file is resolved by the same functions as in `opc train`, so what is printed is what a run would
+ * save. */
 #include "base/file.h"
 #include "cli/console/command.h"
 #include "opc/mem.h"
@@ -22,7 +26,8 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 
-static int print(struct opc_text *text, struct opc_err *err)
+/* Prints and frees it. */
+static int print_text(struct opc_text *text, struct opc_err *err)
 {
     const int code = opc_text_check(text, err);
     if (!code)
@@ -31,23 +36,25 @@ static int print(struct opc_text *text, struct opc_err *err)
     return code;
 }
 
-/* One section, or all of them when name is NULL. */
-static int explain(const char *name, const struct given *given, struct opc_err *err)
+/* Prints the page of one section, or of all of them when name is NULL. */
+static int explain_sections(const char *name, const struct given *given, struct opc_err *err)
 {
     struct opc_values none;
     struct opc_part part[OPC_PARTS_MAX];
     struct opc_text text = {0};
     const char *meant = NULL;
-    const int by_name = name ? 1 : 0; /* ilc is no part of a run's settings: only by name */
+    const int by_name = name ? 1 : 0; /* ilc is not part of a run: it is shown only by name */
     int nearest = INT_MAX, shown = 0;
     const int parts = opc_config_parts(&none, part);
     for (int i = 0; i < parts + by_name; i++) {
         const struct opc_section *s = i < parts ? part[i].section : &opc_ilc_section;
+        /* Sections that were not asked for may still be what was meant. */
         if (name && strcmp(name, s->name) != 0) {
             if (opc_nearer(name, s->name, &nearest))
                 meant = s->name;
             continue;
         }
+        /* A line, a Markdown table or a page, as the options say. */
         if (given->list)
             opc_text_addf(&text, "%-8s %s\n", s->name, s->help);
         else if (given->markdown) {
@@ -60,7 +67,8 @@ static int explain(const char *name, const struct given *given, struct opc_err *
         shown++;
     }
     if (shown)
-        return print(&text, err);
+        return print_text(&text, err);
+    /* Nothing was shown: the name is wrong. */
     if (meant)
         return opc_fail(err, OPC_EUSER, "there is no section '%s'; did you mean '%s'?", name,
                         meant);
@@ -68,8 +76,8 @@ static int explain(const char *name, const struct given *given, struct opc_err *
                     name);
 }
 
-/* A file with what it includes and assignments behind it, as the run would save it. */
-static int resolve(int n, char **word, struct opc_err *err)
+/* Prints a file with what it includes and the assignments after it, as the run would save it. */
+static int print_resolved(int n, char **word, struct opc_err *err)
 {
     struct opc_config *config;
     char path[OPC_PATH], *text;
@@ -78,6 +86,7 @@ static int resolve(int n, char **word, struct opc_err *err)
         code = opc_config_load(path, &config, err);
     if (code)
         return code;
+    /* The words after the file, in their order; then the checks that need all settings. */
     for (int i = 1; i < n && !code; i++)
         code = opc_config_set(config, word[i], err);
     if (!code)
@@ -92,25 +101,27 @@ static int resolve(int n, char **word, struct opc_err *err)
     return code;
 }
 
-static int run(int argc, char **argv, struct opc_err *err)
+static int config_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
     int first;
     const int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
         return code;
+    /* A slash or .yaml makes it a file; anything else is the name of a section. */
     const char *word = first < argc ? argv[first] : NULL;
     const bool file = word && (strchr(word, '/') || strstr(word, ".yaml") || strstr(word, ".yml"));
+    /* Combinations of options that would be ignored are refused instead. */
     if (given.list && (word || given.markdown))
         return opc_fail(err, OPC_EUSER, "--list names all sections, as they are");
     if (given.markdown && file)
         return opc_fail(err, OPC_EUSER, "--markdown is for sections; a file is printed as YAML");
     if (file)
-        return resolve(argc - first, argv + first, err);
+        return print_resolved(argc - first, argv + first, err);
     if (argc - first > 1)
         return opc_fail(err, OPC_EUSER, "name one section, or one FILE.yaml; not '%s' as well",
                         argv[first + 1]);
-    return explain(word, &given, err);
+    return explain_sections(word, &given, err);
 }
 
 const struct opc_command opc_cmd_config = {
@@ -120,8 +131,8 @@ const struct opc_command opc_cmd_config = {
     .detail = "Without arguments: every setting with its type, default, range and meaning.\n"
               "With a file: all settings as a run with that file would have them, which is the "
               "config.yaml it would save.\n"
-              "'opc config ilc' explains the settings of 'opc ilc', which are no part of a run.",
+              "'opc config ilc' explains the settings of 'opc ilc', which are not part of a run.",
     .words = "train env opc data model sac ppo eval record ilc",
     .options = &options,
-    .run = run,
+    .run = config_run,
 };

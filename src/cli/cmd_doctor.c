@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* opc doctor - what this program is made of and what it found here, to paste into a report. */
+/* opc doctor - what this program is made of and what it found here, to paste into a report.
+ *
+ * Everything is read and printed, nothing is judged. A fact that cannot be found is "unknown"; no
+ * line may fail, because the command is run where something else already has. */
 #include "base/pool.h"
 #include "base/revision.h"
 #include "cli/console/command.h"
@@ -22,13 +25,14 @@
 #include <gnu/libc-version.h>
 #endif
 
-static void line(const char *name, const char *value)
+/* One line: what it is, then what was found. */
+static void print_fact(const char *name, const char *value)
 {
     printf("  %-11s %s\n", name, value);
 }
 
-/* The rest of the first line of a file that starts with `key`, without what leads and quotes it:
- * "model name : EPYC" and PRETTY_NAME="Debian" alike. `out` keeps its text if there is none. */
+/* The value of `key` in a file of lines like "model name : EPYC" or PRETTY_NAME="Debian", without
+ * separators and quotes; the first such line counts. `out` keeps its text if there is none. */
 static void look_up(const char *path, const char *key, size_t size, char *out)
 {
     FILE *f = fopen(path, "r");
@@ -38,6 +42,7 @@ static void look_up(const char *path, const char *key, size_t size, char *out)
     while (fgets(text, sizeof text, f)) {
         if (strncmp(text, key, strlen(key)) == 0) {
             const char *from = text + strlen(key);
+            /* Skip what separates key and value, and an opening quote. */
             from += strspn(from, " \t:=\"");
             snprintf(out, size, "%.*s", (int)strcspn(from, "\"\n"), from);
             break;
@@ -46,34 +51,40 @@ static void look_up(const char *path, const char *key, size_t size, char *out)
     fclose(f);
 }
 
-static void build(void)
+/* Kind of build, sanitizers, compiler and C library. */
+static void print_build(void)
 {
+    /* Not every C library is glibc. */
     char text[256], libc[64] = "unknown libc";
 #if defined(__GLIBC__)
     snprintf(libc, sizeof libc, "glibc %s", gnu_get_libc_version());
 #endif
     snprintf(text, sizeof text, "%s%s%s, %s, %s", OPC_BUILD_TYPE, *OPC_SANITIZE ? " with " : "",
              OPC_SANITIZE, OPC_COMPILER, libc);
-    line("build", text);
+    print_fact("build", text);
 }
 
-static void machine(void)
+static void print_machine(void)
 {
+    /* The operating system. */
     struct utsname system;
     char text[512], name[128] = "unknown";
     look_up("/etc/os-release", "PRETTY_NAME", sizeof name, name);
+    /* Left out where the kernel does not say. */
     if (uname(&system) == 0) {
         snprintf(text, sizeof text, "%s, %s %s, %s", name, system.sysname, system.release,
                  system.machine);
-        line("system", text);
+        print_fact("system", text);
     }
 
+    /* The processors, and how many of them this process may use. */
     snprintf(name, sizeof name, "unknown");
     look_up("/proc/cpuinfo", "model name", sizeof name, name);
     snprintf(text, sizeof text, "%s, %d of %ld usable", name, opc_processors(),
              sysconf(_SC_NPROCESSORS_ONLN));
-    line("processors", text);
+    print_fact("processors", text);
 
+    /* The instruction sets that the kernels choose among. */
     char features[128] = "";
 #if defined(__x86_64__)
 #define FEATURE(f) __builtin_cpu_supports(f) ? " " f : ""
@@ -83,8 +94,9 @@ static void machine(void)
 #elif defined(__aarch64__)
     snprintf(features, sizeof features, " neon fma");
 #endif
-    line("features", *features ? features + 1 : "unknown");
+    print_fact("features", *features ? features + 1 : "unknown");
 
+    /* Memory, in all and available. */
     char free_kib[64] = "";
     look_up("/proc/meminfo", "MemAvailable", sizeof free_kib, free_kib);
     const double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -93,40 +105,46 @@ static void machine(void)
     char a[OPC_PRINTED], b[OPC_PRINTED];
     snprintf(text, sizeof text, "%s, %s available", opc_print_bytes(total, a),
              known ? opc_print_bytes(available * 1024, b) : "unknown");
-    line("memory", text);
+    print_fact("memory", text);
 }
 
-static void kernels(void)
+/* The kernels in use, and the others this processor could run. */
+static void print_kernels(void)
 {
     const struct opc_kernels *all[8], *used = opc_kernels();
     struct opc_text text = {0};
     const int n = opc_kernels_list(all);
     opc_text_addf(&text, "%s (%d floats, %s)", used->name, used->width,
                   used->fused ? "fused multiply-add" : "no fused multiply-add");
+    /* OPC_BACKEND chooses one of the others. */
     for (int i = 0, others = 0; i < n; i++)
         if (all[i] != used)
             opc_text_addf(&text, "%s%s", others++ ? ", " : "; also here: ", all[i]->name);
-    line("kernels", opc_text_get(&text));
+    print_fact("kernels", opc_text_get(&text));
     opc_text_free(&text);
 }
 
-static void library(const char *name, const char *version, const char *package, const char *option)
+/* The version of an optional library, or how to get it. version is NULL in a build without it. */
+static void print_library(const char *name, const char *version, const char *package,
+                          const char *option)
 {
     char text[128];
     snprintf(text, sizeof text, "not in this build; install %s and configure with -D %s=ON",
              package, option);
-    line(name, version ? version : text);
+    print_fact(name, version ? version : text);
 }
 
-static int run(int argc, char **argv, struct opc_err *err)
+static int doctor_run(int argc, char **argv, struct opc_err *err)
 {
     int first;
     const int code = opc_options_read(NULL, argc, argv, NULL, &first, err);
     if (code)
         return code;
+    /* A report has no choices. */
     if (first < argc)
         return opc_fail(err, OPC_EUSER, "takes no arguments, not '%s'", argv[first]);
 
+    /* Models compiled in, and whether a variable overrides them. */
     int models = 0;
     char text[64];
     const char *elsewhere = getenv("OPC_MODELS");
@@ -135,17 +153,18 @@ static int run(int argc, char **argv, struct opc_err *err)
     snprintf(text, sizeof text, "%d files, compiled in%s", models,
              elsewhere && *elsewhere ? ", but OPC_MODELS is set" : "");
 
+    /* The program first, then the machine, then libraries, which is the order of a report. */
     printf("opc %s\n", OPC_VERSION);
-    line("revision", *opc_revision ? opc_revision : "not built from a clone");
-    build();
-    machine();
-    kernels();
-    library("mujoco", opc_mujoco_version(), "libmujoco-dev", "OPC_WITH_MUJOCO");
-    library("bullet", opc_bullet_version(), "libbullet-dev", "OPC_WITH_BULLET");
-    library("cairo", opc_draw_version(), "libcairo2-dev", "OPC_WITH_CAIRO");
-    line("libyaml", opc_yaml_version());
-    line("jansson", opc_json_version());
-    line("models", text);
+    print_fact("revision", *opc_revision ? opc_revision : "not built from a clone");
+    print_build();
+    print_machine();
+    print_kernels();
+    print_library("mujoco", opc_mujoco_version(), "libmujoco-dev", "OPC_WITH_MUJOCO");
+    print_library("bullet", opc_bullet_version(), "libbullet-dev", "OPC_WITH_BULLET");
+    print_library("cairo", opc_draw_version(), "libcairo2-dev", "OPC_WITH_CAIRO");
+    print_fact("libyaml", opc_yaml_version());
+    print_fact("jansson", opc_json_version());
+    print_fact("models", text);
     return OPC_OK;
 }
 
@@ -155,6 +174,6 @@ const struct opc_command opc_cmd_doctor = {
     .summary = "show what this program is made of and what it found on this machine",
     .detail = "Prints a block to paste into a report: version, compiler, operating system, "
               "processor and its features, the compute kernels in use (OPC_BACKEND=NAME in the "
-              "environment chooses others), memory, and the versions of the libraries behind it.",
-    .run = run,
+              "environment chooses others), memory, and the versions of the libraries it uses.",
+    .run = doctor_run,
 };

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* opc env - look at environments: what there is, whether it is sound, how fast, and what it does.
- */
+/* opc env - list, explain, check, measure, play and film environments.
+ *
+ * The larger works are in cli/env/ and env/check.c; this file has the words of the command, the
+ * pages and the printing. Everything goes through opc_env_open, so plugins and arguments work with
+ * each word. */
 #include "cli/console/command.h"
 #include "cli/console/display.h"
 #include "cli/env/env_bench.h"
@@ -18,11 +21,11 @@
     X(TEXT, state,       "",        0, 255,  "file with one line of numbers separated by commas, the full state to start from; noise-free start if left out") \
     X(TEXT, actions,     "",        0, 255,  "file with one action per line, its numbers separated by commas, in the task's own units; to render, also random or zero") \
     X(TEXT, out,         "",        0, 255,  "file to write: a table (trace; standard output if left out), or film.mp4, film.gif or picture.png (render)") \
-    X(INT,  steps,       "200",     0, 1e6,  "how many steps to play without a file of actions")                                       \
+    X(INT,  steps,       "200",     0, 1e6,  "number of steps to play if no file of actions is given")                                       \
     X(INT,  seed,        "1",       0, 2e9,  "seed of resets and random actions")                                                 \
     X(TEXT, size,        "640x480", 3, 20,   "width and height of the picture")                                                          \
-    X(INT,  transitions, "10000",   1, 1e8,  "random steps to play")                                                                      \
-    X(REAL, seconds,     "1",       0, 3600, "time for each task")                                                                        \
+    X(INT,  transitions, "10000",   1, 1e8,  "number of random steps to play")                                                                      \
+    X(REAL, seconds,     "1",       0, 3600, "seconds to measure each task")                                                                        \
     X(BOOL, json,        "false",   0, 1,    "print one JSON object per line")
 /* clang-format on */
 struct given {
@@ -31,6 +34,7 @@ struct given {
 #define SELF struct given
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
+/* Options and the words that take them; opc_options_fit refuses them with other words. */
 static const struct opc_option_use uses[] = {
     {"state", "trace render"}, {"actions", "trace render"},
     {"out", "trace render"},   {"steps", "render"},
@@ -41,7 +45,8 @@ static const struct opc_option_use uses[] = {
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
-static int list(const char *spec, const struct given *given, struct opc_err *error)
+/* One line for each environment; one that cannot be opened says why and does not end the list. */
+static int list_types(const char *spec, const struct given *given, struct opc_err *error)
 {
     (void)given;
     if (spec)
@@ -57,6 +62,7 @@ static int list(const char *spec, const struct given *given, struct opc_err *err
                    err.text);
             continue;
         }
+        /* Sizes are those of the opened environment. */
         printf("%-33s %4d %4d %6d  %s\n", type->name, env->obs, env->act, env->steps,
                type->page->summary);
         opc_env_close(env);
@@ -68,13 +74,14 @@ static int list(const char *spec, const struct given *given, struct opc_err *err
 
 enum { LEFT = 15, WIDTH = 80 };
 
-/* "  name         text", the text broken into lines. */
-static void entry(const char *name, const char *text)
+/* Prints "  name         text", the text broken into lines that start below each other. */
+static void print_entry(const char *name, const char *text)
 {
     int column = LEFT;
     printf("  %-*s", LEFT - 2, name);
     while (*text) {
         const int n = (int)strcspn(text, " ");
+        /* The word does not fit on this line. */
         if (column > LEFT && column + 1 + n > WIDTH) {
             printf("\n%*s", LEFT, "");
             column = LEFT;
@@ -86,41 +93,47 @@ static void entry(const char *name, const char *text)
     putchar('\n');
 }
 
-static void entry_numbers(const char *name, int n, const char *range, const char *text)
+/* "17 in [-1, 1]: text", for observation and action. */
+static void print_numbers(const char *name, int n, const char *range, const char *text)
 {
     char line[800];
     snprintf(line, sizeof line, "%d%s: %s", n, range, text);
-    entry(name, line);
+    print_entry(name, line);
 }
 
+/* The entries that are angles, as one number or as cosine and sine. */
 static void show_angles(const struct opc_env *env)
 {
     struct opc_text line = {0};
     for (int i = 0; i < env->n_angles; i++) {
         const struct opc_env_angle *a = &env->angles[i];
         opc_text_add(&line, i ? "; " : "");
+        /* One number, or a pair. */
         if (a->sine < 0)
             opc_text_addf(&line, "o%d", a->at);
         else
             opc_text_addf(&line, "cosine o%d, sine o%d", a->at, a->sine);
     }
     if (env->n_angles > 0)
-        entry("angles", opc_text_get(&line));
+        print_entry("angles", opc_text_get(&line));
     opc_text_free(&line);
 }
 
+/* One range if all entries share it. */
 static void show_action(const struct opc_env *env)
 {
     char range[100];
+    /* Do all entries have the range of the first? */
     bool same = true;
     for (int i = 1; i < env->act; i++)
         same = same && env->low[i] == env->low[0] && env->high[i] == env->high[0];
     if (same)
         snprintf(range, sizeof range, " in [%g, %g]", env->low[0], env->high[0]);
-    entry_numbers("action", env->act, same ? range : " in ranges of their own",
+    print_numbers("action", env->act, same ? range : " in ranges of their own",
                   env->type->page->action);
 }
 
+/* One line each: the words or the range, the default and the meaning. */
 static void show_arguments(const struct opc_env *env)
 {
     char line[400];
@@ -131,54 +144,63 @@ static void show_arguments(const struct opc_env *env)
         else
             snprintf(line, sizeof line, "%s=X in [%g, %g] (%s): %s", a->name, a->min, a->max,
                      a->fallback, a->help);
-        entry(name, line);
+        print_entry(name, line);
     }
+    /* angle is understood by every task, but does something only where there is one. */
     if (env->n_angles > 0)
-        entry(name, "angle=sincos|raw: observe angles as cosine and sine, or as one number each");
+        print_entry(name,
+                    "angle=sincos|raw: observe angles as cosine and sine, or as one number each");
 }
 
+/* The engine, and the model file with its hash, which a run records. */
 static void show_engine(const struct opc_env *env)
 {
     char line[200];
-    entry("engine", env->engine ? env->engine : "none");
+    print_entry("engine", env->engine ? env->engine : "none");
     if (!env->model)
         return;
     snprintf(line, sizeof line, "%s, CRC-32C %08x", env->model, env->model_hash);
-    entry("model", line);
+    print_entry("model", line);
 }
 
-static int show(const char *spec, const struct given *given, struct opc_err *err)
+/* The page of one environment, as `opc env show` prints it; every entry is a fact of the opened
+ * environment or a sentence of its type. */
+static int show_env(const char *spec, const struct given *given, struct opc_err *err)
 {
     (void)given;
     struct opc_env *env;
     const int code = opc_env_open(spec, &env, err);
     if (code)
         return code;
+    /* Sentences of the type, next to numbers of the opened environment. */
     const struct opc_env_page *page = env->type->page;
     char line[600];
     printf("%s - %s\n\n", spec, page->summary);
+    /* The page describes the unwrapped task, so a wrapper adds where its angles are. */
     snprintf(line, sizeof line, "%s%s", page->observation,
              !env->inner ? ""
              : env->angles[0].sine >= 0
                  ? "; but each angle as its cosine and sine, at these places:"
                  : "; but each angle as one number, at these places:");
-    entry_numbers("observation", env->obs, "", line);
+    print_numbers("observation", env->obs, "", line);
     show_angles(env);
     show_action(env);
-    entry("reward", page->reward);
-    entry("termination", page->termination);
+    print_entry("reward", page->reward);
+    print_entry("termination", page->termination);
     snprintf(line, sizeof line, "after %d steps (this truncates, it does not terminate)",
              env->steps);
-    entry("time limit", line);
-    entry("reset", page->reset);
+    print_entry("time limit", line);
+    print_entry("reset", page->reset);
+    /* What `opc env trace --state` reads. */
     snprintf(line, sizeof line, "%d numbers%s%s", env->state,
              env->joints ? ": all positions, then all velocities, of the joints " : "",
              env->joints ? env->joints : "");
-    entry("full state", line);
+    print_entry("full state", line);
+    /* What a rollout of the model can know without the simulation. */
     snprintf(line, sizeof line, "termination %s; reward %s",
              env->type->terminal ? "computed from the observation" : "never",
              env->type->reward ? "known as a formula" : "not known as a formula");
-    entry("imagined", line);
+    print_entry("imagined", line);
     show_arguments(env);
     show_engine(env);
     opc_env_close(env);
@@ -187,53 +209,60 @@ static int show(const char *spec, const struct given *given, struct opc_err *err
 
 /* ---- check ----------------------------------------------------------------------------------- */
 
-static void tell(double share)
+/* Called often; the pace decides when to draw. */
+static void show_pace(double share)
 {
-    static struct opc_pace pace; /* there is one check in a process */
+    static struct opc_pace pace; /* static, because `tell` has no context; there is one check */
     opc_pace_show(&pace, share, "playing");
 }
 
-static int check(const char *spec, const struct given *given, struct opc_err *err)
+/* `opc env check`: the first broken promise is the error, see env/check.h. */
+static int check_env(const char *spec, const struct given *given, struct opc_err *err)
 {
-    const struct opc_check_plan plan = {(uint64_t)given->seed, given->transitions, tell};
+    /* Ctrl-C stops it between two steps. */
+    const struct opc_check_plan plan = {(uint64_t)given->seed, given->transitions, show_pace};
     opc_stop_catch(NULL);
     struct opc_env_report r;
+    /* The bar is wiped before anything is printed. */
     const int code = opc_env_check(spec, &plan, &r, err);
     opc_bar_wipe();
     if (code)
         return code;
+    /* A check that passed says what was tested, not only that it passed. */
     char line[200];
     printf("%s is sound\n\n", spec);
     snprintf(line, sizeof line, "%d random steps in %d episodes, %d of them terminal",
              r.transitions, r.episodes, r.terminated);
-    entry("played", line);
-    entry("finite", "every observation and reward");
-    entry("range", "both ends of every action are reached");
-    entry("repeatable", r.repeats ? "a used environment equals a fresh one to the bit"
-                                  : "not asked for: it is a machine");
-    entry("time limit", "truncates, does not terminate, and only at the end");
+    print_entry("played", line);
+    print_entry("finite", "every observation and reward");
+    print_entry("range", "both ends of every action are reached");
+    print_entry("repeatable", r.repeats ? "a used environment equals a fresh one to the bit"
+                                        : "not asked for: it is a machine");
+    print_entry("time limit", "truncates, does not terminate, and only at the end");
     snprintf(line, sizeof line,
              "imagined agrees with step; exceptions: %d within rounding to float, %d because step "
              "reads a lagging pose",
              r.rounding, r.blurred);
-    entry("termination", line);
+    print_entry("termination", line);
     if (r.known_reward)
         snprintf(line, sizeof line, "imagined agrees with step to %.1e", r.reward_gap);
-    entry("reward", r.known_reward ? line : "not known as a formula");
+    print_entry("reward", r.known_reward ? line : "not known as a formula");
     snprintf(line, sizeof line, "%.0f steps per second, with resets and these checks",
              r.steps_per_second);
-    entry("speed", line);
+    print_entry("speed", line);
     return OPC_OK;
 }
 
 /* ---- bench ----------------------------------------------------------------------------------- */
 
+/* One line, or one JSON object, for one environment. */
 static int bench_one(const char *spec, const struct given *given, struct opc_err *err)
 {
     struct opc_env_speed s;
     const int code = opc_env_bench(spec, given->seconds, &s, err);
     if (code)
         return code;
+    /* null where there is no engine to compare with. */
     char bare[80] = "\"bare_us\": null, \"ratio\": null";
     if (s.bare_us > 0)
         snprintf(bare, sizeof bare, "\"bare_us\": %.4g, \"ratio\": %.4f", s.bare_us, s.ratio);
@@ -248,12 +277,13 @@ static int bench_one(const char *spec, const struct given *given, struct opc_err
     return OPC_OK;
 }
 
-/* Without a name: every task. */
-static int bench(const char *spec, const struct given *given, struct opc_err *err)
+/* Measures one environment, or without a name every one. */
+static int bench_envs(const char *spec, const struct given *given, struct opc_err *err)
 {
     int code = OPC_OK;
     struct opc_env *env = NULL;
     opc_stop_catch(NULL);
+    /* A wrong name must not print the head of the table. */
     if (spec && !(code = opc_env_open(spec, &env, err)))
         opc_env_close(env);
     if (code)
@@ -263,6 +293,7 @@ static int bench(const char *spec, const struct given *given, struct opc_err *er
     if (spec)
         return bench_one(spec, given, err);
     const struct opc_env_type *type;
+    /* Each line as soon as it is measured: all of them take a while. */
     for (int i = 0; !code && (type = opc_env_type_at(i)); i++) {
         code = bench_one(type->name, given, err);
         fflush(stdout);
@@ -272,12 +303,13 @@ static int bench(const char *spec, const struct given *given, struct opc_err *er
 
 /* ---------------------------------------------------------------------------------------------- */
 
-static int trace(const char *spec, const struct given *given, struct opc_err *err)
+/* The words below only hand their options on. */
+static int trace_env(const char *spec, const struct given *given, struct opc_err *err)
 {
     return opc_env_trace(spec, given->state, given->actions, given->out, err);
 }
 
-static int render(const char *spec, const struct given *given, struct opc_err *err)
+static int render_env(const char *spec, const struct given *given, struct opc_err *err)
 {
     const struct opc_render_plan plan = {.spec = spec,
                                          .state = given->state,
@@ -289,24 +321,26 @@ static int render(const char *spec, const struct given *given, struct opc_err *e
     return opc_env_render(&plan, err);
 }
 
+/* The words of the command; needs_name: an environment must be given. */
 static const struct {
     const char *word;
     bool needs_name;
     int (*run)(const char *spec, const struct given *, struct opc_err *err);
 } works[] = {
-    {"list", false, list},   {"show", true, show},   {"check", true, check},
-    {"bench", false, bench}, {"trace", true, trace}, {"render", true, render},
+    {"list", false, list_types},  {"show", true, show_env},   {"check", true, check_env},
+    {"bench", false, bench_envs}, {"trace", true, trace_env}, {"render", true, render_env},
 };
 
 extern const struct opc_command opc_cmd_env;
 
-static int run(int argc, char **argv, struct opc_err *err)
+static int env_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
     int first;
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
         return code;
+    /* The word, then at most one name. */
     const char *word = first < argc ? argv[first] : "";
     const char *spec = first + 1 < argc ? argv[first + 1] : NULL;
     if (first + 2 < argc)
@@ -320,9 +354,17 @@ static int run(int argc, char **argv, struct opc_err *err)
         code = opc_options_fit(&options, uses, word, &given, err);
         if (code)
             return code;
+        /* Ctrl-C fails the next step, so that files are removed and hardware rests. */
         opc_env_stop_when(opc_stop_wanted);
         return works[i].run(spec, &given, err);
     }
+    const char *meant =
+        opc_nearest(word, &works->word, sizeof works / sizeof *works, sizeof *works);
+    if (meant)
+        return opc_fail(err, OPC_EUSER, "unknown action '%s'; did you mean '%s'?", word, meant);
+    if (*word)
+        return opc_fail(err, OPC_EUSER,
+                        "unknown action '%s'; say list, show, check, bench, trace or render", word);
     return opc_fail(err, OPC_EUSER, "say what to do: list, show, check, bench, trace or render");
 }
 
@@ -331,7 +373,7 @@ const struct opc_command opc_cmd_env = {
     .usage = "list | show NAME | check NAME | bench [NAME] | trace NAME | render NAME [OPTION...]",
     .summary = "list, explain, check, measure, play and film environments",
     .detail =
-        "NAME is as in env.name of a configuration: a name, and behind a question mark its "
+        "NAME is as in env.name of a configuration: a name, then after a question mark its "
         "arguments, joined by '&': 'mujoco:hopper?angle=sincos'. A name that ends in .so is the "
         "path of a plugin, a task of your own.\n"
         "list shows every environment, show explains one: observation, action, reward, "
@@ -349,5 +391,5 @@ const struct opc_command opc_cmd_env = {
     .words = "list show check bench trace render",
     .options = &options,
     .uses = uses,
-    .run = run,
+    .run = env_run,
 };

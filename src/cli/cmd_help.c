@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* opc help - what there is, or one subcommand explained. */
+/* opc help - lists the subcommands, explains one, or prints the manual page and the completion
+ * script. All texts come from the table of commands (cli/console/help.c). */
 #include "cli/console/help.h"
 
 /* clang-format off */
@@ -12,8 +13,9 @@ struct given {
 };
 #define SELF struct given
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
+#undef SELF
 
-static int run(int argc, char **argv, struct opc_err *err)
+static int help_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
     int first;
@@ -22,8 +24,10 @@ static int run(int argc, char **argv, struct opc_err *err)
         return code;
     if (argc - first > 1)
         return opc_fail(err, OPC_EUSER, "name one subcommand, not %d", argc - first);
+    /* Both are about the whole program, so neither goes with a subcommand or with the other. */
     if ((given.man || given.completion) && (first < argc || (given.man && given.completion)))
         return opc_fail(err, OPC_EUSER, "--man and --completion are for all subcommands, one each");
+    /* An unknown name is an error that suggests the nearest. */
     const struct opc_command *about = NULL;
     if (first < argc && (code = opc_command_find(argv[first], &about, err)))
         return code;
@@ -43,5 +47,5 @@ const struct opc_command opc_cmd_help = {
     .usage = "[SUBCOMMAND]",
     .summary = "list the subcommands, or explain one",
     .options = &options,
-    .run = run,
+    .run = help_run,
 };

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* opc plot - learning curves of one or many runs. */
+/* opc plot - draws learning curves of one or many runs, and prints where they end.
+ *
+ * Reading and grouping runs is study/curves/; this file checks the options, prints the table of
+ * final values and, with --published, compares with a curve of others. Whatever can fail is done
+ * before the first file is written. */
 #include "base/log.h"
 #include "cli/console/command.h"
 #include "num/stats.h"
@@ -13,13 +17,13 @@
 #define OPTIONS(X)                                                                                 \
     X(TEXT, out,    "curves.svg",  1, 255, "file to draw: .svg, .pdf or .png")                     \
     X(TEXT, of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                        \
-    X(TEXT, over,   "",            0, 64,  "column of metrics.csv to draw it over; by default env_steps, with --published total_steps") \
-    X(INT,  smooth, "1",           1, 999, "average over so many values around each, an odd number (the paper's figures: 5)") \
+    X(TEXT, over,   "",            0, 64,  "column of metrics.csv for the horizontal axis; by default env_steps, with --published total_steps") \
+    X(INT,  smooth, "1",           1, 999, "moving average over this many values, an odd number; the paper's figures use 5") \
     X(TEXT, title,  "",            0, 255, "heading of the figure")                                \
     X(TEXT, published, "",         0, 255, "CSV file of published curves, one of which is drawn behind the runs") \
-    X(TEXT, published_task, "",    0, 255, "the task of that curve, as the file's column env has it") \
-    X(TEXT, published_method, "",  0, 255, "the method of that curve, as the file's column method has it")          \
-    X(TEXT, table,  "",            0, 255, "CSV file to write: the runs beside the published curve after 10000, 25000, 50000 and 75000 steps and at their end")
+    X(TEXT, published_task, "",    0, 255, "task of the published curve, as the column env of its file has it") \
+    X(TEXT, published_method, "",  0, 255, "method of the published curve, as the column method of its file has it")          \
+    X(TEXT, table,  "",            0, 255, "CSV file to write: the runs next to the published curve after 10000, 25000, 50000 and 75000 steps and at their end")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -28,9 +32,11 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 
+/* One line for each group of runs: median and quartiles of their final values. */
 static void print_ends(const struct opc_curves *c, const struct given *given)
 {
     int task = 4, kind = 4; /* widths */
+    /* Columns are as wide as their widest cell. */
     for (int g = 0; g < c->groups; g++) {
         const int a = (int)strlen(c->panel[c->group[g].panel]), b = (int)strlen(c->group[g].label);
         task = a > task ? a : task;
@@ -39,6 +45,7 @@ static void print_ends(const struct opc_curves *c, const struct given *given)
     printf("%-*s %-*s %5s %10s %10s %10s\n", task, "task", kind, "kind", "runs", "median", "25 %",
            "75 %");
     for (int g = 0; g < c->groups; g++) {
+        /* A group whose runs have no rows has no line. */
         const struct opc_curve_group *group = &c->group[g];
         if (group->n > 0)
             printf("%-*s %-*s %5d %10.4g %10.4g %10.4g\n", task, c->panel[group->panel], kind,
@@ -48,7 +55,7 @@ static void print_ends(const struct opc_curves *c, const struct given *given)
            given->out);
 }
 
-/* Runs that have got nowhere yet are told, and all of them are an error. */
+/* Runs without rows are reported; if no run has rows, that is an error. */
 static int check_rows(const struct opc_curves *c, const struct given *given, struct opc_err *err)
 {
     int empty = 0;
@@ -57,6 +64,7 @@ static int check_rows(const struct opc_curves *c, const struct given *given, str
     if (empty == c->runs)
         return opc_fail(err, OPC_EUSER, "%s has no value of %s over %s yet", c->run[0].dir,
                         given->of, given->over);
+    /* Some have rows: name those that do not. */
     for (int i = 0; i < c->runs; i++)
         if (c->run[i].n == 0)
             opc_log(OPC_WARN, "%s has no value of %s yet and is not drawn", c->run[i].dir,
@@ -66,11 +74,13 @@ static int check_rows(const struct opc_curves *c, const struct given *given, str
 
 /* ---- a published curve ----------------------------------------------------------------------- */
 
-/* What --published needs, and what needs it. Decides over what the runs are drawn. */
+/* Checks that the options about a published curve go together, and sets the horizontal axis, which
+ * published curves fix. */
 static int check_published(struct given *given, struct opc_err *err)
 {
     static const char OVER[] = "total_steps";
     if (!*given->published) {
+        /* Without --published, options about it would silently do nothing. */
         const char *without = *given->published_task     ? "published-task"
                               : *given->published_method ? "published-method"
                               : *given->table            ? "table"
@@ -83,11 +93,13 @@ static int check_published(struct given *given, struct opc_err *err)
             strcpy(given->over, "env_steps");
         return OPC_OK;
     }
+    /* The file has many curves; these two options choose one. */
     if (!*given->published_task || !*given->published_method)
         return opc_fail(err, OPC_EUSER,
                         "--published %s has many curves; choose one with --published-task and "
                         "--published-method, whose values are in its columns env and method",
                         given->published);
+    /* Published curves fix both axes. */
     if (*given->over && strcmp(given->over, OVER) != 0)
         return opc_fail(err, OPC_EUSER,
                         "--over %s: published curves are over %s; drop --over or --published",
@@ -100,6 +112,7 @@ static int check_published(struct given *given, struct opc_err *err)
     return OPC_OK;
 }
 
+/* The comparison with the published curve, as it was written to the file. */
 static int print_table(const struct opc_table *t, const char *path, struct opc_err *err)
 {
     struct opc_text text = {0};
@@ -115,13 +128,15 @@ static int print_table(const struct opc_table *t, const char *path, struct opc_e
 
 /* ---------------------------------------------------------------------------------------------- */
 
-/* published: NULL, if none was asked for. */
-static int draw(const struct opc_curves *curves, const struct opc_published *published,
-                const struct given *given, struct opc_err *err)
+/* published may be NULL: none was asked for. */
+static int draw_curves(const struct opc_curves *curves, const struct opc_published *published,
+                       const struct given *given, struct opc_err *err)
 {
     struct opc_text note = {0};
+    /* The note under the figure says what line and band are. */
     opc_text_addf(&note, "line: median over runs; band: quartiles%s",
                   given->smooth > 1 ? "; smoothed by a moving average" : "");
+    /* One more line about the curve of others. */
     if (published)
         opc_text_addf(&note,
                       "\ngrey: published mean over %d seeds and one standard deviation around it "
@@ -141,16 +156,17 @@ static int draw(const struct opc_curves *curves, const struct opc_published *pub
     return code;
 }
 
-/* The table is made before anything is drawn: if it cannot be, there is no figure either. */
-static int show(const struct opc_curves *curves, const struct opc_published *published,
-                const struct given *given, struct opc_err *err)
+/* The table is made before anything is drawn: if it cannot be made, there is no figure either. */
+static int show_curves(const struct opc_curves *curves, const struct opc_published *published,
+                       const struct given *given, struct opc_err *err)
 {
     struct opc_table *table = NULL;
     int code = check_rows(curves, given, err);
     if (!code && *given->table)
         code = opc_published_table(published, curves, &table, err);
     if (!code)
-        code = draw(curves, published, given, err);
+        code = draw_curves(curves, published, given, err);
+    /* Files are written before anything is printed about them. */
     if (!code && table)
         code = opc_table_write(table, given->table, err);
     if (!code)
@@ -161,7 +177,7 @@ static int show(const struct opc_curves *curves, const struct opc_published *pub
     return code;
 }
 
-static int run(int argc, char **argv, struct opc_err *err)
+static int plot_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
     struct opc_curves *curves = NULL;
@@ -175,15 +191,17 @@ static int run(int argc, char **argv, struct opc_err *err)
     code = check_published(&given, err);
     if (!code)
         code = opc_smooth_check(given.smooth, err);
+    /* The published file is read first: it is small, and a wrong name shows at once. */
     if (!code && *given.published)
         code = opc_published_read(given.published, given.published_task, given.published_method,
                                   &published, err);
+    /* All runs are read before anything is drawn. */
     const struct opc_curves_plan plan = {
         .of = given.of, .over = given.over, .smooth = given.smooth};
     if (!code)
         code = opc_curves_read(argc - first, argv + first, &plan, &curves, err);
     if (!code)
-        code = show(curves, published, &given, err);
+        code = show_curves(curves, published, &given, err);
     opc_curves_free(curves);
     opc_published_free(published);
     return code;
@@ -201,5 +219,5 @@ const struct opc_command opc_cmd_plot = {
               "some. --table FILE also writes and prints how far apart they are, for runs of one "
               "line (docs/experiments.md).",
     .options = &options,
-    .run = run,
+    .run = plot_run,
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* opc probe - how good the models of a run are: Figures 13 to 16 for any run. */
+/* opc probe - measures how good the models of a run are: Figures 13 to 16 for any run.
+ *
+ * The analyses are those of study/probe/, which `opc repro` uses as well; here their settings come
+ * from options. The exhibit records the command without what changes no number. */
 #include "base/file.h"
 #include "cli/console/command.h"
 #include "cli/console/display.h"
@@ -15,16 +18,16 @@
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
     X(TEXT,  out,        "",     0, 255,  "directory to write to; RUN/probe if none is named")     \
-    X(INT,   seed,       "1",    0, 2e9,  "of the episodes and rollouts that are made")            \
+    X(INT,   seed,       "1",    0, 2e9,  "seed of the episodes and rollouts")            \
     X(INT,   threads,    "0",    0, 1024, "threads to compute with; 0: one per processor")         \
-    X(BOOL,  quiet,      "false", 0, 1,   "print claims only")                                     \
-    X(INT,   samples,    "100",  1, 1e5,  "rollouts; for bound and offpolicy also episodes on the environment") \
-    X(INT,   horizon,    "20",   1, 1e4,  "states, trajectories: steps of a rollout")              \
-    X(INT,   references, "10",   1, 1e4,  "states, trajectories: episodes that rollouts branch from") \
-    X(INT,   epoch,      "0",    0, 1e6,  "the model as it was after this epoch, or the newest snapshot before; 0: the last") \
-    X(INT,   policy,     "0",    0, 1e6,  "the policy as it was after this epoch, likewise; 0: the last") \
-    X(TEXT,  entry,      "auto", 1, 32,   "trajectories: the state entry, o2, cos, sin or angle; auto: the first of them there is") \
-    X(INT,   panels,     "8",    1, 64,   "states: entries that are drawn; the table has all")     \
+    X(BOOL,  quiet,      "false", 0, 1,   "print the claims only")                                     \
+    X(INT,   samples,    "100",  1, 1e5,  "number of rollouts; for bound and offpolicy also of episodes on the environment") \
+    X(INT,   horizon,    "20",   1, 1e4,  "states, trajectories: number of steps of a rollout")              \
+    X(INT,   references, "10",   1, 1e4,  "states, trajectories: number of episodes that rollouts branch from") \
+    X(INT,   epoch,      "0",    0, 1e6,  "use the model as it was after this epoch, or its newest snapshot before; 0: the last") \
+    X(INT,   policy,     "0",    0, 1e6,  "use the policy as it was after this epoch, or its newest snapshot before; 0: the last") \
+    X(TEXT,  entry,      "auto", 1, 32,   "trajectories: the state entry to draw, as o2, cos, sin or angle; auto: the first of these that exists") \
+    X(INT,   panels,     "8",    1, 64,   "states: number of entries that are drawn; the table has all")     \
     X(REALS, beta,       "[0, 0.5, 1, 1.5, 2, 2.3, 3, 4]", 0, 100, "offpolicy: factors on the policy's standard deviation") \
     X(TEXTS, rule,       "",     0, 255,  "fit: settings of the model to fit with, 'max_epochs=3 patience=1'; may be repeated, '' is the run's own") \
     X(INT,   epochs,     "10",   1, 1000, "fit: how many of the last epochs are fitted again")     \
@@ -38,11 +41,12 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 
+/* The words of the command and the analysis each of them runs. */
 static const struct {
     const char *word, *title;
     const struct opc_analysis *analysis;
 } KIND[] = {
-    {"states", "errors of the state beside real episodes", &opc_probe_states},
+    {"states", "errors of the state along real episodes", &opc_probe_states},
     {"trajectories", "a state entry along imagined rollouts", &opc_probe_trajectories},
     {"bound", "real and predicted returns, and the bound on improvement", &opc_probe_bound},
     {"offpolicy", "real and predicted returns off-policy", &opc_probe_offpolicy},
@@ -50,6 +54,7 @@ static const struct {
 };
 enum { KINDS = sizeof KIND / sizeof *KIND };
 
+/* The analysis of that name. */
 static int find_kind(const char *word, int *out, struct opc_err *err)
 {
     for (int i = 0; i < KINDS; i++)
@@ -61,6 +66,7 @@ static int find_kind(const char *word, int *out, struct opc_err *err)
                     "'%s' is not one of states, trajectories, bound, offpolicy and fit", word);
 }
 
+/* The list ends with NULL. */
 static bool is_one_of(const char *name, const char *const *list)
 {
     while (*list && strcmp(*list, name) != 0)
@@ -68,12 +74,14 @@ static bool is_one_of(const char *name, const char *const *list)
     return *list != NULL;
 }
 
-/* Options that the analysis has a setting for are its settings; one it has no use for must not be
- * given. `command` becomes what was typed, without what changes no number. */
+/* Copies options into the settings of the analysis that have the same name; an option that it has
+ * no setting for must not be given. `command` becomes what was typed, without options that change
+ * no number. */
 static int hand_over(const struct given *given, const char *word,
                      const struct opc_analysis *analysis, void *settings, struct opc_text *command,
                      struct opc_err *err)
 {
+    /* OWN: read by this file, not by the analysis. MUTE: change no number. */
     static const char *const OWN[] = {"out", "seed", "threads", "quiet", NULL};
     static const char *const MUTE[] = {"out", "threads", "quiet", NULL};
     struct given fresh;
@@ -84,15 +92,18 @@ static int hand_over(const struct given *given, const char *word,
     opc_text_addf(command, "opc probe RUN %s", word);
     for (int i = 0; i < options.n && !code; i++) {
         const struct opc_field *f = &options.fields[i];
+        /* An option left at its default takes the default of the analysis's setting if the two
+         * agree. */
         const bool usual = opc_option_is_usual(f, given, &fresh, &value);
+        /* The command is what gives the same numbers again: only options that differ and matter. */
         if (!usual && !is_one_of(f->name, MUTE))
             opc_text_addf(command, " --%s '%s'", f->name, opc_text_get(&value));
         if (is_one_of(f->name, OWN))
             continue;
+        /* The value is handed over as text, by name; of several texts, one after the other. */
         const bool wanted = opc_section_find(analysis->settings, f->name) != NULL;
         if (wanted && f->kind == OPC_TEXTS) {
-            const struct opc_texts *texts =
-                (const void *)((const char *)given + f->offset); /* one after the other */
+            const struct opc_texts *texts = (const void *)((const char *)given + f->offset);
             for (int k = 0; k < texts->n && !code; k++)
                 code = opc_section_set(analysis->settings, settings, f->name, texts->at[k], err);
         } else if (wanted)
@@ -105,7 +116,7 @@ static int hand_over(const struct given *given, const char *word,
     return code ? code : opc_text_check(command, err);
 }
 
-/* Under every picture: what run, and whether it is all of it. */
+/* The caption of every picture: which run it is, and whether it is complete. */
 static int caption_of(const char *dir, struct opc_text *out, struct opc_err *err)
 {
     struct opc_config *config;
@@ -116,13 +127,15 @@ static int caption_of(const char *dir, struct opc_text *out, struct opc_err *err
     opc_text_addf(out, "%s, opc.transition = %s, seed %d, %d epochs of %d steps", v->env.name,
                   opc_transition_name(v->opc.transition), v->train.seed, v->train.epochs,
                   v->train.steps_per_epoch);
+    /* result.json is written when a run is complete. */
     if (!opc_rundir_has(dir, "result.json"))
         opc_text_add(out, "; THE RUN IS NOT COMPLETE, this is how far it has got");
     opc_config_destroy(config);
     return opc_text_check(out, err);
 }
 
-static void show(void *ctx, double done, const char *what)
+/* The bar while the analysis works. */
+static void show_progress(void *ctx, double done, const char *what)
 {
     char text[128];
     (void)ctx;
@@ -130,38 +143,43 @@ static void show(void *ctx, double done, const char *what)
     opc_bar_draw(done, text);
 }
 
-static int report(const char *dir, const char *name, bool quiet, struct opc_err *err)
+/* Prints the claims from the exhibit as it was written, so that terminal and file agree. */
+static int print_report(const char *dir, const char *name, bool quiet, struct opc_err *err)
 {
     static const char *const VERDICT[] = {"supported", "not supported", "undecided"};
     char path[OPC_PATH], file[64];
-    struct opc_exhibit_read *e;
+    struct opc_exhibit_read *exhibit;
     snprintf(file, sizeof file, "%s.json", name);
     int code = opc_path_join(path, dir, file, err);
     if (!code)
-        code = opc_exhibit_load(path, &e, err);
+        code = opc_exhibit_load(path, &exhibit, err);
     if (code)
         return code;
-    for (int i = 0; i < e->claims; i++)
-        printf("%s\n    %s: %s\n", e->claim[i].claim, VERDICT[e->claim[i].verdict],
-               e->claim[i].measured);
-    for (int i = 0; i < e->notes && !quiet; i++)
-        printf("note: %s\n", e->note[i]);
-    for (int i = 0; i < e->pictures && !quiet; i++)
-        printf("%s/%s.svg .pdf .png: %s\n", dir, e->picture[i].file, e->picture[i].title);
-    for (int i = 0; i < e->tables && !quiet; i++)
-        printf("%s/%s: %s\n", dir, e->table[i].file, e->table[i].title);
-    opc_exhibit_unload(e);
+    /* Claims with their verdicts always; notes and files unless --quiet. */
+    for (int i = 0; i < exhibit->claims; i++)
+        printf("%s\n    %s: %s\n", exhibit->claim[i].claim, VERDICT[exhibit->claim[i].verdict],
+               exhibit->claim[i].measured);
+    for (int i = 0; i < exhibit->notes && !quiet; i++)
+        printf("note: %s\n", exhibit->note[i]);
+    for (int i = 0; i < exhibit->pictures && !quiet; i++)
+        printf("%s/%s.svg .pdf .png: %s\n", dir, exhibit->picture[i].file,
+               exhibit->picture[i].title);
+    for (int i = 0; i < exhibit->tables && !quiet; i++)
+        printf("%s/%s: %s\n", dir, exhibit->table[i].file, exhibit->table[i].title);
+    opc_exhibit_unload(exhibit);
     return OPC_OK;
 }
 
-static int probe(char *run, int kind, const struct given *given, const char *dir,
-                 struct opc_err *err)
+/* Settings, caption, pool, analysis, exhibit; whatever was made is freed in any case. */
+static int make_exhibit(char *run, int kind, const struct given *given, const char *dir,
+                        struct opc_err *err)
 {
     const struct opc_analysis *analysis = KIND[kind].analysis;
     struct opc_pool *pool = NULL;
     struct opc_exhibit *exhibit = NULL;
     struct opc_text caption = {0}, command = {0};
     char *one[] = {run};
+    /* Each analysis has a struct of its own. */
     void *settings = opc_alloc(1, analysis->settings->size);
     int code = settings ? hand_over(given, KIND[kind].word, analysis, settings, &command, err)
                         : opc_fail(err, OPC_ENOMEM, "not enough memory for the settings");
@@ -169,6 +187,7 @@ static int probe(char *run, int kind, const struct given *given, const char *dir
         code = caption_of(run, &caption, err);
     if (!code)
         code = opc_pool_create(given->threads, &pool, err);
+    /* Where the exhibit goes and what it says about itself. */
     const struct opc_exhibit_plan plan = {
         .dir = dir,
         .name = KIND[kind].word,
@@ -176,18 +195,20 @@ static int probe(char *run, int kind, const struct given *given, const char *dir
         .caption = opc_text_get(&caption),
         .command = opc_text_get(&command),
     };
+    /* One run; analyses of experiments get many. */
     const struct opc_request request = {
         .runs = 1,
         .run = one,
         .pool = pool,
         .seed = (uint64_t)given->seed,
-        .progress = given->quiet ? NULL : show,
+        .progress = given->quiet ? NULL : show_progress,
     };
     if (!code)
         code = opc_exhibit_begin(&plan, &exhibit, err);
     if (!code)
         code = analysis->make(&request, settings, exhibit, err);
     opc_bar_wipe();
+    /* A failed analysis leaves no half exhibit. */
     if (code)
         opc_exhibit_drop(exhibit);
     else
@@ -201,12 +222,13 @@ static int probe(char *run, int kind, const struct given *given, const char *dir
     return code;
 }
 
-static int run(int argc, char **argv, struct opc_err *err)
+static int probe_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
     char dir[OPC_PATH];
     int first, kind = 0;
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
+    /* A run and an analysis, no more and no less. */
     if (!code && argc - first != 2)
         code = opc_fail(err, OPC_EUSER,
                         "name a run directory and what to look at: opc probe RUN "
@@ -214,11 +236,12 @@ static int run(int argc, char **argv, struct opc_err *err)
     if (!code)
         code = find_kind(argv[first + 1], &kind, err);
     if (!code)
+        /* Exhibits go into the run itself unless a directory is named. */
         code = *given.out ? opc_path_join(dir, "", given.out, err)
                           : opc_path_join(dir, argv[first], "probe", err);
     if (!code)
-        code = probe(argv[first], kind, &given, dir, err);
-    return code ? code : report(dir, KIND[kind].word, given.quiet, err);
+        code = make_exhibit(argv[first], kind, &given, dir, err);
+    return code ? code : print_report(dir, KIND[kind].word, given.quiet, err);
 }
 
 const struct opc_command opc_cmd_probe = {
@@ -237,5 +260,5 @@ const struct opc_command opc_cmd_probe = {
         "Pictures, tables and claims go to DIR, RUN/probe if none is named.",
     .words = "states trajectories bound offpolicy fit",
     .options = &options,
-    .run = run,
+    .run = probe_run,
 };

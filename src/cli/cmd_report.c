@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* opc report - exhibits as one HTML page. */
+/* opc report - puts exhibits into one HTML page.
+ *
+ * The page is written also if pictures or tables are missing; then the exit status is 1, so that a
+ * script notices. */
 #include "cli/console/command.h"
 #include "cli/console/display.h"
 #include "num/kernel.h"
@@ -10,8 +13,8 @@
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(TEXT, out,   "report.html", 1, 255, "the page")                                              \
-    X(TEXT, title, "",            0, 255, "its heading")
+    X(TEXT, out,   "report.html", 1, 255, "HTML file to write")                                              \
+    X(TEXT, title, "",            0, 255, "heading of the page")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -20,7 +23,7 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 
-static int run(int argc, char **argv, struct opc_err *err)
+static int report_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
     struct opc_report_made made;
@@ -32,6 +35,7 @@ static int run(int argc, char **argv, struct opc_err *err)
         return code;
     if (first == argc)
         return opc_fail(err, OPC_EUSER, "name directories that hold exhibits");
+    /* Named on the page, because kernels decide the last bits of results. */
     snprintf(machine, sizeof machine, "%s with %s kernels",
              uname(&system) < 0 ? "an unknown machine" : system.machine, opc_kernels()->name);
     const struct opc_report_plan plan = {
@@ -41,6 +45,7 @@ static int run(int argc, char **argv, struct opc_err *err)
         .title = *given.title ? given.title : NULL,
         .machine = machine,
     };
+    /* Missing parts are logged as they are met. */
     opc_display_listen(OPC_INFO);
     code = opc_report_write(&plan, &made, err);
     if (code)
@@ -48,6 +53,7 @@ static int run(int argc, char **argv, struct opc_err *err)
     printf("%d exhibit%s, claims: %d supported, %d not supported, %d undecided -> %s\n",
            made.exhibits, made.exhibits == 1 ? "" : "s", made.claims[OPC_SUPPORTED],
            made.claims[OPC_NOT_SUPPORTED], made.claims[OPC_UNDECIDED], given.out);
+    /* The page exists, but it is not whole. */
     if (made.missing)
         return opc_fail(err, OPC_EIO,
                         "%s is written, but lacks %d of %d pictures and tables, see above; make "
@@ -65,5 +71,5 @@ const struct opc_command opc_cmd_report = {
               "A picture or table that is missing is marked in the page, which is written all the "
               "same; the exit status is then 1.",
     .options = &options,
-    .run = run,
+    .run = report_run,
 };

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* opc repro - figures and tables of the paper, from nothing. */
+/* opc repro - reproduces figures and tables of the paper, from nothing.
+ *
+ * An experiment is a file: its runs are run as by `opc sweep`, and made into an exhibit. Invariant:
+ * the command can be stopped and given again at any time; it goes on where it was and does nothing
+ * where nothing is missing. */
 #include "base/clock.h"
 #include "cli/console/command.h"
 #include "cli/console/display.h"
@@ -14,11 +18,11 @@
 #define OPTIONS(X)                                                                                 \
     X(TEXT, out,         "",      0, 200,  "directory of runs and exhibits; by default repro-TIER") \
     X(TEXT, tier,        "small", 1, 64,   "how much to spend: smoke (minutes), small (hours for a figure of runs), full (the paper's, days)") \
-    X(INT,  jobs,        "0",     0, 4096, "runs at a time; 0: one per processor")                 \
+    X(INT,  jobs,        "0",     0, 4096, "number of runs at a time; 0: one per processor")                 \
     X(INT,  threads,     "0",     0, 1024, "threads of each run; 0: the processors divided by the runs at a time") \
-    X(TEXT, launcher,    "local", 1, 64,   "how runs are started; local: processes on this machine") \
+    X(TEXT, launcher,    "local", 1, 64,   "how runs are started; local: as processes on this machine") \
     X(TEXT, experiments, "",      0, 255,  "directory of the experiment files; by default experiments/paper, or those installed") \
-    X(BOOL, redraw,      "false", 0, 1,    "make exhibits again that are up to date")
+    X(BOOL, redraw,      "false", 0, 1,    "draw exhibits again even if they are up to date")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -27,13 +31,15 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 
+/* What all experiments of one call share. */
 struct work {
     const struct given *given;
     const struct opc_launcher_type *launcher;
     char out[OPC_TEXT_SIZE], dir[OPC_PATH];
 };
 
-struct row { /* of the summary */
+/* One line of the summary that is printed after several experiments. */
+struct row {
     const char *name;
     char result[64];
     double seconds;
@@ -42,77 +48,94 @@ struct row { /* of the summary */
 
 /* ---- one experiment -------------------------------------------------------------------------- */
 
-static void show(void *ctx, double done, const char *what)
+/* ctx is the name of the experiment. */
+static void show_progress(void *ctx, double done, const char *what)
 {
     char text[256];
     snprintf(text, sizeof text, "%3.0f %%, %s: %s", 100 * done, (const char *)ctx, what);
     opc_bar_draw(done, text);
 }
 
-static int draw(const struct work *w, struct opc_experiment *x, struct opc_err *err)
+/* From what the runs have so far; the caption says if some are missing. */
+static int draw_exhibit(const struct work *work, struct opc_experiment *experiment,
+                        struct opc_err *err)
 {
-    const int code = opc_experiment_draw(x, w->given->threads, show, x->name, err);
+    const int code =
+        opc_experiment_draw(experiment, work->given->threads, show_progress, experiment->name, err);
     opc_bar_wipe();
     if (!code)
-        printf("%s -> %s/%s.json and its pictures and tables\n", x->name, w->out, x->name);
+        printf("%s -> %s/%s.json and its pictures and tables\n", experiment->name, work->out,
+               experiment->name);
     fflush(stdout);
     return code;
 }
 
-/* Whether runs failed or were stopped, what is complete is drawn. */
-static int make(const struct work *w, struct opc_experiment *x, struct row *row,
-                struct opc_err *err)
+/* Runs what is missing and draws. If runs failed or were stopped, the complete ones are drawn all
+ * the same, and the failure is reported after that. */
+static int make_experiment(const struct work *work, struct opc_experiment *experiment,
+                           struct row *row, struct opc_err *err)
 {
-    struct opc_standing *s = &row->standing;
+    struct opc_standing *standing = &row->standing;
     int code = OPC_OK;
-    if (s->current && !w->given->redraw) {
-        printf("%s is up to date\n", x->name);
+    /* Nothing has changed since the exhibit was drawn. */
+    if (standing->current && !work->given->redraw) {
+        printf("%s is up to date\n", experiment->name);
         snprintf(row->result, sizeof row->result, "up to date");
         return OPC_OK;
     }
-    printf("%s: %s", x->name, x->file->title);
-    if (s->runs)
-        printf("%s%d run%s, %d of them done", *x->file->title ? "; " : "", s->runs,
-               s->runs == 1 ? "" : "s", s->complete);
+    /* What it is, and how many of its runs there are already. */
+    printf("%s: %s", experiment->name, experiment->file->title);
+    if (standing->runs)
+        printf("%s%d run%s, %d of them done", *experiment->file->title ? "; " : "", standing->runs,
+               standing->runs == 1 ? "" : "s", standing->complete);
     putchar('\n');
     fflush(stdout);
-    if (s->complete < s->runs) {
-        const struct opc_schedule plan = {.out = x->runs_dir,
-                                          .jobs = w->given->jobs,
-                                          .threads = w->given->threads,
-                                          .launcher = w->launcher};
-        code = opc_sweeping(x->runs, plan, NULL, err);
+    /* The runs, as a sweep in the foreground. */
+    if (standing->complete < standing->runs) {
+        const struct opc_schedule plan = {.out = experiment->runs_dir,
+                                          .jobs = work->given->jobs,
+                                          .threads = work->given->threads,
+                                          .launcher = work->launcher};
+        code = opc_sweeping(experiment->runs, plan, NULL, err);
     }
-    opc_experiment_standing(x, s);
+    opc_experiment_standing(experiment, standing);
+    /* Failed (OPC_EIO) or stopped runs may have left complete ones; after any other error nothing
+     * has run. */
     if (code && code != OPC_EIO && code != OPC_ESTOPPED)
         return code;
+    /* The first error is the one that is returned; one of drawing after that is only printed. */
     struct opc_err fault = {0};
-    if (s->complete > 0 || !x->runs) {
-        const int drawn = draw(w, x, &fault);
+    if (standing->complete > 0 || !experiment->runs) {
+        const int drawn = draw_exhibit(work, experiment, &fault);
         if (drawn && !code)
             *err = fault;
         else if (drawn)
             fprintf(stderr, "opc: %s\n", fault.text);
         code = code ? code : drawn;
-        opc_experiment_standing(x, s);
+        opc_experiment_standing(experiment, standing);
     }
+    /* The word in the summary; "FAILED" was written before. */
     if (code == OPC_ESTOPPED)
-        snprintf(row->result, sizeof row->result, "stopped, %d of %d runs", s->complete, s->runs);
+        snprintf(row->result, sizeof row->result, "stopped, %d of %d runs", standing->complete,
+                 standing->runs);
     else if (!code)
         snprintf(row->result, sizeof row->result, "made");
     return code;
 }
 
-static int reproduce(const struct work *w, struct row *row, struct opc_err *err)
+/* One experiment, with its row of the summary. */
+static int reproduce(const struct work *work, struct row *row, struct opc_err *err)
 {
-    struct opc_experiment *x;
+    struct opc_experiment *experiment;
     const double began = opc_now();
+    /* Until it has gone well. */
     snprintf(row->result, sizeof row->result, "FAILED");
-    int code = opc_experiment_open(w->dir, row->name, w->given->tier, w->out, &x, err);
+    int code =
+        opc_experiment_open(work->dir, row->name, work->given->tier, work->out, &experiment, err);
     if (!code) {
-        opc_experiment_standing(x, &row->standing);
-        code = make(w, x, row, err);
-        opc_experiment_close(x);
+        opc_experiment_standing(experiment, &row->standing);
+        code = make_experiment(work, experiment, row, err);
+        opc_experiment_close(experiment);
     }
     row->seconds = opc_now() - began;
     return code;
@@ -120,22 +143,24 @@ static int reproduce(const struct work *w, struct row *row, struct opc_err *err)
 
 /* ---- many ------------------------------------------------------------------------------------ */
 
+/* Result, time and verdicts of the claims, experiment by experiment. */
 static void print_summary(const struct row *row, int n)
 {
     printf("\n%-12s %-26s %14s  %s\n", "experiment", "result", "time",
            "claims: supported, not, undecided");
     for (int i = 0; i < n; i++) {
         char time[OPC_PRINTED];
-        const struct opc_standing *s = &row[i].standing;
+        const struct opc_standing *standing = &row[i].standing;
         printf("%-12s %-26s %14s", row[i].name, row[i].result,
                opc_print_duration(row[i].seconds, time));
-        if (s->made)
-            printf("  %d, %d, %d", s->supported, s->refuted, s->undecided);
+        if (standing->made)
+            printf("  %d, %d, %d", standing->supported, standing->refuted, standing->undecided);
         putchar('\n');
     }
 }
 
-static int reproduce_all(const struct work *w, char *const *name, int n, struct opc_err *err)
+/* Goes on after a failure, but not after a stop. A single experiment returns its own error. */
+static int reproduce_all(const struct work *work, char *const *name, int n, struct opc_err *err)
 {
     struct opc_text failed = {0};
     int failures = 0, done = 0, code = OPC_OK;
@@ -144,14 +169,16 @@ static int reproduce_all(const struct work *w, char *const *name, int n, struct 
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d experiments", n);
     for (; done < n && code != OPC_ESTOPPED; done++) {
         row[done].name = name[done];
-        code = reproduce(w, &row[done], err);
+        code = reproduce(work, &row[done], err);
         if (!code || code == OPC_ESTOPPED || n == 1)
             continue;
         fflush(stdout);
         fprintf(stderr, "opc: %s: %s\n", name[done], err->text);
+        /* The message has room for a few names. */
         if (failures++ < 8)
             opc_text_addf(&failed, "%s%.40s", failures > 1 ? ", " : "", name[done]);
     }
+    /* Several experiments: a summary, and one error for all failures. */
     if (n > 1)
         print_summary(row, done);
     if (n > 1 && code != OPC_ESTOPPED)
@@ -163,47 +190,53 @@ static int reproduce_all(const struct work *w, char *const *name, int n, struct 
     return code;
 }
 
-static bool list_one(const struct work *w, const char *name)
+/* A line for one experiment; false if its file cannot be used. */
+static bool list_one(const struct work *work, const char *name)
 {
-    struct opc_experiment *x;
-    struct opc_standing s;
+    struct opc_experiment *experiment;
+    struct opc_standing standing;
     struct opc_err err = {0};
     char state[96];
-    if (opc_experiment_open(w->dir, name, w->given->tier, w->out, &x, &err)) {
+    if (opc_experiment_open(work->dir, name, work->given->tier, work->out, &experiment, &err)) {
         printf("%-12s %-34s %s\n", name, "cannot be made", err.text);
         return false;
     }
-    opc_experiment_standing(x, &s);
-    if (s.current)
+    opc_experiment_standing(experiment, &standing);
+    /* Made and current, made of another tier, out of date, or not made. */
+    if (standing.current)
         snprintf(state, sizeof state, "made");
-    else if (s.made && *s.tier && *x->tier && strcmp(s.tier, x->tier) != 0)
-        snprintf(state, sizeof state, "made of tier %.20s", s.tier);
+    else if (standing.made && *standing.tier && *experiment->tier &&
+             strcmp(standing.tier, experiment->tier) != 0)
+        snprintf(state, sizeof state, "made of tier %.20s", standing.tier);
     else
-        snprintf(state, sizeof state, "%s", s.made ? "made, out of date" : "-");
+        snprintf(state, sizeof state, "%s", standing.made ? "made, out of date" : "-");
+    /* How far its runs are. */
     const size_t used = strlen(state);
-    if (s.runs)
-        snprintf(state + used, sizeof state - used, ", %d of %d runs", s.complete, s.runs);
-    printf("%-12s %-34s %s\n", name, state, x->file->title);
-    opc_experiment_close(x);
+    if (standing.runs)
+        snprintf(state + used, sizeof state - used, ", %d of %d runs", standing.complete,
+                 standing.runs);
+    printf("%-12s %-34s %s\n", name, state, experiment->file->title);
+    opc_experiment_close(experiment);
     return true;
 }
 
-static int list(const struct work *w, char *const *name, int n, struct opc_err *err)
+/* Every experiment with its state in OUT; an error only if none can be used. */
+static int list_experiments(const struct work *work, char *const *name, int n, struct opc_err *err)
 {
     char in[OPC_TEXT_SIZE + 8];
     int good = 0;
-    snprintf(in, sizeof in, "in %s", w->out);
+    snprintf(in, sizeof in, "in %s", work->out);
     printf("%-12s %-34s %s\n", "experiment", in, "title");
     for (int i = 0; i < n; i++)
-        good += list_one(w, name[i]);
+        good += list_one(work, name[i]);
     return n == 0 || good ? OPC_OK
                           : opc_fail(err, OPC_EUSER, "none of the %d experiments can be made", n);
 }
 
-static int run(int argc, char **argv, struct opc_err *err)
+static int repro_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
-    struct work w = {.given = &given};
+    struct work work = {.given = &given};
     int first, n = 0;
     char **known = NULL;
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
@@ -212,33 +245,37 @@ static int run(int argc, char **argv, struct opc_err *err)
     if (first == argc)
         return opc_fail(err, OPC_EUSER,
                         "name experiments, or 'all'; 'opc repro list' shows what there is");
+    /* "all" and "list" are words, not names of experiments. */
     const bool all = strcmp(argv[first], "all") == 0, only_list = !strcmp(argv[first], "list");
     if ((all || only_list) && argc - first > 1)
         return opc_fail(err, OPC_EUSER, "'%s' stands alone; '%s' is one word too many", argv[first],
                         argv[first + 1]);
-    w.launcher = opc_launcher_find(given.launcher, err);
-    if (!w.launcher)
+    /* A wrong launcher is found before anything is run. */
+    work.launcher = opc_launcher_find(given.launcher, err);
+    if (!work.launcher)
         return OPC_EUSER;
+    /* One directory for each tier by default, so that tiers do not overwrite each other. */
     if (*given.out)
-        snprintf(w.out, sizeof w.out, "%s", given.out);
+        snprintf(work.out, sizeof work.out, "%s", given.out);
     else
-        snprintf(w.out, sizeof w.out, "repro-%.200s", given.tier);
-    /* Paths of files need no directory to look in. */
+        snprintf(work.out, sizeof work.out, "repro-%.200s", given.tier);
+    /* Paths of files need no directory of experiments, which may not exist. */
     bool only_paths = !all && !only_list && !*given.experiments;
     for (int i = first; i < argc; i++)
         only_paths = only_paths && strchr(argv[i], '/');
+    /* Names are looked up in the directory of experiments. */
     if (!only_paths)
-        code = opc_experiments_dir(given.experiments, w.dir, err);
+        code = opc_experiments_dir(given.experiments, work.dir, err);
     if (!code && (all || only_list))
-        code = opc_experiments_list(w.dir, &known, &n, err);
+        code = opc_experiments_list(work.dir, &known, &n, err);
     if (code)
         return code;
     if (all && n == 0)
-        code = opc_fail(err, OPC_EUSER, "%s has no experiments", w.dir);
+        code = opc_fail(err, OPC_EUSER, "%s has no experiments", work.dir);
     else if (only_list)
-        code = list(&w, known, n, err);
+        code = list_experiments(&work, known, n, err);
     else
-        code = reproduce_all(&w, all ? known : argv + first, all ? n : argc - first, err);
+        code = reproduce_all(&work, all ? known : argv + first, all ? n : argc - first, err);
     for (int i = 0; i < n; i++)
         opc_free(known[i]);
     opc_free(known);
@@ -259,5 +296,5 @@ const struct opc_command opc_cmd_repro = {
         "missing. What is drawn while runs are missing says so in its caption.",
     .words = "all list",
     .options = &options,
-    .run = run,
+    .run = repro_run,
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* opc sweep - the many runs of an experiment file. */
+/* opc sweep - the many runs of an experiment file: run, status, merge.
+ *
+ * Scheduling is sweep/, tables are study/curves/. The state of a sweep is in its run directories
+ * alone, so `status` and `merge` work while `run` does, from another terminal. */
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/console/command.h"
@@ -14,11 +17,11 @@
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
     X(TEXT, out,      "",      0, 255,  "directory of the runs; by default sweep-FILE, or sweep-FILE-TIER") \
-    X(TEXT, tier,     "",      0, 64,   "one of the file's tiers; by default none: the file as it is") \
-    X(TEXT, only,     "",      0, 255,  "the runs whose names match, with * and ? as in a shell; quote it") \
-    X(INT,  jobs,     "0",     0, 4096, "how many at a time; 0: one per processor")                    \
-    X(INT,  threads,  "0",     0, 1024, "threads of each; 0: the processors divided by the runs at a time") \
-    X(TEXT, launcher, "local", 1, 64,   "how they are started; local: processes on this machine")      \
+    X(TEXT, tier,     "",      0, 64,   "tier of the file to use; by default the file as it is") \
+    X(TEXT, only,     "",      0, 255,  "take only runs whose names match this pattern, with * and ? as in a shell; quote it") \
+    X(INT,  jobs,     "0",     0, 4096, "number of runs at a time; 0: one per processor")                    \
+    X(INT,  threads,  "0",     0, 1024, "threads of each run; 0: the processors divided by the runs at a time") \
+    X(TEXT, launcher, "local", 1, 64,   "how runs are started; local: as processes on this machine")      \
     X(TEXTS, add,     "",      1, 255,  "directory of an earlier merge, to take over runs that OUT lacks; may be repeated")
 /* clang-format on */
 struct given {
@@ -34,6 +37,7 @@ static const struct opc_option_use uses[] = {
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
+/* Starts what is missing and waits for all of it. */
 static int run_all(const struct opc_sweep *sweep, const struct given *given, const char *out,
                    struct opc_err *err)
 {
@@ -41,6 +45,7 @@ static int run_all(const struct opc_sweep *sweep, const struct given *given, con
     const struct opc_launcher_type *launcher = opc_launcher_find(given->launcher, err);
     if (!launcher)
         return OPC_EUSER;
+    /* The plan of the schedule; progress and stops are set by opc_sweeping. */
     const struct opc_schedule plan = {
         .out = out, .jobs = given->jobs, .threads = given->threads, .launcher = launcher};
     const int code = opc_sweeping(sweep, plan, &tally, err);
@@ -53,6 +58,7 @@ static int run_all(const struct opc_sweep *sweep, const struct given *given, con
 
 /* ---- status ---------------------------------------------------------------------------------- */
 
+/* One line for each run, and counts of each state below. */
 static int show_status(const struct opc_sweep *sweep, const char *out)
 {
     int counts[OPC_STATE_FOREIGN + 1] = {0}, wide = 4;
@@ -61,15 +67,19 @@ static int show_status(const struct opc_sweep *sweep, const char *out)
     for (int i = 0; i < sweep->tasks; i++)
         if ((int)strlen(sweep->task[i].name) > wide)
             wide = (int)strlen(sweep->task[i].name);
+    /* The first column is as wide as the longest name. */
     printf("%-*s  %-11s  %9s  %10s  %12s\n", wide, "run", "state", "epoch", "return", "time");
     for (int i = 0; i < sweep->tasks; i++) {
         struct opc_look look;
+        /* "-" where the run has nothing to say yet. */
         char epoch[32] = "-", value[32] = "-", path[OPC_PATH];
         snprintf(took, sizeof took, "-");
+        /* State, epoch and return as the run directory has them now. */
         opc_schedule_look(out, &sweep->task[i], &look);
         counts[look.state]++;
         if (look.begun)
             snprintf(epoch, sizeof epoch, "%d/%d", look.epoch, look.epochs);
+        /* Computing time so far, over all sessions of the run. */
         if (look.begun && !opc_schedule_path(out, &sweep->task[i], "", path, NULL)) {
             int epochs;
             const double seconds = opc_look_seconds(path, &epochs);
@@ -81,11 +91,13 @@ static int show_status(const struct opc_sweep *sweep, const char *out)
         printf("%-*s  %-11s  %9s  %10s  %12s%s%s\n", wide, sweep->task[i].name,
                opc_state_name(look.state), epoch, value, took, *look.why ? "  " : "", look.why);
     }
+    /* The sum: number of runs, time spent, and how many are in each state. */
     printf("%d run%s in %s", sweep->tasks, sweep->tasks == 1 ? "" : "s", out);
     opc_print_duration(all, took);
     if (all > 0)
         printf(", %s of computing", took);
     putchar(':');
+    /* States that no run is in are left out. */
     const char *comma = "";
     for (int k = 0; k <= OPC_STATE_FOREIGN; k++)
         if (counts[k]) {
@@ -98,9 +110,9 @@ static int show_status(const struct opc_sweep *sweep, const char *out)
 
 /* ---- merge ----------------------------------------------------------------------------------- */
 
-/* The runs of OUT. */
-static int read_own(const struct opc_sweep *sweep, const char *out, struct opc_sweep_runs **runs,
-                    struct opc_err *err)
+/* Reads the runs of OUT. A foreign one (other settings) is left out with a warning. */
+static int read_own_runs(const struct opc_sweep *sweep, const char *out,
+                         struct opc_sweep_runs **runs, struct opc_err *err)
 {
     char **dir = opc_alloc((size_t)sweep->tasks, sizeof *dir), path[OPC_PATH];
     bool *complete = opc_alloc((size_t)sweep->tasks, sizeof *complete);
@@ -109,8 +121,10 @@ static int read_own(const struct opc_sweep *sweep, const char *out, struct opc_s
     for (int i = 0; i < sweep->tasks && !code; i++) {
         struct opc_look look;
         opc_schedule_look(out, &sweep->task[i], &look);
+        /* Only complete runs enter table.csv; all with rows enter merged.csv. */
         complete[i] = look.state == OPC_STATE_DONE;
         foreign += look.state == OPC_STATE_FOREIGN;
+        /* A run without a directory has nothing to read; its slot stays NULL. */
         if (!look.begun)
             continue;
         code = opc_schedule_path(out, &sweep->task[i], "", path, err);
@@ -128,9 +142,10 @@ static int read_own(const struct opc_sweep *sweep, const char *out, struct opc_s
     return code;
 }
 
-/* How many runs each added directory gave. */
-static void tell_sources(const struct opc_sweep_runs *runs)
+/* Prints how many runs each added directory has given. */
+static void print_sources(const struct opc_sweep_runs *runs)
 {
+    /* Nothing without --add. */
     for (int k = 0; k < runs->added; k++) {
         int n = 0;
         for (int i = 0; i < runs->sweep->tasks; i++)
@@ -139,13 +154,15 @@ static void tell_sources(const struct opc_sweep_runs *runs)
     }
 }
 
-/* A table is not replaced by an empty one. */
+/* Writes merged.csv and runs.csv. Without any row it fails: a table is not replaced by an empty
+ * one. */
 static int write_merged(const struct opc_sweep_runs *runs, const char *out, struct opc_err *err)
 {
     const struct opc_sweep *sweep = runs->sweep;
     char path[OPC_PATH], list_path[OPC_PATH];
     struct opc_table *merged = NULL, *list = NULL;
     int with_rows = 0, complete = 0;
+    /* How many runs have something to merge. */
     for (int i = 0; i < sweep->tasks; i++) {
         with_rows += runs->run[i].rows > 0;
         complete += runs->run[i].rows > 0 && runs->run[i].complete;
@@ -159,6 +176,7 @@ static int write_merged(const struct opc_sweep_runs *runs, const char *out, stru
         code = opc_sweep_runs_merged(runs, &merged, err);
     if (!code)
         code = opc_sweep_runs_list(runs, &list, err);
+    /* Both tables exist in memory before the first file is written. */
     if (!code)
         code = opc_make_directories(out, err);
     if (!code)
@@ -166,7 +184,7 @@ static int write_merged(const struct opc_sweep_runs *runs, const char *out, stru
     if (!code)
         code = opc_table_write(list, list_path, err);
     if (!code) {
-        tell_sources(runs);
+        print_sources(runs);
         printf("%d of %d runs have rows, %d are complete: %d rows -> %s\n", with_rows, sweep->tasks,
                complete, opc_table_rows(merged), path);
         printf("what each of them ends with -> %s\n", list_path);
@@ -176,7 +194,7 @@ static int write_merged(const struct opc_sweep_runs *runs, const char *out, stru
     return code;
 }
 
-/* Neither is this one. */
+/* Writes and prints table.csv; without a complete run the old one stays. */
 static int write_table(const struct opc_sweep_runs *runs, const char *out, struct opc_err *err)
 {
     char path[OPC_PATH];
@@ -185,6 +203,7 @@ static int write_table(const struct opc_sweep_runs *runs, const char *out, struc
     int code = opc_path_join(path, out, "table.csv", err);
     if (!code)
         code = opc_sweep_table(runs, &t, err);
+    /* The file first, then the same table on the terminal. */
     if (!code && opc_table_rows(t) > 0) {
         code = opc_table_write(t, path, err);
         opc_table_print(t, &text);
@@ -202,16 +221,17 @@ static int write_table(const struct opc_sweep_runs *runs, const char *out, struc
 }
 
 /* Everything is read before anything is written: an added directory may be OUT itself. */
-static int merge(const struct opc_sweep *sweep, const struct given *given, const char *out,
-                 struct opc_err *err)
+static int merge_runs(const struct opc_sweep *sweep, const struct given *given, const char *out,
+                      struct opc_err *err)
 {
     struct opc_sweep_runs *runs = NULL;
     int code = OPC_OK;
+    /* With --add, OUT may be new. */
     if (!opc_is_directory(out) && given->add.n == 0)
         code = opc_fail(err, OPC_EUSER, "there is no directory %s; 'opc sweep %s run' makes it",
                         out, sweep->path);
     if (!code)
-        code = read_own(sweep, out, &runs, err);
+        code = read_own_runs(sweep, out, &runs, err);
     for (int i = 0; i < given->add.n && !code; i++)
         code = opc_sweep_runs_add(runs, given->add.at[i], err);
     if (!code)
@@ -224,9 +244,10 @@ static int merge(const struct opc_sweep *sweep, const struct given *given, const
 
 /* ---------------------------------------------------------------------------------------------- */
 
-/* sweep-fig3-small for experiments/paper/fig3.yaml and the tier small */
+/* The default directory: sweep-fig3-small for experiments/paper/fig3.yaml and the tier small. */
 static void name_out(const char *file, const struct given *given, char out[OPC_PATH])
 {
+    /* The name of the file without its folder and ending. */
     const char *name = opc_path_name(file), *dot = strrchr(name, '.');
     if (*given->out)
         snprintf(out, OPC_PATH, "%s", given->out);
@@ -237,9 +258,10 @@ static void name_out(const char *file, const struct given *given, char out[OPC_P
 
 extern const struct opc_command opc_cmd_sweep;
 
-static int run(int argc, char **argv, struct opc_err *err)
+static int sweep_run(int argc, char **argv, struct opc_err *err)
 {
     static const char USAGE[] = "opc sweep FILE.yaml run|status|merge [KEY=VALUE...]";
+    static const char *const ACTIONS[] = {"run", "status", "merge"};
     struct given given;
     struct opc_sweep *sweep;
     char path[OPC_PATH], out[OPC_PATH];
@@ -247,14 +269,21 @@ static int run(int argc, char **argv, struct opc_err *err)
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
         return code;
+    /* A file and an action; a KEY=VALUE in their place is a forgotten file. */
     if (argc - first < 2 || strchr(argv[first], '='))
         return opc_fail(err, OPC_EUSER, "name an experiment file and what to do: %s", USAGE);
     const char *file = argv[first], *what = argv[first + 1];
-    if (strcmp(what, "run") != 0 && strcmp(what, "status") != 0 && strcmp(what, "merge") != 0)
-        return opc_fail(err, OPC_EUSER, "'%s' is nothing to do: %s", what, USAGE);
+    if (strcmp(what, "run") != 0 && strcmp(what, "status") != 0 && strcmp(what, "merge") != 0) {
+        const char *meant = opc_nearest(what, ACTIONS, 3, sizeof *ACTIONS);
+        return meant ? opc_fail(err, OPC_EUSER, "unknown action '%s'; did you mean '%s'?", what,
+                                meant)
+                     : opc_fail(err, OPC_EUSER, "unknown action '%s'; usage: %s", what, USAGE);
+    }
+    /* The action is known: options of other actions are refused. */
     code = opc_options_fit(&options, uses, what, &given, err);
     if (code)
         return code;
+    /* Words after the action change settings of every run. */
     const struct opc_sweep_ask ask = {
         .path = path, .tier = given.tier, .sets = argc - first - 2, .set = argv + first + 2};
     code = opc_path_shipped(path, file, err);
@@ -262,7 +291,9 @@ static int run(int argc, char **argv, struct opc_err *err)
         code = opc_sweep_open(&ask, &sweep, err);
     if (code)
         return code;
+    /* Named after the file as it was given, not after where it was found. */
     name_out(file, &given, out);
+    /* Some experiments only compute, or use the runs of another file. */
     if (*sweep->runs)
         code = opc_fail(err, OPC_EUSER, "%s has no runs of its own, it uses those of %s", file,
                         sweep->runs);
@@ -276,7 +307,7 @@ static int run(int argc, char **argv, struct opc_err *err)
     else if (!code && strcmp(what, "status") == 0)
         code = show_status(sweep, out);
     else if (!code)
-        code = merge(sweep, &given, out, err);
+        code = merge_runs(sweep, &given, out, err);
     opc_sweep_close(sweep);
     return code;
 }
@@ -284,7 +315,7 @@ static int run(int argc, char **argv, struct opc_err *err)
 const struct opc_command opc_cmd_sweep = {
     .name = "sweep",
     .usage = "FILE.yaml run|status|merge [KEY=VALUE...] [OPTION...]",
-    .summary = "run all runs of an experiment, or what is missing of them",
+    .summary = "run the runs of an experiment, show their state, or merge their tables",
     .detail =
         "The file's 'vary' spans the runs (docs/experiments.md). run: starts what is missing, each "
         "run as a process of its own, goes on with what was interrupted, and leaves alone what is "
@@ -300,5 +331,5 @@ const struct opc_command opc_cmd_sweep = {
     .words = "run status merge",
     .options = &options,
     .uses = uses,
-    .run = run,
+    .run = sweep_run,
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* opc train - start a run. */
+/* opc train - starts a run.
+ *
+ * Settings are read in this order: defaults, the file with what it includes, KEY=VALUE words. The
+ * run itself is in the foreground (cli/console/training.c). */
 #include "base/file.h"
 #include "cli/console/command.h"
 #include "cli/console/training.h"
@@ -8,8 +11,8 @@
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(TEXT, out,     "",      0, 255,  "the run directory, which is made; needed")                 \
-    X(INT,  threads, "0",     0, 1024, "threads to compute with; 0: one per processor; results do not depend on it") \
+    X(TEXT, out,     "",      0, 255,  "run directory to make; this option is required")                 \
+    X(INT,  threads, "0",     0, 1024, "threads to compute with; 0: one per processor; results do not depend on this number") \
     X(BOOL, quiet,   "false", 0, 1,    "print nothing but warnings and errors")                    \
     X(INT,  parent,  "0",     0, 2e9,  "stop as after Ctrl-C once the process of this number is no longer the parent; 0: never")
 /* clang-format on */
@@ -20,7 +23,7 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 
-static int run(int argc, char **argv, struct opc_err *err)
+static int train_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
     struct opc_config *config;
@@ -29,17 +32,20 @@ static int run(int argc, char **argv, struct opc_err *err)
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
         return code;
+    /* KEY=VALUE alone would train with defaults that nobody wants. */
     if (first == argc || strchr(argv[first], '='))
         return opc_fail(err, OPC_EUSER,
                         "name a configuration file first: opc train FILE.yaml [KEY=VALUE...] --out "
                         "DIR; experiments/examples/ has some");
     if (!*given.out)
         return opc_fail(err, OPC_EUSER, "say where to: --out DIR");
+    /* experiments/... is found from anywhere once opc is installed. */
     code = opc_path_shipped(path, argv[first], err);
     if (!code)
         code = opc_config_load(path, &config, err);
     if (code)
         return code;
+    /* Words after the file change single settings, in their order. */
     for (int i = first + 1; i < argc && !code; i++)
         code = opc_config_set(config, argv[i], err);
     if (!code)
@@ -61,5 +67,5 @@ const struct opc_command opc_cmd_train = {
         "policy. Ctrl-C (or SIGTERM) stops the run, which then can be resumed from the end of its "
         "last epoch; a second one stops it at once, which loses nothing either.",
     .options = &options,
-    .run = run,
+    .run = train_run,
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* opc - the program: finds the subcommand, and is the one place where an error is printed. */
+/* opc - the program: finds the subcommand and runs it.
+ *
+ * Invariants: this is the one place where an error is printed and the exit status is decided, and
+ * output counts as written only once standard output could be closed. */
 #include "base/revision.h"
 #include "cli/console/display.h"
 #include "cli/console/help.h"
@@ -16,6 +19,7 @@ extern const struct opc_command opc_cmd_train, opc_cmd_resume, opc_cmd_evaluate,
     opc_cmd_sweep, opc_cmd_repro, opc_cmd_report, opc_cmd_probe, opc_cmd_ilc, opc_cmd_config,
     opc_cmd_env, opc_cmd_bench, opc_cmd_doctor, opc_cmd_help;
 
+/* In the order of the help; a new command is declared above and listed here. */
 /* clang-format off */
 const struct opc_command *const opc_commands[] = {
     &opc_cmd_train,
@@ -41,8 +45,9 @@ static bool asks_for_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-static int run(int argc, char **argv, struct opc_err *err)
+static int run_command(int argc, char **argv, struct opc_err *err)
 {
+    /* Without a subcommand. */
     if (argc < 2 || asks_for_help(argv[1])) {
         opc_help_overview(stdout);
         return OPC_OK;
@@ -60,21 +65,25 @@ static int run(int argc, char **argv, struct opc_err *err)
     int code = opc_command_find(argv[1], &command, err);
     if (code)
         return code;
+    /* --help anywhere before "--" explains the command, whatever else is wrong with the line. */
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (asks_for_help(argv[i])) {
             opc_help_command(command, stdout);
             return OPC_OK;
         }
     }
+    /* A wrong OPC_BACKEND is reported before any work starts. */
     code = opc_kernels_check(err);
     if (code)
         return code;
+    /* The name of the command goes in front of its message. */
     code = command->run(argc - 1, argv + 1, err);
     return code ? opc_within(err, "%s", command->name) : OPC_OK;
 }
 
-/* A standard stream that is closed would be the next file we open. So it becomes something that can
- * not be written to (nor, standard input, read from), and that stays the error it is. */
+/* If a standard stream is closed, the next file we open would get its number and our output with
+ * it. So /dev/null is opened in its place, in the wrong direction: using the stream stays an error.
+ */
 static void keep_streams(void)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
@@ -88,7 +97,7 @@ int main(int argc, char **argv)
     unsetenv("POSIXLY_CORRECT"); /* options may stand anywhere, as every usage line has them */
     keep_streams();
     opc_display_listen(OPC_WARN);
-    int code = run(argc, argv, &err);
+    int code = run_command(argc, argv, &err);
     /* A full disk shows when the last bytes leave, so the output counts only once it is closed. */
     const bool lost = ferror(stdout) != 0;
     errno = 0;

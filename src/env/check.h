@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* env/check.h - is this environment fit for training? For who adds one, and for our own. */
+/* env/check.h - is this environment fit for training? For authors of new environments, and for
+ * ours. */
 #ifndef OPC_ENV_CHECK_H
 #define OPC_ENV_CHECK_H
 
 #include "opc/env.h"
 
-/* What was found while all was well. */
+/* Counts up to the first failure. */
 struct opc_env_report {
     int transitions, episodes; /* played with random actions */
     int terminated;            /* of the transitions */
     int rounding;              /* step and terminal disagree, within rounding to float */
     int blurred;               /* they disagree, within the type's blur */
-    bool repeats;              /* that was tried */
-    bool known_reward;         /* and then: */
-    double reward_gap;         /* largest difference, relative to 1 + |reward| */
+    bool repeats;              /* repeatability was tested; false for hardware */
+    bool known_reward;         /* the type has a formula for the reward */
+    double reward_gap;         /* its largest error, relative to 1 + |reward| */
     double steps_per_second;   /* of these transitions, resets included */
 };
 
@@ -23,7 +24,7 @@ int opc_env_check_sizes(const struct opc_env *, const char *spec, struct opc_err
 struct opc_check_plan {
     uint64_t seed;
     int transitions;            /* random steps to play */
-    void (*tell)(double share); /* how far it has got, often; may be NULL */
+    void (*tell)(double share); /* called often with the share that is done; may be NULL */
 };
 
 /* Plays and compares. OPC_EENV, with a message that says what is wrong, when a promise of opc/env.h

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* The environments' front: finds a type by name, reads its arguments, and plays it. Everything that
+ * plays an environment (run/, study/, cli/env/) calls opc_env_* here and never a type directly.
+ *
+ * Invariants: no type sees an action that is not finite, and no caller an observation or reward
+ * that is not. env->t is -1 unless an episode is under way; whenever it becomes -1, hardware has
+ * been told to rest. A failure of a type always leaves with a message. */
 #include "opc/env.h"
 
 #include "base/field.h"
@@ -11,7 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- the list of types
+ * --------------------------------------------------------------------------- */
 
 static const struct opc_env_type *const analytic[] = {
     &opc_env_linear1d,
@@ -21,6 +28,7 @@ static const struct opc_env_type *const analytic[] = {
 };
 enum { ANALYTIC = sizeof analytic / sizeof *analytic };
 
+/* A build without an engine has an empty list of its tasks. */
 #if !OPC_WITH_MUJOCO
 const struct opc_env_type opc_mujoco_types[] = {{0}};
 #endif
@@ -39,6 +47,7 @@ static const struct {
     {NULL, NULL, NULL, NULL, false},
 };
 
+/* Entry i of all lists, one after the other; NULL after the last. */
 const struct opc_env_type *opc_env_type_at(int i)
 {
     static const struct opc_env_type *const lists[] = {opc_mujoco_types, opc_bullet_types};
@@ -52,8 +61,8 @@ const struct opc_env_type *opc_env_type_at(int i)
     return NULL;
 }
 
-/* Our name for a task of Gymnasium or PyBullet, "HalfCheetah-v4" or "HopperBulletEnv-v0"; NULL: we
- * have no such task. */
+/* Our name for a task of Gymnasium or PyBullet, as "HalfCheetah-v4" or "HopperBulletEnv-v0"; NULL
+ * if we have no such task. The version is ignored. */
 static const char *gym_task(const char *name)
 {
     static const struct {
@@ -96,6 +105,7 @@ static const char *gym_task(const char *name)
     return NULL;
 }
 
+/* Explains a name we do not know: an engine this build lacks, a name of Gymnasium, or a slip. */
 static int unknown_name(const char *name, struct opc_err *err)
 {
     for (int i = 0; engines[i].prefix; i++)
@@ -112,7 +122,7 @@ static int unknown_name(const char *name, struct opc_err *err)
     const struct opc_env_type *type;
     for (int i = 0; (type = opc_env_type_at(i)); i++) {
         const char *task = strchr(type->name, ':');
-        /* hopper is mujoco:hopper, and so is hoper */
+        /* The engine may be left out: hopper and hoper are both near mujoco:hopper. */
         if (opc_nearer(name, type->name, &nearest) ||
             (task && opc_nearer(name, task + 1, &nearest)))
             meant = type->name;
@@ -124,7 +134,7 @@ static int unknown_name(const char *name, struct opc_err *err)
                     name);
 }
 
-static const struct opc_env_type *find(const char *name)
+static const struct opc_env_type *find_type(const char *name)
 {
     const struct opc_env_type *type;
     int i = 0;
@@ -143,13 +153,16 @@ static const struct opc_env_arg angle_arg = {
     .help = "observe angles as the task does, as cosine and sine, or as one number each",
 };
 
+/* The arguments of a spec, as numbers; a word is its index in `words`. */
 struct request {
     double arg[OPC_ENV_ARGS];
     bool given[OPC_ENV_ARGS + 1]; /* the last is `angle` */
     enum opc_angle angle;
 };
 
-static int parse(const struct opc_env_arg *a, const char *text, double *out, struct opc_err *err)
+/* An argument is parsed as a setting of one field, so that its messages are those of settings. */
+static int parse_argument(const struct opc_env_arg *a, const char *text, double *out,
+                          struct opc_err *err)
 {
     union {
         double real;
@@ -170,6 +183,7 @@ static int parse(const struct opc_env_arg *a, const char *text, double *out, str
     return OPC_OK;
 }
 
+/* Lists the arguments the type has; every type also has angle. */
 static int unknown_argument(const struct opc_env_type *type, const char *key, struct opc_err *err)
 {
     char known[200] = "";
@@ -181,40 +195,43 @@ static int unknown_argument(const struct opc_env_type *type, const char *key, st
 }
 
 static int read_pair(const struct opc_env_type *type, const char *key, const char *value,
-                     struct request *r, struct opc_err *err)
+                     struct request *request, struct opc_err *err)
 {
     const struct opc_env_arg *a = type->args;
     int i = 0;
     while (a && a[i].name && strcmp(a[i].name, key) != 0)
         i++;
+    /* One of the type's own arguments, or `angle`, which every type has. */
     const bool own = a && a[i].name;
     if (!own && strcmp(key, angle_arg.name) != 0)
         return unknown_argument(type, key, err);
-    bool *given = own ? &r->given[i] : &r->given[OPC_ENV_ARGS];
+    bool *given = own ? &request->given[i] : &request->given[OPC_ENV_ARGS];
     if (*given)
         return opc_fail(err, OPC_EUSER, "%s: '%s' is given twice; once will do", type->name, key);
     *given = true;
     double number;
-    const int code = parse(own ? &a[i] : &angle_arg, value, &number, err);
+    const int code = parse_argument(own ? &a[i] : &angle_arg, value, &number, err);
     if (code)
         return opc_within(err, "%s", type->name);
     if (own)
-        r->arg[i] = number;
+        request->arg[i] = number;
     else
-        r->angle = (enum opc_angle)number;
+        request->angle = (enum opc_angle)number;
     return OPC_OK;
 }
 
-/* "key=value&key=value"; NULL and "" are no arguments. */
-static int read_arguments(const struct opc_env_type *type, const char *text, struct request *r,
-                          struct opc_err *err)
+/* Reads "key=value&key=value" over the defaults; NULL and "" are no arguments. */
+static int read_arguments(const struct opc_env_type *type, const char *text,
+                          struct request *request, struct opc_err *err)
 {
-    *r = (struct request){0};
+    *request = (struct request){0};
     int code = OPC_OK;
+    /* Defaults are text like everything else; one that does not parse is a bug of the type. */
     for (int i = 0; !code && type->args && type->args[i].name; i++)
-        if ((code = parse(&type->args[i], type->args[i].fallback, &r->arg[i], err)))
+        if ((code = parse_argument(&type->args[i], type->args[i].fallback, &request->arg[i], err)))
             return opc_fail(err, OPC_EBUG, "%s: the default of %s does not parse", type->name,
                             type->args[i].name);
+    /* One pair at a time. A pair that does not fit the buffer is refused like one without '='. */
     while (!code && text && *text) {
         char pair[128];
         const size_t n = strcspn(text, "&");
@@ -222,10 +239,10 @@ static int read_arguments(const struct opc_env_type *type, const char *text, str
         char *equals = strchr(pair, '=');
         if (!equals || equals == pair || n >= sizeof pair)
             return opc_fail(err, OPC_EUSER,
-                            "%s: '%s' is no argument; write key=value and join several by '&'",
+                            "%s: '%s' is not an argument; write key=value and join several by '&'",
                             type->name, pair);
         *equals = '\0';
-        code = read_pair(type, pair, equals + 1, r, err);
+        code = read_pair(type, pair, equals + 1, request, err);
         text += n + (text[n] == '&');
     }
     return code;
@@ -233,8 +250,11 @@ static int read_arguments(const struct opc_env_type *type, const char *text, str
 
 /* ---- open, copy, close ----------------------------------------------------------------------- */
 
-static int settle(struct opc_env *env, const struct opc_env_type *type, const double *arg,
-                  enum opc_angle angle, const char *spec, struct opc_env **out, struct opc_err *err)
+/* What every fresh environment gets: its type, its arguments, the wrapper of its angles and its
+ * name. Closes env if that fails. */
+static int finish_open(struct opc_env *env, const struct opc_env_type *type, const double *arg,
+                       enum opc_angle angle, const char *spec, struct opc_env **out,
+                       struct opc_err *err)
 {
     env->type = type;
     env->t = -1;
@@ -253,18 +273,19 @@ static int settle(struct opc_env *env, const struct opc_env_type *type, const do
     return OPC_OK;
 }
 
-/* foreign: a type that nobody has checked. */
+/* Opens one of a known type. foreign: the type comes from a plugin, so its sizes are checked. */
 static int open_as(const struct opc_env_type *type, bool foreign, const char *args,
                    const char *spec, struct opc_env **out, struct opc_err *err)
 {
-    struct request r;
+    struct request request;
     struct opc_env *env = NULL;
-    int code = read_arguments(type, args, &r, err);
+    int code = read_arguments(type, args, &request, err);
     if (code)
         return code;
+    /* So that a type which fails without a message can be told from one with a message. */
     if (err)
         err->code = OPC_OK;
-    code = type->open(type, r.arg, &env, err);
+    code = type->open(type, request.arg, &env, err);
     if (code) {
         if (err && err->code == OPC_OK)
             opc_fail(err, OPC_EENV, "open failed with %d and gave no reason", code);
@@ -272,15 +293,16 @@ static int open_as(const struct opc_env_type *type, bool foreign, const char *ar
     }
     if (!env)
         return opc_fail(err, OPC_EENV, "%s: open says that all is well and gives nothing", spec);
+    /* A plugin may have left sizes or ranges unset, and everything after this indexes by them. */
     code = foreign ? opc_env_check_sizes(env, spec, err) : OPC_OK;
     if (code) {
         type->close(env);
         return code;
     }
-    return settle(env, type, r.arg, r.angle, spec, out, err);
+    return finish_open(env, type, request.arg, request.angle, spec, out, err);
 }
 
-/* What stands before the '?'; returns what stands behind it, NULL for nothing. */
+/* Copies what stands before the '?' and returns what stands after it, or NULL. */
 static const char *cut_name(const char *spec, char name[OPC_TEXT_SIZE])
 {
     const size_t n = strcspn(spec, "?");
@@ -288,18 +310,19 @@ static const char *cut_name(const char *spec, char name[OPC_TEXT_SIZE])
     return spec[n] ? spec + n + 1 : NULL;
 }
 
+/* spec is NAME or NAME?ARGUMENTS; a NAME ending in .so is loaded as a plugin first. */
 int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err)
 {
     char name[OPC_TEXT_SIZE];
     uint32_t hash = 0;
     const char *args = cut_name(spec, name);
     const bool plugin = opc_env_is_plugin(name);
-    const struct opc_env_type *type = plugin ? NULL : find(name);
+    const struct opc_env_type *type = plugin ? NULL : find_type(name);
     int code = plugin ? opc_env_load_plugin(name, &type, &hash, err) : OPC_OK;
     if (code || !type)
         return code ? code : unknown_name(name, err);
     code = open_as(type, plugin, args, spec, out, err);
-    if (!code && plugin) { /* so that a run knows what it was begun with */
+    if (!code && plugin) { /* the run records it, and resuming compares */
         (*out)->model = (*out)->model ? (*out)->model : type->name;
         (*out)->model_hash = hash;
     }
@@ -312,6 +335,7 @@ bool opc_env_is_machine(const char *spec)
     const struct opc_env_type *type;
     uint32_t hash;
     struct opc_err err;
+    /* Only a plugin can be hardware; nothing is opened to find out. */
     cut_name(spec, name);
     return opc_env_is_plugin(name) && !opc_env_load_plugin(name, &type, &hash, &err) &&
            type->machine;
@@ -334,18 +358,21 @@ int opc_env_open_type(const struct opc_env_type *type, const char *args, struct 
 int opc_env_another(const struct opc_env *like, struct opc_env **out, struct opc_err *err)
 {
     struct opc_env *env;
+    /* A second connection to the same hardware would fight with the first. */
     if (like->type->machine)
         return opc_fail(err, OPC_EUSER, "%s is a machine, and there is no other", like->type->name);
+    /* A type without copy is opened again with the same arguments. */
     const int code = like->type->copy ? like->type->copy(like, &env, err)
                                       : like->type->open(like->type, like->arg, &env, err);
     if (code)
         return opc_within(err, "%s", like->spec ? like->spec : like->type->name);
     /* A wrapper's copy is a whole wrapper with a type of its own. */
     const struct opc_env_type *type = env->inner ? env->type : like->type;
-    return settle(env, type, like->arg, OPC_ANGLE_AS_IS, like->spec ? like->spec : type->name, out,
-                  err);
+    return finish_open(env, type, like->arg, OPC_ANGLE_AS_IS, like->spec ? like->spec : type->name,
+                       out, err);
 }
 
+/* The episode is over, whatever its reason. */
 static void stop_motors(struct opc_env *env)
 {
     if (env->type->rest)
@@ -353,6 +380,7 @@ static void stop_motors(struct opc_env *env)
     env->t = -1;
 }
 
+/* Outside of an episode there is nothing to stop. */
 void opc_env_rest(struct opc_env *env)
 {
     if (env->t >= 0)
@@ -368,6 +396,7 @@ void opc_env_close(struct opc_env *env)
     env->type->close(env);
 }
 
+/* Global because signals are: set once by the program, read before each step. */
 static bool (*interrupted)(void);
 
 void opc_env_stop_when(bool (*wanted)(void))
@@ -377,6 +406,7 @@ void opc_env_stop_when(bool (*wanted)(void))
 
 /* ---- playing --------------------------------------------------------------------------------- */
 
+/* Without a branch in the loop: it runs on every observation. */
 static bool all_finite(int n, const double *x)
 {
     int bad = 0;
@@ -385,39 +415,41 @@ static bool all_finite(int n, const double *x)
     return bad == 0;
 }
 
-/* A type of somebody else's may return -1 and say nothing; that is a failure, too. */
-static int reason(int code, struct opc_err *err)
+/* A plugin may return an error and write no message; then this is the message. */
+static int require_reason(int code, struct opc_err *err)
 {
     if (err && err->code == OPC_OK)
         opc_fail(err, OPC_EENV, "it failed with %d and gave no reason", code);
     return code;
 }
 
-/* Where it happened, and that the episode is over for good. Whatever was moving is not to move on:
- * a reset that failed may have begun to. */
-static int failed(struct opc_env *env, const char *doing, int t, int code, struct opc_err *err)
+/* Ends the episode after a failure and puts the place in front of the message. Motors are stopped
+ * also after a failed reset, which may have begun to move them. */
+static int fail_episode(struct opc_env *env, const char *doing, int t, int code,
+                        struct opc_err *err)
 {
     stop_motors(env);
-    reason(code, err);
+    require_reason(code, err);
     if (code == OPC_ESTOPPED)
-        return code; /* wherever that was */
+        return code; /* a stop by request needs no place */
     return t > 0 ? opc_within(err, "%s: %s %d", env->spec, doing, t)
                  : opc_within(err, "%s: %s", env->spec, doing);
 }
 
-static void clear(struct opc_err *err)
+static void clear_err(struct opc_err *err)
 {
     if (err)
         err->code = OPC_OK;
 }
 
-static int begun(struct opc_env *env, int code, const double *obs, const char *doing,
-                 struct opc_err *err)
+/* The common end of reset and start; code is what the type returned. */
+static int begin_episode(struct opc_env *env, int code, const double *obs, const char *doing,
+                         struct opc_err *err)
 {
     if (!code && !all_finite(env->obs, obs))
         code = opc_fail(err, OPC_EENV, "the first observation is not finite");
     if (code)
-        return failed(env, doing, 0, code, err);
+        return fail_episode(env, doing, 0, code, err);
     env->t = 0;
     return OPC_OK;
 }
@@ -425,17 +457,18 @@ static int begun(struct opc_env *env, int code, const double *obs, const char *d
 int opc_env_reset(struct opc_env *env, struct opc_rng *rng, double *obs, struct opc_err *err)
 {
     opc_env_rest(env);
-    clear(err);
-    return begun(env, env->type->reset(env, rng, obs, err), obs, "reset", err);
+    clear_err(err);
+    return begin_episode(env, env->type->reset(env, rng, obs, err), obs, "reset", err);
 }
 
+/* Only for types that can be put into a state: simulations, not hardware. */
 int opc_env_start(struct opc_env *env, const double *state, double *obs, struct opc_err *err)
 {
     if (!env->type->start)
         return opc_fail(err, OPC_EUSER, "%s cannot start at a given state", env->spec);
     opc_env_rest(env);
-    clear(err);
-    return begun(env, env->type->start(env, state, obs, err), obs, "start", err);
+    clear_err(err);
+    return begin_episode(env, env->type->start(env, state, obs, err), obs, "start", err);
 }
 
 void opc_env_state(const struct opc_env *env, double *state)
@@ -444,6 +477,7 @@ void opc_env_state(const struct opc_env *env, double *state)
         env->type->state(env, state);
 }
 
+/* Names the first entry that is not finite; a diverged policy is the usual reason. */
 static int refuse_action(const struct opc_env *env, const double *action, struct opc_err *err)
 {
     int i = 0;
@@ -459,23 +493,28 @@ int opc_env_step(struct opc_env *env, const double *action, struct opc_outcome *
     const int t = env->t + 1;
     if (t == 0)
         return opc_fail(err, OPC_EUSER, "%s: reset it before the first step", env->spec);
+    /* A type need not write what it does not use. */
     out->reward = 0;
     out->terminated = out->truncated = false;
-    clear(err);
+    clear_err(err);
+    /* A wanted stop and a bad action are failures of the step; the type is not called. */
     int code = interrupted && interrupted()   ? opc_fail(err, OPC_ESTOPPED, "stopped by request")
                : all_finite(env->act, action) ? env->type->step(env, action, out, err)
                                               : refuse_action(env, action, err);
     if (!code && !(all_finite(env->obs, out->obs) && isfinite(out->reward)))
         code = opc_fail(err, OPC_EENV, "observation or reward is not finite");
     if (code)
-        return failed(env, "step", t, code, err);
+        return fail_episode(env, "step", t, code, err);
+    /* The time limit is ours alone: no type sets truncated. */
     env->t = t;
     out->truncated = env->steps > 0 && t >= env->steps;
+    /* Hardware must not coast on while the caller learns or decides. */
     if (env->type->machine && (out->terminated || out->truncated))
         stop_motors(env);
     return OPC_OK;
 }
 
+/* [-1, 1] to [low, high]. Clipped, because an agent may go beyond 1 and rounding beyond high. */
 void opc_env_scale(const struct opc_env *env, const float *a, double *action)
 {
     for (int i = 0; i < env->act; i++) {
@@ -490,6 +529,7 @@ void opc_env_scale(const struct opc_env *env, const float *a, double *action)
 void opc_env_terminal(const struct opc_env *env, int n, const float *s, const float *a,
                       const float *next, bool *out)
 {
+    /* A type without the rule never terminates. */
     if (env->type->terminal)
         env->type->terminal(env, n, s, a, next, out);
     else
@@ -512,6 +552,7 @@ double opc_env_uniform(struct opc_rng *rng, double half)
     return half * (2 * opc_rng_unit_double(rng) - 1);
 }
 
+/* Keyed by 64 bits drawn from the reset's stream, which moves on by two words. */
 struct opc_rng opc_env_noise_stream(struct opc_rng *reset)
 {
     const uint64_t high = opc_rng_bits(reset), low = opc_rng_bits(reset);

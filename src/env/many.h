@@ -14,16 +14,17 @@
 
 struct opc_many;
 
-/* The pool (NULL: the calling thread alone) is borrowed. Of a machine there is 1, whatever n is. */
+/* Opens n environments. The pool (NULL: the calling thread alone) is borrowed. Of hardware there is
+ * only one, whatever n is. */
 int opc_many_open(const char *spec, int n, struct opc_pool *, struct opc_many **out,
                   struct opc_err *err);
-/* One, which stays the caller's. */
+/* The same interface around one environment, which stays the caller's. */
 int opc_many_of(struct opc_env *, struct opc_many **out, struct opc_err *err);
 void opc_many_close(struct opc_many *); /* NULL is fine */
 int opc_many_count(const struct opc_many *);
 const struct opc_env *opc_many_env(const struct opc_many *, int i); /* for its dimensions */
 
-/* Both leave out the environments whose `active` is false; NULL: none is left out. */
+/* Both leave out the environments whose `active` is false; active may be NULL: all take part. */
 int opc_many_reset(struct opc_many *, const bool *active, struct opc_rng *rng, /* [n] */
                    double *obs,                                                /* [n][obs] */
                    struct opc_err *err);
@@ -51,15 +52,15 @@ struct opc_env_batch {
     struct opc_outcome *outcome; /* [n] of the last step; after a reset no reward and no end */
 };
 
-/* Who plays: chooses the actions and decides when an episode ends. */
+/* The player chooses the actions and decides when an episode ends. */
 struct opc_env_player {
     void *ctx; /* first argument of the functions */
     /* The stream that an episode is reset from. */
     struct opc_rng (*stream)(void *ctx, int episode);
-    /* Writes batch->action. Only the rows that are active need one; others may have one, too. */
+    /* Writes batch->action. Only active rows need an action; the others are ignored. */
     int (*act)(void *ctx, struct opc_env_batch *, struct opc_err *err);
-    /* Asked about each active row, in order, after its reset (length 0) and after each of its
-     * steps. *more is true; false ends the row's episode. */
+    /* Called for each active row, in order, after its reset (length 0) and after each of its steps.
+     * *more is true on entry; setting it to false ends the episode of the row. */
     int (*observe)(void *ctx, const struct opc_env_batch *, int row, bool *more,
                    struct opc_err *err);
 };

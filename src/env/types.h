@@ -7,25 +7,27 @@
 
 extern const struct opc_env_type opc_env_linear1d, opc_env_double_integrator, opc_env_pendulum,
     opc_env_cartpole;
-/* Each ends with a type without a name, which is all there is in a build without the engine. */
+/* Both lists end with a type without a name; in a build without the engine that is all they have.
+ */
 extern const struct opc_env_type opc_mujoco_types[], opc_bullet_types[];
 
-/* plugin.c: does the name end in .so, and the type of such a file with the CRC-32C of its bytes. */
+/* plugin.c: whether the name ends in .so; the type that such a file exports, and the CRC-32C of its
+ * bytes. */
 bool opc_env_is_plugin(const char *name);
 int opc_env_load_plugin(const char *name, const struct opc_env_type **out, uint32_t *hash,
                         struct opc_err *err);
 
-/* Whether it would open a machine; what cannot be opened is none. */
+/* True if `spec` names hardware; false also if it cannot be opened. */
 bool opc_env_is_machine(const char *spec);
 
-/* Asked before each step of any environment; true fails it with OPC_ESTOPPED, and a machine rests.
- * For programs that catch signals; NULL: never. */
+/* `wanted` is asked before each step of any environment; if it returns true, the step fails with
+ * OPC_ESTOPPED and hardware rests. For programs that catch signals; NULL: never stop. */
 void opc_env_stop_when(bool (*wanted)(void));
 
-/* The two ways to observe an angle, and neither: as the task has it. */
+/* How an angle is observed: as the task has it, as cosine and sine, or as one number. */
 enum opc_angle { OPC_ANGLE_AS_IS, OPC_ANGLE_SINCOS, OPC_ANGLE_RAW };
-/* Around `inner`, which it owns from then on; on failure inner stays the caller's. Where there is
- * nothing to change, *out is inner itself. */
+/* Wraps `inner`, which the wrapper owns from then on; on failure inner stays the caller's. Where
+ * there is nothing to change, *out is inner itself. */
 int opc_wrap_angle(struct opc_env *inner, enum opc_angle how, struct opc_env **out,
                    struct opc_err *err);
 

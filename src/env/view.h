@@ -12,10 +12,10 @@
 struct opc_view;
 
 #if OPC_WITH_MUJOCO
-/* Of env, which is borrowed and not disturbed. */
+/* A view of env, which is borrowed and not disturbed. */
 int opc_view_open(const struct opc_env *env, int width, int height, struct opc_view **out,
                   struct opc_err *err);
-/* env as it is now: rgb is [height][width][3], the top row first. */
+/* Draws env as it is now; rgb is [height][width][3], the top row first. */
 int opc_view_draw(struct opc_view *, unsigned char *rgb, struct opc_err *err);
 void opc_view_close(struct opc_view *); /* NULL is fine */
 #else

@@ -435,7 +435,7 @@ static int make_exhibit(const struct opc_experiment *experiment, const struct op
 {
     char command[OPC_PATH + 128], *config;
     struct opc_exhibit *exhibit;
-    const char *asked = experiment->by_path ? opc_path_told(experiment->path) : experiment->name;
+    const char *asked = experiment->by_path ? opc_path_display(experiment->path) : experiment->name;
     snprintf(command, sizeof command, "opc repro %s%s%s", asked,
              *experiment->tier ? " --tier " : "", experiment->tier);
     int code = opc_file_read(experiment->path, MAX_FILE, &config, NULL, err);

@@ -67,7 +67,8 @@ expect 2 "^opc: env: .*'tetris'.*'opc env list'" "$OPC" env check tetris
 expect 2 "^opc: env: .*cartpole.*'mass'.*angle" "$OPC" env show 'cartpole?mass=3'
 expect 2 '^opc: env: .*linear1d: A = x ' "$OPC" env show 'linear1d?A=x'
 expect 2 '^opc: env: .*list, show, check, bench, trace.*render' "$OPC" env
-expect 2 '^opc: env: .*list, show, check, bench, trace.*render' "$OPC" env lst
+expect 2 "^opc: env: .*'lst'.*'list'" "$OPC" env lst
+expect 2 "^opc: env: .*'xyzzy'.*list, show, check, bench, trace.*render" "$OPC" env xyzzy
 expect 2 "^opc: env: .*list.*'opc env show x'" "$OPC" env list x
 expect 2 "^opc: env: .*show: .*'opc env list'" "$OPC" env show
 expect 2 "^opc: env: .*'b'" "$OPC" env show a b
@@ -87,7 +88,9 @@ expect 0 '^0,0,0,1e+80$' "$OPC" env trace linear1d --actions two --state long
 expect 2 "^opc: env: .*header:1: 'a0'" "$OPC" env trace linear1d --actions header
 expect 2 "^opc: env: .*gap:2: ''" "$OPC" env trace linear1d --actions gap
 expect 2 '^opc: env: .*zero.*text' "$OPC" env trace linear1d --actions zero
-expect 1 '^opc: env: .*nowhere: No such file' "$OPC" env trace linear1d --actions nowhere
+expect 2 '^opc: env: .*nowhere: ' "$OPC" env trace linear1d --actions nowhere
+expect 2 '^opc: env: .*nowhere: ' "$OPC" env trace linear1d --actions two --state nowhere
+expect 2 '^opc: train: .*nowhere.yaml: ' "$OPC" train nowhere.yaml --out new
 expect 1 '^opc: env: .*nowhere/x.csv: No such file' \
     "$OPC" env trace linear1d --actions two --out nowhere/x.csv
 expect 1 '^opc: .*: No space left' sh -c "'$OPC' env trace linear1d --actions two >/dev/full"
@@ -195,7 +198,7 @@ echo '<mujoco><worldbody>' >models/hopper.xml
 expect 2 'hopper.xml: .*MuJoCo [0-9.]* .*XML parse error' \
     env OPC_MODELS=models "$OPC" env show mujoco:hopper
 cp "$SRC/models/walker2d.xml" models/hopper.xml
-expect 2 'hopper.xml.* 9 .* 6' env OPC_MODELS=models "$OPC" env show mujoco:hopper
+expect 2 'OPC_MODELS=models .*hopper.xml.* 9 .* 6' env OPC_MODELS=models "$OPC" env show mujoco:hopper
 expect 0 '^mujoco:walker2d  *-  *-  *-  .*models/walker2d.xml: No such file' env OPC_MODELS=models "$OPC" env list
 
 # ---- pictures ----------------------------------------------------------------------------------------

@@ -153,6 +153,8 @@ try 'opc report empty'
 # ------------------------------------------------------------------------------------------------------
 heading 'tasks'
 try 'opc env'
+try 'opc env lst'
+try 'opc env xyzzy'
 try 'opc env check tetris'
 try "opc env show 'cartpole?mass=3'"
 try "opc env show 'linear1d?A=x'"
@@ -180,6 +182,8 @@ tiers:
   tiny: {train.epochs: 1}
 END
 try 'opc sweep sweep.yaml'
+try 'opc sweep sweep.yaml rnu'
+try 'opc sweep sweep.yaml foo'
 try 'opc sweep sweep.yaml status --out many'
 try "opc sweep sweep.yaml run --only 'x*' --out many"
 try 'opc sweep sweep.yaml run --tier tinny --out many'

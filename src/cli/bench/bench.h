@@ -11,17 +11,22 @@ struct opc_command;
 struct opc_pool;
 extern const struct opc_command opc_cmd_bench;
 
-struct opc_bench { /* as asked for on the command line */
-    int obs, act, hidden, batch, states, threads;
-    double seconds;
+/* The options of the command line and the pool; every work gets it. */
+struct opc_bench {
+    int obs, act;      /* numbers in an observation, in an action */
+    int hidden;        /* width of hidden layers; 0: the usual ones */
+    int batch, states; /* rows of a batch, of a rollout step */
+    int threads;
+    double seconds; /* of each measurement */
     bool json;
     struct opc_pool *pool;
 };
 
+/* One line of the table: what is run, and what it counts as. */
 struct opc_bench_work {
     const char *name;
-    int hidden, batch; /* to be printed */
-    double flops;      /* useful ones of one run; 0: not counted */
+    int hidden, batch; /* printed as they are */
+    double flops;      /* useful operations of one run; 0: not counted */
     int (*run)(void *ctx, struct opc_err *err);
     void *ctx;
     double bytes; /* moved by one run; 0: not counted */
@@ -29,7 +34,8 @@ struct opc_bench_work {
 
 /* Measures for b->seconds and prints the line. */
 int opc_bench_measure(struct opc_bench *, const struct opc_bench_work *, struct opc_err *err);
-/* The same for what takes so long that once must do: the peak is measured before and after. */
+/* The same for work that takes so long that it is run only once; the peak is measured before and
+ * after it. */
 int opc_bench_once(struct opc_bench *, const struct opc_bench_work *, struct opc_err *err);
 
 /* Useful arithmetic of one row in one gradient step of one member of the model: forward, dW, and
@@ -38,6 +44,7 @@ double opc_bench_fit_flops(int in, int hidden, int layers, int out);
 /* Useful arithmetic of one SAC update. */
 double opc_bench_sac_flops(int obs, int act, int hidden, int batch);
 
+/* The works, by their words on the command line. */
 int opc_bench_gemm(struct opc_bench *, struct opc_err *err);
 int opc_bench_fit(struct opc_bench *, struct opc_err *err);
 int opc_bench_sac(struct opc_bench *, struct opc_err *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* opc bench env - a step of each environment; `opc env bench` says more about one. */
+/* opc bench env - a step of each environment, in one table with the other works. `opc env bench`
+ * shows more about one environment; both measure through opc_env_bench. */
 #include "cli/bench/bench.h"
 #include "cli/env/env_bench.h"
 #include "opc/env.h"
@@ -12,10 +13,12 @@ int opc_bench_env(struct opc_bench *b, struct opc_err *err)
     for (int i = 0; (type = opc_env_type_at(i)); i++) {
         struct opc_env_speed speed;
         const int code = opc_env_bench(type->name, b->seconds, &speed, err);
+        /* A build without an engine leaves out its tasks. */
         if (code == OPC_EABSENT)
             continue;
         if (code)
             return code;
+        /* The same keys as the other works, so that one script reads all lines. */
         if (b->json)
             printf("{\"work\": \"env %s\", \"obs\": 0, \"act\": 0, \"hidden\": 0, \"batch\": 1, "
                    "\"threads\": 1, \"best_ms\": %.6g, \"median_ms\": %.6g, \"per_s\": %.6g, "

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* opc bench rollout - one step of many imagined rollouts: act, draw an elite for each state, and
- * the next state by eq. 2 (learned) and by eq. 5 (corrected).
- * opc bench epoch - what an epoch of HalfCheetah with the settings of Table 1 consists of, at
- * 50,000 recorded steps and ten passes of the fit, without the environment. */
+ * the next state by eq. 2 (learned) and by eq. 5 (corrected). opc bench epoch - the parts of an
+ * epoch of HalfCheetah with the settings of Table 1, at 50,000 recorded steps and ten passes of the
+ * fit, without the environment.
+ *
+ * Both call what training calls (opc/rollout.h, model/, agent/); data and weights are random, which
+ * costs the same time. */
 #include "agent/sac.h"
 #include "base/pool.h"
 #include "cli/bench/bench.h"
@@ -15,11 +18,13 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Recorded steps, and steps of one episode. */
 enum { STEPS = 50000, EPISODE = 1000 };
 
+/* Recorded episodes, a model, a policy, and rows that walk through a transition. */
 struct world {
     struct opc_bench *b;
-    int passes; /* of a fit; 0: as usual */
+    int passes; /* epochs of a fit; 0: as the settings have it */
     struct opc_episodes *past;
     struct opc_predictor *model;
     struct opc_agent *agent;
@@ -28,66 +33,71 @@ struct world {
     struct opc_rows *rows;
 };
 
-static int record_past(struct world *w, struct opc_err *err)
+/* STEPS random steps in episodes of EPISODE steps; states do not follow from each other. */
+static int record_past(struct world *world, struct opc_err *err)
 {
-    const int obs = w->b->obs, act = w->b->act;
+    const int obs = world->b->obs, act = world->b->act;
     struct opc_rng r = opc_rng_stream(1, OPC_USE_TEST, 0, 7);
     double state[4096];
     float noise[4096], action[1024];
-    int code = opc_episodes_create(obs, act, STEPS, STEPS / EPISODE, &w->past, err);
+    int code = opc_episodes_create(obs, act, STEPS, STEPS / EPISODE, &world->past, err);
     for (int i = 0; !code && i < STEPS; i++) {
+        /* A standard normal state and a uniform action. */
         opc_rng_normals(&r, obs, noise);
         for (int k = 0; k < obs; k++)
             state[k] = (double)noise[k];
         for (int k = 0; k < act; k++)
             action[k] = 2.0f * opc_rng_unit(&r) - 1.0f;
         if (i % EPISODE == 0)
-            code = opc_episodes_begin(w->past, state, err);
+            code = opc_episodes_begin(world->past, state, err);
         if (!code)
-            code = opc_episodes_append(w->past, action, 1.0, state, false, err);
+            code = opc_episodes_append(world->past, action, 1.0, state, false, err);
         if (i % EPISODE == EPISODE - 1)
-            opc_episodes_close(w->past);
+            opc_episodes_close(world->past);
     }
     return code;
 }
 
-/* Rows beside recorded steps drawn at random. */
-static int make_rows(struct world *w, struct opc_err *err)
+/* Rows that start at recorded steps drawn at random. */
+static int create_rows(struct world *world, struct opc_err *err)
 {
-    const struct opc_bench *b = w->b;
-    const int code = opc_rows_create(b->obs, b->act, b->states, false, &w->rows, err);
+    const struct opc_bench *b = world->b;
+    const int code = opc_rows_create(b->obs, b->act, b->states, false, &world->rows, err);
     if (code)
         return code;
-    struct opc_rows *rows = w->rows;
+    struct opc_rows *rows = world->rows;
     rows->n = b->states;
     for (int i = 0; i < rows->n; i++) {
         rows->rng[i] = opc_rng_stream(1, OPC_USE_ROLLOUT, 0, (uint32_t)i);
-        opc_episodes_find(w->past, (int)opc_rng_below(&rows->rng[i], STEPS), &rows->episode[i],
+        opc_episodes_find(world->past, (int)opc_rng_below(&rows->rng[i], STEPS), &rows->episode[i],
                           &rows->time[i]);
     }
     return OPC_OK;
 }
 
+/* Actions of the policy, with exploration. */
 static void act_by_agent(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
 {
     opc_agent_act(ctx, n, state, true, rng, action);
 }
 
-static int make_world(struct world *w, int hidden, struct opc_err *err)
+/* With a policy of two hidden layers of width `hidden`; the model has its defaults. */
+static int create_world(struct world *world, int hidden, struct opc_err *err)
 {
-    const struct opc_bench *b = w->b;
+    const struct opc_bench *b = world->b;
     struct opc_ensemble_config model;
     struct opc_sac_config sac;
-    int code = record_past(w, err);
+    int code = record_past(world, err);
     if (!code)
         code = opc_section_defaults(&opc_ensemble_section, &model, err);
     if (!code)
         code = opc_section_defaults(&opc_sac_section, &sac, err);
     if (code)
         return code;
-    model.max_epochs = w->passes;
-    model.patience = w->passes ? w->passes : model.patience;
-    code = opc_ensemble_create(&model, b->obs, b->act, b->threads, 1, 0, &w->model, err);
+    /* Patience as long as the fit, so that it never stops early. */
+    model.max_epochs = world->passes;
+    model.patience = world->passes ? world->passes : model.patience;
+    code = opc_ensemble_create(&model, b->obs, b->act, b->threads, 1, 0, &world->model, err);
     if (code)
         return code;
     sac.policy_hidden = (struct opc_ints){2, {hidden, hidden}};
@@ -97,46 +107,52 @@ static int make_world(struct world *w, int hidden, struct opc_err *err)
                                         .config = &sac,
                                         .target_entropy = (double)NAN,
                                         .pool = b->pool};
-    code = opc_agent_create("sac", &args, &w->agent, err);
-    w->walk = (struct opc_walk_plan){.transition = &w->transition,
-                                     .act = act_by_agent,
-                                     .act_ctx = w->agent,
-                                     .horizon = EPISODE,
-                                     .pool = b->pool};
-    return code ? code : make_rows(w, err);
+    /* In a rollout the agent only acts; an epoch also trains it. */
+    code = opc_agent_create("sac", &args, &world->agent, err);
+    /* A horizon of an episode, so that no row reaches it within one step. */
+    world->walk = (struct opc_walk_plan){.transition = &world->transition,
+                                         .act = act_by_agent,
+                                         .act_ctx = world->agent,
+                                         .horizon = EPISODE,
+                                         .pool = b->pool};
+    return code ? code : create_rows(world, err);
 }
 
-static void free_world(struct world *w)
+static void free_world(struct world *world)
 {
-    opc_episodes_destroy(w->past);
-    opc_predictor_destroy(w->model);
-    opc_agent_destroy(w->agent);
-    opc_rows_destroy(w->rows);
+    opc_episodes_destroy(world->past);
+    opc_predictor_destroy(world->model);
+    opc_agent_destroy(world->agent);
+    opc_rows_destroy(world->rows);
 }
 
-/* The same step again and again: no row leaves. */
+/* The same step again and again: rows that would end are not taken out. */
 static int run_step(void *ctx, struct opc_err *err)
 {
     (void)err;
-    const struct world *w = ctx;
-    opc_walk_step(&w->walk, w->rows);
+    const struct world *world = ctx;
+    opc_walk_step(&world->walk, world->rows);
     return OPC_OK;
 }
 
 int opc_bench_rollout(struct opc_bench *b, struct opc_err *err)
 {
-    struct world w = {.b = b};
+    struct world world = {.b = b};
     const int h = b->hidden ? b->hidden : 64, in = b->obs + b->act, out = 2 * (b->obs + 1);
-    int code = make_world(&w, h, err);
+    int code = create_world(&world, h, err);
+    /* Multiply-adds of one row: policy with two layers, model with four of width 200. */
     const double policy = (double)b->obs * h + (double)h * h + (double)h * 2 * b->act;
     const double model = 200.0 * (in + 3 * 200 + out);
     static const char *const names[] = {"learned", "corrected"};
+    /* Both transitions move the same rows with the same model and policy. */
     for (int i = 0; !code && i < 2; i++) {
-        code = opc_transition_make(names[i], w.past, w.model, STEPS, &w.transition, err);
+        code =
+            opc_transition_make(names[i], world.past, world.model, STEPS, &world.transition, err);
         if (!code)
-            code = opc_transition_refresh(&w.transition, b->pool, err);
+            /* eq. 5 needs f(s_ref, a_ref) of all recorded steps, which is not part of the step. */
+            code = opc_transition_refresh(&world.transition, b->pool, err);
         if (!code) {
-            opc_walk_start(&w.walk, w.rows);
+            opc_walk_start(&world.walk, world.rows);
             char name[64];
             snprintf(name, sizeof name, "rollout %s", names[i]);
             const struct opc_bench_work work = {.name = name,
@@ -144,61 +160,68 @@ int opc_bench_rollout(struct opc_bench *b, struct opc_err *err)
                                                 .batch = b->states,
                                                 .flops = 2.0 * b->states * (policy + model),
                                                 .run = run_step,
-                                                .ctx = &w};
+                                                .ctx = &world};
             code = opc_bench_measure(b, &work, err);
         }
-        opc_transition_free(&w.transition);
+        opc_transition_free(&world.transition);
     }
-    free_world(&w);
+    free_world(&world);
     return code;
 }
 
 /* ---- a whole epoch --------------------------------------------------------------------------- */
 
+/* Table 1 for HalfCheetah; ten passes stand for a fit that stops by patience. */
 enum { PASSES = 10, HORIZON = 10, TRANSITIONS = 1000000, UPDATES = 40000, HIDDEN = 64 };
 
+/* The world and the stores that one epoch fills. */
 struct epoch {
-    struct world w;
+    struct world world;
     float *sa, *y;
     struct opc_rollout *rollout;
     struct opc_imagined *imagined;
     struct opc_mix mix;
-    int number; /* of the epoch; the one before is forgotten */
+    int number; /* of the epoch; the imagined steps of the one before are dropped */
 };
 
+/* The model is fitted to all recorded steps. */
 static int run_fit(void *ctx, struct opc_err *err)
 {
-    struct epoch *e = ctx;
-    const struct opc_fit_plan plan = {.seed = 1, .pool = e->w.b->pool};
+    struct epoch *epoch = ctx;
+    const struct opc_fit_plan plan = {.seed = 1, .pool = epoch->world.b->pool};
     struct opc_fit_report report;
-    opc_episodes_flatten(e->w.past, e->sa, e->y);
-    return opc_predictor_fit(e->w.model, STEPS, e->sa, e->y, &plan, &report, err);
+    opc_episodes_flatten(epoch->world.past, epoch->sa, epoch->y);
+    return opc_predictor_fit(epoch->world.model, STEPS, epoch->sa, epoch->y, &plan, &report, err);
 }
 
+/* TRANSITIONS imagined steps, after the predictions at recorded steps are refreshed. */
 static int run_simulate(void *ctx, struct opc_err *err)
 {
-    struct epoch *e = ctx;
-    const struct opc_rollout_plan plan = {.transition = &e->w.transition,
+    struct epoch *epoch = ctx;
+    const struct opc_rollout_plan plan = {.transition = &epoch->world.transition,
                                           .act = act_by_agent,
-                                          .act_ctx = e->w.agent,
+                                          .act_ctx = epoch->world.agent,
                                           .horizon = HORIZON,
                                           .transitions = TRANSITIONS,
                                           .seed = 1,
-                                          .pool = e->w.b->pool};
+                                          .pool = epoch->world.b->pool};
     struct opc_rollout_report report;
-    opc_imagined_open_epoch(e->imagined, ++e->number);
-    const int code = opc_transition_refresh(&e->w.transition, e->w.b->pool, err);
-    return code ? code : opc_rollout_run(e->rollout, &plan, e->imagined, &report, err);
+    /* Opening an epoch drops the imagined steps of the one before. */
+    opc_imagined_open_epoch(epoch->imagined, ++epoch->number);
+    const int code = opc_transition_refresh(&epoch->world.transition, epoch->world.b->pool, err);
+    return code ? code : opc_rollout_run(epoch->rollout, &plan, epoch->imagined, &report, err);
 }
 
+/* UPDATES of SAC on imagined steps. */
 static int run_improve(void *ctx, struct opc_err *err)
 {
-    struct epoch *e = ctx;
-    const struct opc_feed feed = {.draw = opc_batch_draw, .ctx = &e->mix, .seed = 1};
+    struct epoch *epoch = ctx;
+    const struct opc_feed feed = {.draw = opc_batch_draw, .ctx = &epoch->mix, .seed = 1};
     struct opc_agent_report report;
-    return opc_agent_improve(e->w.agent, &feed, UPDATES, &report, err);
+    return opc_agent_improve(epoch->world.agent, &feed, UPDATES, &report, err);
 }
 
+/* The three parts in the order of training. */
 static int run_epoch(void *ctx, struct opc_err *err)
 {
     int code = run_fit(ctx, err);
@@ -206,43 +229,49 @@ static int run_epoch(void *ctx, struct opc_err *err)
     return code ? code : run_improve(ctx, err);
 }
 
-static int make_epoch(struct epoch *e, struct opc_err *err)
+static int create_epoch(struct epoch *epoch, struct opc_err *err)
 {
-    const struct opc_bench *b = e->w.b;
+    const struct opc_bench *b = epoch->world.b;
+    /* Room for the imagined steps of one epoch. */
     const struct opc_imagined_shape shape = {.obs = b->obs,
                                              .act = b->act,
                                              .longest = HORIZON,
                                              .retain = 1,
                                              .transitions = TRANSITIONS + HORIZON};
-    int code = make_world(&e->w, HIDDEN, err);
+    int code = create_world(&epoch->world, HIDDEN, err);
     if (code)
         return code;
-    e->sa = opc_alloc(STEPS, (size_t)(b->obs + b->act) * sizeof *e->sa);
-    e->y = opc_alloc(STEPS, (size_t)(b->obs + 1) * sizeof *e->y);
-    if (!e->sa || !e->y)
+    epoch->sa = opc_alloc(STEPS, (size_t)(b->obs + b->act) * sizeof *epoch->sa);
+    epoch->y = opc_alloc(STEPS, (size_t)(b->obs + 1) * sizeof *epoch->y);
+    if (!epoch->sa || !epoch->y)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d recorded steps", STEPS);
-    code = opc_transition_make("corrected", e->w.past, e->w.model, STEPS, &e->w.transition, err);
+    code = opc_transition_make("corrected", epoch->world.past, epoch->world.model, STEPS,
+                               &epoch->world.transition, err);
     if (!code)
-        code = opc_rollout_create(b->obs, b->act, HORIZON, OPC_ROLLOUT_ROWS, &e->rollout, err);
+        code = opc_rollout_create(b->obs, b->act, HORIZON, OPC_ROLLOUT_ROWS, &epoch->rollout, err);
     if (!code)
-        code = opc_imagined_create(&shape, &e->imagined, err);
-    e->mix = (struct opc_mix){.imagined = e->imagined};
+        code = opc_imagined_create(&shape, &epoch->imagined, err);
+    epoch->mix = (struct opc_mix){.imagined = epoch->imagined};
     return code;
 }
 
 int opc_bench_epoch(struct opc_bench *b, struct opc_err *err)
 {
+    /* The dimensions of HalfCheetah and the batch of Table 1, whatever the options say. */
     struct opc_bench table1 = *b;
     table1.obs = 17;
     table1.act = 6;
     table1.states = 1;
     table1.batch = 256;
-    struct epoch e = {.w = {.b = &table1, .passes = PASSES}};
-    int code = make_epoch(&e, err);
+    struct epoch e = {.world = {.b = &table1, .passes = PASSES}};
+    int code = create_epoch(&e, err);
     if (!code) {
+        /* Useful operations of each part: 7 members fit STEPS - hold rows and judge `hold`; 5
+         * elites predict all recorded steps; policy and one model step each transition. */
         const int in = 23, out = 36, hold = 5000;
         const double model = 2.0 * 200.0 * (in + 3 * 200 + out);
         const double policy = 2.0 * HIDDEN * (17 + HIDDEN + 12);
+        /* Ten passes over the training rows of 7 members, and their holdout. */
         const double fit =
             PASSES * 7.0 * ((STEPS - hold) * opc_bench_fit_flops(in, 200, 4, out) + hold * model);
         const double simulate = STEPS * 5.0 * model + TRANSITIONS * (model + policy);
@@ -258,6 +287,7 @@ int opc_bench_epoch(struct opc_bench *b, struct opc_err *err)
             {"epoch improve (updates)", HIDDEN, UPDATES, improve, run_improve},
             {"epoch whole", HIDDEN, STEPS, fit + simulate + improve, run_epoch},
         };
+        /* Each part runs once, in order: simulate needs the model that fit has made. */
         for (size_t i = 0; !code && i < sizeof works / sizeof *works; i++) {
             const struct opc_bench_work work = {.name = works[i].name,
                                                 .hidden = works[i].hidden,
@@ -268,11 +298,12 @@ int opc_bench_epoch(struct opc_bench *b, struct opc_err *err)
             code = opc_bench_once(&table1, &work, err);
         }
     }
+    /* In the reverse order of creation; all accept NULL. */
     opc_imagined_destroy(e.imagined);
     opc_rollout_destroy(e.rollout);
-    opc_transition_free(&e.w.transition);
+    opc_transition_free(&e.world.transition);
     opc_free(e.sa);
     opc_free(e.y);
-    free_world(&e.w);
+    free_world(&e.world);
     return code;
 }

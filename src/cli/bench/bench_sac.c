@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* opc bench sac - one update: draw a batch from a large store, critics, actor, temperature, Adam,
- * targets. */
+/* opc bench sac - one update of SAC: draw a batch from a large store, critics, actor, temperature,
+ * Adam, targets. The store has a million random steps, so that drawing misses the caches as it does
+ * in training. */
 #include "agent/sac.h"
 #include "cli/bench/bench.h"
 #include "data/batch.h"
@@ -12,12 +13,14 @@
 
 enum { ROLLOUTS = 100000, STEPS = 10 };
 
+/* What one update reads, and its number. */
 struct work {
     struct opc_mix mix; /* a million imagined steps */
     struct opc_agent *agent;
-    uint32_t update;
+    uint32_t update; /* chooses the stream of the batch */
 };
 
+/* Draws a batch and makes one gradient step of everything. */
 static int run_update(void *ctx, struct opc_err *err)
 {
     struct work *w = ctx;
@@ -27,29 +30,32 @@ static int run_update(void *ctx, struct opc_err *err)
     return opc_agent_improve(w->agent, &feed, 1, &report, err);
 }
 
-/* Weights of a network of two hidden layers: multiply-adds of one row forward. */
-static double weights(int in, int h, int out)
+/* Number of weights of a network with two hidden layers, which is its multiply-adds for one row. */
+static double weights_of(int in, int h, int out)
 {
     return (double)in * h + (double)h * h + (double)h * out;
 }
 
-/* Two passes of the policy and its backward pass; the critics forward at (s, a), at (s, a~) and, as
- * targets, at (s', a'), and both backward passes. */
+/* Useful operations of one update. The policy runs forward at s and s' and once backward; two
+ * critics run forward at (s, a), at (s, a~) and, as targets, at (s', a'), and backward twice: to
+ * their weights and to the action. */
 double opc_bench_sac_flops(int obs, int act, int h, int batch)
 {
-    const double policy = weights(obs, h, 2 * act), critic = weights(obs + act, h, 1);
+    const double policy = weights_of(obs, h, 2 * act), critic = weights_of(obs + act, h, 1);
     const double policy_back = (double)h * h + (double)h * 2 * act + policy;
     const double critic_back = (double)h * h + h + critic;
     const double to_action = (double)h * h + h + (double)h * act;
     return 2.0 * batch * (2 * policy + policy_back + 2 * (3 * critic + critic_back + to_action));
 }
 
+/* An agent of width h, measured and destroyed. */
 static int one_width(struct opc_bench *b, struct work *work, int h, struct opc_err *err)
 {
     struct opc_sac_config config;
     int code = opc_section_defaults(&opc_sac_section, &config, err);
     if (code)
         return code;
+    /* Policy and critics of the same width. */
     config.policy_hidden = config.critic_hidden = (struct opc_ints){2, {h, h}};
     config.batch_size = b->batch;
     const struct opc_agent_args args = {.obs = b->obs,
@@ -75,7 +81,8 @@ static int one_width(struct opc_bench *b, struct work *work, int h, struct opc_e
     return code;
 }
 
-static int fill(struct opc_imagined *d, int obs, int act, struct opc_err *err)
+/* Random rollouts of STEPS steps; actions are clipped to [-1, 1]. */
+static int fill_store(struct opc_imagined *d, int obs, int act, struct opc_err *err)
 {
     const size_t stride = opc_record_stride(obs, act);
     float *records = opc_alloc((STEPS + 1) * stride, sizeof *records);
@@ -88,6 +95,7 @@ static int fill(struct opc_imagined *d, int obs, int act, struct opc_err *err)
             float *record = records + (size_t)t * stride, *a = opc_record_action(record, obs);
             for (int k = 0; k < act; k++)
                 a[k] = fmaxf(-1, fminf(1, a[k]));
+            /* The last record holds only the final state. */
             *opc_record_mark(record, obs, act) = t < STEPS ? OPC_RECORD_STEP : OPC_RECORD_END;
         }
         code = opc_imagined_append(d, STEPS, records, err);
@@ -108,7 +116,7 @@ int opc_bench_sac(struct opc_bench *b, struct opc_err *err)
     struct opc_imagined *store = NULL;
     int code = opc_imagined_create(&shape, &store, err);
     if (!code)
-        code = fill(store, b->obs, b->act, err);
+        code = fill_store(store, b->obs, b->act, err);
     struct work work = {.mix = {.imagined = store}};
     for (int i = 0; !code && i < (b->hidden ? 1 : 2); i++)
         code = one_width(b, &work, b->hidden ? b->hidden : usual[i], err);

@@ -9,7 +9,7 @@
 #include "cli/console/options.h"
 #include "opc/err.h"
 
-/* An option that only some of the command's words take. */
+/* An option that only some words of the command take, as --jobs of `opc sweep F run`. */
 struct opc_option_use {
     const char *option; /* as in the table; NULL at the end */
     const char *words;  /* "run status" */

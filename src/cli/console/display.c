@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* The terminal: the progress bar, log lines above it, and Ctrl-C. Used by every subcommand that
+ * works for longer than a moment.
+ *
+ * Invariants: a bar is drawn only on a terminal that can redraw its line, so that files and pipes
+ * never contain one; whatever prints a line wipes the bar first. */
 #include "cli/console/display.h"
 
 #include "base/clock.h"
@@ -12,15 +17,17 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* There is one terminal, so there is one of these. */
-static enum opc_level heard_from = OPC_WARN;
-static bool drawn; /* a bar is on the current line */
+/* Globals, because there is one terminal in a process. */
+static enum opc_level min_level = OPC_WARN;
+static bool bar_drawn; /* a bar is on the current line */
 
-static void hear(void *ctx, enum opc_level level, const char *line)
+/* The sink of base/log.h, which calls it from one thread at a time. */
+static void print_log_line(void *ctx, enum opc_level level, const char *line)
 {
     (void)ctx;
-    if (level < heard_from)
+    if (level < min_level)
         return;
+    /* The line takes the place of the bar, which the next progress draws again below it. */
     opc_bar_wipe();
     fprintf(level == OPC_WARN ? stderr : stdout, "%s%s\n",
             level == OPC_WARN ? "opc: warning: " : "", line);
@@ -29,10 +36,11 @@ static void hear(void *ctx, enum opc_level level, const char *line)
 
 void opc_display_listen(enum opc_level min)
 {
-    heard_from = min;
-    opc_log_to(hear, NULL);
+    min_level = min;
+    opc_log_to(print_log_line, NULL);
 }
 
+/* Is standard output a terminal that understands \r and the code that clears a line? */
 static bool can_redraw(void)
 {
     const char *term = getenv("TERM");
@@ -46,37 +54,41 @@ void opc_bar_draw(double share, const char *text)
     struct winsize size = {0};
     if (!can_redraw())
         return;
+    /* WIDE characters, `full` of them filled. */
     const int full = (int)(fmin(fmax(share, 0), 1) * WIDE);
     memset(bar, '.', WIDE);
     memset(bar, '#', (size_t)full);
     bar[WIDE] = '\0';
     snprintf(line, sizeof line, "[%s] %s", bar, text);
+    /* Cut before the last column: a line that wraps cannot be redrawn. */
     int columns = 80;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         columns = size.ws_col;
     printf("\r%.*s\033[K", columns - 1, line);
-    drawn = true;
+    bar_drawn = true;
     fflush(stdout);
 }
 
 void opc_bar_wipe(void)
 {
-    if (!drawn)
+    if (!bar_drawn)
         return;
     fputs("\r\033[K", stdout);
     fflush(stdout);
-    drawn = false;
+    bar_drawn = false;
 }
 
 void opc_pace_show(struct opc_pace *p, double share, const char *what)
 {
     char text[256], left[OPC_PRINTED] = "?";
     const double now = opc_now();
+    /* Nothing in the first second, then at most five times a second. */
     if (p->began == 0)
         p->began = p->shown = now;
     if (now - p->began < 1 || now - p->shown < 0.2)
         return;
     p->shown = now;
+    /* Time left, if the rest goes as fast as what is done. */
     if (share > 0)
         opc_print_duration(ceil((now - p->began) * (1 - share) / share), left);
     snprintf(text, sizeof text, "%3.0f %%, %s left, %s", 100 * share, left, what);
@@ -85,28 +97,30 @@ void opc_pace_show(struct opc_pace *p, double share, const char *what)
 
 /* ---- Ctrl-C ---------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t stop_wanted; /* a handler can reach nothing else */
-static const char *to_be_said;
+static volatile sig_atomic_t stop_wanted; /* set by the handler, polled by the work */
+static const char *stop_message;
 
+/* Only calls that are safe in a signal handler: write, not printf. */
 static void on_signal(int number)
 {
     (void)number;
     stop_wanted = 1;
-    if (to_be_said && isatty(STDERR_FILENO) &&
-        write(STDERR_FILENO, to_be_said, strlen(to_be_said)) < 0)
+    if (stop_message && isatty(STDERR_FILENO) &&
+        write(STDERR_FILENO, stop_message, strlen(stop_message)) < 0)
         return;
 }
 
 void opc_stop_catch(const char *said)
 {
+    /* SA_RESETHAND: the second signal of a kind has its default action and ends the process. */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
-    to_be_said = said;
+    stop_message = said;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    action.sa_flags = 0; /* a terminal that goes may say so more than once */
+    action.sa_flags = 0; /* a terminal that closes may send SIGHUP more than once */
     struct sigaction before;
-    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* not under nohup */
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup */
         sigaction(SIGHUP, &action, NULL);
 }
 

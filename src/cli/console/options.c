@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Options of subcommands, read with getopt_long from a table of settings (base/field.h). Every
+ * subcommand calls opc_options_read first.
+ *
+ * Invariant: all messages about options are ours and name the option as the user types it,
+ * --max-steps for the member max_steps. */
 #include "cli/console/options.h"
 
 #include "base/text.h"
@@ -12,6 +17,7 @@
 
 enum { MAX_OPTIONS = 64 };
 
+/* max_steps becomes max-steps. */
 char *opc_option_name(const struct opc_field *f, char out[OPC_OPTION_NAME])
 {
     int i = 0;
@@ -21,13 +27,13 @@ char *opc_option_name(const struct opc_field *f, char out[OPC_OPTION_NAME])
     return out;
 }
 
-static int set(const struct opc_section *options, const struct opc_field *f, const char *text,
-               void *into, struct opc_err *err)
+static int set_option(const struct opc_section *options, const struct opc_field *f,
+                      const char *text, void *into, struct opc_err *err)
 {
     struct opc_err fault = {0};
     if (!opc_section_set(options, into, f->name, text, &fault))
         return OPC_OK;
-    /* The message starts with the field's name; here it is written as an option. */
+    /* The message of base/field.c starts with the name of the field; write it as an option. */
     char name[OPC_OPTION_NAME];
     const size_t n = strlen(f->name);
     if (strncmp(fault.text, f->name, n) == 0)
@@ -35,11 +41,14 @@ static int set(const struct opc_section *options, const struct opc_field *f, con
     return opc_fail(err, fault.code, "%s", fault.text);
 }
 
-static int unknown(const struct opc_section *options, const char *command, const char *word,
-                   struct opc_err *err)
+/* Suggests the nearest option. The nearest name is copied, because each name is written into a
+ * buffer. */
+static int unknown_option(const struct opc_section *options, const char *command, const char *word,
+                          struct opc_err *err)
 {
     char name[OPC_OPTION_NAME], meant[OPC_OPTION_NAME] = "", asked[OPC_OPTION_NAME];
     int nearest = INT_MAX;
+    /* Without dashes and value: "--actionz=two" asks for "actionz". */
     snprintf(asked, sizeof asked, "%s", word + strspn(word, "-"));
     asked[strcspn(asked, "=")] = '\0';
     for (int i = 0; i < options->n; i++)
@@ -50,6 +59,7 @@ static int unknown(const struct opc_section *options, const char *command, const
     return opc_fail(err, OPC_EUSER, "unknown option %s; 'opc %s --help' lists them", word, command);
 }
 
+/* Compared as text, which is the same for equal values. */
 bool opc_option_is_usual(const struct opc_field *f, const void *given, const void *fresh,
                          struct opc_text *value)
 {
@@ -70,8 +80,8 @@ const char *opc_option_words(const struct opc_option_use *uses, const char *opti
     return NULL;
 }
 
-/* Is it one of the words, which have a space between them? */
-static bool is_among(const char *words, const char *word)
+/* Is `word` one of the words, which are separated by spaces? */
+static bool is_word_of(const char *words, const char *word)
 {
     const size_t n = strlen(word);
     for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
@@ -80,6 +90,7 @@ static bool is_among(const char *words, const char *word)
     return false;
 }
 
+/* An option counts as given if its value is not the default: giving the default does no harm. */
 int opc_options_fit(const struct opc_section *options, const struct opc_option_use *uses,
                     const char *word, const void *given, struct opc_err *err)
 {
@@ -91,7 +102,7 @@ int opc_options_fit(const struct opc_section *options, const struct opc_option_u
     for (int i = 0; i < options->n && !code; i++) {
         const struct opc_field *f = &options->fields[i];
         const char *words = opc_option_words(uses, f->name);
-        if (words && !is_among(words, word) && !opc_option_is_usual(f, given, fresh, &value))
+        if (words && !is_word_of(words, word) && !opc_option_is_usual(f, given, fresh, &value))
             code = opc_fail(err, OPC_EUSER, "--%s means nothing to %s; it is for: %s",
                             opc_option_name(f, name), word, words);
     }
@@ -103,7 +114,7 @@ int opc_options_fit(const struct opc_section *options, const struct opc_option_u
 int opc_options_read(const struct opc_section *options, int argc, char **argv, void *into,
                      int *first, struct opc_err *err)
 {
-    /* getopt_long wants a table of its own; what it returns is our index, past any character. */
+    /* The table that getopt_long wants. It returns PAST + our index, which no character reaches. */
     enum { PAST = 256 };
     struct option gnu[MAX_OPTIONS + 1] = {0};
     char names[MAX_OPTIONS][OPC_OPTION_NAME];
@@ -112,6 +123,7 @@ int opc_options_read(const struct opc_section *options, int argc, char **argv, v
     if (options->n > MAX_OPTIONS)
         return opc_fail(err, OPC_EBUG, "%d options, but there is room for %d", options->n,
                         MAX_OPTIONS);
+    /* A BOOL may stand alone (--json) or have a value (--json=no). */
     for (int i = 0; i < options->n; i++) {
         const struct opc_field *f = &options->fields[i];
         const int value = f->kind == OPC_BOOL ? optional_argument : required_argument;
@@ -119,26 +131,28 @@ int opc_options_read(const struct opc_section *options, int argc, char **argv, v
     }
     int code = options->n ? opc_section_defaults(options, into, err) : OPC_OK;
 
-    /* --out is the one option with a letter: -o FILE is what hands type. */
+    /* --out is the one option that also has a letter, -o. */
     const struct opc_field *out = opc_section_find(options, "out");
     opterr = 0; /* the messages are ours */
-    optind = 0; /* start afresh, also a second time */
+    optind = 0; /* GNU: starts a new scan, also when this is called again */
     while (!code) {
         const int got = getopt_long(argc, argv, out ? ":o:" : ":", gnu, NULL);
         if (got == -1)
             break;
+        /* ':' is a missing value, '?' an unknown option; otherwise the option itself. */
         const char *word = argv[optind - 1];
         char letter[] = {'-', (char)optopt, '\0'};
         const int which = got == ':' ? optopt : got;
         const struct opc_field *f = which == 'o' ? out : NULL;
         if (which >= PAST && which < PAST + options->n)
             f = &options->fields[which - PAST];
+        /* optopt is the letter of an unknown short option, and 0 for a long one. */
         if (!f)
-            code = unknown(options, argv[0], optopt ? letter : word, err);
+            code = unknown_option(options, argv[0], optopt ? letter : word, err);
         else if (got == ':')
             code = opc_fail(err, OPC_EUSER, "%s needs a value: %s", word, f->help);
         else
-            code = set(options, f, optarg ? optarg : "true", into, err);
+            code = set_option(options, f, optarg ? optarg : "true", into, err);
     }
     *first = optind;
     return code;

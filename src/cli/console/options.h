@@ -24,23 +24,23 @@
 struct opc_option_use; /* cli/console/command.h */
 
 enum { OPC_OPTION_NAME = 64 };
-/* As written behind the two dashes; returns `out`. */
+/* The name as it is written after the two dashes; returns `out`. */
 char *opc_option_name(const struct opc_field *, char out[OPC_OPTION_NAME]);
 
 /* Fills the section's struct `into` with defaults and then with what argv says; argv[0] is the
- * subcommand. options may be NULL: there are none. Words that are no options are moved to
+ * subcommand. options may be NULL: there are none. Words that are not options are moved to
  * argv[*first] .. argv[argc - 1], in order; a "--" ends the options. */
 int opc_options_read(const struct opc_section *options, int argc, char **argv, void *into,
                      int *first, struct opc_err *err);
 
-/* Has the option the value it has in `fresh`, the defaults? `value` becomes its value as text. */
+/* True if the option has its default, the value in `fresh`. `value` becomes its value as text. */
 bool opc_option_is_usual(const struct opc_field *, const void *given, const void *fresh,
                          struct opc_text *value);
-/* For a subcommand that does one of several works: refuses an option that was given although `uses`
- * says that it is for others than `word`. */
+/* For a subcommand with several actions: fails if an option was given that, according to `uses`,
+ * the action `word` does not take. */
 int opc_options_fit(const struct opc_section *, const struct opc_option_use *uses, const char *word,
                     const void *given, struct opc_err *err);
-/* The words that take an option, a space between; NULL: all. */
+/* The words that take an option, separated by spaces; NULL: all take it. */
 const char *opc_option_words(const struct opc_option_use *uses, const char *option);
 
 #endif

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* A sweep in the foreground: installs the handlers, runs the schedule and draws the bar. Called by
+ * `opc sweep ... run` and `opc repro`.
+ *
+ * Invariant: when it returns, handlers and log level are as before, because `opc repro` calls it
+ * once for each experiment. */
 #include "cli/console/sweeping.h"
 
 #include "cli/console/display.h"
@@ -10,20 +15,21 @@
 
 /* ---- Ctrl-C ---------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t stops_wanted; /* a handler can reach nothing else */
-static volatile sig_atomic_t first;        /* which signal it was */
+static volatile sig_atomic_t stops_wanted; /* set by the handler: 1 stops in order, 2 at once */
+static volatile sig_atomic_t first_signal; /* which signal it was */
 
-/* Only the same once more is meant as such: who logs out sends SIGTERM and SIGHUP. */
+/* A second stop counts only if the same signal repeats: logging out sends both SIGTERM and SIGHUP.
+ */
 static void on_signal(int number)
 {
     static const char SAID[] =
         "\nstopping, the runs save themselves; once more ends them at once\n";
     if (stops_wanted > 0) {
-        stops_wanted += number == first && number != SIGHUP;
+        stops_wanted += number == first_signal && number != SIGHUP;
         return;
     }
     stops_wanted = 1;
-    first = number;
+    first_signal = number;
     if (isatty(STDERR_FILENO) && write(STDERR_FILENO, SAID, sizeof SAID - 1) < 0)
         return;
 }
@@ -31,7 +37,8 @@ static void on_signal(int number)
 static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
 enum { N_SIGNALS = sizeof SIGNALS / sizeof *SIGNALS };
 
-static int stops(void *ctx)
+/* For the schedule, which asks between its steps. */
+static int stops_asked(void *ctx)
 {
     (void)ctx;
     return stops_wanted;
@@ -39,7 +46,9 @@ static int stops(void *ctx)
 
 /* ---- display --------------------------------------------------------------------------------- */
 
-static void show(void *ctx, const struct opc_tally *t)
+/* The bar: share, time left, and counts of runs. When all are done there is nothing left to show.
+ */
+static void show_tally(void *ctx, const struct opc_tally *t)
 {
     char text[256], left[OPC_PRINTED] = "?", failed[32] = "";
     (void)ctx;
@@ -62,14 +71,16 @@ int opc_sweeping(const struct opc_sweep *sweep, struct opc_schedule plan, struct
     struct sigaction action = {.sa_handler = on_signal}, before[N_SIGNALS];
     sigemptyset(&action.sa_mask);
     stops_wanted = 0;
+    /* A SIGHUP that nohup ignores stays ignored. */
     for (int i = 0; i < N_SIGNALS; i++) {
         sigaction(SIGNALS[i], &action, &before[i]);
         if (SIGNALS[i] == SIGHUP && before[i].sa_handler == SIG_IGN) /* nohup */
             sigaction(SIGHUP, &before[i], NULL);
     }
+    /* Without a terminal the lines of the log are the display. */
     opc_display_listen(OPC_INFO);
-    plan.progress = show;
-    plan.stops = stops;
+    plan.progress = show_tally;
+    plan.stops = stops_asked;
     const int code = opc_schedule_run(sweep, &plan, tally, err);
     opc_display_listen(OPC_WARN);
     opc_bar_wipe();

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* A run in the foreground: its table, its bar and Ctrl-C. Called by `opc train` and `opc resume`.
+ *
+ * Invariant: the display only reads; whether there is one, and how often it is called, changes
+ * nothing in the run. */
 #include "cli/console/training.h"
 
 #include "base/file.h"
@@ -15,16 +19,18 @@
 struct display {
     bool quiet;
     int lines;   /* of the table, so far */
-    double last; /* seconds the last epoch took; 0: none yet */
-    int parent;  /* the run lasts while this is our parent; 0: whatever happens to it */
+    double last; /* seconds the last epoch took; 0: no epoch is complete yet */
+    int parent;  /* stop once this process is no longer our parent; 0: never */
 };
 
-static bool stop(void *ctx)
+/* Ctrl-C, or the sweep that started us has died. */
+static bool stop_asked(void *ctx)
 {
-    const struct display *d = ctx;
-    return opc_stop_wanted() || (d->parent && getppid() != d->parent);
+    const struct display *display = ctx;
+    return opc_stop_wanted() || (display->parent && getppid() != display->parent);
 }
 
+/* Seconds of all phases of an epoch. */
 static double sum_of(const double seconds[OPC_PHASES])
 {
     double sum = 0;
@@ -33,8 +39,8 @@ static double sum_of(const double seconds[OPC_PHASES])
     return sum;
 }
 
-/* A number in few characters; "-" for none. */
-static const char *brief(double v, char out[32])
+/* Writes a number in few characters, and NaN as "-". */
+static const char *print_brief(double v, char out[32])
 {
     if (isnan(v))
         snprintf(out, 32, "-");
@@ -46,7 +52,7 @@ static const char *brief(double v, char out[32])
 }
 
 /* A column for each phase of an epoch, with the first letters of its name. */
-static void table_head(void)
+static void print_table_head(void)
 {
     printf("%5s %8s %9s %6s %7s | seconds:\n%5s %8s %9s %6s %7s |", "", "real", "", "", "model",
            "epoch", "steps", "return", "length", "error");
@@ -55,55 +61,60 @@ static void table_head(void)
     putchar('\n');
 }
 
-static void table_line(struct display *d, const struct opc_progress *p)
+/* One row for each epoch; the head is repeated every 40 rows. */
+static void print_table_line(struct display *display, const struct opc_progress *p)
 {
     char a[32], b[32], c[32];
     opc_bar_wipe();
-    if (d->lines++ % 40 == 0)
-        table_head();
-    printf("%5d %8ld %9s %6s %7s |", p->epoch, p->env_steps, brief(p->eval_return, a),
-           brief(p->eval_length, b), brief(p->model_error, c));
+    if (display->lines++ % 40 == 0)
+        print_table_head();
+    printf("%5d %8ld %9s %6s %7s |", p->epoch, p->env_steps, print_brief(p->eval_return, a),
+           print_brief(p->eval_length, b), print_brief(p->model_error, c));
     for (int k = OPC_ACT; k < OPC_PHASES; k++)
         printf(" %5.*f", p->seconds[k] < 100 ? 1 : 0, p->seconds[k]);
     putchar('\n');
 }
 
-/* Share of all work that is done; the current epoch is expected to take as long as the last. */
-static double share_done(const struct display *d, const struct opc_progress *p)
+/* Share of all work that is done, assuming that the current epoch takes as long as the last one. */
+static double share_done(const struct display *display, const struct opc_progress *p)
 {
     double part = 0;
     if (p->epoch == 0)
         return 0;
-    if (d->last > 0)
-        part = fmin(sum_of(p->seconds) / d->last, 0.99);
+    if (display->last > 0)
+        part = fmin(sum_of(p->seconds) / display->last, 0.99);
     return (p->epoch - 1 + (p->epoch_done ? 1 : part)) / p->epochs;
 }
 
-static void draw_bar(const struct display *d, const struct opc_progress *p)
+static void draw_bar(const struct display *display, const struct opc_progress *p)
 {
     char line[256], left[OPC_PRINTED] = "?", value[32], error[32];
-    const double done = share_done(d, p), before = (double)(p->first_epoch - 1) / p->epochs;
-    if (done > before && d->last > 0)
+    /* The time left is estimated from this session only: a resumed run starts at `before`. */
+    const double done = share_done(display, p), before = (double)(p->first_epoch - 1) / p->epochs;
+    if (done > before && display->last > 0)
         opc_print_duration(p->elapsed * (1 - done) / (done - before), left);
     /* What matters most comes first: the line is cut where the terminal ends. */
     snprintf(line, sizeof line,
              "%3.0f %%, %s left, return %s, epoch %d/%d: %s %.0f %%, %ld steps, model error %s",
-             100 * done, left, brief(p->eval_return, value), p->epoch, p->epochs,
-             opc_phase_name(p->phase), 100 * p->share, p->env_steps, brief(p->model_error, error));
+             100 * done, left, print_brief(p->eval_return, value), p->epoch, p->epochs,
+             opc_phase_name(p->phase), 100 * p->share, p->env_steps,
+             print_brief(p->model_error, error));
     opc_bar_draw(done, line);
 }
 
-static void show(void *ctx, const struct opc_progress *p)
+/* After the last epoch the bar is not drawn again. */
+static void show_progress(void *ctx, const struct opc_progress *p)
 {
-    struct display *d = ctx;
-    if (d->quiet)
+    struct display *display = ctx;
+    /* Warnings still come through the log. */
+    if (display->quiet)
         return;
     if (p->epoch_done) {
-        d->last = sum_of(p->seconds);
-        table_line(d, p);
+        display->last = sum_of(p->seconds);
+        print_table_line(display, p);
     }
     if (!(p->epoch_done && p->epoch == p->epochs))
-        draw_bar(d, p);
+        draw_bar(display, p);
     fflush(stdout);
 }
 
@@ -117,16 +128,19 @@ int opc_training(const struct opc_config *config, const char *dir, bool resume, 
         .dir = dir,
         .resume = resume,
         .threads = threads,
-        .progress = show,
-        .stop = stop,
+        .progress = show_progress,
+        .stop = stop_asked,
         .ctx = &display,
     };
+    /* The first Ctrl-C ends the run in order, the second one at once. */
     opc_stop_catch("\nstopping; once more stops at once\n");
     opc_display_listen(quiet ? OPC_WARN : OPC_INFO);
     int code = opc_train(config, &plan, err);
     opc_bar_wipe();
+    /* A stop is not a failure: say how to go on. */
     if (code == OPC_ESTOPPED)
         return opc_fail(err, OPC_ESTOPPED, "stopped by request; 'opc resume %s' goes on", dir);
+    /* Tell the user whether there is a checkpoint to go back to. */
     char a[OPC_PATH], b[OPC_PATH];
     const bool kept = (!opc_path_join(a, dir, "checkpoints/a.opc", NULL) && opc_file_exists(a)) ||
                       (!opc_path_join(b, dir, "checkpoints/b.opc", NULL) && opc_file_exists(b));

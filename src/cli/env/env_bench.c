@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Two equal environments play the same blocks of steps from the same starts with the same random
- * actions, in turns, one through opc_env_step and one through the bare loop. A disturbance of the
- * machine hits both alike or is left behind by the median. */
+/* How fast an environment steps, and how much of that is ours. Called by `opc env bench` and
+ * `opc bench env`.
+ *
+ * Two equal environments play the same blocks of steps from the same starts with the same random
+ * actions, in turns, one through opc_env_step and one through the bare loop of the engine. A
+ * disturbance of the machine hits both alike, or the median discards it. */
 #include "cli/env/env_bench.h"
 
 #include "opc/env.h"
@@ -12,41 +15,44 @@
 #include <time.h>
 
 enum {
-    BLOCK = 50,     /* steps: as long as an early policy stays up */
-    FEWEST = 5,     /* pairs of measurements */
-    PAIRS = 100000, /* at most */
+    BLOCK = 50,     /* steps from one reset, about as long as an early policy stays up */
+    FEWEST = 5,     /* pairs of measurements that are made in any case */
+    PAIRS = 100000, /* pairs of measurements that are made at most */
 };
-static const double MIN = 2e-3; /* seconds of one measurement, so that the clock does not count */
+static const double MIN = 2e-3; /* seconds of one measurement: long against reading the clock */
 
+/* The two environments and the times measured so far. */
 struct bench {
-    struct opc_env *ours, *bare;
-    double *action; /* [BLOCK][act] */
-    double *obs;    /* [obs] */
-    double *times;  /* [3][PAIRS]: ours, bare, ratio */
-    int plays;      /* blocks in one measurement */
+    struct opc_env *ours, *bare; /* bare: NULL if there is no engine */
+    double *action;              /* [BLOCK][act] */
+    double *obs;                 /* [obs] */
+    double *times;               /* [3][PAIRS]: ours, bare, ratio */
+    int plays;                   /* blocks in one measurement */
 };
 
-/* Engine steps take long enough for the clock of the processor's time, which does not run while
- * another program has the processor. It is slow to read, so the others are measured by the wall. */
-static double now(const struct bench *b)
+/* Engine steps are long enough for the clock of processor time, which stands still while another
+ * program has the processor. Reading it is slow, so tasks without an engine use the wall clock. */
+static double bench_now(const struct bench *b)
 {
     struct timespec t;
     clock_gettime(b->bare ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
+/* Sorts x. */
 static double median(double *x, int n)
 {
-    qsort(x, (size_t)n, sizeof *x, compare);
+    qsort(x, (size_t)n, sizeof *x, compare_doubles);
     return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 
+/* Uniform within the range of the task; both environments play the same ones. */
 static void draw_actions(struct bench *b, uint32_t index)
 {
     struct opc_rng rng = opc_rng_stream(1, OPC_USE_RANDOM, 0, index);
@@ -57,14 +63,14 @@ static void draw_actions(struct bench *b, uint32_t index)
                 b->ours->low[i] + (b->ours->high[i] - b->ours->low[i]) * opc_rng_unit_double(&rng);
 }
 
-/* Adds the time of one block to *seconds. */
-static int play(struct bench *b, struct opc_env *env, bool bare, uint32_t index, double *seconds,
-                struct opc_err *err)
+/* Plays one block and adds its time, without the reset, to *seconds. */
+static int play_block(struct bench *b, struct opc_env *env, bool bare, uint32_t index,
+                      double *seconds, struct opc_err *err)
 {
     struct opc_outcome out = {.obs = b->obs};
     struct opc_rng rng = opc_rng_stream(1, OPC_USE_RESET, 0, index);
     int code = opc_env_reset(env, &rng, b->obs, err);
-    const double start = now(b);
+    const double start = bench_now(b);
     for (int t = 0; !code && t < BLOCK; t++) {
         const double *action = b->action + t * env->act;
         if (bare)
@@ -72,10 +78,12 @@ static int play(struct bench *b, struct opc_env *env, bool bare, uint32_t index,
         else
             code = opc_env_step(env, action, &out, err);
     }
-    *seconds += now(b) - start;
+    *seconds += bench_now(b) - start;
     return code;
 }
 
+/* One measurement of each environment: `plays` blocks in alternating order, so that neither is
+ * always the one that finds warm caches. */
 static int play_pair(struct bench *b, int pair, struct opc_err *err)
 {
     double ours = 0, bare = 0;
@@ -86,9 +94,9 @@ static int play_pair(struct bench *b, int pair, struct opc_err *err)
         for (int turn = 0; !code && turn < 2; turn++) {
             const bool is_bare = (turn + pair + i) % 2 == 0;
             if (is_bare && b->bare)
-                code = play(b, b->bare, true, index, &bare, err);
+                code = play_block(b, b->bare, true, index, &bare, err);
             else if (!is_bare)
-                code = play(b, b->ours, false, index, &ours, err);
+                code = play_block(b, b->ours, false, index, &ours, err);
         }
     }
     b->times[pair] = ours;
@@ -97,7 +105,8 @@ static int play_pair(struct bench *b, int pair, struct opc_err *err)
     return code;
 }
 
-static int run(struct bench *b, double seconds, struct opc_env_speed *out, struct opc_err *err)
+static int run_bench(struct bench *b, double seconds, struct opc_env_speed *out,
+                     struct opc_err *err)
 {
     const size_t act = (size_t)b->ours->act, obs = (size_t)b->ours->obs;
     b->action = opc_alloc(BLOCK * act, sizeof *b->action);
@@ -105,14 +114,16 @@ static int run(struct bench *b, double seconds, struct opc_env_speed *out, struc
     b->times = opc_alloc((size_t)3 * PAIRS, sizeof *b->times);
     if (!b->action || !b->obs || !b->times)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to measure");
+    /* Warm up, and choose the number of blocks so that one measurement takes MIN. */
     b->plays = 4;
     int code = play_pair(b, 0, err), n = 0; /* warms up */
     b->plays = (int)fmin(1000, fmax(1, ceil(4 * MIN / b->times[0])));
-    const double end = now(b) + seconds;
-    while (!code && n < PAIRS && (n < FEWEST || now(b) < end))
+    const double end = bench_now(b) + seconds;
+    while (!code && n < PAIRS && (n < FEWEST || bench_now(b) < end))
         code = play_pair(b, n++, err);
     if (code)
         return code;
+    /* Medians over all pairs; the ratio is taken pair by pair, where disturbances cancel. */
     const double us = 1e6 / (BLOCK * b->plays);
     out->us = us * median(b->times, n);
     out->bare_us = us * median(b->times + PAIRS, n);
@@ -126,10 +137,11 @@ int opc_env_bench(const char *spec, double seconds, struct opc_env_speed *out, s
     int code = opc_env_open(spec, &b.ours, err);
     if (!code && b.ours->type->machine)
         code = opc_fail(err, OPC_EUSER, "%s is a machine, which keeps its own time", spec);
+    /* A copy of its own for the bare loop. */
     if (!code && b.ours->type->bare)
         code = opc_env_another(b.ours, &b.bare, err);
     if (!code)
-        code = run(&b, seconds, out, err);
+        code = run_bench(&b, seconds, out, err);
     opc_env_close(b.ours);
     opc_env_close(b.bare);
     opc_free(b.action);

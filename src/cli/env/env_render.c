@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* Plays an environment in front of a camera: `opc env render`. Actions come from a file, from a
+ * random stream or from the policy of a run; pictures from env/view.h; the film from film.c.
+ *
+ * Invariant: a failure or Ctrl-C leaves no half film, and hardware at rest. */
 #include "cli/env/env_render.h"
 
 #include "base/file.h"
@@ -16,8 +20,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double PER_SECOND = 31; /* about 30, and at most: films run in real time */
+static const double PER_SECOND = 31; /* most pictures a second; films run in real time */
 
+/* Everything that one film needs; freed by opc_env_render. */
 struct render {
     const struct opc_render_plan *plan;
     int width, height;
@@ -31,111 +36,124 @@ struct render {
     float *seen, *chosen; /* what the policy sees and does */
 };
 
-static int read_size(struct render *r, struct opc_err *err)
+/* "640x480". */
+static int read_size(struct render *render, struct opc_err *err)
 {
     char width[16];
-    const size_t n = strcspn(r->plan->size, "x");
-    snprintf(width, sizeof width, "%.*s", (int)n, r->plan->size);
-    if (n >= sizeof width || !r->plan->size[n] || !opc_parse_int(width, &r->width) ||
-        !opc_parse_int(r->plan->size + n + 1, &r->height))
-        return opc_fail(err, OPC_EUSER, "--size = %s is no size; write WIDTHxHEIGHT, as in 640x480",
-                        r->plan->size);
+    const size_t n = strcspn(render->plan->size, "x");
+    snprintf(width, sizeof width, "%.*s", (int)n, render->plan->size);
+    if (n >= sizeof width || !render->plan->size[n] || !opc_parse_int(width, &render->width) ||
+        !opc_parse_int(render->plan->size + n + 1, &render->height))
+        return opc_fail(err, OPC_EUSER,
+                        "--size = %s is not a size; write WIDTHxHEIGHT, as in 640x480",
+                        render->plan->size);
     return OPC_OK;
 }
 
-static int alloc_actions(struct render *r, int n, struct opc_err *err)
+/* Zeroed, so that n actions are the zero ones already. */
+static int alloc_actions(struct render *render, int n, struct opc_err *err)
 {
-    r->actions = opc_alloc((size_t)n * (size_t)r->env->act, sizeof *r->actions);
-    if (!r->actions)
+    render->actions = opc_alloc((size_t)n * (size_t)render->env->act, sizeof *render->actions);
+    if (!render->actions)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d actions", n);
     return OPC_OK;
 }
 
-static int find_actions(struct render *r, struct opc_err *err)
+/* Where actions come from: the policy (then one row is filled at each step), a file, zeros or
+ * random ones. */
+static int find_actions(struct render *render, struct opc_err *err)
 {
-    const struct opc_env *env = r->env;
-    const char *actions = r->plan->actions;
-    if (r->agent) {
-        if (*actions || *r->plan->state)
+    const struct opc_env *env = render->env;
+    const char *actions = render->plan->actions;
+    if (render->agent) {
+        /* The policy decides both, so neither can be given. */
+        if (*actions || *render->plan->state)
             return opc_fail(err, OPC_EUSER,
                             "%s is a run, whose policy acts from a start of its own: leave out "
                             "--actions and --state, or name an environment",
-                            r->plan->spec);
-        r->steps = r->plan->steps;
-        return alloc_actions(r, 1, err);
+                            render->plan->spec);
+        render->steps = render->plan->steps;
+        return alloc_actions(render, 1, err);
     }
     const bool random = !*actions || strcmp(actions, "random") == 0;
     if (!random && strcmp(actions, "zero") != 0)
-        return opc_read_numbers(actions, env->act, "an action", &r->actions, &r->steps, err);
-    r->steps = r->plan->steps;
-    const int code = alloc_actions(r, r->steps, err);
+        return opc_read_numbers(actions, env->act, "an action", &render->actions, &render->steps,
+                                err);
+    render->steps = render->plan->steps;
+    const int code = alloc_actions(render, render->steps, err);
     if (code || !random)
         return code;
-    struct opc_rng rng = opc_rng_stream(r->plan->seed, OPC_USE_RANDOM, 0, 0);
-    for (int t = 0; t < r->steps; t++)
+    /* Uniform within the range of each entry. */
+    struct opc_rng rng = opc_rng_stream(render->plan->seed, OPC_USE_RANDOM, 0, 0);
+    for (int t = 0; t < render->steps; t++)
         for (int i = 0; i < env->act; i++)
-            r->actions[t * env->act + i] =
+            render->actions[t * env->act + i] =
                 env->low[i] + (env->high[i] - env->low[i]) * opc_rng_unit_double(&rng);
     return OPC_OK;
 }
 
-static int add_frame(struct render *r, struct opc_err *err)
+/* A picture of the environment as it is now. */
+static int add_frame(struct render *render, struct opc_err *err)
 {
-    const int code = opc_view_draw(r->view, r->rgb, err);
-    return code ? code : opc_film_add(r->film, r->rgb, err);
+    const int code = opc_view_draw(render->view, render->rgb, err);
+    return code ? code : opc_film_add(render->film, render->rgb, err);
 }
 
-/* The noise-free or given start; a run's policy begins where episodes do. */
-static int begin(struct render *r, struct opc_err *err)
+/* Starts at the given or noise-free state; the policy of a run starts from a random reset, as in
+ * training. */
+static int begin_episode(struct render *render, struct opc_err *err)
 {
-    struct opc_rng rng = opc_rng_stream(r->plan->seed, OPC_USE_EVAL, 0, 0);
-    return r->agent ? opc_env_reset(r->env, &rng, r->obs, err)
-                    : opc_env_start(r->env, r->state, r->obs, err);
+    struct opc_rng rng = opc_rng_stream(render->plan->seed, OPC_USE_EVAL, 0, 0);
+    return render->agent ? opc_env_reset(render->env, &rng, render->obs, err)
+                         : opc_env_start(render->env, render->state, render->obs, err);
 }
 
 /* The next action: the policy's, without exploration, or the t-th of the list. */
-static const double *choose(struct render *r, int t)
+static const double *choose_action(struct render *render, int t)
 {
-    if (!r->agent)
-        return r->actions + (size_t)t * (size_t)r->env->act;
-    for (int i = 0; i < r->env->obs; i++)
-        r->seen[i] = (float)r->obs[i];
-    opc_agent_act(r->agent, 1, r->seen, false, NULL, r->chosen);
-    opc_env_scale(r->env, r->chosen, r->actions);
-    return r->actions;
+    if (!render->agent)
+        return render->actions + (size_t)t * (size_t)render->env->act;
+    /* The policy gets floats, as in training, and its action is scaled to the task. */
+    for (int i = 0; i < render->env->obs; i++)
+        render->seen[i] = (float)render->obs[i];
+    opc_agent_act(render->agent, 1, render->seen, false, NULL, render->chosen);
+    opc_env_scale(render->env, render->chosen, render->actions);
+    return render->actions;
 }
 
-/* A list of actions goes on past the end of the task: that is what one wants to see. */
-static int play(struct render *r, int every, struct opc_err *err)
+/* Plays and films every `every`-th state. A list of actions goes on past the end of the task,
+ * because the user wants to see all of it; a policy stops there. */
+static int play_episode(struct render *render, int every, struct opc_err *err)
 {
-    struct opc_outcome out = {.obs = r->obs};
-    const bool film = !opc_film_is_picture(r->film);
+    struct opc_outcome out = {.obs = render->obs};
+    const bool film = !opc_film_is_picture(render->film);
     struct opc_pace pace = {0};
-    opc_stop_catch(NULL); /* so that half a film is removed, and a machine rests */
-    bool last = r->steps == 0;
-    int code = begin(r, err);
+    opc_stop_catch(NULL); /* Ctrl-C removes the half film and lets hardware rest */
+    bool last = render->steps == 0;
+    int code = begin_episode(render, err);
     if (!code && (film || last))
-        code = add_frame(r, err);
+        code = add_frame(render, err);
     for (int t = 1; !code && !last; t++) {
-        code = opc_env_step(r->env, choose(r, t - 1), &out, err);
-        last = t == r->steps || (r->agent && (out.terminated || out.truncated));
+        code = opc_env_step(render->env, choose_action(render, t - 1), &out, err);
+        /* A picture (.png) is of the last state only. */
+        last = t == render->steps || (render->agent && (out.terminated || out.truncated));
         if (!code && ((film && t % every == 0) || last))
-            code = add_frame(r, err);
+            code = add_frame(render, err);
         if (opc_stop_wanted())
             code = opc_fail(err, OPC_ESTOPPED, "stopped by request");
-        opc_pace_show(&pace, (double)t / r->steps, "filming");
+        opc_pace_show(&pace, (double)t / render->steps, "filming");
     }
     opc_bar_wipe();
     return code;
 }
 
-/* plan->spec is an environment, or the directory of a run, which names one and has a policy. A
- * directory that is called as an environment and holds no run is not meant. */
-static int open_world(struct render *r, struct opc_err *err)
+/* Opens plan->spec: an environment, or the directory of a run, which names one and has a policy. A
+ * directory that has the name of an environment but holds no run does not hide the environment. */
+static int open_world(struct render *render, struct opc_err *err)
 {
-    const char *spec = r->plan->spec;
+    const char *spec = render->plan->spec;
     if (!opc_rundir_is_run(spec)) {
-        const int code = opc_env_open(spec, &r->env, err);
+        const int code = opc_env_open(spec, &render->env, err);
         if (!code || !opc_is_directory(spec))
             return code;
     }
@@ -145,47 +163,54 @@ static int open_world(struct render *r, struct opc_err *err)
     if (!code)
         code = opc_config_get(config, "env.name", &name, err);
     if (!code)
-        code = opc_env_open(name, &r->env, err);
+        code = opc_env_open(name, &render->env, err);
     if (!code)
-        code = opc_policy_load(spec, &r->agent, err);
-    if (!code && (r->agent->obs != r->env->obs || r->agent->act != r->env->act))
+        code = opc_policy_load(spec, &render->agent, err);
+    /* The environment may have changed since the run, a plugin for instance. */
+    if (!code && (render->agent->obs != render->env->obs || render->agent->act != render->env->act))
         code = opc_fail(err, OPC_EUSER,
                         "%s has %d observations and %d actions, but the policy of %s was trained "
                         "with %d and %d",
-                        name, r->env->obs, r->env->act, spec, r->agent->obs, r->agent->act);
+                        name, render->env->obs, render->env->act, spec, render->agent->obs,
+                        render->agent->act);
     opc_free(name);
     opc_config_destroy(config);
     return code;
 }
 
-static int run(struct render *r, struct opc_err *err)
+static int run_render(struct render *render, struct opc_err *err)
 {
-    const struct opc_render_plan *plan = r->plan;
-    int code = read_size(r, err);
+    const struct opc_render_plan *plan = render->plan;
+    /* Everything that can be wrong is found before the first frame: size, world, files, view. */
+    int code = read_size(render, err);
     if (!code)
-        code = open_world(r, err);
+        code = open_world(render, err);
     if (!code)
-        code = opc_read_state(plan->state, r->env->state, &r->state, err);
+        code = opc_read_state(plan->state, render->env->state, &render->state, err);
     if (!code)
-        code = find_actions(r, err);
+        code = find_actions(render, err);
     if (!code)
-        code = opc_view_open(r->env, r->width, r->height, &r->view, err);
+        code = opc_view_open(render->env, render->width, render->height, &render->view, err);
     if (code)
         return code;
-    r->obs = opc_alloc((size_t)r->env->obs, sizeof *r->obs);
-    r->rgb = opc_alloc((size_t)r->width * (size_t)r->height, 3);
-    r->seen = opc_alloc((size_t)r->env->obs, sizeof *r->seen);
-    r->chosen = opc_alloc((size_t)r->env->act, sizeof *r->chosen);
-    if (!r->obs || !r->rgb || !r->seen || !r->chosen)
+    render->obs = opc_alloc((size_t)render->env->obs, sizeof *render->obs);
+    render->rgb = opc_alloc((size_t)render->width * (size_t)render->height, 3);
+    render->seen = opc_alloc((size_t)render->env->obs, sizeof *render->seen);
+    render->chosen = opc_alloc((size_t)render->env->act, sizeof *render->chosen);
+    if (!render->obs || !render->rgb || !render->seen || !render->chosen)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for a picture");
-    const double dt = r->env->dt > 0 ? r->env->dt : 1.0 / 30;
+    /* Only every `every`-th state is drawn, so that the film has at most PER_SECOND pictures a
+     * second. */
+    const double dt = render->env->dt > 0 ? render->env->dt : 1.0 / 30;
     const int every = (int)fmax(1, ceil(1 / (PER_SECOND * dt) - 1e-9));
-    code = opc_film_open(plan->out, r->width, r->height, 1 / (every * dt), &r->film, err);
+    code = opc_film_open(plan->out, render->width, render->height, 1 / (every * dt), &render->film,
+                         err);
     if (code)
         return code;
-    code = play(r, every, err);
-    opc_env_rest(r->env); /* the film takes its time */
-    const int ended = opc_film_end(r->film, !code, code ? NULL : err);
+    code = play_episode(render, every, err);
+    opc_env_rest(render->env); /* before the film is encoded, which takes time */
+    /* If playing failed, that error counts and the film is thrown away. */
+    const int ended = opc_film_end(render->film, !code, code ? NULL : err);
     return code ? code : ended;
 }
 
@@ -193,16 +218,16 @@ int opc_env_render(const struct opc_render_plan *plan, struct opc_err *err)
 {
     if (!*plan->out)
         return opc_fail(err, OPC_EUSER, "name the film or picture: -o film.mp4 or -o picture.png");
-    struct render r = {.plan = plan};
-    const int code = run(&r, err);
-    opc_view_close(r.view);
-    opc_env_close(r.env);
-    opc_agent_destroy(r.agent);
-    opc_free(r.seen);
-    opc_free(r.chosen);
-    opc_free(r.state);
-    opc_free(r.actions);
-    opc_free(r.obs);
-    opc_free(r.rgb);
+    struct render render = {.plan = plan};
+    const int code = run_render(&render, err);
+    opc_view_close(render.view);
+    opc_env_close(render.env);
+    opc_agent_destroy(render.agent);
+    opc_free(render.seen);
+    opc_free(render.chosen);
+    opc_free(render.state);
+    opc_free(render.actions);
+    opc_free(render.obs);
+    opc_free(render.rgb);
     return code;
 }

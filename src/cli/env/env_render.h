@@ -7,13 +7,14 @@
 
 #include <stdint.h>
 
+/* The options of `opc env render`. */
 struct opc_render_plan {
     const char *spec;    /* an environment, or the directory of a run, whose policy then acts */
     const char *state;   /* file, or "": the noise-free start */
     const char *actions; /* file, "random" (also "") or "zero" */
     const char *out;     /* film or picture */
     const char *size;    /* "640x480" */
-    int steps;           /* without a file of actions */
+    int steps;           /* to play if there is no file of actions */
     uint64_t seed;
 };
 

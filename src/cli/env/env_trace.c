@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Plays recorded actions and writes what the environment answers: `opc env trace`. env_render.c
+ * reads its files by the same functions.
+ *
+ * Invariant: numbers are written with 17 digits, so that a trace determines every bit; golden files
+ * of the tests are such traces. */
 #include "cli/env/env_trace.h"
 
 #include "base/file.h"
@@ -15,7 +20,7 @@ enum { LARGEST_FILE = 1 << 30 };
 
 /* ---- CSV in ---------------------------------------------------------------------------------- */
 
-/* Empty lines at the end do not count. */
+/* Number of lines; cuts off empty ones at the end. */
 static int count_lines(char *text)
 {
     int lines = 0;
@@ -28,7 +33,7 @@ static int count_lines(char *text)
     return lines;
 }
 
-/* Cuts [from, to) without the spaces around it. */
+/* Narrows [from, to) to what is between the spaces around it. */
 static void trim(const char **from, const char **to)
 {
     while (*from < *to && strchr(" \t\r", **from))
@@ -37,10 +42,12 @@ static void trim(const char **from, const char **to)
         --*to;
 }
 
+/* One number between commas. */
 static int read_cell(const char *from, const char *to, double *out, struct opc_err *err)
 {
     char cell[512];
     trim(&from, &to);
+    /* A cell that does not fit is refused rather than cut: it would be another number. */
     const int n = snprintf(cell, sizeof cell, "%.*s", (int)(to - from), from);
     if (n < 0 || (size_t)n >= sizeof cell || !opc_parse_real(cell, out))
         return opc_fail(
@@ -53,12 +60,14 @@ static int read_cell(const char *from, const char *to, double *out, struct opc_e
     return OPC_OK;
 }
 
-/* The line that ends at `end`. */
+/* Reads `columns` numbers from the line that ends at `end`. All cells are counted, so that the
+ * message has the number that is there. */
 static int read_line(const char *line, const char *end, int columns, const char *what, double *out,
                      struct opc_err *err)
 {
     int n = 0;
     for (const char *from = line; from <= end; n++) {
+        /* A cell ends at a comma or at the end of the line. */
         const char *to = memchr(from, ',', (size_t)(end - from));
         to = to ? to : end;
         if (n < columns) {
@@ -78,11 +87,15 @@ int opc_read_numbers(const char *path, int columns, const char *what, double **o
 {
     char *text;
     size_t size;
+    if (!opc_file_exists(path)) /* its name is what is wrong, as in run/yaml.c */
+        return opc_fail(err, OPC_EUSER, "cannot read %s: there is no such file", path);
     int code = opc_file_read(path, LARGEST_FILE, &text, &size, err);
     if (code)
         return code;
+    /* A zero byte inside: reading on would silently cut the file there. */
     if (strlen(text) != size)
         code = opc_fail(err, OPC_EUSER, "%s is not a text file", path);
+    /* Sized by the number of lines; each of them must have all columns. */
     const int lines = count_lines(text);
     double *numbers = opc_alloc((size_t)lines * (size_t)columns, sizeof *numbers);
     if (!code && !numbers)
@@ -105,6 +118,7 @@ int opc_read_numbers(const char *path, int columns, const char *what, double **o
     return OPC_OK;
 }
 
+/* The noise-free start is NULL, as opc_env_start wants it. */
 int opc_read_state(const char *path, int columns, double **out, struct opc_err *err)
 {
     int rows;
@@ -125,17 +139,20 @@ int opc_read_state(const char *path, int columns, double **out, struct opc_err *
 
 /* ---- CSV out --------------------------------------------------------------------------------- */
 
+/* Where rows go. */
 struct sheet {
     struct opc_save *file; /* NULL: standard output */
     struct opc_text row;
 };
 
+/* Writes the row that was put together and starts the next. */
 static int end_row(struct sheet *s, struct opc_err *err)
 {
     opc_text_add(&s->row, "\n");
     const int code = opc_text_check(&s->row, err);
     if (code)
         return code;
+    /* A file fails at its end (opc_save_end), standard output in main. */
     if (s->file)
         opc_save_bytes(s->file, s->row.at, s->row.used);
     else
@@ -144,6 +161,7 @@ static int end_row(struct sheet *s, struct opc_err *err)
     return OPC_OK;
 }
 
+/* t, reward, terminated, then o0, o1, ... */
 static int write_header(struct sheet *s, int obs, struct opc_err *err)
 {
     opc_text_add(&s->row, "t,reward,terminated");
@@ -152,6 +170,7 @@ static int write_header(struct sheet *s, int obs, struct opc_err *err)
     return end_row(s, err);
 }
 
+/* Row t: the outcome of step t; row 0 is the start. */
 static int write_row(struct sheet *s, int obs, int t, const struct opc_outcome *out,
                      struct opc_err *err)
 {
@@ -163,8 +182,9 @@ static int write_row(struct sheet *s, int obs, int t, const struct opc_outcome *
 
 /* ---- trace ----------------------------------------------------------------------------------- */
 
-static int play(struct opc_env *env, const double *state, int steps, const double *action,
-                struct sheet *sheet, struct opc_err *err)
+/* Goes on past the end of the task: the caller wants an answer to every action. */
+static int play_actions(struct opc_env *env, const double *state, int steps, const double *action,
+                        struct sheet *sheet, struct opc_err *err)
 {
     struct opc_outcome out = {.obs = opc_alloc((size_t)env->obs, sizeof *out.obs)};
     if (!out.obs)
@@ -175,11 +195,13 @@ static int play(struct opc_env *env, const double *state, int steps, const doubl
     if (!code)
         code = write_row(sheet, env->obs, 0, &out, err);
     struct opc_pace pace = {0};
-    opc_stop_catch(NULL); /* not before the files are read, which may be a terminal */
+    opc_stop_catch(
+        NULL); /* only now: while files are read, which may be a terminal, Ctrl-C ends us */
     for (int t = 1; !code && t <= steps; t++, action += env->act) {
         code = opc_env_step(env, action, &out, err);
         if (!code)
             code = write_row(sheet, env->obs, t, &out, err);
+        /* A bar would mix with rows on standard output. */
         if (sheet->file)
             opc_pace_show(&pace, (double)t / steps, "playing");
     }
@@ -188,14 +210,15 @@ static int play(struct opc_env *env, const double *state, int steps, const doubl
     return code;
 }
 
-static int play_to(struct opc_env *env, const double *state, int steps, const double *action,
-                   const char *path, struct opc_err *err)
+/* The file appears only if all steps went well. */
+static int trace_to_file(struct opc_env *env, const double *state, int steps, const double *action,
+                         const char *path, struct opc_err *err)
 {
     struct sheet sheet = {0};
     int code = *path ? opc_save_begin(path, &sheet.file, err) : OPC_OK;
     if (code)
         return code;
-    code = play(env, state, steps, action, &sheet, err);
+    code = play_actions(env, state, steps, action, &sheet, err);
     opc_text_free(&sheet.row);
     if (code)
         opc_save_drop(sheet.file);
@@ -215,11 +238,12 @@ int opc_env_trace(const char *spec, const char *state_path, const char *actions_
     int code = opc_env_open(spec, &env, err);
     if (code)
         return code;
+    /* Files are read before anything is played or written. */
     code = opc_read_state(state_path, env->state, &state, err);
     if (!code)
         code = opc_read_numbers(actions_path, env->act, "an action", &actions, &steps, err);
     if (!code)
-        code = play_to(env, state, steps, actions, out, err);
+        code = trace_to_file(env, state, steps, actions, out, err);
     opc_free(state);
     opc_free(actions);
     opc_env_close(env);

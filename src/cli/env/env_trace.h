@@ -5,14 +5,15 @@
 
 #include "opc/err.h"
 
-/* Lines of finite numbers, `columns` each, no header. *out is [*rows][columns], for opc_free;
- * `what` says in messages what a line is. */
+/* Reads lines of finite numbers, `columns` each, no header. *out is [*rows][columns], to be freed
+ * with opc_free; `what` names a line in messages. A file that does not exist is OPC_EUSER. */
 int opc_read_numbers(const char *path, int columns, const char *what, double **out, int *rows,
                      struct opc_err *err);
-/* One line of them, for opc_free. An empty path leaves *out NULL. */
+/* Reads a file of one such line. An empty path leaves *out NULL. */
 int opc_read_state(const char *path, int columns, double **out, struct opc_err *err);
 
-/* state and out may be "": the noise-free start, standard output. */
+/* Plays the actions and writes the trace. state and out may be "": the noise-free start, standard
+ * output. */
 int opc_env_trace(const char *spec, const char *state, const char *actions, const char *out,
                   struct opc_err *err);
 

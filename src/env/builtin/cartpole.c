@@ -6,42 +6,48 @@
  *     x''     = (F + m l theta'^2 sin) / M - m l theta'' cos / M
  *
  * with m = 0.1 the pole, M = 1.1 the whole, l = 0.5 half the pole, g = 9.8, integrated by explicit
- * Euler at dt = 0.02 s, as the original does. */
+ * Euler at dt = 0.02 s, as the original does.
+ *
+ * Opened through env/env.c, like every task of this folder. step and terminal must use the same
+ * rule (fallen), or imagined episodes end where real ones do not. */
 #include "env/types.h"
 #include "opc/mem.h"
 
 #include <math.h>
 #include <string.h>
 
+/* Places in the state: positions first, then their velocities. */
 enum { STEPS = 1000, X = 0, THETA, X_DOT, THETA_DOT, STATE };
+/* s, m/s^2, kg, kg, m: the symbols dt, g, m, M and l of the equations above. */
 static const double DT = 0.02, G = 9.8, POLE = 0.1, WHOLE = 1.1, HALF = 0.5;
-static const double STRONGEST = 10; /* N at action 1 */
-static const double RAIL = 2.4, LEAN = 0.2, START = 0.05;
+static const double STRONGEST = 10;         /* N at action 1 */
+static const double RAIL = 2.4, LEAN = 0.2; /* m and rad that end the task */
+static const double START = 0.05;           /* half-width of the reset */
 static const double LOW[1] = {-1}, HIGH[1] = {1};
 static const struct opc_env_angle angles[] = {{THETA, -1}};
 
 struct cartpole {
     struct opc_env env;
-    double s[STATE];
+    double s[STATE]; /* the observation is this state */
 };
 
 static int cartpole_open(const struct opc_env_type *type, const double *arg, struct opc_env **out,
                          struct opc_err *err)
 {
     (void)arg;
-    struct cartpole *e = opc_alloc(1, sizeof *e);
-    if (!e)
+    struct cartpole *cartpole = opc_alloc(1, sizeof *cartpole);
+    if (!cartpole)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %s", type->name);
-    e->env = (struct opc_env){.obs = STATE,
-                              .act = 1,
-                              .state = STATE,
-                              .steps = STEPS,
-                              .dt = DT,
-                              .low = LOW,
-                              .high = HIGH,
-                              .angles = angles,
-                              .n_angles = 1};
-    *out = &e->env;
+    cartpole->env = (struct opc_env){.obs = STATE,
+                                     .act = 1,
+                                     .state = STATE,
+                                     .steps = STEPS,
+                                     .dt = DT,
+                                     .low = LOW,
+                                     .high = HIGH,
+                                     .angles = angles,
+                                     .n_angles = 1};
+    *out = &cartpole->env;
     return OPC_OK;
 }
 
@@ -55,13 +61,14 @@ static void cartpole_state(const struct opc_env *env, double *state)
     memcpy(state, ((const struct cartpole *)env)->s, STATE * sizeof *state);
 }
 
+/* At a given state, or upright in the middle of the rail. */
 static int cartpole_start(struct opc_env *env, const double *state, double *obs,
                           struct opc_err *err)
 {
     (void)err;
-    struct cartpole *e = (struct cartpole *)env;
+    struct cartpole *cartpole = (struct cartpole *)env;
     for (int i = 0; i < STATE; i++)
-        obs[i] = e->s[i] = state ? state[i] : 0;
+        obs[i] = cartpole->s[i] = state ? state[i] : 0;
     return OPC_OK;
 }
 
@@ -74,7 +81,8 @@ static int cartpole_reset(struct opc_env *env, struct opc_rng *rng, double *obs,
     return cartpole_start(env, state, obs, err);
 }
 
-static bool over(double x, double theta)
+/* The comparison is negated so that a NaN counts as fallen. */
+static bool fallen(double x, double theta)
 {
     return !(fabs(x) <= RAIL && fabs(theta) <= LEAN);
 }
@@ -86,28 +94,32 @@ static int cartpole_step(struct opc_env *env, const double *action, struct opc_o
     double *s = ((struct cartpole *)env)->s;
     const double a = action[0] < -1 ? -1 : action[0] > 1 ? 1 : action[0];
     const double sine = sin(s[THETA]), cosine = cos(s[THETA]), omega = s[THETA_DOT];
+    /* push and turn: the bracket over M and theta'' of the equations; move is x''. */
     const double push = (STRONGEST * a + POLE * HALF * omega * omega * sine) / WHOLE;
     const double turn =
         (G * sine - cosine * push) / (HALF * (4.0 / 3.0 - POLE * cosine * cosine / WHOLE));
     const double move = push - POLE * HALF * turn * cosine / WHOLE;
+    /* Explicit Euler: positions move with the old velocities. */
     s[X] += DT * s[X_DOT];
     s[THETA] += DT * omega;
     s[X_DOT] += DT * move;
     s[THETA_DOT] += DT * turn;
     memcpy(out->obs, s, STATE * sizeof *s);
     out->reward = 1;
-    out->terminated = over(s[X], s[THETA]);
+    out->terminated = fallen(s[X], s[THETA]);
     return OPC_OK;
 }
 
+/* Asked about imagined states by many threads: reads only its arguments. */
 static void cartpole_terminal(const struct opc_env *env, int n, const float *s, const float *a,
                               const float *next, bool *out)
 {
     (void)env, (void)s, (void)a;
     for (int i = 0; i < n; i++)
-        out[i] = over((double)next[STATE * i + X], (double)next[STATE * i + THETA]);
+        out[i] = fallen((double)next[STATE * i + X], (double)next[STATE * i + THETA]);
 }
 
+/* Paid also on the step that ends the task. */
 static void cartpole_reward(const struct opc_env *env, int n, const float *s, const float *a,
                             const float *next, float *out)
 {
@@ -116,6 +128,7 @@ static void cartpole_reward(const struct opc_env *env, int n, const float *s, co
         out[i] = 1;
 }
 
+/* Rail, cart and pole as capsules, 0.6 m above the floor. */
 static void cartpole_draw(const struct opc_env *env, struct opc_scene *scene)
 {
     const double *s = ((const struct cartpole *)env)->s;

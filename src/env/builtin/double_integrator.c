@@ -4,7 +4,10 @@
  *     (x, v)' = A (x, v) + B a + w,   A = [1 dt; 0 1], B = (dt^2 / 2, dt),
  *     w ~ N(0, diag(0.005^2, 0.05^2)), dt = 0.1 s
  *
- * from (1, 0). The figure needs no reward; ours is the usual quadratic one. */
+ * from (1, 0). The figure needs no reward; ours is the usual quadratic one.
+ *
+ * The noise of an episode comes from a stream of its own, so an episode replays bit for bit from
+ * the stream of its reset; opc_env_start switches the noise off. */
 #include "env/types.h"
 #include "num/normal.h"
 #include "opc/mem.h"
@@ -16,9 +19,9 @@ static const double LOW[1] = {-2}, HIGH[1] = {2};
 
 struct double_integrator {
     struct opc_env env;
-    double noise; /* times w */
+    double noise; /* factor of w */
     double x, v;
-    bool shaken; /* in this episode */
+    bool shaken; /* this episode has noise: it was reset, not started at a given state */
     struct opc_rng rng;
 };
 
@@ -30,13 +33,13 @@ static const struct opc_env_arg args[] = {
 static int double_integrator_open(const struct opc_env_type *type, const double *arg,
                                   struct opc_env **out, struct opc_err *err)
 {
-    struct double_integrator *e = opc_alloc(1, sizeof *e);
-    if (!e)
+    struct double_integrator *integrator = opc_alloc(1, sizeof *integrator);
+    if (!integrator)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %s", type->name);
-    *e = (struct double_integrator){
+    *integrator = (struct double_integrator){
         .env = {.obs = 2, .act = 1, .state = 2, .steps = STEPS, .dt = DT, .low = LOW, .high = HIGH},
         .noise = arg[0]};
-    *out = &e->env;
+    *out = &integrator->env;
     return OPC_OK;
 }
 
@@ -45,6 +48,7 @@ static void double_integrator_close(struct opc_env *env)
     opc_free(env);
 }
 
+/* At a given state, without noise. */
 static int double_integrator_start(struct opc_env *env, const double *state, double *obs,
                                    struct opc_err *err)
 {
@@ -56,6 +60,7 @@ static int double_integrator_start(struct opc_env *env, const double *state, dou
     return OPC_OK;
 }
 
+/* Always from (1, 0); only the noise differs between episodes. */
 static int double_integrator_reset(struct opc_env *env, struct opc_rng *rng, double *obs,
                                    struct opc_err *err)
 {
@@ -73,6 +78,7 @@ static void double_integrator_state(const struct opc_env *env, double *state)
     state[1] = e->v;
 }
 
+/* Of the state a step is taken in, and its action. */
 static double reward_of(double x, double v, double a)
 {
     return -(x * x + 0.1 * v * v + 0.01 * a * a);
@@ -82,16 +88,19 @@ static int double_integrator_step(struct opc_env *env, const double *action,
                                   struct opc_outcome *out, struct opc_err *err)
 {
     (void)err;
-    struct double_integrator *e = (struct double_integrator *)env;
+    struct double_integrator *integrator = (struct double_integrator *)env;
     const double a = action[0];
+    /* w[0] shakes x and w[1] shakes v, both as standard normal numbers. */
     float w[2] = {0, 0};
-    if (e->shaken)
-        opc_rng_normals(&e->rng, 2, w);
-    out->reward = reward_of(e->x, e->v, a);
-    e->x += DT * e->v + DT * DT / 2 * a + e->noise * SPREAD[0] * (double)w[0];
-    e->v += DT * a + e->noise * SPREAD[1] * (double)w[1];
-    out->obs[0] = e->x;
-    out->obs[1] = e->v;
+    if (integrator->shaken)
+        opc_rng_normals(&integrator->rng, 2, w);
+    out->reward = reward_of(integrator->x, integrator->v, a);
+    /* x first: it moves with the old velocity. */
+    integrator->x +=
+        DT * integrator->v + DT * DT / 2 * a + integrator->noise * SPREAD[0] * (double)w[0];
+    integrator->v += DT * a + integrator->noise * SPREAD[1] * (double)w[1];
+    out->obs[0] = integrator->x;
+    out->obs[1] = integrator->v;
     return OPC_OK;
 }
 
@@ -100,6 +109,7 @@ static void double_integrator_reward(const struct opc_env *env, int n, const flo
 {
     (void)next;
     for (int i = 0; i < n; i++) {
+        /* a is in [-1, 1]; the formula needs the units of the task. */
         double action;
         opc_env_scale(env, &a[i], &action);
         out[i] = (float)reward_of((double)s[2 * i], (double)s[2 * i + 1], action);

@@ -4,19 +4,21 @@
  * theta = -A/B, where the state is 0 from the first step on.
  *
  * The reward of a step is that of the state it is taken in, so that a whole episode adds up
- * r(s_0) .. r(s_{T-1}). Actions are not clipped: the example is linear. */
+ * r(s_0) .. r(s_{T-1}). Actions are not clipped, because the example has to stay linear. */
 #include "env/types.h"
 #include "opc/mem.h"
 
 #include <math.h>
 
+/* T and sigma are the paper's symbols. */
 enum { T = 60 };
 static const double SIGMA = 0.05, START = 1;
 static const double LOW[1] = {-2}, HIGH[1] = {2}; /* theta in [-2, 0] at |s| <= 1 */
 
 struct linear1d {
     struct opc_env env;
-    double A, B, s;
+    double A, B; /* of s' = A s + B a; the arguments A and B */
+    double s;    /* the state, which is also the observation */
 };
 
 static const struct opc_env_arg args[] = {
@@ -53,6 +55,7 @@ static int linear1d_start(struct opc_env *env, const double *state, double *obs,
     return OPC_OK;
 }
 
+/* The example has no noise: every episode starts at s = 1. */
 static int linear1d_reset(struct opc_env *env, struct opc_rng *rng, double *obs,
                           struct opc_err *err)
 {
@@ -65,6 +68,7 @@ static void linear1d_state(const struct opc_env *env, double *state)
     state[0] = ((const struct linear1d *)env)->s;
 }
 
+/* r(s) of section 4.1: a narrow bump around 0. */
 static double reward_at(double s)
 {
     return exp(-(s / SIGMA) * (s / SIGMA));
@@ -75,11 +79,13 @@ static int linear1d_step(struct opc_env *env, const double *a, struct opc_outcom
 {
     (void)err;
     struct linear1d *e = (struct linear1d *)env;
+    /* The reward belongs to the state before the step. */
     out->reward = reward_at(e->s);
     out->obs[0] = e->s = e->A * e->s + e->B * a[0];
     return OPC_OK;
 }
 
+/* The action is not part of the reward, so it need not be scaled. */
 static void linear1d_reward(const struct opc_env *env, int n, const float *s, const float *a,
                             const float *next, float *out)
 {

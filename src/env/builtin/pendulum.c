@@ -6,7 +6,10 @@
  *
  *     theta'' = 3 g / (2 l) sin(theta) + 3 / (m l^2) u,   |u| <= 2 N m, |theta'| <= 8 rad/s
  *
- * with g = 10, m = l = 1, integrated by semi-implicit Euler at dt = 0.05 s. */
+ * with g = 10, m = l = 1, integrated by semi-implicit Euler at dt = 0.05 s.
+ *
+ * The full state is (theta, omega) with theta unbounded; the observation has its cosine and sine.
+ * step and reward share reward_of, so that imagined rewards agree with real ones. */
 #include "env/types.h"
 #include "opc/mem.h"
 
@@ -14,15 +17,17 @@
 
 enum { STEPS = 200 };
 static const double PI = 3.14159265358979323846;
+/* s, m/s^2, kg, m, rad/s, N m */
 static const double DT = 0.05, G = 10, M = 1, L = 1, FASTEST = 8, STRONGEST = 2;
 static const double LOW[1] = {-2}, HIGH[1] = {2};
-static const struct opc_env_angle angles[] = {{0, 1}};
+static const struct opc_env_angle angles[] = {{0, 1}}; /* cosine at 0, sine at 1 */
 
 struct pendulum {
     struct opc_env env;
     double theta, omega;
 };
 
+/* To [-max, max]. */
 static double clip(double x, double max)
 {
     return x < -max ? -max : x > max ? max : x;
@@ -32,19 +37,19 @@ static int pendulum_open(const struct opc_env_type *type, const double *arg, str
                          struct opc_err *err)
 {
     (void)arg;
-    struct pendulum *e = opc_alloc(1, sizeof *e);
-    if (!e)
+    struct pendulum *pendulum = opc_alloc(1, sizeof *pendulum);
+    if (!pendulum)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %s", type->name);
-    e->env = (struct opc_env){.obs = 3,
-                              .act = 1,
-                              .state = 2,
-                              .steps = STEPS,
-                              .dt = DT,
-                              .low = LOW,
-                              .high = HIGH,
-                              .angles = angles,
-                              .n_angles = 1};
-    *out = &e->env;
+    pendulum->env = (struct opc_env){.obs = 3,
+                                     .act = 1,
+                                     .state = 2,
+                                     .steps = STEPS,
+                                     .dt = DT,
+                                     .low = LOW,
+                                     .high = HIGH,
+                                     .angles = angles,
+                                     .n_angles = 1};
+    *out = &pendulum->env;
     return OPC_OK;
 }
 
@@ -53,7 +58,8 @@ static void pendulum_close(struct opc_env *env)
     opc_free(env);
 }
 
-static void observe(const struct pendulum *e, double *obs)
+/* The angle as cosine and sine, so that the observation has no jump at pi. */
+static void pendulum_observe(const struct pendulum *e, double *obs)
 {
     obs[0] = cos(e->theta);
     obs[1] = sin(e->theta);
@@ -65,12 +71,14 @@ static int pendulum_start(struct opc_env *env, const double *state, double *obs,
 {
     (void)err;
     struct pendulum *e = (struct pendulum *)env;
+    /* Without a state it hangs at rest. */
     e->theta = state ? state[0] : PI;
     e->omega = state ? state[1] : 0;
-    observe(e, obs);
+    pendulum_observe(e, obs);
     return OPC_OK;
 }
 
+/* Anywhere on the circle, turning slowly. */
 static int pendulum_reset(struct opc_env *env, struct opc_rng *rng, double *obs,
                           struct opc_err *err)
 {
@@ -85,7 +93,8 @@ static void pendulum_state(const struct opc_env *env, double *state)
     state[1] = e->omega;
 }
 
-/* theta enters by its cosine and sine, which is what an imagined state has of it. */
+/* theta is given by its cosine and sine, because an imagined state has nothing else; atan2 puts it
+ * into [-pi, pi]. */
 static double reward_of(double cosine, double sine, double omega, double u)
 {
     const double theta = atan2(sine, cosine);
@@ -96,15 +105,19 @@ static int pendulum_step(struct opc_env *env, const double *action, struct opc_o
                          struct opc_err *err)
 {
     (void)err;
-    struct pendulum *e = (struct pendulum *)env;
-    const double u = clip(action[0], STRONGEST), sine = sin(e->theta);
-    out->reward = reward_of(cos(e->theta), sine, e->omega, u);
-    e->omega = clip(e->omega + (3 * G / (2 * L) * sine + 3 / (M * L * L) * u) * DT, FASTEST);
-    e->theta += e->omega * DT;
-    observe(e, out->obs);
+    struct pendulum *pendulum = (struct pendulum *)env;
+    const double u = clip(action[0], STRONGEST), sine = sin(pendulum->theta);
+    /* The reward belongs to the state before the step. */
+    out->reward = reward_of(cos(pendulum->theta), sine, pendulum->omega, u);
+    /* Semi-implicit: theta moves with the new velocity. */
+    pendulum->omega =
+        clip(pendulum->omega + (3 * G / (2 * L) * sine + 3 / (M * L * L) * u) * DT, FASTEST);
+    pendulum->theta += pendulum->omega * DT;
+    pendulum_observe(pendulum, out->obs);
     return OPC_OK;
 }
 
+/* s has cosine, sine and velocity; a is in [-1, 1] and becomes a torque. */
 static void pendulum_reward(const struct opc_env *env, int n, const float *s, const float *a,
                             const float *next, float *out)
 {
@@ -117,6 +130,7 @@ static void pendulum_reward(const struct opc_env *env, int n, const float *s, co
     }
 }
 
+/* The rod, 1.2 m above the floor at its motor, and the axis of the motor. */
 static void pendulum_draw(const struct opc_env *env, struct opc_scene *scene)
 {
     const struct pendulum *e = (const struct pendulum *)env;

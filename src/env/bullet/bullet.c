@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Environments on Bullet: open, reset, step and pictures. The engine is behind bullet_shim.h, what
- * the tasks observe and pay is in bullet_tasks.c, and the robots are read by bullet_model.c.
+/* Environments on Bullet: open, reset, step and pictures. The engine is behind bullet/shim.h, what
+ * the tasks observe and pay is in bullet/tasks.c, and the robots are read by bullet/model.c. Opened
+ * and played through env/env.c.
  *
- * A reset leaves nothing of the episode before it, not even the order of contacts, and takes tens
- * of microseconds. Only a world that broke down or ran out of memory is thrown away and made anew:
- * what a NaN leaves behind in the engine's tables is not worth finding out. */
+ * Invariant: a reset leaves nothing of the episode before it, not even the order of contacts, so
+ * that an episode depends on its start and actions alone. It takes tens of microseconds. Only a
+ * world that broke down or ran out of memory is thrown away and made anew: what a NaN leaves in the
+ * engine's tables is not worth finding out. */
 #include "base/crc.h"
 #include "env/assets.h"
 #include "env/bullet/model.h"
@@ -16,199 +18,210 @@
 #include <stdio.h>
 #include <string.h>
 
+/* One environment: its task, its robot and the world that simulates it. */
 struct bullet {
     struct opc_env env;
     const struct opc_bullet_task *task;
-    struct opc_bullet_robot robot;
+    struct opc_bullet_robot robot; /* as read from its file */
     struct opc_bullet *world;
-    bool spoiled;                           /* the world must not be used again */
+    bool spoiled;                           /* the world must be replaced before the next reset */
     int torso, feet, foot[OPC_BULLET_FEET]; /* bodies */
-    struct opc_bullet_sight sight;
+    struct opc_bullet_sight sight;          /* what the task sees, after the last reset or step */
     char engine[32], joints[256];
 };
 
 /* ---- open, copy, close ----------------------------------------------------------------------- */
 
+/* Actions are in [-1, 1] for every robot; the drives have the forces. */
 static const double low[OPC_BULLET_DRIVES] = {-1, -1, -1, -1, -1, -1, -1, -1};
 static const double high[OPC_BULLET_DRIVES] = {1, 1, 1, 1, 1, 1, 1, 1};
 
-/* A file from $OPC_MODELS may have other masses, but the task's code counts on these numbers. */
-static int check_sizes(const struct bullet *e, struct opc_err *err)
+/* A file from $OPC_MODELS may have other masses, but the task's code indexes by these numbers. */
+static int check_sizes(const struct bullet *sim, struct opc_err *err)
 {
-    const struct opc_bullet_machine *m = e->task->machine;
+    const struct opc_bullet_robot_spec *spec = sim->task->robot;
     int joints = 0;
-    while (opc_bullet_joint_body(&e->robot, joints) >= 0)
+    while (opc_bullet_joint_body(&sim->robot, joints) >= 0)
         joints++;
-    if (joints != m->joints)
+    if (joints != spec->joints)
         return opc_fail(err, OPC_EUSER, "%s describes %d joints, but the task is made for %d",
-                        m->file, joints, m->joints);
-    if ((e->robot.body[0].joint == OPC_BULLET_FREE_BASE) != m->free_base)
-        return opc_fail(err, OPC_EUSER, "%s: the base of this task's robot must be %s", m->file,
-                        m->free_base ? "free" : "fixed");
+                        spec->file, joints, spec->joints);
+    if ((sim->robot.body[0].joint == OPC_BULLET_FREE_BASE) != spec->free_base)
+        return opc_fail(err, OPC_EUSER, "%s: the base of this task's robot must be %s", spec->file,
+                        spec->free_base ? "free" : "fixed");
     return OPC_OK;
 }
 
-static int missing(const struct bullet *e, const char *what, const char *name, struct opc_err *err)
+static int missing_part(const struct bullet *sim, const char *what, const char *name,
+                        struct opc_err *err)
 {
     return opc_fail(err, OPC_EUSER, "%s describes no %s '%s', which the task needs",
-                    e->task->machine->file, what, name);
+                    sim->task->robot->file, what, name);
 }
 
-/* Names of the task into numbers of the robot. */
-static int find_parts(struct bullet *e, struct opc_err *err)
+/* Turns the names that the task uses for bodies and joints into indices of the robot. */
+static int find_parts(struct bullet *sim, struct opc_err *err)
 {
-    const struct opc_bullet_machine *m = e->task->machine;
-    struct opc_bullet_sight *s = &e->sight;
-    e->torso = opc_bullet_find_body(&e->robot, m->torso);
-    if (e->torso < 0)
-        return missing(e, "body", m->torso, err);
-    for (int i = 0; i < m->act; i++) {
-        s->drive[i] = opc_bullet_find_joint(&e->robot, m->drive[i].joint);
-        const int body = s->drive[i] < 0 ? -1 : opc_bullet_joint_body(&e->robot, s->drive[i]);
-        if (body < 0 || !e->robot.body[body].limited)
-            return missing(e, "joint with a range", m->drive[i].joint, err);
-        s->lower[i] = e->robot.body[body].lower;
-        s->upper[i] = e->robot.body[body].upper;
+    const struct opc_bullet_robot_spec *spec = sim->task->robot;
+    struct opc_bullet_sight *sight = &sim->sight;
+    sim->torso = opc_bullet_find_body(&sim->robot, spec->torso);
+    if (sim->torso < 0)
+        return missing_part(sim, "body", spec->torso, err);
+    /* A driven joint needs a range: observations are relative to it. */
+    for (int i = 0; i < spec->act; i++) {
+        sight->drive[i] = opc_bullet_find_joint(&sim->robot, spec->drive[i].joint);
+        const int body =
+            sight->drive[i] < 0 ? -1 : opc_bullet_joint_body(&sim->robot, sight->drive[i]);
+        if (body < 0 || !sim->robot.body[body].limited)
+            return missing_part(sim, "joint with a range", spec->drive[i].joint, err);
+        sight->lower[i] = sim->robot.body[body].lower;
+        sight->upper[i] = sim->robot.body[body].upper;
     }
-    for (; e->feet < OPC_BULLET_FEET && e->task->feet[e->feet]; e->feet++) {
-        e->foot[e->feet] = opc_bullet_find_body(&e->robot, e->task->feet[e->feet]);
-        if (e->foot[e->feet] < 0)
-            return missing(e, "body", e->task->feet[e->feet], err);
+    /* Bodies with a contact flag. */
+    for (; sim->feet < OPC_BULLET_FEET && sim->task->feet[sim->feet]; sim->feet++) {
+        sim->foot[sim->feet] = opc_bullet_find_body(&sim->robot, sim->task->feet[sim->feet]);
+        if (sim->foot[sim->feet] < 0)
+            return missing_part(sim, "body", sim->task->feet[sim->feet], err);
     }
     return OPC_OK;
 }
 
-/* The robot of a task from its file. */
-static int load(struct bullet *e, struct opc_err *err)
+/* Reads the robot of the task from its file. */
+static int load_robot(struct bullet *sim, struct opc_err *err)
 {
-    const char *file = e->task->machine->file;
+    const char *file = sim->task->robot->file;
     struct opc_model_text m;
     int code = opc_model_open(file, &m, err);
     if (!code && strlen(m.text) != m.size)
         code = opc_fail(err, OPC_EUSER, "%s is not a text file", file);
     if (!code)
-        code = opc_bullet_robot_parse(m.text, file, &e->robot, err);
+        code = opc_bullet_robot_parse(m.text, file, &sim->robot, err);
     if (!code)
-        code = check_sizes(e, err);
+        code = check_sizes(sim, err);
     if (!code)
-        code = find_parts(e, err);
+        code = find_parts(sim, err);
     if (!code)
-        e->env.model_hash = opc_crc32c(0, m.text, m.size);
+        sim->env.model_hash = opc_crc32c(0, m.text, m.size);
     opc_model_close(&m, code, err);
     return code;
 }
 
 static void bullet_close(struct opc_env *env)
 {
-    struct bullet *e = (struct bullet *)env;
-    opc_bullet_destroy(e->world);
-    opc_free(e);
+    struct bullet *sim = (struct bullet *)env;
+    opc_bullet_destroy(sim->world);
+    opc_free(sim);
 }
 
-/* The robot is there; the rest follows from the task. */
-static int complete(struct bullet *e, struct opc_err *err)
+/* Fills in the environment and makes the world; the robot has been read or copied. */
+static int complete_env(struct bullet *sim, struct opc_err *err)
 {
-    const struct opc_bullet_task *task = e->task;
-    const struct opc_bullet_machine *m = task->machine;
-    e->env.obs = task->obs;
-    e->env.act = m->act;
-    e->env.state = 2 * m->joints;
-    e->env.steps = 1000;
-    e->env.dt = task->setting.step;
-    e->env.low = low;
-    e->env.high = high;
-    e->env.angles = task->angles;
-    e->env.n_angles = task->n_angles;
-    e->env.model = m->file;
-    e->env.engine = e->engine;
-    e->env.joints = e->joints;
-    for (int j = 0, n = 0; j < m->joints && n < (int)sizeof e->joints; j++)
-        n += snprintf(e->joints + n, sizeof e->joints - (size_t)n, "%s%s", j ? ", " : "",
-                      e->robot.body[opc_bullet_joint_body(&e->robot, j)].joint_name);
-    e->sight.task = task;
-    snprintf(e->engine, sizeof e->engine, "Bullet %s", opc_bullet_version());
-    e->world = opc_bullet_create(&e->robot, &task->setting);
-    if (!e->world)
+    const struct opc_bullet_task *task = sim->task;
+    const struct opc_bullet_robot_spec *spec = task->robot;
+    sim->env.obs = task->obs;
+    sim->env.act = spec->act;
+    sim->env.state = 2 * spec->joints;
+    sim->env.steps = 1000;
+    sim->env.dt = task->setting.step;
+    sim->env.low = low;
+    sim->env.high = high;
+    sim->env.angles = task->angles;
+    sim->env.n_angles = task->n_angles;
+    sim->env.model = spec->file;
+    sim->env.engine = sim->engine;
+    sim->env.joints = sim->joints;
+    for (int j = 0, n = 0; j < spec->joints && n < (int)sizeof sim->joints; j++)
+        n += snprintf(sim->joints + n, sizeof sim->joints - (size_t)n, "%s%s", j ? ", " : "",
+                      sim->robot.body[opc_bullet_joint_body(&sim->robot, j)].joint_name);
+    sim->sight.task = task;
+    snprintf(sim->engine, sizeof sim->engine, "Bullet %s", opc_bullet_version());
+    sim->world = opc_bullet_create(&sim->robot, &task->setting);
+    if (!sim->world)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for another simulation");
-    opc_bullet_pose(e->world, e->torso, e->sight.position, NULL);
-    e->sight.own_height = e->sight.position[2];
+    /* The height of the torso with all joints at 0, which some tasks subtract. */
+    opc_bullet_pose(sim->world, sim->torso, sim->sight.position, NULL);
+    sim->sight.own_height = sim->sight.position[2];
     return OPC_OK;
 }
 
-/* like NULL: the robot is read from its file. */
-static int create(const struct opc_bullet_task *task, const struct bullet *like,
-                  struct opc_env **out, struct opc_err *err)
+/* like: an environment whose robot is copied; NULL: the robot is read from its file. */
+static int bullet_create(const struct opc_bullet_task *task, const struct bullet *like,
+                         struct opc_env **out, struct opc_err *err)
 {
-    struct bullet *e = opc_alloc(1, sizeof *e);
-    if (!e)
+    struct bullet *sim = opc_alloc(1, sizeof *sim);
+    if (!sim)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for another environment");
     int code = OPC_OK;
-    e->task = task;
+    sim->task = task;
     if (like) {
-        e->robot = like->robot;
-        e->env.model_hash = like->env.model_hash;
-        code = find_parts(e, err);
+        sim->robot = like->robot;
+        sim->env.model_hash = like->env.model_hash;
+        code = find_parts(sim, err);
     } else {
-        code = load(e, err);
+        code = load_robot(sim, err);
     }
     if (!code)
-        code = complete(e, err);
+        code = complete_env(sim, err);
     if (code) {
-        bullet_close(&e->env);
+        bullet_close(&sim->env);
         return code;
     }
-    *out = &e->env;
+    *out = &sim->env;
     return OPC_OK;
 }
 
+/* The one argument, constants, chooses between two tasks. */
 static int bullet_open(const struct opc_env_type *type, const double *arg, struct opc_env **out,
                        struct opc_err *err)
 {
     const struct opc_bullet_task *task = type->task;
-    return create(task->roboschool && arg[0] > 0 ? task->roboschool : task, NULL, out, err);
+    return bullet_create(task->roboschool && arg[0] > 0 ? task->roboschool : task, NULL, out, err);
 }
 
 static int bullet_copy(const struct opc_env *like, struct opc_env **out, struct opc_err *err)
 {
-    const struct bullet *e = (const struct bullet *)like;
-    return create(e->task, e, out, err);
+    const struct bullet *sim = (const struct bullet *)like;
+    return bullet_create(sim->task, sim, out, err);
 }
 
 /* ---- looking at the world -------------------------------------------------------------------- */
 
-/* All bodies (a fixed base is none) in order, then the floor at 0. */
-static void find_centre(struct bullet *e)
+/* Mean x and y over all bodies in order, then the floor at 0, as the originals take it; a fixed
+ * base is not one of the bodies. */
+static void find_centre(struct bullet *sim)
 {
     double x[OPC_BULLET_BODIES + 1], y[OPC_BULLET_BODIES + 1], position[3];
     int n = 0;
-    for (int i = e->task->machine->free_base ? 0 : 1; i < e->robot.bodies; i++, n++) {
-        opc_bullet_pose(e->world, i, position, NULL);
+    for (int i = sim->task->robot->free_base ? 0 : 1; i < sim->robot.bodies; i++, n++) {
+        opc_bullet_pose(sim->world, i, position, NULL);
         x[n] = position[0];
         y[n] = position[1];
     }
     x[n] = y[n] = 0;
-    e->sight.centre[0] = opc_bullet_mean(n + 1, x);
-    e->sight.centre[1] = opc_bullet_mean(n + 1, y);
+    sim->sight.centre[0] = opc_bullet_mean(n + 1, x);
+    sim->sight.centre[1] = opc_bullet_mean(n + 1, y);
 }
 
-static void look(struct bullet *e)
+/* Copies what the task may look at out of the engine, after a reset or step. */
+static void read_world(struct bullet *sim)
 {
-    struct opc_bullet_sight *s = &e->sight;
-    opc_bullet_state(e->world, s->q, s->qd);
-    for (int j = 0; e->task->single && j < e->task->machine->joints; j++) {
-        s->q[j] = opc_bullet_rounded(s->q[j]);
-        s->qd[j] = opc_bullet_rounded(s->qd[j]);
+    struct opc_bullet_sight *sight = &sim->sight;
+    opc_bullet_state(sim->world, sight->q, sight->qd);
+    /* RoboSchool itself keeps joint states in float. */
+    for (int j = 0; sim->task->single && j < sim->task->robot->joints; j++) {
+        sight->q[j] = opc_bullet_rounded(sight->q[j]);
+        sight->qd[j] = opc_bullet_rounded(sight->qd[j]);
     }
-    opc_bullet_pose(e->world, e->torso, s->position, s->quaternion);
-    if (!e->task->around)
+    opc_bullet_pose(sim->world, sim->torso, sight->position, sight->quaternion);
+    if (!sim->task->around)
         return;
-    opc_bullet_velocity(e->world, e->torso, s->linear, s->angular);
-    find_centre(e);
+    opc_bullet_velocity(sim->world, sim->torso, sight->linear, sight->angular);
+    find_centre(sim);
 }
 
 static const double WILD = 1e6; /* metres, radians and their speeds: nothing gets there honestly */
 
-static bool tame(int n, const double *x)
+static bool all_tame(int n, const double *x)
 {
     int wild = 0;
     for (int i = 0; i < n; i++)
@@ -216,59 +229,64 @@ static bool tame(int n, const double *x)
     return wild == 0;
 }
 
-static int check_sight(struct bullet *e, struct opc_err *err)
+/* Fails on a simulation that has exploded, and names the joint. */
+static int check_sight(struct bullet *sim, struct opc_err *err)
 {
-    const struct opc_bullet_sight *s = &e->sight;
-    const int n = e->task->machine->joints;
-    if (tame(n, s->q) && tame(n, s->qd) && tame(3, s->position))
+    const struct opc_bullet_sight *sight = &sim->sight;
+    const int n = sim->task->robot->joints;
+    if (all_tame(n, sight->q) && all_tame(n, sight->qd) && all_tame(3, sight->position))
         return OPC_OK;
-    e->spoiled = true;
+    sim->spoiled = true;
     for (int j = 0; j < n; j++)
-        if (!tame(1, &s->q[j]) || !tame(1, &s->qd[j]))
-            return opc_fail(
-                err, OPC_EENV, "the simulation failed: joint %s is at %g and moves at %g",
-                e->robot.body[opc_bullet_joint_body(&e->robot, j)].joint_name, s->q[j], s->qd[j]);
+        if (!all_tame(1, &sight->q[j]) || !all_tame(1, &sight->qd[j]))
+            return opc_fail(err, OPC_EENV,
+                            "the simulation failed: joint %s is at %g and moves at %g",
+                            sim->robot.body[opc_bullet_joint_body(&sim->robot, j)].joint_name,
+                            sight->q[j], sight->qd[j]);
     return opc_fail(err, OPC_EENV, "the simulation failed: the torso is at (%g, %g, %g)",
-                    s->position[0], s->position[1], s->position[2]);
+                    sight->position[0], sight->position[1], sight->position[2]);
 }
 
 /* ---- playing --------------------------------------------------------------------------------- */
 
-static int renew(struct bullet *e, struct opc_err *err)
+/* A new world for one that must not be used again. */
+static int renew_world(struct bullet *sim, struct opc_err *err)
 {
-    struct opc_bullet *world = opc_bullet_create(&e->robot, &e->task->setting);
+    struct opc_bullet *world = opc_bullet_create(&sim->robot, &sim->task->setting);
     if (!world)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for another simulation");
-    opc_bullet_destroy(e->world);
-    e->world = world;
-    e->spoiled = false;
+    opc_bullet_destroy(sim->world);
+    sim->world = world;
+    sim->spoiled = false;
     return OPC_OK;
 }
 
-static int out_of_memory(struct bullet *e, struct opc_err *err)
+static int out_of_memory(struct bullet *sim, struct opc_err *err)
 {
-    e->spoiled = true;
+    sim->spoiled = true;
     return opc_fail(err, OPC_ENOMEM, "not enough memory for the engine's contacts");
 }
 
 static int bullet_start(struct opc_env *env, const double *state, double *obs, struct opc_err *err)
 {
     static const double rest[2 * OPC_BULLET_JOINTS];
-    struct bullet *e = (struct bullet *)env;
+    struct bullet *sim = (struct bullet *)env;
     const double *from = state ? state : rest;
+    /* A wild start would break the world before the first step. */
     for (int i = 0; i < env->state; i++)
-        if (!tame(1, &from[i]))
+        if (!all_tame(1, &from[i]))
             return opc_fail(err, OPC_EUSER, "number %d of the state is %g; below 1e6 would do",
                             i + 1, from[i]);
-    const int code = e->spoiled ? renew(e, err) : OPC_OK;
+    const int code = sim->spoiled ? renew_world(sim, err) : OPC_OK;
     if (code)
         return code;
-    if (opc_bullet_reset(e->world, from, from + e->task->machine->joints))
-        return out_of_memory(e, err);
-    memset(e->sight.touched, 0, sizeof e->sight.touched);
-    look(e);
-    opc_bullet_begin(&e->sight);
-    e->task->observe(&e->sight, obs);
+    if (opc_bullet_reset(sim->world, from, from + sim->task->robot->joints))
+        return out_of_memory(sim, err);
+    /* No foot has touched the floor yet: flags are a step old. */
+    memset(sim->sight.touched, 0, sizeof sim->sight.touched);
+    read_world(sim);
+    opc_bullet_begin(&sim->sight);
+    sim->task->observe(&sim->sight, obs);
     return OPC_OK;
 }
 
@@ -276,7 +294,8 @@ static int bullet_reset(struct opc_env *env, struct opc_rng *rng, double *obs, s
 {
     const struct opc_bullet_task *task = ((struct bullet *)env)->task;
     double state[2 * OPC_BULLET_JOINTS] = {0};
-    for (int j = task->shake_from; j < task->machine->joints; j++) {
+    /* Only positions are drawn; velocities start at 0. */
+    for (int j = task->shake_from; j < task->robot->joints; j++) {
         const double x = opc_env_uniform(rng, 0.1);
         state[j] = task->single ? opc_bullet_rounded(x) : x;
     }
@@ -285,58 +304,62 @@ static int bullet_reset(struct opc_env *env, struct opc_rng *rng, double *obs, s
 
 static void bullet_state(const struct opc_env *env, double *state)
 {
-    const struct bullet *e = (const struct bullet *)env;
-    opc_bullet_state(e->world, state, state + e->task->machine->joints);
+    const struct bullet *sim = (const struct bullet *)env;
+    opc_bullet_state(sim->world, state, state + sim->task->robot->joints);
 }
 
-/* Forces of all joints; those nobody drives get none. */
-static void pull(const struct bullet *e, const double *action, double force[OPC_BULLET_JOINTS])
+/* Forces of all joints from the clipped action; a joint that is not driven gets none. */
+static void compute_forces(const struct bullet *sim, const double *action,
+                           double force[OPC_BULLET_JOINTS])
 {
-    const struct opc_bullet_machine *m = e->task->machine;
+    const struct opc_bullet_robot_spec *spec = sim->task->robot;
     memset(force, 0, OPC_BULLET_JOINTS * sizeof *force);
-    for (int i = 0; i < m->act; i++) {
-        const double f = e->task->strength * m->drive[i].max * opc_bullet_clipped(action[i], 1);
-        force[e->sight.drive[i]] = e->task->single ? opc_bullet_rounded(f) : f;
+    for (int i = 0; i < spec->act; i++) {
+        const double f =
+            sim->task->strength * spec->drive[i].max * opc_bullet_clipped(action[i], 1);
+        force[sim->sight.drive[i]] = sim->task->single ? opc_bullet_rounded(f) : f;
     }
 }
 
-static bool ended(const struct bullet *e, const double *obs)
+/* The simulation decides where it knows more than the observation (whole turns of a joint). */
+static bool bullet_ended(const struct bullet *sim, const double *obs)
 {
-    if (e->task->ended_here)
-        return e->task->ended_here(&e->sight);
-    return e->task->ended && e->task->ended(obs);
+    if (sim->task->ended_here)
+        return sim->task->ended_here(&sim->sight);
+    return sim->task->ended && sim->task->ended(obs);
 }
 
 /* Costs are charged on the action as it comes, although the motors clip it. */
 static int bullet_step(struct opc_env *env, const double *action, struct opc_outcome *out,
                        struct opc_err *err)
 {
-    struct bullet *e = (struct bullet *)env;
+    struct bullet *sim = (struct bullet *)env;
     double force[OPC_BULLET_JOINTS];
-    pull(e, action, force);
-    if (opc_bullet_step(e->world, force))
-        return out_of_memory(e, err);
-    look(e);
-    const int code = check_sight(e, err);
+    compute_forces(sim, action, force);
+    if (opc_bullet_step(sim->world, force))
+        return out_of_memory(sim, err);
+    read_world(sim);
+    const int code = check_sight(sim, err);
     if (code)
         return code;
-    e->task->observe(&e->sight, out->obs);
-    out->terminated = ended(e, out->obs);
-    out->reward = e->task->reward(&e->sight, action, out->terminated);
-    for (int i = 0; i < e->feet; i++)
-        e->sight.touched[i] = opc_bullet_touches(e->world, e->foot[i]);
+    sim->task->observe(&sim->sight, out->obs);
+    out->terminated = bullet_ended(sim, out->obs);
+    out->reward = sim->task->reward(&sim->sight, action, out->terminated);
+    /* After the observation: as in the originals, the flags are seen one step late. */
+    for (int i = 0; i < sim->feet; i++)
+        sim->sight.touched[i] = opc_bullet_touches(sim->world, sim->foot[i]);
     return OPC_OK;
 }
 
-/* The bare engine loop: torques and stepSimulation. */
+/* Torques and stepSimulation alone, for `opc env bench` to compare with. */
 static void bullet_bare(struct opc_env *env, const double *action, struct opc_outcome *out)
 {
-    struct bullet *e = (struct bullet *)env;
+    struct bullet *sim = (struct bullet *)env;
     double force[OPC_BULLET_JOINTS];
     (void)out;
-    pull(e, action, force);
-    if (opc_bullet_step(e->world, force))
-        e->spoiled = true;
+    compute_forces(sim, action, force);
+    if (opc_bullet_step(sim->world, force))
+        sim->spoiled = true;
 }
 
 /* ---- imagined transitions -------------------------------------------------------------------- */
@@ -348,6 +371,7 @@ static void bullet_terminal(const struct opc_env *env, int n, const float *s, co
     const struct opc_bullet_task *task = ((const struct bullet *)env)->task;
     double obs[OPC_BULLET_OBS];
     for (int i = 0; i < n; i++, next += task->obs) {
+        /* ended() expects finite numbers; an imagined state that is not finite ends the rollout. */
         bool finite = true;
         for (int k = 0; k < task->obs; k++) {
             obs[k] = (double)next[k];
@@ -357,7 +381,7 @@ static void bullet_terminal(const struct opc_env *env, int n, const float *s, co
     }
 }
 
-/* The pendulum's, which is paid for every step. */
+/* Of the pendulum, which is paid 1 for every step; only its types have this function. */
 static void bullet_reward(const struct opc_env *env, int n, const float *s, const float *a,
                           const float *next, float *out)
 {
@@ -368,8 +392,9 @@ static void bullet_reward(const struct opc_env *env, int n, const float *s, cons
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
-/* v turned by the quaternion (w, u), which need not have unit length. */
-static void turn(double w, const double u[3], const double v[3], double out[3])
+/* Rotates v by the quaternion (w, u), which need not have unit length:
+ * v + 2 (w u x v + u x (u x v)) / |q|^2. */
+static void rotate(double w, const double u[3], const double v[3], double out[3])
 {
     const double two = 2 / (w * w + u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
     const double c[3] = {u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2],
@@ -380,58 +405,60 @@ static void turn(double w, const double u[3], const double v[3], double out[3])
         out[k] = v[k] + two * (w * c[k] + d[k]);
 }
 
-/* From the frame of a solid to the world, lifted by so much. */
-static void carry(const struct bullet *e, const struct opc_bullet_shape *s, const double at[3],
-                  double lift, double out[3])
+/* A point from the frame of a solid to the world, raised by `lift`. */
+static void solid_to_world(const struct bullet *sim, const struct opc_bullet_shape *s,
+                           const double at[3], double lift, double out[3])
 {
     double in_body[3], position[3], q[4];
-    turn(s->turn[0], s->turn + 1, at, in_body);
+    rotate(s->turn[0], s->turn + 1, at, in_body);
     for (int k = 0; k < 3; k++)
         in_body[k] += s->at[k];
-    opc_bullet_pose(e->world, s->body, position, q);
-    turn(q[3], q, in_body, out);
+    opc_bullet_pose(sim->world, s->body, position, q);
+    rotate(q[3], q, in_body, out);
     for (int k = 0; k < 3; k++)
         out[k] += position[k] + (k == 2 ? lift : 0);
 }
 
-/* The further from the torso, the lighter; feet are blue. */
-static void choose_colour(const struct bullet *e, int body, float rgb[3])
+/* Lighter with every weld between the body and the torso; the furthest ones are blue. */
+static void choose_colour(const struct bullet *sim, int body, float rgb[3])
 {
     static const float tones[][3] = {
         {0.90f, 0.46f, 0.24f}, {0.95f, 0.65f, 0.26f}, {0.98f, 0.80f, 0.42f}, {0.22f, 0.38f, 0.54f}};
     int depth = 0;
-    for (int i = body; i > 0 && i != e->torso && depth < 3; i = e->robot.body[i].parent)
-        depth += e->robot.body[i].joint == OPC_BULLET_WELD;
+    for (int i = body; i > 0 && i != sim->torso && depth < 3; i = sim->robot.body[i].parent)
+        depth += sim->robot.body[i].joint == OPC_BULLET_WELD;
     memcpy(rgb, tones[depth], sizeof tones[depth]);
 }
 
-static void draw_solid(const struct bullet *e, const struct opc_bullet_shape *s, double lift,
+/* Every solid is a capsule between two points, which coincide for a sphere. */
+static void draw_solid(const struct bullet *sim, const struct opc_bullet_shape *s, double lift,
                        struct opc_shape *out)
 {
     const double half = s->solid == OPC_BULLET_CAPSULE_Z ? s->height / 2 : 0;
     const double down[3] = {0, 0, -half}, up[3] = {0, 0, half};
     const bool two = s->solid == OPC_BULLET_TWO_SPHERES;
-    carry(e, s, two ? s->from : down, lift, out->from);
-    carry(e, s, two ? s->to : up, lift, out->to);
+    solid_to_world(sim, s, two ? s->from : down, lift, out->from);
+    solid_to_world(sim, s, two ? s->to : up, lift, out->to);
     out->radius = s->radius;
-    choose_colour(e, s->body, out->rgb);
+    choose_colour(sim, s->body, out->rgb);
 }
 
 static void bullet_draw(const struct opc_env *env, struct opc_scene *scene)
 {
-    const struct bullet *e = (const struct bullet *)env;
-    const bool floor = e->task->setting.floor;
+    const struct bullet *sim = (const struct bullet *)env;
+    const bool floor = sim->task->setting.floor;
     const double lift = floor ? 0 : 0.6; /* the pendulum's rail is at height 0 */
     double torso[3];
-    opc_bullet_pose(e->world, e->torso, torso, NULL);
+    opc_bullet_pose(sim->world, sim->torso, torso, NULL);
     *scene = (struct opc_scene){.width = floor ? 3 : 2.6, .centre = {0, 0, floor ? 0.7 : 0.8}};
+    /* The camera follows a robot on the floor; the pendulum stands still and shows its rail. */
     if (floor)
         memcpy(scene->centre, torso, 2 * sizeof *torso);
     else
         scene->shape[scene->n++] =
             (struct opc_shape){{-1, 0, lift}, {1, 0, lift}, 0.02, {0.5f, 0.5f, 0.5f}};
-    for (int i = 0; i < e->robot.shapes && scene->n < OPC_SHAPES; i++)
-        draw_solid(e, &e->robot.shape[i], lift, &scene->shape[scene->n++]);
+    for (int i = 0; i < sim->robot.shapes && scene->n < OPC_SHAPES; i++)
+        draw_solid(sim, &sim->robot.shape[i], lift, &scene->shape[scene->n++]);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -443,6 +470,8 @@ static const struct opc_env_arg constants[] = {
 };
 
 /* clang-format off */
+/* All functions are shared; only the task differs. ENDS: it can terminate. KNOWN: its reward is a
+ * formula of what an imagined transition has. */
 #define BULLET(task_name) \
     .name = "bullet:" #task_name, .page = &opc_bullet_##task_name.page, \
     .task = &opc_bullet_##task_name, \

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Reads .robot files, whose format is at the top of model.h. Called by bullet.c when an environment
+ * is opened.
+ *
+ * Invariants: bodies and solids keep the order of the file, which the engine's results depend on,
+ * and a body's parent has a smaller index. Every message starts with FILE:LINE. */
 #include "env/bullet/model.h"
 
 #include "base/text.h"
@@ -14,9 +19,10 @@ struct reader {
     struct opc_err *err;
 };
 
+/* Whether a property belongs to the body or to the solid that was named last. */
 enum { OF_BODY, OF_SOLID };
 
-/* A word that is followed by numbers, which go where it says. */
+/* A word that is followed by `count` numbers, and the member they are stored in. */
 struct property {
     const char *word;
     int of, count; /* count 0: one integer */
@@ -46,91 +52,101 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static void skip_blanks(struct reader *r)
+/* Blanks, line ends and comments; counts lines for messages. */
+static void skip_blanks(struct reader *reader)
 {
     bool comment = false;
-    for (; *r->next && (comment || is_blank(*r->next) || *r->next == '#'); r->next++) {
-        if (*r->next == '\n')
-            r->line++, comment = false;
-        else if (*r->next == '#')
+    for (; *reader->next && (comment || is_blank(*reader->next) || *reader->next == '#');
+         reader->next++) {
+        if (*reader->next == '\n')
+            reader->line++, comment = false;
+        else if (*reader->next == '#')
             comment = true;
     }
 }
 
-/* Next word of the text, empty at its end. One that had to be cut is too long for a name or a
- * number. */
-static const char *read_word(struct reader *r)
+/* The next word of the text, empty at its end. A word that does not fit the buffer is cut, and then
+ * refused as a name or number because of its length. */
+static const char *read_word(struct reader *reader)
 {
     size_t n = 0;
-    skip_blanks(r);
-    for (; *r->next && !is_blank(*r->next) && *r->next != '#'; r->next++)
-        if (n < sizeof r->word - 1)
-            r->word[n++] = *r->next;
-    r->word[n] = 0;
-    return r->word;
+    skip_blanks(reader);
+    for (; *reader->next && !is_blank(*reader->next) && *reader->next != '#'; reader->next++)
+        if (n < sizeof reader->word - 1)
+            reader->word[n++] = *reader->next;
+    reader->word[n] = 0;
+    return reader->word;
 }
 
-static const char *shown(const struct reader *r)
+/* The word just read, or what stands for its absence. */
+static const char *word_for_message(const struct reader *reader)
 {
-    return *r->word ? r->word : "end of file";
+    return *reader->word ? reader->word : "end of file";
 }
 
-static int read_name(struct reader *r, const char *of, char name[OPC_BULLET_WORD])
+/* A name that is empty or too long is refused. */
+static int read_name(struct reader *reader, const char *of, char name[OPC_BULLET_WORD])
 {
-    const char *word = read_word(r);
+    const char *word = read_word(reader);
     const size_t n = strlen(word);
     if (n == 0 || n >= OPC_BULLET_WORD)
-        return opc_fail(r->err, OPC_EUSER, "'%s' will not do as the name of a %s; 1 to %d letters",
-                        shown(r), of, OPC_BULLET_WORD - 1);
+        return opc_fail(reader->err, OPC_EUSER,
+                        "'%s' will not do as the name of a %s; 1 to %d letters",
+                        word_for_message(reader), of, OPC_BULLET_WORD - 1);
     memcpy(name, word, n + 1);
     return OPC_OK;
 }
 
-static int read_numbers(struct reader *r, const char *what, int count, double *out)
+/* Reads `count` finite numbers; `what` is the word they belong to. */
+static int read_numbers(struct reader *reader, const char *what, int count, double *out)
 {
     for (int i = 0; i < count; i++) {
-        const char *word = read_word(r);
+        const char *word = read_word(reader);
         double v;
         if (!opc_parse_real(word, &v) || !isfinite(v))
-            return opc_fail(r->err, OPC_EUSER, "'%s' is not a number; %s takes %d", shown(r), what,
-                            count);
+            return opc_fail(reader->err, OPC_EUSER, "'%s' is not a number; %s takes %d",
+                            word_for_message(reader), what, count);
         out[i] = v;
     }
     return OPC_OK;
 }
 
-static int read_integer(struct reader *r, const char *what, int *out)
+static int read_integer(struct reader *reader, const char *what, int *out)
 {
-    if (!opc_parse_int(read_word(r), out))
-        return opc_fail(r->err, OPC_EUSER, "'%s' is not a whole number; %s takes one", shown(r),
-                        what);
+    if (!opc_parse_int(read_word(reader), out))
+        return opc_fail(reader->err, OPC_EUSER, "'%s' is not a whole number; %s takes one",
+                        word_for_message(reader), what);
     return OPC_OK;
 }
 
-static struct opc_bullet_body *this_body(const struct reader *r)
+/* The body being described; there is at least one when this is called. */
+static struct opc_bullet_body *this_body(const struct reader *reader)
 {
-    return &r->robot->body[r->robot->bodies - 1];
+    return &reader->robot->body[reader->robot->bodies - 1];
 }
 
-/* The solid being described, NULL if the body has none yet. */
-static struct opc_bullet_shape *this_solid(const struct reader *r)
+/* The solid being described; NULL if this body has none yet. */
+static struct opc_bullet_shape *this_solid(const struct reader *reader)
 {
-    struct opc_bullet_shape *last = r->robot->shape + r->robot->shapes - 1;
-    return r->robot->shapes > 0 && last->body == r->robot->bodies - 1 ? last : NULL;
+    /* The last solid, if it belongs to the body being described. */
+    struct opc_bullet_shape *last = reader->robot->shape + reader->robot->shapes - 1;
+    return reader->robot->shapes > 0 && last->body == reader->robot->bodies - 1 ? last : NULL;
 }
 
-static int start_body(struct reader *r)
+/* "body NAME". Until a joint is named, the first body is a fixed base and others are welded. */
+static int start_body(struct reader *reader)
 {
-    struct opc_bullet_robot *robot = r->robot;
+    struct opc_bullet_robot *robot = reader->robot;
     struct opc_bullet_body b = {.parent = -1, .joint = OPC_BULLET_FIXED_BASE};
     if (robot->bodies == OPC_BULLET_BODIES)
-        return opc_fail(r->err, OPC_EUSER, "more than %d bodies; raise OPC_BULLET_BODIES",
+        return opc_fail(reader->err, OPC_EUSER, "more than %d bodies; raise OPC_BULLET_BODIES",
                         OPC_BULLET_BODIES);
-    const int code = read_name(r, "body", b.name);
+    const int code = read_name(reader, "body", b.name);
     if (code)
         return code;
+    /* Names are looked up later, so they must be unique. */
     if (opc_bullet_find_body(robot, b.name) >= 0)
-        return opc_fail(r->err, OPC_EUSER, "there is a body '%s' already; choose another name",
+        return opc_fail(reader->err, OPC_EUSER, "there is a body '%s' already; choose another name",
                         b.name);
     if (robot->bodies > 0)
         b.joint = OPC_BULLET_WELD;
@@ -138,57 +154,65 @@ static int start_body(struct reader *r)
     return OPC_OK;
 }
 
-static int read_base(struct reader *r)
+/* "base free" or "base fixed". */
+static int read_base(struct reader *reader)
 {
-    const char *word = read_word(r);
-    if (r->robot->bodies != 1)
-        return opc_fail(r->err, OPC_EUSER,
+    const char *word = read_word(reader);
+    /* Only the first body has no parent. */
+    if (reader->robot->bodies != 1)
+        return opc_fail(reader->err, OPC_EUSER,
                         "body '%s' is not the first; it needs slide, hinge or weld, not base",
-                        this_body(r)->name);
+                        this_body(reader)->name);
     if (strcmp(word, "free") && strcmp(word, "fixed"))
-        return opc_fail(r->err, OPC_EUSER, "a base is free or fixed, not '%s'", shown(r));
-    this_body(r)->joint = strcmp(word, "free") ? OPC_BULLET_FIXED_BASE : OPC_BULLET_FREE_BASE;
+        return opc_fail(reader->err, OPC_EUSER, "a base is free or fixed, not '%s'",
+                        word_for_message(reader));
+    this_body(reader)->joint = strcmp(word, "free") ? OPC_BULLET_FIXED_BASE : OPC_BULLET_FREE_BASE;
     return OPC_OK;
 }
 
-static int read_joint(struct reader *r, enum opc_bullet_joint joint)
+/* "slide NAME", "hinge NAME" or "weld". */
+static int read_joint(struct reader *reader, enum opc_bullet_joint joint)
 {
-    struct opc_bullet_body *b = this_body(r);
+    struct opc_bullet_body *b = this_body(reader);
     char name[OPC_BULLET_WORD] = "";
-    if (r->robot->bodies == 1)
-        return opc_fail(r->err, OPC_EUSER, "body '%s' comes first; say base fixed or base free",
-                        b->name);
-    const int code = joint == OPC_BULLET_WELD ? OPC_OK : read_name(r, "joint", name);
+    if (reader->robot->bodies == 1)
+        return opc_fail(reader->err, OPC_EUSER,
+                        "body '%s' comes first; say base fixed or base free", b->name);
+    /* A weld has no name: nothing ever refers to it. */
+    const int code = joint == OPC_BULLET_WELD ? OPC_OK : read_name(reader, "joint", name);
     if (code)
         return code;
-    if (*name && opc_bullet_find_joint(r->robot, name) >= 0)
-        return opc_fail(r->err, OPC_EUSER, "there is a joint '%s' already; choose another name",
-                        name);
+    if (*name && opc_bullet_find_joint(reader->robot, name) >= 0)
+        return opc_fail(reader->err, OPC_EUSER,
+                        "there is a joint '%s' already; choose another name", name);
     memcpy(b->joint_name, name, sizeof name);
     b->joint = joint;
     return OPC_OK;
 }
 
-static int read_parent(struct reader *r)
+/* "on BODY". */
+static int read_parent(struct reader *reader)
 {
-    struct opc_bullet_body *b = this_body(r);
-    const int parent = opc_bullet_find_body(r->robot, read_word(r));
-    if (parent < 0 || parent == r->robot->bodies - 1)
-        return opc_fail(r->err, OPC_EUSER, "no body '%s' above body '%s'; parents come first",
-                        shown(r), b->name);
+    struct opc_bullet_body *b = this_body(reader);
+    const int parent = opc_bullet_find_body(reader->robot, read_word(reader));
+    /* Not itself, and described above: parents have smaller indices. */
+    if (parent < 0 || parent == reader->robot->bodies - 1)
+        return opc_fail(reader->err, OPC_EUSER, "no body '%s' above body '%s'; parents come first",
+                        word_for_message(reader), b->name);
     b->parent = parent;
     return OPC_OK;
 }
 
-static int read_range(struct reader *r)
+/* "range LOWER UPPER". */
+static int read_range(struct reader *reader)
 {
-    struct opc_bullet_body *b = this_body(r);
+    struct opc_bullet_body *b = this_body(reader);
     double range[2] = {0};
-    const int code = read_numbers(r, "range", 2, range);
+    const int code = read_numbers(reader, "range", 2, range);
     if (code)
         return code;
     if (!(range[0] < range[1]))
-        return opc_fail(r->err, OPC_EUSER, "range %g %g is empty; the lower end comes first",
+        return opc_fail(reader->err, OPC_EUSER, "range %g %g is empty; the lower end comes first",
                         range[0], range[1]);
     b->limited = true;
     b->lower = range[0];
@@ -196,40 +220,43 @@ static int read_range(struct reader *r)
     return OPC_OK;
 }
 
-static int read_solid(struct reader *r, enum opc_bullet_solid solid)
+/* "sphere R", "capsule_z R H" or "two_spheres R". */
+static int read_solid(struct reader *reader, enum opc_bullet_solid solid)
 {
-    struct opc_bullet_robot *robot = r->robot;
+    struct opc_bullet_robot *robot = reader->robot;
     struct opc_bullet_shape s = {.body = robot->bodies - 1, .solid = solid, .turn = {1, 0, 0, 0}};
     const char *what = "a solid (radius, and height for capsule_z)";
     double size[2] = {0};
     if (robot->shapes == OPC_BULLET_SHAPES)
-        return opc_fail(r->err, OPC_EUSER, "more than %d solids; raise OPC_BULLET_SHAPES",
+        return opc_fail(reader->err, OPC_EUSER, "more than %d solids; raise OPC_BULLET_SHAPES",
                         OPC_BULLET_SHAPES);
-    const int code = read_numbers(r, what, solid == OPC_BULLET_CAPSULE_Z ? 2 : 1, size);
+    const int code = read_numbers(reader, what, solid == OPC_BULLET_CAPSULE_Z ? 2 : 1, size);
     if (code)
         return code;
     if (!(size[0] > 0) || !(size[1] >= 0))
-        return opc_fail(r->err, OPC_EUSER, "a solid of radius %g and height %g; above 0 would do",
-                        size[0], size[1]);
+        return opc_fail(reader->err, OPC_EUSER,
+                        "a solid of radius %g and height %g; above 0 would do", size[0], size[1]);
     s.radius = size[0];
     s.height = size[1];
     robot->shape[robot->shapes++] = s;
     return OPC_OK;
 }
 
-static int no_solid(struct reader *r, const char *word)
+/* A property of a solid stands before any solid of its body. */
+static int needs_solid(struct reader *reader, const char *word)
 {
-    return opc_fail(r->err, OPC_EUSER,
+    return opc_fail(reader->err, OPC_EUSER,
                     "%s belongs to a solid; name sphere, capsule_z or two_spheres before it", word);
 }
 
-static int read_transpose_y(struct reader *r)
+/* "turn_y ANGLE": the quaternion of a rotation about the y axis. */
+static int read_turn_y(struct reader *reader)
 {
-    struct opc_bullet_shape *s = this_solid(r);
+    struct opc_bullet_shape *s = this_solid(reader);
     double angle = 0;
     if (!s)
-        return no_solid(r, "turn_y");
-    const int code = read_numbers(r, "turn_y", 1, &angle);
+        return needs_solid(reader, "turn_y");
+    const int code = read_numbers(reader, "turn_y", 1, &angle);
     if (code)
         return code;
     s->turn[0] = cos(angle / 2);
@@ -237,108 +264,115 @@ static int read_transpose_y(struct reader *r)
     return OPC_OK;
 }
 
-static int read_property(struct reader *r)
+/* All words whose numbers are stored as they are, by the table above. */
+static int read_property(struct reader *reader)
 {
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
         const struct property *p = &properties[i];
         char *to;
-        if (strcmp(r->word, p->word))
+        if (strcmp(reader->word, p->word))
             continue;
-        if (p->of == OF_SOLID && !this_solid(r))
-            return no_solid(r, p->word);
-        to = p->of == OF_BODY ? (char *)this_body(r) : (char *)this_solid(r);
+        if (p->of == OF_SOLID && !this_solid(reader))
+            return needs_solid(reader, p->word);
+        /* The member is found by its offset, as settings are (base/field.h). */
+        to = p->of == OF_BODY ? (char *)this_body(reader) : (char *)this_solid(reader);
         if (p->count == 0)
-            return read_integer(r, p->word, (int *)(void *)(to + p->offset));
-        return read_numbers(r, p->word, p->count, (double *)(void *)(to + p->offset));
+            return read_integer(reader, p->word, (int *)(void *)(to + p->offset));
+        return read_numbers(reader, p->word, p->count, (double *)(void *)(to + p->offset));
     }
-    return opc_fail(r->err, OPC_EUSER,
+    return opc_fail(reader->err, OPC_EUSER,
                     "'%s' is not known here; body, base, slide, hinge, weld, on, range, axis, "
                     "pivot, com, mass, inertia, insert, group, mask, friction, sphere, capsule_z, "
                     "two_spheres, from, to, at, turn or turn_y would be",
-                    r->word);
+                    reader->word);
 }
 
-static int read_item(struct reader *r)
+/* One word with what belongs to it. */
+static int read_item(struct reader *reader)
 {
-    const char *word = r->word;
+    const char *word = reader->word;
     if (!strcmp(word, "body"))
-        return start_body(r);
-    if (r->robot->bodies == 0)
-        return opc_fail(r->err, OPC_EUSER, "'%s' stands outside a body; start with body NAME",
+        return start_body(reader);
+    if (reader->robot->bodies == 0)
+        return opc_fail(reader->err, OPC_EUSER, "'%s' stands outside a body; start with body NAME",
                         word);
     if (!strcmp(word, "base"))
-        return read_base(r);
+        return read_base(reader);
     if (!strcmp(word, "slide"))
-        return read_joint(r, OPC_BULLET_SLIDE);
+        return read_joint(reader, OPC_BULLET_SLIDE);
     if (!strcmp(word, "hinge"))
-        return read_joint(r, OPC_BULLET_HINGE);
+        return read_joint(reader, OPC_BULLET_HINGE);
     if (!strcmp(word, "weld"))
-        return read_joint(r, OPC_BULLET_WELD);
+        return read_joint(reader, OPC_BULLET_WELD);
     if (!strcmp(word, "on"))
-        return read_parent(r);
+        return read_parent(reader);
     if (!strcmp(word, "range"))
-        return read_range(r);
+        return read_range(reader);
     if (!strcmp(word, "sphere"))
-        return read_solid(r, OPC_BULLET_SPHERE);
+        return read_solid(reader, OPC_BULLET_SPHERE);
     if (!strcmp(word, "capsule_z"))
-        return read_solid(r, OPC_BULLET_CAPSULE_Z);
+        return read_solid(reader, OPC_BULLET_CAPSULE_Z);
     if (!strcmp(word, "two_spheres"))
-        return read_solid(r, OPC_BULLET_TWO_SPHERES);
+        return read_solid(reader, OPC_BULLET_TWO_SPHERES);
     if (!strcmp(word, "turn_y"))
-        return read_transpose_y(r);
-    return read_property(r);
+        return read_turn_y(reader);
+    return read_property(reader);
 }
 
-/* What can only be judged once the whole body has been read. */
-static int check_body(struct reader *r)
+/* Tests what can only be judged once the whole body has been read. */
+static int check_body(struct reader *reader)
 {
-    const struct opc_bullet_body *b = this_body(r);
+    const struct opc_bullet_body *b = this_body(reader);
     const bool moves = b->joint == OPC_BULLET_SLIDE || b->joint == OPC_BULLET_HINGE;
-    if (r->robot->bodies > 1 && b->parent < 0)
-        return opc_fail(r->err, OPC_EUSER, "body '%s' hangs on nothing; add on BODY", b->name);
+    if (reader->robot->bodies > 1 && b->parent < 0)
+        return opc_fail(reader->err, OPC_EUSER, "body '%s' hangs on nothing; add on BODY", b->name);
     if (moves && !(b->axis[0] || b->axis[1] || b->axis[2]))
-        return opc_fail(r->err, OPC_EUSER, "joint '%s' has no axis; add axis X Y Z", b->joint_name);
+        return opc_fail(reader->err, OPC_EUSER, "joint '%s' has no axis; add axis X Y Z",
+                        b->joint_name);
     if (b->limited && !moves)
-        return opc_fail(r->err, OPC_EUSER, "body '%s' has a range but no slide or hinge", b->name);
+        return opc_fail(reader->err, OPC_EUSER, "body '%s' has a range but no slide or hinge",
+                        b->name);
     if (b->mass < 0 || b->inertia[0] < 0 || b->inertia[1] < 0 || b->inertia[2] < 0)
-        return opc_fail(r->err, OPC_EUSER,
+        return opc_fail(reader->err, OPC_EUSER,
                         "body '%s' has a negative mass or inertia; 0 or more would do", b->name);
     if (b->joint == OPC_BULLET_FREE_BASE && !(b->mass > 0))
-        return opc_fail(r->err, OPC_EUSER, "free base '%s' weighs nothing; add mass and inertia",
-                        b->name);
-    for (int i = 0; i < r->robot->shapes; i++) {
-        const struct opc_bullet_shape *s = &r->robot->shape[i];
+        return opc_fail(reader->err, OPC_EUSER,
+                        "free base '%s' weighs nothing; add mass and inertia", b->name);
+    /* A zero quaternion cannot be normalised when the picture is drawn. */
+    for (int i = 0; i < reader->robot->shapes; i++) {
+        const struct opc_bullet_shape *s = &reader->robot->shape[i];
         if (s->turn[0] == 0 && s->turn[1] == 0 && s->turn[2] == 0 && s->turn[3] == 0)
-            return opc_fail(r->err, OPC_EUSER,
-                            "turn 0 0 0 0 is no rotation; 1 0 0 0 is none at all");
+            return opc_fail(reader->err, OPC_EUSER,
+                            "turn 0 0 0 0 is not a rotation; 1 0 0 0 leaves the solid unturned");
     }
     return OPC_OK;
 }
 
-static int read_all(struct reader *r)
+static int read_all(struct reader *reader)
 {
     int code = OPC_OK;
-    while (!code && *read_word(r)) {
-        if (r->robot->bodies > 0 && !strcmp(r->word, "body"))
-            code = check_body(r);
+    while (!code && *read_word(reader)) {
+        /* A new body ends the one before it. */
+        if (reader->robot->bodies > 0 && !strcmp(reader->word, "body"))
+            code = check_body(reader);
         if (!code)
-            code = read_item(r);
+            code = read_item(reader);
     }
     if (code)
         return code;
-    if (r->robot->bodies == 0)
-        return opc_fail(r->err, OPC_EUSER, "no robot here; start with body NAME");
-    return check_body(r);
+    if (reader->robot->bodies == 0)
+        return opc_fail(reader->err, OPC_EUSER, "no robot here; start with body NAME");
+    return check_body(reader);
 }
 
 int opc_bullet_robot_parse(const char *text, const char *where, struct opc_bullet_robot *out,
                            struct opc_err *err)
 {
-    struct reader r = {.next = text, .line = 1, .robot = out, .err = err};
+    struct reader reader = {.next = text, .line = 1, .robot = out, .err = err};
     memset(out, 0, sizeof *out);
-    const int code = read_all(&r);
+    const int code = read_all(&reader);
     if (code)
-        opc_within(err, "%s:%d", where, r.line);
+        opc_within(err, "%s:%d", where, reader.line);
     return code;
 }
 
@@ -350,6 +384,7 @@ int opc_bullet_find_body(const struct opc_bullet_robot *robot, const char *name)
     return -1;
 }
 
+/* Joints have no table of their own: joint j is the j-th slide or hinge in body order. */
 int opc_bullet_joint_body(const struct opc_bullet_robot *robot, int j)
 {
     for (int i = 0; i < robot->bodies; i++) {

@@ -26,8 +26,8 @@
  *         at X Y Z            0 0 0                of the solid just named, from the centre of mass
  *         turn W X Y Z | turn_y ANGLE              unturned
  *
- * in the order in which the engine is to see them. Unstated values are those of the middle column.
- * SI units, rad. */
+ * in the order in which the engine gets them. A value that is not given is that of the middle
+ * column. Units are SI and rad. */
 #ifndef OPC_ENV_BULLET_MODEL_H
 #define OPC_ENV_BULLET_MODEL_H
 

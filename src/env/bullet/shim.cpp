@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The project's only C++: calls into Bullet, and nothing a C file could do.
+/* The project's only C++: calls into Bullet, and nothing a C file could do. bullet.c is its one
+ * user.
  *
- * Everything below happens in the order in which PyBullet does it. With five solver iterations the
- * order of constraints and contacts is visible in the result, so moving a line changes
- * trajectories even where the mechanics stay the same; tests/test_env_bullet.c tells. */
+ * Invariant: everything below happens in the order in which PyBullet does it. With five solver
+ * iterations the order of constraints and contacts is visible in the result, so moving a line
+ * changes trajectories even where the mechanics stay the same; tests/test_env_bullet.c notices. */
 #include "env/bullet/shim.h"
 
 extern "C" {
@@ -31,7 +32,8 @@ static_assert(sizeof(btScalar) == 8, "take the compiler flags from pkg-config bu
 namespace
 {
 
-/* PyBullet's rule. Bullet's own asks for both; with it the robots fall through the floor. */
+/* PyBullet's rule for collisions: one of the two conditions is enough. Bullet's own rule asks for
+ * both; with it the robots fall through the floor. */
 struct either_way : btOverlapFilterCallback {
     bool needBroadphaseCollision(btBroadphaseProxy *a, btBroadphaseProxy *b) const override
     {
@@ -40,8 +42,9 @@ struct either_way : btOverlapFilterCallback {
     }
 };
 
-/* Bullet does not look at what its allocator returns; a throw gets us out of it alive. It leaves
- * containers half changed behind, so a world that ran out of memory is never touched again. */
+/* Bullet does not check what its allocator returns, so this throws instead of returning NULL. The
+ * exception leaves containers half changed: a world that ran out of memory is never touched again.
+ */
 void *take(size_t size)
 {
     void *block = opc_fault_hits_alloc() ? nullptr : std::malloc(size);
@@ -54,14 +57,14 @@ void *take(size_t size)
 void prepare_library()
 {
     static const bool done = [] {
-        gDbvtMargin = 0; /* decides which pairs arise first */
+        gDbvtMargin = 0; /* as in PyBullet; it decides which pairs arise first */
         btAlignedAllocSetCustom(take, std::free);
         return true;
     }();
     (void)done;
 }
 
-/* Room for the few contacts one robot can have (more is allocated when needed); the default, 4096
+/* Pools for the few contacts one robot can have (more is allocated when needed). The default, 4096
  * of each, is 7 MB and most of the time it takes to make a world. */
 btDefaultCollisionConstructionInfo small_pools()
 {
@@ -101,10 +104,11 @@ struct opc_bullet {
 
     const opc_bullet_robot robot;
     const opc_bullet_setting setting;
-    bool broken = false;    /* ran out of memory */
+    bool broken = false;    /* ran out of memory: no call may touch it again */
     std::vector<int> joint; /* link of each joint; link i is body i + 1, the base is -1 */
 
-    /* Declared before the world, so that they outlive it: its destructor visits them. */
+    /* Declared before the world, because its destructor visits them and members are destroyed in
+     * reverse order. */
     std::vector<std::unique_ptr<btCollisionShape>> shapes;
     std::unique_ptr<btMultiBody> multibody;
     std::vector<std::unique_ptr<btMultiBodyConstraint>> constraints;
@@ -120,7 +124,7 @@ struct opc_bullet {
     btMultiBodyConstraintSolver solver;
     btMultiBodyDynamicsWorld world{&dispatcher, &broadphase, &solver, &configuration};
 
-    btAlignedObjectArray<btQuaternion> scratch_transpose;
+    btAlignedObjectArray<btQuaternion> scratch_rotation;
     btAlignedObjectArray<btVector3> scratch_origin;
     btAlignedObjectArray<btVector3> angular, linear; /* [bodies] */
 
@@ -143,8 +147,10 @@ struct opc_bullet {
 opc_bullet::opc_bullet(const opc_bullet_robot &r, const opc_bullet_setting &s)
     : robot(r), setting(s)
 {
+    /* The order of these calls is part of the contract; see the top. */
     pairs.setOverlapFilterCallback(&filter);
     set_up_solver();
+    /* The floor is made in any case and enters the world only if the setting has one. */
     floor.setFriction(s.floor_friction);
     floor.setRollingFriction(s.floor_roll);
     floor.setSpinningFriction(s.floor_roll);
@@ -162,6 +168,7 @@ opc_bullet::opc_bullet(const opc_bullet_robot &r, const opc_bullet_setting &s)
 void opc_bullet::set_up_solver()
 {
     btContactSolverInfo &info = world.getSolverInfo();
+    /* PyBullet's settings for these tasks. */
     info.m_numIterations = 5;
     info.m_erp2 = 0.9;
     info.m_linearSlop = 1e-5;
@@ -169,6 +176,7 @@ void opc_bullet::set_up_solver()
     world.setGravity(btVector3(0, 0, -setting.gravity));
 }
 
+/* The world uses the constraint, we own it; both lists have the order of the calls. */
 void opc_bullet::constrain(std::unique_ptr<btMultiBodyConstraint> c)
 {
     world.addMultiBodyConstraint(c.get());
@@ -186,6 +194,7 @@ void opc_bullet::set_up_links()
         set_up_link(i);
 }
 
+/* Adds body i + 1 as link i, with its joint, and the limit of the joint right after it. */
 void opc_bullet::set_up_link(int i)
 {
     const opc_bullet_body &b = robot.body[i + 1];
@@ -194,6 +203,7 @@ void opc_bullet::set_up_link(int i)
     const btVector3 pivot = vector(b.pivot), com = vector(b.com);
     const int parent = b.parent - 1;
 
+    /* Link i is body i + 1. The last argument switches off collisions with the parent. */
     if (b.joint == OPC_BULLET_SLIDE)
         multibody->setupPrismatic(i, b.mass, inertia, parent, same, axis, pivot, com, true);
     else if (b.joint == OPC_BULLET_HINGE)
@@ -208,6 +218,7 @@ void opc_bullet::set_up_link(int i)
                                                                     b.upper));
 }
 
+/* Bullet has no capsule between two arbitrary points; the hull of two spheres is one. */
 btCollisionShape *opc_bullet::new_solid(const opc_bullet_shape &s)
 {
     const btVector3 ends[2] = {vector(s.from), vector(s.to)};
@@ -222,8 +233,9 @@ btCollisionShape *opc_bullet::new_solid(const opc_bullet_shape &s)
     return shapes.back().get();
 }
 
-/* A pivot gets an empty compound: without a collider its joint limit belongs to no island of the
- * solver and silently does nothing. A single solid in place is used bare, as PyBullet does. */
+/* The shape of a body. A pivot without solids gets an empty compound, because without a collider
+ * its joint limit belongs to no island of the solver and silently does nothing. A single solid that
+ * is not moved is used without a compound, as PyBullet does. */
 btCollisionShape *opc_bullet::new_shape(int body)
 {
     btTransform in_place = btTransform::getIdentity();
@@ -247,6 +259,7 @@ btCollisionShape *opc_bullet::new_shape(int body)
     return all;
 }
 
+/* One collider for each body, in body order; a fixed base is static. */
 void opc_bullet::set_up_colliders()
 {
     for (int i = 0; i < robot.bodies; i++) {
@@ -266,8 +279,8 @@ void opc_bullet::set_up_colliders()
     }
 }
 
-/* Motors too weak to move anything, but the solver visits joint limits in another order when they
- * are there: 0.12 rad/s in the first step of the walker. */
+/* PyBullet gives every joint a motor of force 0. It moves nothing, but the solver visits joint
+ * limits in another order when it is there: 0.12 rad/s in the first step of the walker. */
 void opc_bullet::set_up_motors()
 {
     for (int link : joint)
@@ -278,6 +291,7 @@ void opc_bullet::set_up_motors()
  * in the order in which their pairs arose, so that order must not survive an episode. */
 void opc_bullet::insert_all()
 {
+    /* From the end, which leaves the array as it is for the others. */
     while (world.getNumCollisionObjects() > 0)
         world.removeCollisionObject(
             world.getCollisionObjectArray()[world.getNumCollisionObjects() - 1]);
@@ -291,6 +305,7 @@ void opc_bullet::insert_all()
     }
 }
 
+/* Upright and at rest, where the file says. */
 void opc_bullet::place_base()
 {
     multibody->setBaseWorldTransform(translation(robot.body[0].insert));
@@ -298,10 +313,11 @@ void opc_bullet::place_base()
     multibody->setBaseOmega(btVector3(0, 0, 0));
 }
 
+/* Poses of all links and colliders from the joint positions. */
 void opc_bullet::refresh()
 {
-    multibody->forwardKinematics(scratch_transpose, scratch_origin);
-    multibody->updateCollisionObjectWorldTransforms(scratch_transpose, scratch_origin);
+    multibody->forwardKinematics(scratch_rotation, scratch_origin);
+    multibody->updateCollisionObjectWorldTransforms(scratch_rotation, scratch_origin);
 }
 
 void opc_bullet::reset(const double *q, const double *qd)
@@ -309,7 +325,7 @@ void opc_bullet::reset(const double *q, const double *qd)
     insert_all();
     if (robot.body[0].joint == OPC_BULLET_FREE_BASE)
         place_base();
-    /* Refreshing after every joint looks wasteful, but also decides the order of pairs. */
+    /* PyBullet refreshes after every joint. That looks wasteful, but decides the order of pairs. */
     for (size_t j = 0; j < joint.size(); j++) {
         multibody->setJointPos(joint[j], q[j]);
         multibody->setJointVel(joint[j], qd[j]);
@@ -323,11 +339,12 @@ void opc_bullet::step(const double *force)
 {
     for (size_t j = 0; j < joint.size(); j++)
         multibody->addJointTorqueMultiDof(joint[j], 0, force[j]);
-    /* One call: the engine clears the forces at its end, not after each substep. */
+    /* One call for all substeps: the engine clears the forces at its end, not after each of them.
+     */
     world.stepSimulation(setting.step, setting.substeps, setting.step / setting.substeps);
 }
 
-/* Lets nothing escape into C. */
+/* Runs a call that may throw; no exception may pass into C. */
 template <typename work> static int guarded(struct opc_bullet *b, work call)
 {
     if (b->broken)
@@ -341,6 +358,7 @@ template <typename work> static int guarded(struct opc_bullet *b, work call)
     }
 }
 
+/* The world that is returned has been reset to joints at 0, so it can be looked at. */
 struct opc_bullet *opc_bullet_create(const struct opc_bullet_robot *robot,
                                      const struct opc_bullet_setting *setting)
 {
@@ -354,10 +372,11 @@ struct opc_bullet *opc_bullet_create(const struct opc_bullet_robot *robot,
         return nullptr;
     }
     if (opc_bullet_reset(b, zero, zero))
-        return nullptr; /* lost: see broken */
+        return nullptr; /* its memory is lost: a broken world cannot be destroyed */
     return b;
 }
 
+/* A broken world stays allocated: its destructors would visit half-changed containers. */
 void opc_bullet_destroy(struct opc_bullet *b)
 {
     if (b && !b->broken)
@@ -382,6 +401,8 @@ void opc_bullet_state(const struct opc_bullet *b, double *q, double *qd)
     }
 }
 
+/* m_cachedWorldTransform is that of the last refresh or substep, which is the lag that shim.h
+ * speaks of. */
 void opc_bullet_pose(const struct opc_bullet *b, int body, double position[3], double quaternion[4])
 {
     const btTransform at = body == 0 ? b->multibody->getBaseWorldTransform()
@@ -402,12 +423,15 @@ void opc_bullet_velocity(struct opc_bullet *b, int body, double linear[3], doubl
         copy(b->multibody->getBaseOmega(), angular);
         return;
     }
+    /* Velocities come in the frame of each link and are rotated into the world. Index 0 is the
+     * base. */
     b->multibody->compTreeLinkVelocities(&b->angular[0], &b->linear[0]);
     const btMatrix3x3 &turn = b->multibody->getLink(body - 1).m_cachedWorldTransform.getBasis();
     copy(turn * b->linear[body], linear);
     copy(turn * b->angular[body], angular);
 }
 
+/* Either body may come first in a manifold. */
 bool opc_bullet_touches(const struct opc_bullet *b, int body)
 {
     const btCollisionObject *foot = b->colliders[body].get(), *floor = &b->floor;

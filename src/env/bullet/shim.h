@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* env/bullet/shim.h - one articulated robot on an optional floor, simulated by Bullet in double
- * precision; bullet_shim.cpp is the only file that includes its headers.
+ * precision; shim.cpp is the only file that includes its headers.
  *
- * Follows what PyBullet does so closely that its trajectories are reproduced bit for bit. Contacts
- * make these robots chaotic, so the order in which bodies, limits and motors are handed to the
- * engine is part of the contract: the order of the `body` array.
+ * It follows what PyBullet does so closely that its trajectories are reproduced bit for bit.
+ * Contacts make these robots chaotic, so the order in which bodies, limits and motors are handed to
+ * the engine is part of the contract: the order of the `body` array.
  *
  * A world belongs to one thread at a time; different worlds may be used by different threads. The
  * first one sets two of Bullet's process-wide settings: gDbvtMargin = 0, and an allocator that
@@ -54,7 +54,7 @@ enum opc_bullet_solid {
 struct opc_bullet_body {
     char name[OPC_BULLET_WORD], joint_name[OPC_BULLET_WORD]; /* the engine does not need them */
     enum opc_bullet_joint joint;
-    int parent;      /* a smaller index; unused for body 0 */
+    int parent;      /* an index below its own; unused for body 0 */
     double axis[3];  /* used as given: the ant's ankles are not of unit length */
     double pivot[3]; /* from the parent's centre of mass */
     double com[3];   /* from the pivot to the centre of mass */
@@ -67,6 +67,7 @@ struct opc_bullet_body {
     double friction;
 };
 
+/* One solid of a body. */
 struct opc_bullet_shape {
     int body;
     enum opc_bullet_solid solid;
@@ -82,6 +83,7 @@ struct opc_bullet_robot {
     struct opc_bullet_shape shape[OPC_BULLET_SHAPES]; /* in order of their bodies */
 };
 
+/* The world around the robot. */
 struct opc_bullet_setting {
     double gravity; /* downwards, m/s^2 */
     double step;    /* s, one call of opc_bullet_step */
@@ -98,10 +100,10 @@ struct opc_bullet *opc_bullet_create(const struct opc_bullet_robot *,
                                      const struct opc_bullet_setting *);
 void opc_bullet_destroy(struct opc_bullet *); /* NULL is fine */
 
-/* Joints are slides and hinges, in body order. A free base is put at `insert`, upright and at rest.
- * What follows does not depend on what went before, not in one bit. Returns 0, or -1 when out of
- * memory; then the world is of no more use, and its memory stays taken: Bullet cannot clean up
- * after that. */
+/* Starts from the given joint positions and velocities; joints are slides and hinges, in body
+ * order. A free base is put at `insert`, upright and at rest. What follows does not depend on what
+ * went before, not in one bit. Returns 0, or -1 when out of memory; then the world cannot be used
+ * any more, and its memory stays taken, because Bullet cannot clean up after that. */
 int opc_bullet_reset(struct opc_bullet *, const double *q, const double *qd);
 
 /* force[joints] in N or N m, held through all substeps. Returns as reset does. */
@@ -110,17 +112,17 @@ int opc_bullet_step(struct opc_bullet *, const double *force);
 void opc_bullet_state(const struct opc_bullet *, double *q, double *qd); /* [joints] each */
 
 /* Centre of mass and quaternion x, y, z, w in the world. Except for a free base this is the pose at
- * the start of the last substep, not its end: so the tasks saw it when they were recorded.
+ * the start of the last substep, not its end, because that is what the original tasks observe.
  * quaternion may be NULL. */
 void opc_bullet_pose(const struct opc_bullet *, int body, double position[3], double quaternion[4]);
 
-/* Current velocities of the centre of mass, turned by the pose above. */
+/* Current velocities of the centre of mass, rotated into the world by the pose above. */
 void opc_bullet_velocity(struct opc_bullet *, int body, double linear[3], double angular[3]);
 
-/* Whether the engine holds a contact point between body and floor; up to 2 cm apart counts. */
+/* Whether the engine holds a contact point between body and floor; they may be up to 2 cm apart. */
 bool opc_bullet_touches(const struct opc_bullet *, int body);
 
-/* What the engine works with, for tests: compilers have been seen to change it. */
+/* Mass and inertia that the engine works with. For tests: compilers have been seen to change it. */
 void opc_bullet_mass(const struct opc_bullet *, int body, double *mass, double inertia[3]);
 
 #ifdef __cplusplus

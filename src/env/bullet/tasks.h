@@ -18,12 +18,12 @@ enum {
     OPC_BULLET_OBS = 111,
 };
 
-/* A robot and its actuators, in the order of actions. */
-struct opc_bullet_machine {
+/* A robot that tasks are made for: its file and its actuators, in the order of actions. */
+struct opc_bullet_robot_spec {
     const char *file;  /* of the robot, below models/ */
-    const char *torso; /* the body whose pose counts */
+    const char *torso; /* name of the body that tasks observe */
     bool free_base;
-    int joints; /* that the file must describe */
+    int joints; /* number of joints the file must describe */
     int act;
     struct {
         const char *joint;
@@ -44,18 +44,18 @@ struct opc_bullet_sight {
     /* Only for tasks that look around: */
     double linear[3], angular[3];  /* of the torso */
     double centre[2];              /* mean x and y of all bodies and the floor, lagging */
-    bool touched[OPC_BULLET_FEET]; /* a step old: the originals look at their feet too late */
-    /* What begin and reward keep from one step to the next. */
+    bool touched[OPC_BULLET_FEET]; /* contact flags, one step old as in the originals */
+    /* Kept by begin and reward from one step to the next. */
     double x, potential; /* progress so far: of the torso, of the centre */
 };
 
 struct opc_bullet_task {
     struct opc_env_page page;
-    const struct opc_bullet_machine *machine;
+    const struct opc_bullet_robot_spec *robot;
     struct opc_bullet_setting setting;
     int obs;
-    double strength;     /* times `most` of each drive */
-    int shake_from;      /* reset shakes this joint and all after it */
+    double strength;     /* factor on `max` of each drive */
+    int shake_from;      /* reset adds noise to this joint and all after it */
     bool single;         /* forces and joint states pass through float, as in RoboSchool itself */
     bool around;         /* needs the torso's velocities and the centre */
     double max_speed;    /* joint velocities are clipped to this before they are observed */
@@ -64,7 +64,7 @@ struct opc_bullet_task {
     const char *feet[OPC_BULLET_FEET]; /* bodies with a contact flag; NULL ends the list */
     const struct opc_env_angle *angles;
     int n_angles;
-    const struct opc_bullet_task *roboschool; /* what constants=roboschool means; NULL: nothing */
+    const struct opc_bullet_task *roboschool; /* the task of constants=roboschool, or NULL */
 
     void (*observe)(const struct opc_bullet_sight *, double *obs);
     double (*reward)(struct opc_bullet_sight *, const double *action, bool ended);
@@ -79,7 +79,7 @@ extern const struct opc_bullet_task opc_bullet_inverted_pendulum, opc_bullet_inv
     opc_bullet_half_cheetah, opc_bullet_half_cheetah_rs, opc_bullet_ant,
     opc_bullet_ant_truncated_obs, opc_bullet_ant_rs;
 
-/* Forgets what was before a reset; the sight is already that of the start. */
+/* Starts an episode; the sight is already that of its first state. */
 void opc_bullet_begin(struct opc_bullet_sight *);
 /* Mean as numpy computes it, to the bit. */
 double opc_bullet_mean(int n, const double *x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* env/mujoco/mujoco.h - the MuJoCo engine. Its own header is included by mujoco.c alone, which runs
- * it, and by mujoco_render.c, which draws. */
+ * it, and by render.c, which draws. */
 #ifndef OPC_ENV_MUJOCO_H
 #define OPC_ENV_MUJOCO_H
 
@@ -21,8 +21,8 @@ static inline const char *opc_mujoco_version(void)
 struct mjModel_;
 struct mjData_;
 
-/* What is inside an environment of ours (or inside what wraps it); NULL and untouched *data if it
- * runs on something else. */
+/* The model and data of an environment (or of the one it wraps); returns NULL and leaves *data
+ * alone if it does not run on MuJoCo. */
 struct mjModel_ *opc_mujoco_inside(const struct opc_env *, struct mjData_ **data);
 
 /* Compiles a model file, found by its name below models/ or in $OPC_MODELS; free it with
@@ -30,8 +30,8 @@ struct mjModel_ *opc_mujoco_inside(const struct opc_env *, struct mjData_ **data
 int opc_mujoco_load(const char *file, struct mjModel_ **out, uint32_t *hash, struct opc_err *err);
 void opc_mujoco_free(struct mjModel_ *); /* NULL is fine */
 
-/* Calls work(ctx). Should the engine meet a fatal error on the way, the call is left there, and the
- * result is OPC_EENV with its message. */
+/* Calls work(ctx). If the engine meets a fatal error, the call is abandoned there, and the result
+ * is OPC_EENV with its message. */
 int opc_mujoco_guarded(void (*work)(void *), void *ctx, struct opc_err *err);
 
 #endif

@@ -4,7 +4,10 @@
  * A view has its own copy of the model, because the size of the picture is part of it, and its own
  * mjData, because drawing needs poses that agree with qpos, while the lagging ones an environment
  * holds are part of its task and must stay. Environments on other engines, or on none, describe
- * themselves as capsules, which are put on the stage of models/stage.xml. */
+ * themselves as capsules, which are put on the stage of models/stage.xml.
+ *
+ * Called by `opc env render` through env/view.h. Invariant: drawing changes nothing in the
+ * environment, so that a filmed episode is the same as one that is not. */
 #include "env/assets.h"
 #include "env/mujoco/mujoco.h"
 #include "env/view.h"
@@ -39,16 +42,18 @@ enum {
     GL_UNSIGNED_BYTE = 0x1401,
 };
 
+/* A context of either library. {0}: none. */
 struct gl {
-    void *library;
-    void (*leave)(struct gl *);
-    void *display, *context;
-    bool works;
-    unsigned char *pixels; /* OSMesa draws into memory of ours */
+    void *library;              /* of dlopen */
+    void (*leave)(struct gl *); /* destroys the context; NULL before there is one */
+    void *display, *context;    /* display: of EGL only */
+    bool works;                 /* the context is current on this thread */
+    unsigned char *pixels;      /* OSMesa draws into memory of ours */
 };
 
-/* ISO C has no cast from what dlsym returns to a function. */
-static bool find(void *library, const char *name, void *function)
+/* ISO C has no cast from the object pointer that dlsym returns to a function pointer; `function` is
+ * the address of the latter. */
+static bool find_symbol(void *library, const char *name, void *function)
 {
     void *symbol = dlsym(library, name);
     memcpy(function, &symbol, sizeof symbol);
@@ -59,9 +64,9 @@ static void leave_egl(struct gl *gl)
 {
     unsigned (*make_current)(void *, void *, void *, void *), (*destroy)(void *, void *),
         (*terminate)(void *);
-    if (gl->display && find(gl->library, "eglMakeCurrent", &make_current) &&
-        find(gl->library, "eglDestroyContext", &destroy) &&
-        find(gl->library, "eglTerminate", &terminate)) {
+    if (gl->display && find_symbol(gl->library, "eglMakeCurrent", &make_current) &&
+        find_symbol(gl->library, "eglDestroyContext", &destroy) &&
+        find_symbol(gl->library, "eglTerminate", &terminate)) {
         make_current(gl->display, NULL, NULL, NULL);
         if (gl->context)
             destroy(gl->display, gl->context);
@@ -97,21 +102,27 @@ static bool enter_egl(struct gl *gl)
     unsigned (*make_current)(void *, void *, void *, void *);
     void *l = gl->library, *config;
     egl_int n = 0;
-    if (!find(l, "eglGetProcAddress", &get_proc) || !find(l, "eglGetDisplay", &get_display) ||
-        !find(l, "eglInitialize", &initialize) || !find(l, "eglBindAPI", &bind) ||
-        !find(l, "eglChooseConfig", &choose) || !find(l, "eglCreateContext", &create) ||
-        !find(l, "eglMakeCurrent", &make_current))
+    /* All functions or none: an incomplete library does not count. */
+    if (!find_symbol(l, "eglGetProcAddress", &get_proc) ||
+        !find_symbol(l, "eglGetDisplay", &get_display) ||
+        !find_symbol(l, "eglInitialize", &initialize) || !find_symbol(l, "eglBindAPI", &bind) ||
+        !find_symbol(l, "eglChooseConfig", &choose) ||
+        !find_symbol(l, "eglCreateContext", &create) ||
+        !find_symbol(l, "eglMakeCurrent", &make_current))
         return false;
+    /* From here on there may be something to clean up. */
     gl->leave = leave_egl;
     void *extension = get_proc("eglGetPlatformDisplayEXT");
     memcpy(&get_platform_display, &extension, sizeof extension);
     if (extension)
         gl->display = get_platform_display(EGL_PLATFORM_SURFACELESS_MESA, NULL, NULL);
+    /* Drivers without the extension have a default display. */
     if (!gl->display)
         gl->display = get_display(NULL);
     if (!gl->display || !initialize(gl->display, NULL, NULL) || !bind(EGL_OPENGL_API) ||
         !choose(gl->display, wanted, &config, 1, &n) || n < 1)
         return false;
+    /* Made current without a surface, which MuJoCo does not need. */
     gl->context = create(gl->display, config, NULL, NULL);
     return gl->context && make_current(gl->display, NULL, NULL, gl->context);
 }
@@ -119,17 +130,18 @@ static bool enter_egl(struct gl *gl)
 static void leave_osmesa(struct gl *gl)
 {
     void (*destroy)(void *);
-    if (gl->context && find(gl->library, "OSMesaDestroyContext", &destroy))
+    if (gl->context && find_symbol(gl->library, "OSMesaDestroyContext", &destroy))
         destroy(gl->context);
 }
 
+/* Software rendering: slower, but it needs no device and no permission. */
 static bool enter_osmesa(struct gl *gl)
 {
     enum { SIDE = 16 }; /* of the default buffer, which is never drawn into */
     void *(*create)(unsigned, egl_int, egl_int, egl_int, void *);
     unsigned char (*make_current)(void *, void *, unsigned, egl_int, egl_int);
-    if (!find(gl->library, "OSMesaCreateContextExt", &create) ||
-        !find(gl->library, "OSMesaMakeCurrent", &make_current))
+    if (!find_symbol(gl->library, "OSMesaCreateContextExt", &create) ||
+        !find_symbol(gl->library, "OSMesaMakeCurrent", &make_current))
         return false;
     gl->leave = leave_osmesa;
     gl->pixels = opc_alloc((size_t)SIDE * SIDE, 4);
@@ -137,7 +149,7 @@ static bool enter_osmesa(struct gl *gl)
     return gl->context && make_current(gl->context, gl->pixels, GL_UNSIGNED_BYTE, SIDE, SIDE);
 }
 
-static void leave(struct gl *gl)
+static void leave_gl(struct gl *gl)
 {
     if (gl->leave)
         gl->leave(gl);
@@ -149,7 +161,8 @@ static void leave(struct gl *gl)
     *gl = (struct gl){0};
 }
 
-static int enter(struct gl *gl, struct opc_err *err)
+/* Tries one library after the other until one has made a context; OPC_GL insists on one. */
+static int enter_gl(struct gl *gl, struct opc_err *err)
 {
     static const struct {
         const char *name, *library;
@@ -165,7 +178,7 @@ static int enter(struct gl *gl, struct opc_err *err)
         gl->works = gl->library && ways[i].enter(gl);
         if (gl->works)
             return OPC_OK;
-        leave(gl);
+        leave_gl(gl);
     }
     return opc_fail(err, OPC_EABSENT,
                     "found no way to draw without a screen: neither EGL nor OSMesa works here%s%s; "
@@ -175,7 +188,7 @@ static int enter(struct gl *gl, struct opc_err *err)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-enum { LARGEST = 4096, GEOMS = 1000 };
+enum { LARGEST = 4096, GEOMS = 1000 }; /* pixels of a side; shapes in a scene */
 
 struct opc_view {
     const struct opc_env *env;
@@ -183,8 +196,8 @@ struct opc_view {
     struct gl gl;
     mjModel *model;
     mjData *data;
-    bool own_scene; /* the environment describes itself by shapes */
-    bool has_scene, has_context;
+    bool own_scene;              /* the environment describes itself by shapes */
+    bool has_scene, has_context; /* made, so they have to be freed */
     mjvScene scene;
     mjrContext context;
     mjvCamera camera;
@@ -192,6 +205,7 @@ struct opc_view {
     unsigned char *upside_down; /* as GL reads pixels */
 };
 
+/* In the reverse order of opening: the renderer needs the GL context for its end, too. */
 void opc_view_close(struct opc_view *v)
 {
     if (!v)
@@ -200,7 +214,7 @@ void opc_view_close(struct opc_view *v)
         mjr_freeContext(&v->context);
     if (v->has_scene)
         mjv_freeScene(&v->scene);
-    leave(&v->gl);
+    leave_gl(&v->gl);
     if (v->data)
         mj_deleteData(v->data);
     opc_mujoco_free(v->model);
@@ -208,7 +222,8 @@ void opc_view_close(struct opc_view *v)
     opc_free(v);
 }
 
-static void make(void *ctx)
+/* Runs guarded. The flags are set at once, because a later call may jump out. */
+static void make_view(void *ctx)
 {
     struct opc_view *v = ctx;
     v->model->vis.global.offwidth = v->width;
@@ -225,7 +240,8 @@ static void make(void *ctx)
     mjr_setBuffer(mjFB_OFFSCREEN, &v->context);
 }
 
-/* A camera that stands where the task happens, or one that moves with the robot. */
+/* The model's camera "front", which stands where the task happens, or "track", which moves with the
+ * robot; a model without either is seen from a free camera. */
 static void choose_camera(struct opc_view *v)
 {
     int id = mj_name2id(v->model, mjOBJ_CAMERA, "front");
@@ -237,6 +253,7 @@ static void choose_camera(struct opc_view *v)
         mjv_defaultFreeCamera(v->model, &v->camera);
 }
 
+/* A copy of the environment's model, or the stage for one that runs on another engine. */
 static int find_model(struct opc_view *v, struct opc_err *err)
 {
     mjData *theirs;
@@ -264,9 +281,10 @@ int opc_view_open(const struct opc_env *env, int width, int height, struct opc_v
     int code = v->upside_down ? find_model(v, err)
                               : opc_fail(err, OPC_ENOMEM, "not enough memory for a picture");
     if (!code)
-        code = enter(&v->gl, err);
+        code = enter_gl(&v->gl, err);
     if (!code)
-        code = opc_mujoco_guarded(make, v, err);
+        code = opc_mujoco_guarded(make_view, v, err);
+    /* MuJoCo falls back to the window's buffer without an error; there is no window here. */
     if (!code && (!v->data || v->context.currentBuffer != mjFB_OFFSCREEN))
         code = opc_fail(err, OPC_EENV, "MuJoCo could not make a frame buffer of %d x %d pixels",
                         width, height);
@@ -279,7 +297,8 @@ int opc_view_open(const struct opc_env *env, int width, int height, struct opc_v
     return OPC_OK;
 }
 
-/* The floor is finite but its pattern repeats every metre: it follows in whole steps. */
+/* The floor is finite, but its pattern repeats every metre. It follows the robot in whole metres,
+ * so that it looks endless and at rest. */
 static void move_floor(mjvScene *scene, const double *centre)
 {
     for (int i = 0; i < scene->ngeom; i++) {
@@ -289,6 +308,7 @@ static void move_floor(mjvScene *scene, const double *centre)
     }
 }
 
+/* A capsule between two points; a sphere if they are the same. */
 static void add_shape(mjvScene *scene, const struct opc_shape *s)
 {
     if (scene->ngeom >= scene->maxgeom)
@@ -311,6 +331,7 @@ static void set_scene(struct opc_view *v)
     static const double origin[2] = {0};
     struct opc_scene own = {0};
     mjData *theirs;
+    /* A task on another engine says what to draw and where to look. */
     if (v->own_scene) {
         v->env->type->draw(v->env, &own);
         memcpy(v->camera.lookat, own.centre, sizeof own.centre);
@@ -318,11 +339,14 @@ static void set_scene(struct opc_view *v)
         v->camera.elevation = -8;
         v->camera.distance = own.width; /* the lens sees about 53 degrees across */
     } else {
+        /* Only qpos is copied: poses for the picture follow from it, and nothing lags. */
         opc_mujoco_inside(v->env, &theirs);
         memcpy(v->data->qpos, theirs->qpos, (size_t)v->model->nq * sizeof *theirs->qpos);
     }
+    /* On our copies of model and data, never on the environment's. */
     mj_forward(v->model, v->data);
     mjv_updateScene(v->model, v->data, &v->option, NULL, &v->camera, mjCAT_ALL, &v->scene);
+    /* subtree_com + 3 is the centre of mass of body 1, the robot. */
     move_floor(&v->scene, v->own_scene          ? own.centre
                           : v->model->nbody > 1 ? v->data->subtree_com + 3
                                                 : origin);
@@ -330,10 +354,11 @@ static void set_scene(struct opc_view *v)
         add_shape(&v->scene, &own.shape[i]);
 }
 
-static void draw(void *ctx)
+static void draw_view(void *ctx)
 {
     struct opc_view *v = ctx;
     const mjrRect all = {0, 0, v->width, v->height};
+    /* Runs guarded, on the thread that has the GL context. */
     set_scene(v);
     mjr_render(all, &v->scene, &v->context);
     mjr_readPixels(v->upside_down, NULL, all, &v->context);
@@ -341,8 +366,9 @@ static void draw(void *ctx)
 
 int opc_view_draw(struct opc_view *v, unsigned char *rgb, struct opc_err *err)
 {
-    const int code = opc_mujoco_guarded(draw, v, err);
+    const int code = opc_mujoco_guarded(draw_view, v, err);
     const size_t row = 3 * (size_t)v->width, rows = (size_t)v->height;
+    /* GL has the bottom row first. */
     for (size_t y = 0; !code && y < rows; y++)
         memcpy(rgb + y * row, v->upside_down + (rows - 1 - y) * row, row);
     return code;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The gym v2 tasks: observation, reward, termination. Rewards are added up in the order in which
- * they agree with the originals to the last bit. */
+/* The gym v2 tasks on MuJoCo: observation, reward, termination. mujoco.c calls them through the
+ * table of each task; the engine itself does not appear here.
+ *
+ * Invariants: sums are taken in the order in which they agree with the originals to the last bit,
+ * and `terminated` (of the state) and `ended` (of an imagined observation) state the same rule.
+ * Rules are written as !(good), so that a NaN terminates. */
 #include "env/mujoco/tasks.h"
 
 #include "env/types.h"
@@ -13,6 +17,7 @@ static double clip(double x, double max)
     return x < -max ? -max : x > max ? max : x;
 }
 
+/* Added one by one in this order; another order would change the last bit of rewards. */
 static double sum_of_squares(int n, const double *x)
 {
     double sum = 0;
@@ -29,6 +34,7 @@ static bool all_finite(int n, const float *x)
     return true;
 }
 
+/* Of the engine's new state; what lags is not looked at. */
 static bool state_finite(const struct opc_world *w)
 {
     for (int i = 0; i < w->nq; i++)
@@ -41,21 +47,23 @@ static bool state_finite(const struct opc_world *w)
 }
 
 /* Appends n numbers and returns where the next go. */
-static double *put(double *o, int n, const double *x)
+static double *append(double *o, int n, const double *x)
 {
     memcpy(o, x, (size_t)n * sizeof *x);
     return o + n;
 }
 
-static double *put_clipped(double *o, int n, const double *x, double max)
+static double *append_clipped(double *o, int n, const double *x, double max)
 {
     for (int i = 0; i < n; i++)
         o[i] = clip(x[i], max);
     return o + n;
 }
 
+/* {at, sine}: entry `at` of the observation is an angle, not given as a pair if sine is -1. */
 static const struct opc_env_angle angle_at_0[] = {{0, -1}}, angle_at_1[] = {{1, -1}};
 
+/* Forward velocity is the change of this over a step. */
 static double x_position(const struct opc_world *w)
 {
     return w->qpos[0];
@@ -64,31 +72,33 @@ static double x_position(const struct opc_world *w)
 /* qpos without x, then qvel */
 static void observe_planar(const struct opc_world *w, double *o)
 {
-    o = put(o, w->nq - 1, w->qpos + 1);
-    put(o, w->nv, w->qvel);
+    o = append(o, w->nq - 1, w->qpos + 1);
+    append(o, w->nv, w->qvel);
 }
 
+/* The same with velocities clipped to [-10, 10]. */
 static void observe_planar_clipped(const struct opc_world *w, double *o)
 {
-    o = put(o, w->nq - 1, w->qpos + 1);
-    put_clipped(o, w->nv, w->qvel, 10);
+    o = append(o, w->nq - 1, w->qpos + 1);
+    append_clipped(o, w->nv, w->qvel, 10);
 }
 
 /* qpos without x and y, then qvel */
 static void observe_spatial(const struct opc_world *w, double *o)
 {
-    o = put(o, w->nq - 2, w->qpos + 2);
-    put(o, w->nv, w->qvel);
+    o = append(o, w->nq - 2, w->qpos + 2);
+    append(o, w->nv, w->qvel);
 }
 
 /* ---- inverted pendulum ----------------------------------------------------------------------- */
 
 static void pendulum_observe(const struct opc_world *w, double *o)
 {
-    o = put(o, 2, w->qpos);
-    put(o, 2, w->qvel);
+    o = append(o, 2, w->qpos);
+    append(o, 2, w->qvel);
 }
 
+/* Also on the step that ends the task. */
 static double pendulum_reward(const struct opc_world *w, const double *a, double before)
 {
     (void)w, (void)a, (void)before;
@@ -112,7 +122,7 @@ static float pendulum_known_reward(const float *s, const double *a)
 }
 
 /* clang-format off */
-const struct opc_task opc_task_inverted_pendulum = {
+const struct opc_mujoco_task opc_mujoco_inverted_pendulum = {
     .page =
         {.summary = "balance a pole on a cart",
          .observation =
@@ -133,6 +143,7 @@ const struct opc_task opc_task_inverted_pendulum = {
 
 /* ---- inverted double pendulum ---------------------------------------------------------------- */
 
+/* Cosines at 3 and 4, sines at 1 and 2. */
 static const struct opc_env_angle both_poles[] = {{3, 1}, {4, 2}};
 
 static void double_pendulum_observe(const struct opc_world *w, double *o)
@@ -143,8 +154,8 @@ static void double_pendulum_observe(const struct opc_world *w, double *o)
     *o++ = sin(q[2]);
     *o++ = cos(q[1]);
     *o++ = cos(q[2]);
-    o = put_clipped(o, 3, w->qvel, 10);
-    put_clipped(o, 3, w->qfrc_constraint, 10);
+    o = append_clipped(o, 3, w->qvel, 10);
+    append_clipped(o, 3, w->qfrc_constraint, 10);
 }
 
 /* (x, z) is the tip, lagging; the hinge velocities are not clipped here. */
@@ -155,12 +166,14 @@ static double double_pendulum_reward(const struct opc_world *w, const double *a,
     return 10 - (0.01 * x * x + (z - 2) * (z - 2)) - (1e-3 * w1 * w1 + 5e-3 * w2 * w2);
 }
 
+/* The tip is at 1.2 m when both poles stand upright. */
 static bool double_pendulum_terminated(const struct opc_world *w)
 {
     return w->site_xpos[2] <= 1;
 }
 
-/* Imagined sines and cosines may be off the circle: MBPO takes the first cosine as it is. */
+/* Two poles of 0.6 m. Imagined sines and cosines may lie off the unit circle: the first cosine is
+ * used as it is, the second angle through atan2, as MBPO does. */
 double opc_double_pendulum_height(const float *o)
 {
     const double t1 = atan2((double)o[1], (double)o[3]), t2 = atan2((double)o[2], (double)o[4]);
@@ -173,7 +186,7 @@ static bool double_pendulum_ended(const float *o)
 }
 
 /* clang-format off */
-const struct opc_task opc_task_inverted_double_pendulum = {
+const struct opc_mujoco_task opc_mujoco_inverted_double_pendulum = {
     .page = {.summary = "balance two poles, one on top of the other, on a cart",
              .observation = "cart position; sines of both hinge angles, then cosines; three "
                             "velocities and three constraint forces, clipped to [-10, 10]",
@@ -194,12 +207,14 @@ const struct opc_task opc_task_inverted_double_pendulum = {
 
 /* ---- hopper and walker2d --------------------------------------------------------------------- */
 
+/* Forward velocity, 1 for being alive, and the cost of the action. */
 static double walking_reward(const struct opc_world *w, const double *a, double before)
 {
     return (x_position(w) - before) / w->dt + 1 - 1e-3 * sum_of_squares(w->nu, a);
 }
 
-static bool below(int n, const double *x, double max)
+/* False if one is NaN. */
+static bool all_below(int n, const double *x, double max)
 {
     bool all = true;
     for (int i = 0; i < n; i++)
@@ -207,11 +222,12 @@ static bool below(int n, const double *x, double max)
     return all;
 }
 
+/* x must be finite but has no bound: it grows while the robot hops. */
 static bool hopper_terminated(const struct opc_world *w)
 {
     const double *q = w->qpos;
-    return !(isfinite(q[0]) && isfinite(q[1]) && below(w->nq - 2, q + 2, 100) &&
-             below(w->nv, w->qvel, 100) && q[1] > 0.7 && fabs(q[2]) < 0.2);
+    return !(isfinite(q[0]) && isfinite(q[1]) && all_below(w->nq - 2, q + 2, 100) &&
+             all_below(w->nv, w->qvel, 100) && q[1] > 0.7 && fabs(q[2]) < 0.2);
 }
 
 /* MBPO's published rule tests only the upper bound of 100 here; the task tests both. */
@@ -224,7 +240,7 @@ static bool hopper_ended(const float *o)
 }
 
 /* clang-format off */
-const struct opc_task opc_task_hopper = {
+const struct opc_mujoco_task opc_mujoco_hopper = {
     .page = {.summary = "make a one-legged robot hop forwards",
              .observation =
                  "height, pitch, thigh, leg and foot angles; six velocities clipped to [-10, 10]",
@@ -241,6 +257,7 @@ const struct opc_task opc_task_hopper = {
 };
 /* clang-format on */
 
+/* The one rule of both functions below, in double, on the height and pitch. */
 static bool walker_upright(double z, double pitch)
 {
     return z > 0.8 && z < 2.0 && pitch > -1 && pitch < 1;
@@ -257,7 +274,7 @@ static bool walker_ended(const float *o)
 }
 
 /* clang-format off */
-const struct opc_task opc_task_walker2d = {
+const struct opc_mujoco_task opc_mujoco_walker2d = {
     .page = {.summary = "make a two-legged robot walk forwards",
              .observation = "height, pitch, six leg angles; nine velocities clipped to [-10, 10]",
              .action = "torques of right thigh, leg, foot, then left; 1 is 100 N m",
@@ -275,13 +292,14 @@ const struct opc_task opc_task_walker2d = {
 
 /* ---- half-cheetah and swimmer ---------------------------------------------------------------- */
 
+/* Nothing for being alive: the task never ends. */
 static double cheetah_reward(const struct opc_world *w, const double *a, double before)
 {
     return (x_position(w) - before) / w->dt - 0.1 * sum_of_squares(w->nu, a);
 }
 
 /* clang-format off */
-const struct opc_task opc_task_half_cheetah = {
+const struct opc_mujoco_task opc_mujoco_half_cheetah = {
     .page = {.summary = "make a two-legged runner run forwards",
              .observation = "height, pitch, six leg angles; nine velocities",
              .action =
@@ -304,7 +322,7 @@ static double swimmer_reward(const struct opc_world *w, const double *a, double 
 }
 
 /* clang-format off */
-const struct opc_task opc_task_swimmer = {
+const struct opc_mujoco_task opc_mujoco_swimmer = {
     .page = {.summary = "make a chain of three links swim forwards",
              .observation = "heading, two joint angles; five velocities",
              .action = "torques of both joints; 1 is 150 N m",
@@ -323,12 +341,14 @@ const struct opc_task opc_task_swimmer = {
 
 enum { ANT_TORSO = 1 };
 
+/* 27 numbers, then six contact forces for each of the 14 bodies: 111. */
 static void ant_observe(const struct opc_world *w, double *o)
 {
     observe_spatial(w, o);
-    put_clipped(o + w->nq - 2 + w->nv, 6 * w->nbody, w->cfrc_ext, 1);
+    append_clipped(o + w->nq - 2 + w->nv, 6 * w->nbody, w->cfrc_ext, 1);
 }
 
+/* x of the torso, lagging, where the planar robots use qpos[0]. */
 static double ant_progress(const struct opc_world *w)
 {
     return w->xpos[3 * ANT_TORSO];
@@ -336,6 +356,7 @@ static double ant_progress(const struct opc_world *w)
 
 static double ant_reward(const struct opc_world *w, const double *a, double before)
 {
+    /* All 0 unless the argument contact is on; the original charges clipped forces. */
     double contact = 0;
     for (int i = 0; i < 6 * w->nbody; i++) {
         const double f = clip(w->cfrc_ext[i], 1);
@@ -350,11 +371,13 @@ static bool ant_terminated(const struct opc_world *w)
     return !(state_finite(w) && w->qpos[2] >= 0.2 && w->qpos[2] <= 1.0);
 }
 
+/* Only the 27 numbers that both variants observe. */
 static bool ant_ended(const float *o)
 {
     return !(all_finite(27, o) && (double)o[0] >= 0.2 && (double)o[0] <= 1.0);
 }
 
+/* Both ants are one task that is observed in two ways. */
 #define ANT_PAGE(seen)                                                                             \
     .page = {.summary = "make a four-legged robot walk forwards",                                  \
              .observation = seen,                                                                  \
@@ -371,12 +394,12 @@ static bool ant_ended(const float *o)
     .qpos_noise = 0.1, .qvel_noise = 0.1, .normal_qvel = true, .reward = ant_reward,               \
     .progress = ant_progress, .terminated = ant_terminated, .ended = ant_ended
 
-const struct opc_task opc_task_ant = {
+const struct opc_mujoco_task opc_mujoco_ant = {
     ANT,
     ANT_PAGE("height, torso quaternion, eight leg angles; fourteen velocities; contact forces on "
              "fourteen bodies clipped to [-1, 1], which are 0 unless contact=on"),
     .obs = 111, .observe = ant_observe};
-const struct opc_task opc_task_ant_truncated_obs = {
+const struct opc_mujoco_task opc_mujoco_ant_truncated_obs = {
     ANT, ANT_PAGE("height, torso quaternion, eight leg angles; fourteen velocities"), .obs = 27,
     .observe = observe_spatial};
 
@@ -384,6 +407,7 @@ const struct opc_task opc_task_ant_truncated_obs = {
 
 enum { FINGERTIP = 3, TARGET = 4 };
 
+/* Cosines at 0 and 1, sines at 2 and 3. */
 static const struct opc_env_angle both_joints[] = {{0, 2}, {1, 3}};
 
 static void reacher_observe(const struct opc_world *w, double *o)
@@ -393,12 +417,14 @@ static void reacher_observe(const struct opc_world *w, double *o)
     *o++ = cos(q[1]);
     *o++ = sin(q[0]);
     *o++ = sin(q[1]);
-    o = put(o, 2, q + 2);
-    o = put(o, 2, w->qvel);
+    o = append(o, 2, q + 2);
+    o = append(o, 2, w->qvel);
+    /* Lagging, as everything in xpos. */
     for (int k = 0; k < 3; k++)
         o[k] = w->xpos[3 * FINGERTIP + k] - w->xpos[3 * TARGET + k];
 }
 
+/* From fingertip to target; "progress" of a task that is paid for the state before the step. */
 static double reacher_distance(const struct opc_world *w)
 {
     double e[3];
@@ -413,6 +439,7 @@ static double reacher_reward(const struct opc_world *w, const double *a, double 
     return -before - sum_of_squares(w->nu, a);
 }
 
+/* The observation has fingertip minus target at 8 to 10, so the reward is a formula of it. */
 static float reacher_known_reward(const float *s, const double *a)
 {
     const double e[3] = {(double)s[8], (double)s[9], (double)s[10]};
@@ -422,6 +449,7 @@ static float reacher_known_reward(const float *s, const double *a)
 /* A target within 0.2 m; only the arm moves. */
 static void reacher_place(struct opc_rng *rng, double *qpos, double *qvel)
 {
+    /* Rejection from the square: uniform on the disc. */
     do {
         qpos[2] = opc_env_uniform(rng, 0.2);
         qpos[3] = opc_env_uniform(rng, 0.2);
@@ -430,7 +458,7 @@ static void reacher_place(struct opc_rng *rng, double *qpos, double *qvel)
 }
 
 /* clang-format off */
-const struct opc_task opc_task_reacher = {
+const struct opc_mujoco_task opc_mujoco_reacher = {
     .page = {.summary = "move the tip of a two-link arm to a target",
              .observation = "cosines of both joint angles, then sines; target x, y; two joint "
                             "velocities; fingertip minus target in x, y, z",
@@ -450,14 +478,15 @@ const struct opc_task opc_task_reacher = {
 
 /* ---- humanoid -------------------------------------------------------------------------------- */
 
+/* 45 numbers, then inertias (140), velocities (84), actuator (23) and contact forces (84): 376. */
 static void humanoid_observe(const struct opc_world *w, double *o)
 {
     observe_spatial(w, o);
     o += w->nq - 2 + w->nv;
-    o = put(o, 10 * w->nbody, w->cinert);
-    o = put(o, 6 * w->nbody, w->cvel);
-    o = put(o, w->nv, w->qfrc_actuator);
-    put(o, 6 * w->nbody, w->cfrc_ext);
+    o = append(o, 10 * w->nbody, w->cinert);
+    o = append(o, 6 * w->nbody, w->cvel);
+    o = append(o, w->nv, w->qfrc_actuator);
+    append(o, 6 * w->nbody, w->cfrc_ext);
 }
 
 /* x of the centre of mass */
@@ -479,16 +508,19 @@ static double humanoid_reward(const struct opc_world *w, const double *a, double
            (impact < 10 ? impact : 10) + 5;
 }
 
+/* qpos[2] is the height of the torso. */
 static bool humanoid_terminated(const struct opc_world *w)
 {
     return !(w->qpos[2] >= 1.0 && w->qpos[2] <= 2.0);
 }
 
+/* o[0] is the height of the torso. */
 static bool humanoid_ended(const float *o)
 {
     return !((double)o[0] >= 1.0 && (double)o[0] <= 2.0);
 }
 
+/* Both humanoids are one task that is observed in two ways. */
 #define HUMANOID_PAGE(seen)                                                                        \
     .page = {                                                                                      \
         .summary = "make a two-legged robot with arms walk forwards",                              \
@@ -505,12 +537,12 @@ static bool humanoid_ended(const float *o)
     .steps = 1000, .qpos_noise = 0.01, .qvel_noise = 0.01, .reward = humanoid_reward,              \
     .progress = humanoid_progress, .terminated = humanoid_terminated, .ended = humanoid_ended
 
-const struct opc_task opc_task_humanoid = {
+const struct opc_mujoco_task opc_mujoco_humanoid = {
     HUMANOID,
     HUMANOID_PAGE("height, torso quaternion, seventeen joint angles; 23 velocities; then inertias "
                   "(140), velocities (84) of the bodies, actuator forces (23) and contact forces "
                   "(84), which are 0 unless contact=on"),
     .obs = 376, .observe = humanoid_observe};
-const struct opc_task opc_task_humanoid_truncated_obs = {
+const struct opc_mujoco_task opc_mujoco_humanoid_truncated_obs = {
     HUMANOID, HUMANOID_PAGE("height, torso quaternion, seventeen joint angles; 23 velocities"),
     .obs = 45, .observe = observe_spatial};

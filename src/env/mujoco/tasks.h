@@ -10,6 +10,7 @@
 
 #include "opc/env.h"
 
+/* What a task sees of the simulation. */
 struct opc_world {
     int nq, nv, nu, nbody;
     double timestep, dt;                    /* of the engine; of an environment step */
@@ -22,9 +23,9 @@ struct opc_world {
     const double *cfrc_ext; /* [nbody][6] torque, force; 0 unless the argument contact is on */
 };
 
-struct opc_task {
+struct opc_mujoco_task {
     struct opc_env_page page;
-    const char *model;            /* file */
+    const char *model;            /* file below models/ */
     int nq, nv, nu, nbody, nsite; /* that the file must describe */
     int obs, frame_skip, steps;
     double qpos_noise; /* uniform in +- this */
@@ -34,21 +35,26 @@ struct opc_task {
     int n_angles;
 
     void (*observe)(const struct opc_world *, double *o);
-    /* before is what `progress` said when the step began, 0 without one. */
+    /* before is what `progress` returned when the step began, 0 without one. */
     double (*reward)(const struct opc_world *, const double *action, double before);
 
-    /* Optional. NULL: none, never, never, not known, no more than the noise. */
+    /* Optional. What `reward` wants to know of the state before the step: a position, whose change
+     * is a velocity, or a distance. NULL: nothing. */
     double (*progress)(const struct opc_world *);
+    /* Whether the state ends the task. NULL: no state does. */
     bool (*terminated)(const struct opc_world *);
-    bool (*ended)(const float *o); /* the same of an imagined observation */
+    /* The same of an imagined observation. NULL: no state ends the task. */
+    bool (*ended)(const float *o);
+    /* Reward of an imagined transition. NULL: no formula is known; a model has to learn it. */
     float (*known_reward)(const float *s, const double *action);
-    void (*place)(struct opc_rng *, double *qpos, double *qvel); /* after the noise */
+    /* Changes the start further, after the noise. NULL: the noise is all. */
+    void (*place)(struct opc_rng *, double *qpos, double *qvel);
 };
 
-extern const struct opc_task opc_task_inverted_pendulum, opc_task_inverted_double_pendulum,
-    opc_task_hopper, opc_task_walker2d, opc_task_half_cheetah, opc_task_ant,
-    opc_task_ant_truncated_obs, opc_task_swimmer, opc_task_reacher, opc_task_humanoid,
-    opc_task_humanoid_truncated_obs;
+extern const struct opc_mujoco_task opc_mujoco_inverted_pendulum,
+    opc_mujoco_inverted_double_pendulum, opc_mujoco_hopper, opc_mujoco_walker2d,
+    opc_mujoco_half_cheetah, opc_mujoco_ant, opc_mujoco_ant_truncated_obs, opc_mujoco_swimmer,
+    opc_mujoco_reacher, opc_mujoco_humanoid, opc_mujoco_humanoid_truncated_obs;
 
 /* Height of the double pendulum's tip above where its task ends, from an observation. */
 double opc_double_pendulum_height(const float *o);
