@@ -26,11 +26,12 @@ int main(void)
 }
 #else
 
+#include "engine.h"
+
 #include "base/file.h"
 #include "base/text.h"
 #include "env/bullet/model.h"
 #include "env/check.h"
-#include "env/many.h"
 #include "opc/mem.h"
 
 enum { MAX_OBS = 111, MAX_ACT = 8, MAX_STATE = 18, STEPS = 200 };
@@ -42,14 +43,6 @@ const char *__lsan_default_suppressions(void)  /* NOLINT(bugprone-reserved-ident
     return "leak:opc_bullet_create\n"
            "leak:namespace)::take(\n" /* the name with llvm-symbolizer, and without */
            "leak:^take$\n";
-}
-
-static struct opc_env *open_env(const char *spec)
-{
-    struct opc_env *env = NULL;
-    struct opc_err err = {0};
-    assert_ok(opc_env_open(spec, &env, &err), &err);
-    return env;
 }
 
 /* ---- golden files ---------------------------------------------------------------------------- */
@@ -614,28 +607,6 @@ static void tasks_keep_every_promise(void **state)
 
 enum { SHORT = 40, TRACE = (SHORT + 1) * (MAX_OBS + 2) };
 
-/* Plays random steps after a reset and writes down all that comes out. */
-static void play(struct opc_env *env, uint32_t index, bool bare, double *all)
-{
-    struct opc_err err = {0};
-    struct opc_rng rng = opc_rng_stream(9, OPC_USE_RESET, 0, index);
-    struct opc_rng noise = opc_rng_stream(9, OPC_USE_RANDOM, 0, index);
-    assert_ok(opc_env_reset(env, &rng, all, &err), &err);
-    for (int t = 0; t < SHORT; t++) {
-        double action[MAX_ACT];
-        for (int i = 0; i < env->act; i++)
-            action[i] = 2 * opc_rng_unit_double(&noise) - 1;
-        all += env->obs + 2;
-        struct opc_outcome out = {.obs = all};
-        if (bare)
-            env->type->bare(env, action, &out);
-        else
-            assert_ok(opc_env_step(env, action, &out, &err), &err);
-        all[env->obs] = out.reward;
-        all[env->obs + 1] = out.terminated;
-    }
-}
-
 /* What `opc env bench` compares with does the engine's whole work. */
 static void the_bare_loop_reaches_the_same_state(void **state)
 {
@@ -644,87 +615,34 @@ static void the_bare_loop_reaches_the_same_state(void **state)
     for (int i = 0; i < EVERY; i++) {
         struct opc_env *env = open_env(every[i]);
         double ours[MAX_STATE] = {0}, bare[MAX_STATE] = {0};
-        play(env, 0, false, all);
+        play(env, 0, SHORT, false, all);
         opc_env_state(env, ours);
-        play(env, 0, true, all);
+        play(env, 0, SHORT, true, all);
         opc_env_state(env, bare);
         assert_same_bits(ours, bare, sizeof ours);
         opc_env_close(env);
     }
 }
 
-enum { MANY = 5 };
-
-static void play_many(const char *spec, int threads, double *all)
-{
-    struct opc_pool *pool;
-    struct opc_many *many;
-    struct opc_err err = {0};
-    struct opc_rng rng[MANY];
-    struct opc_outcome out[MANY];
-    double action[MANY * MAX_ACT];
-    assert_ok(opc_pool_create(threads, &pool, &err), &err);
-    assert_ok(opc_many_open(spec, MANY, pool, &many, &err), &err);
-    const struct opc_env *env = opc_many_env(many, 0);
-    struct opc_rng noise = opc_rng_stream(9, OPC_USE_RANDOM, 0, 0);
-    for (int i = 0; i < MANY; i++)
-        rng[i] = opc_rng_stream(9, OPC_USE_RESET, 0, (uint32_t)i);
-    assert_ok(opc_many_reset(many, NULL, rng, all, &err), &err);
-    for (int t = 1; t <= SHORT; t++) {
-        for (int i = 0; i < MANY * env->act; i++)
-            action[i] = 2 * opc_rng_unit_double(&noise) - 1;
-        for (int i = 0; i < MANY; i++)
-            out[i].obs = all + (t * MANY + i) * env->obs;
-        assert_ok(opc_many_step(many, NULL, action, out, &err), &err);
-    }
-    opc_many_close(many);
-    opc_pool_destroy(pool);
-}
-
 static void many_give_the_same_bits_for_any_number_of_threads(void **state)
 {
     (void)state;
-    static double one[(SHORT + 1) * MANY * 28], more[(SHORT + 1) * MANY * 28];
+    static double one[(SHORT + 1) * ENGINE_MANY * 28], more[(SHORT + 1) * ENGINE_MANY * 28];
     const char *specs[] = {"bullet:inverted_pendulum_rs", "bullet:hopper", "bullet:half_cheetah_rs",
                            "bullet:ant_rs"};
     for (int k = 0; k < 4; k++) {
         memset(one, 0, sizeof one);
         memset(more, 0, sizeof more);
-        play_many(specs[k], 1, one);
-        play_many(specs[k], 4, more);
+        play_many(specs[k], 1, SHORT, one);
+        play_many(specs[k], 4, SHORT, more);
         assert_same_bits(one, more, sizeof one);
-    }
-}
-
-struct opening {
-    int code[8];
-};
-
-static void open_some(void *ctx, int first, int end, int worker)
-{
-    (void)worker;
-    struct opening *o = ctx;
-    for (int i = first; i < end; i++) {
-        struct opc_env *env;
-        struct opc_err err = {0};
-        o->code[i] = opc_env_open(every[i], &env, &err);
-        if (!o->code[i])
-            opc_env_close(env);
     }
 }
 
 static void environments_open_on_several_threads_at_once(void **state)
 {
     (void)state;
-    struct opc_pool *pool;
-    struct opc_err err = {0};
-    struct opening o;
-    memset(&o, 1, sizeof o);
-    assert_ok(opc_pool_create(4, &pool, &err), &err);
-    opc_pool_each(pool, 8, 1, open_some, &o);
-    for (int i = 0; i < 8; i++)
-        assert_int_equal(o.code[i], OPC_OK);
-    opc_pool_destroy(pool);
+    open_at_once(every);
 }
 
 /* Figure 4: two tasks, and each with the other's way to observe the angle. */
@@ -739,7 +657,7 @@ static void the_four_cartpoles_move_alike(void **state)
     for (int i = 0; i < 4; i++) {
         struct opc_env *env = open_env(specs[i]);
         assert_int_equal(env->obs, obs[i]);
-        play(env, 3, false, all[i]);
+        play(env, 3, SHORT, false, all[i]);
         opc_env_close(env);
     }
     for (int t = 0; t <= SHORT; t++) {
@@ -762,14 +680,14 @@ static void copies_outlive_what_they_were_made_from(void **state)
     struct opc_env *env = open_env("bullet:inverted_pendulum_rs?constants=roboschool&angle=raw");
     struct opc_env *other;
     struct opc_err err = {0};
-    play(env, 0, false, one);
+    play(env, 0, SHORT, false, one);
     assert_ok(opc_env_another(env, &other, &err), &err);
     assert_int_equal(other->model_hash, env->model_hash);
     opc_env_close(env);
     assert_int_equal(other->obs, 4);
     assert_true(other->dt == 0.016499999910593033);
     assert_string_equal(other->model, "bullet/inverted_pendulum.robot");
-    play(other, 0, false, two);
+    play(other, 0, SHORT, false, two);
     assert_same_bits(one, two, (size_t)((SHORT + 1) * 6) * sizeof *one);
     opc_env_close(other);
 }
@@ -810,16 +728,16 @@ static void a_wild_state_is_refused_and_leaves_nothing_behind(void **state)
     struct opc_err err = {0};
     double obs[11];
     const double far[12] = {0, 0, 0, 2e6}, nothing[12] = {0, NAN};
-    play(env, 0, false, fresh);
+    play(env, 0, SHORT, false, fresh);
     assert_fails(opc_env_start(env, far, obs, &err), OPC_EUSER, &err, "2e+06");
     assert_int_equal(opc_env_start(env, nothing, obs, &err), OPC_EUSER);
-    play(env, 0, false, after);
+    play(env, 0, SHORT, false, after);
     assert_same_bits(fresh, after, (size_t)((SHORT + 1) * 13) * sizeof *after);
 
     const double beyond[3] = {1e200, 0, 0}; /* costs infinitely much */
     struct opc_outcome out = {.obs = obs};
     assert_fails(opc_env_step(env, beyond, &out, &err), OPC_EENV, &err, "step 41");
-    play(env, 0, false, after);
+    play(env, 0, SHORT, false, after);
     assert_same_bits(fresh, after, (size_t)((SHORT + 1) * 13) * sizeof *after);
     opc_env_close(env);
 }
@@ -980,19 +898,6 @@ static void bad_robot_files_are_explained(void **state)
     opc_text_free(&crowd);
 }
 
-static int open_and_copy(void *spec, struct opc_err *err)
-{
-    struct opc_env *env, *other;
-    int code = opc_env_open(spec, &env, err);
-    if (code)
-        return code;
-    code = opc_env_another(env, &other, err);
-    if (!code)
-        opc_env_close(other);
-    opc_env_close(env);
-    return code;
-}
-
 /* From an environment whose world may be lost: the next reset makes a new one. */
 static int reset_and_step(void *ctx, struct opc_err *err)
 {
@@ -1014,11 +919,11 @@ static void lack_of_memory_is_an_error(void **state)
     assert_survives_lack_of_memory(open_and_copy, "bullet:inverted_pendulum");
     assert_survives_lack_of_memory(open_and_copy, "bullet:hopper?angle=sincos");
     struct opc_env *env = open_env("bullet:hopper");
-    play(env, 0, false, fresh);
+    play(env, 0, SHORT, false, fresh);
     opc_env_close(env);
     env = open_env("bullet:hopper"); /* its tables have not grown yet */
     assert_survives_lack_of_memory(reset_and_step, env);
-    play(env, 0, false, after);
+    play(env, 0, SHORT, false, after);
     assert_same_bits(fresh, after, (size_t)((SHORT + 1) * 13) * sizeof *after);
     opc_env_close(env);
 }

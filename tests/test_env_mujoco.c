@@ -10,10 +10,11 @@ int main(void)
 }
 #else
 
+#include "engine.h"
+
 #include "base/file.h"
 #include "base/text.h"
 #include "env/check.h"
-#include "env/many.h"
 #include "env/mujoco/mujoco.h"
 #include "opc/mem.h"
 
@@ -24,14 +25,6 @@ int main(void)
     assert_doubles_near(&(const double){a}, &(const double){b}, 1, tolerance)
 
 enum { MAX_OBS = 376, MAX_ACT = 17, MAX_STATE = 64 };
-
-static struct opc_env *open_env(const char *spec)
-{
-    struct opc_env *env = NULL;
-    struct opc_err err = {0};
-    assert_ok(opc_env_open(spec, &env, &err), &err);
-    return env;
-}
 
 /* ---- golden files ---------------------------------------------------------------------------- */
 
@@ -319,28 +312,6 @@ static void tasks_keep_every_promise(void **state)
     }
 }
 
-/* Plays `steps` random steps after a reset and writes down all that comes out. */
-static void play(struct opc_env *env, uint32_t index, int steps, bool bare, double *all)
-{
-    struct opc_err err = {0};
-    struct opc_rng rng = opc_rng_stream(9, OPC_USE_RESET, 0, index);
-    struct opc_rng noise = opc_rng_stream(9, OPC_USE_RANDOM, 0, index);
-    assert_ok(opc_env_reset(env, &rng, all, &err), &err);
-    for (int t = 0; t < steps; t++) {
-        double action[MAX_ACT];
-        for (int i = 0; i < env->act; i++)
-            action[i] = env->high[i] * (2 * opc_rng_unit_double(&noise) - 1);
-        all += env->obs + 2;
-        struct opc_outcome out = {.obs = all};
-        if (bare)
-            env->type->bare(env, action, &out);
-        else
-            assert_ok(opc_env_step(env, action, &out, &err), &err);
-        all[env->obs] = out.reward;
-        all[env->obs + 1] = out.terminated;
-    }
-}
-
 enum { STEPS = 60, TRACE = (STEPS + 1) * (MAX_OBS + 2) };
 
 static const char *const every[] = {"mujoco:inverted_pendulum",
@@ -385,45 +356,17 @@ static void the_bare_loop_gives_the_same_bits(void **state)
     }
 }
 
-enum { MANY = 5 };
-
-static void play_many(const char *spec, int threads, double *all)
-{
-    struct opc_pool *pool;
-    struct opc_many *many;
-    struct opc_err err = {0};
-    struct opc_rng rng[MANY];
-    struct opc_outcome out[MANY];
-    double action[MANY * MAX_ACT];
-    assert_ok(opc_pool_create(threads, &pool, &err), &err);
-    assert_ok(opc_many_open(spec, MANY, pool, &many, &err), &err);
-    const struct opc_env *env = opc_many_env(many, 0);
-    struct opc_rng noise = opc_rng_stream(9, OPC_USE_RANDOM, 0, 0);
-    for (int i = 0; i < MANY; i++)
-        rng[i] = opc_rng_stream(9, OPC_USE_RESET, 0, (uint32_t)i);
-    assert_ok(opc_many_reset(many, NULL, rng, all, &err), &err);
-    for (int t = 1; t <= STEPS; t++) {
-        for (int i = 0; i < MANY * env->act; i++)
-            action[i] = env->high[0] * (2 * opc_rng_unit_double(&noise) - 1);
-        for (int i = 0; i < MANY; i++)
-            out[i].obs = all + (t * MANY + i) * env->obs;
-        assert_ok(opc_many_step(many, NULL, action, out, &err), &err);
-    }
-    opc_many_close(many);
-    opc_pool_destroy(pool);
-}
-
 static void many_give_the_same_bits_for_any_number_of_threads(void **state)
 {
     (void)state;
-    static double one[(STEPS + 1) * MANY * 45], more[(STEPS + 1) * MANY * 45];
+    static double one[(STEPS + 1) * ENGINE_MANY * 45], more[(STEPS + 1) * ENGINE_MANY * 45];
     const char *specs[] = {"mujoco:hopper", "mujoco:ant_truncated_obs",
                            "mujoco:humanoid_truncated_obs"};
     for (int k = 0; k < 3; k++) {
-        play_many(specs[k], 1, one);
+        play_many(specs[k], 1, STEPS, one);
         for (int i = 0; i < 3; i++) {
             memset(more, 0, sizeof more);
-            play_many(specs[k], (const int[]){2, 3, 8}[i], more);
+            play_many(specs[k], (const int[]){2, 3, 8}[i], STEPS, more);
             assert_same_bits(one, more, sizeof one);
         }
     }
@@ -447,35 +390,10 @@ static void copies_share_the_model_and_outlive_each_other(void **state)
     opc_env_close(other);
 }
 
-struct opening {
-    int code[8];
-};
-
-static void open_some(void *ctx, int first, int end, int worker)
-{
-    (void)worker;
-    struct opening *o = ctx;
-    for (int i = first; i < end; i++) {
-        struct opc_env *env;
-        struct opc_err err = {0};
-        o->code[i] = opc_env_open(every[i], &env, &err);
-        if (!o->code[i])
-            opc_env_close(env);
-    }
-}
-
 static void environments_open_on_several_threads_at_once(void **state)
 {
     (void)state;
-    struct opc_pool *pool;
-    struct opc_err err = {0};
-    struct opening o;
-    memset(&o, 1, sizeof o);
-    assert_ok(opc_pool_create(4, &pool, &err), &err);
-    opc_pool_each(pool, 8, 1, open_some, &o);
-    for (int i = 0; i < 8; i++)
-        assert_int_equal(o.code[i], OPC_OK);
-    opc_pool_destroy(pool);
+    open_at_once(every);
 }
 
 /* Off the circle, as models imagine it, MBPO reads the first cosine as it is: 0.6 (0.6 + 1) <= 1.
@@ -676,19 +594,6 @@ static void the_engine_leaves_no_log_file(void **state)
     opc_env_close(env);
     assert_false(opc_file_exists("MUJOCO_LOG.TXT"));
     assert_int_equal(chdir(here), 0);
-}
-
-static int open_and_copy(void *spec, struct opc_err *err)
-{
-    struct opc_env *env, *other;
-    int code = opc_env_open(spec, &env, err);
-    if (code)
-        return code;
-    code = opc_env_another(env, &other, err);
-    if (!code)
-        opc_env_close(other);
-    opc_env_close(env);
-    return code;
 }
 
 static void lack_of_memory_is_an_error(void **state)

@@ -83,7 +83,7 @@ struct request {
     float *action;
 };
 
-/* Rows first .. end-1, ROWS of them at most, from states to actions. */
+/* Takes rows first .. end-1, no more than ROWS, from states to actions. */
 static void act_on_rows(void *ctx, int first, int end, int worker)
 {
     const struct request *request = ctx;

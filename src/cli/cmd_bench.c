@@ -275,7 +275,7 @@ static int bench_run(int argc, char **argv, struct opc_err *err)
     bool known = strcmp(want, "all") == 0;
     for (size_t i = 0; i < sizeof works / sizeof *works; i++)
         known = known || strcmp(want, works[i].name) == 0;
-    /* One word at most, and one that we know. */
+    /* There is no more than one word, and it is one that we know. */
     if (!known || argc - first > 1)
         return opc_fail(err, OPC_EUSER, "cannot measure '%s'; name one of: %s",
                         known ? argv[first + 1] : want, opc_cmd_bench.words);

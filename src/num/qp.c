@@ -171,7 +171,7 @@ static double violation(const struct qp *qp, int row, int side)
     return isinf(bound) ? -INFINITY : side * (opc_dense_dot(qp->n, a, qp->x) - bound);
 }
 
-/* Finds the bound that is violated most, by distance in w, equations first. False: none is. */
+/* Finds the most violated bound by distance in w; equations come first. False: none is. */
 static bool worst_violation(const struct qp *qp, int *row, int *side)
 {
     double max = 0.0;
