@@ -31,7 +31,7 @@ struct loop {
     struct opc_env *env, *other; /* to learn on, and to be judged on */
     struct opc_episodes *past;
     struct opc_predictor *model; /* NULL: opc.transition = replay */
-    struct opc_transition transition;
+    struct opc_transition *transition;
     struct opc_rollout *rollout;
     struct opc_imagined *imagined;
     struct opc_agent *learner;
@@ -217,15 +217,15 @@ static void simulate(struct loop *l, int round)
     if (l->fits_ever == 0)
         return;
     look_at_states(l, mean, inverse);
-    l->transition.first_episode = first_of_window(l);
-    assert_ok(opc_transition_refresh(&l->transition, NULL, &err), &err);
+    l->transition->first_episode = first_of_window(l);
+    assert_ok(opc_transition_refresh(l->transition, NULL, &err), &err);
     if (v->data.reset)
         opc_imagined_clear(l->imagined);
     if (v->data.forget == OPC_FORGET_STEPS)
         opc_imagined_limit(l->imagined, (size_t)(v->opc.rollouts * h * per_epoch * v->data.retain));
     opc_imagined_open_epoch(l->imagined, l->epoch);
     const struct opc_rollout_plan plan = {
-        .transition = &l->transition,
+        .transition = l->transition,
         .act = draw_action,
         .act_ctx = l->learner,
         .terminal = is_over,
@@ -443,11 +443,16 @@ static void make_model(struct loop *l, int capacity)
     assert_ok(
         opc_ensemble_create(&v->model, obs, actions, 1, seed_of(l), WHICH_MODEL, &l->model, &err),
         &err);
-    assert_ok(
-        opc_transition_make(transition_of(l), l->past, l->model, capacity, &l->transition, &err),
-        &err);
-    l->transition.correct_reward = v->opc.correct_reward;
-    l->transition.sample = v->opc.sample;
+    const struct opc_transition_options options = {
+        OPC_SIZED(struct opc_transition_options),
+        .name = transition_of(l),
+        .past = l->past,
+        .model = l->model,
+        .steps = capacity,
+        .reward_by_model = !v->opc.correct_reward,
+        .mean = !v->opc.sample,
+    };
+    assert_ok(opc_transition_create(&options, &l->transition, &err), &err);
     assert_ok(opc_rollout_create(obs, actions, h, 64, &l->rollout, &err), &err);
     const struct opc_imagined_shape shape = {
         .obs = obs,
@@ -492,8 +497,7 @@ static void destroy(struct loop *l)
     opc_agent_destroy(l->learner);
     opc_imagined_destroy(l->imagined);
     opc_rollout_destroy(l->rollout);
-    if (l->model)
-        opc_transition_free(&l->transition);
+    opc_transition_destroy(l->transition);
     opc_predictor_destroy(l->model);
     opc_episodes_destroy(l->past);
     opc_env_close(l->env);

@@ -17,7 +17,7 @@
 #ifndef OPC_WALK_H
 #define OPC_WALK_H
 
-#include "opc/transition.h"
+#include "opc/transition_type.h"
 
 /* pi: state[n][obs] to action[n][act]; rng[n]. Called by the calling thread alone. */
 typedef void opc_act_fn(void *ctx, int n, const float *state, struct opc_rng *rng, float *action);

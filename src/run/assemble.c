@@ -184,15 +184,19 @@ static int make_model(struct opc_run *run, struct opc_err *err)
 {
     const struct opc_values *v = run->set;
     const struct opc_imagined_shape shape = imagined_shape(run);
-    int code = opc_run_model(v, run->obs, run->act, run->pool, &run->model, err);
+    OPC_TRY(opc_run_model(v, run->obs, run->act, run->pool, &run->model, err));
+    const struct opc_transition_options options = {
+        OPC_SIZED(struct opc_transition_options),
+        .name = opc_transition_of(v)->name,
+        .past = run->past,
+        .model = run->model,
+        .steps = window_capacity(run),
+        .reward_by_model = !v->opc.correct_reward,
+        .mean = !v->opc.sample,
+    };
+    int code = opc_transition_create(&options, &run->transition, err);
     if (!code)
-        code = opc_transition_make(opc_transition_of(v)->name, run->past, run->model,
-                                   window_capacity(run), &run->transition, err);
-    if (code)
-        return code;
-    run->transition.correct_reward = v->opc.correct_reward;
-    run->transition.sample = v->opc.sample;
-    code = opc_scaler_create(run->obs, &run->states, err);
+        code = opc_scaler_create(run->obs, &run->states, err);
     if (!code)
         code = opc_rollout_create(run->obs, run->act, shape.longest, rows_at_once(v), &run->rollout,
                                   err);
@@ -257,8 +261,8 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
     if (!code && opc_transition_of(v)->needs_model)
         code = make_model(run, err);
     if (!code)
-        code = opc_run_agent(v, run->obs, run->act, run->model,
-                             run->model ? &run->transition : NULL, run->pool, &run->agent, err);
+        code = opc_run_agent(v, run->obs, run->act, run->model, run->transition, run->pool,
+                             &run->agent, err);
     if (!code && (!(run->a = opc_alloc((size_t)run->act, sizeof *run->a)) ||
                   !(run->recorded = opc_alloc((size_t)v->train.epochs + 1, sizeof *run->recorded))))
         code =
@@ -280,7 +284,7 @@ void opc_run_free(struct opc_run *run)
     opc_agent_destroy(run->agent);
     opc_imagined_destroy(run->imagined);
     opc_rollout_destroy(run->rollout);
-    opc_transition_free(&run->transition);
+    opc_transition_destroy(run->transition);
     opc_scaler_destroy(run->states);
     opc_predictor_destroy(run->model);
     opc_free(run->sa);

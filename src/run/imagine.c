@@ -40,14 +40,14 @@ static int first_reference(const struct opc_run *run)
  * which states are usual. */
 static int move_window(struct opc_run *run, struct opc_err *err)
 {
-    struct opc_transition *tr = &run->transition;
+    struct opc_transition *tr = run->transition;
     const struct opc_records all = opc_episodes_records(run->past);
     int first;
     if (run->states_count != all.n) { /* nothing is recorded between the rounds of an improvement */
         opc_scaler_fit(run->states, (int)all.n, all.at, all.stride, NULL, false);
         run->states_count = all.n;
     }
-    tr->first_episode = first_reference(run);
+    opc_transition_move_window(tr, first_reference(run));
     const int steps = opc_transition_window(tr, &first);
     if (!run->stale && tr->first == first && tr->filled == steps)
         return OPC_OK;
@@ -86,7 +86,7 @@ int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
     opc_imagined_open_epoch(run->imagined, (int)opc_epoch_number(run));
 
     const struct opc_rollout_plan plan = {
-        .transition = &run->transition,
+        .transition = run->transition,
         .act = draw_actions,
         .act_ctx = run->agent,
         .terminal = is_terminal,

@@ -209,20 +209,25 @@ static void compare_with_truth(const struct sample *x, double error[OPC_ERRORS])
 static int measure_model(struct sample *x, const char *name, double error[OPC_ERRORS], long *steps,
                          struct opc_err *err)
 {
-    struct opc_transition tr;
-    int code = opc_transition_make(name, x->plan->past, x->plan->model, x->steps, &tr, err);
-    if (code)
-        return code;
-    tr.first_episode = x->first; /* eq. 5 needs no table of all the past */
-    tr.sample = x->plan->sample;
-    code = opc_transition_refresh(&tr, x->plan->pool, err);
+    const struct opc_transition_options options = {
+        OPC_SIZED(struct opc_transition_options),
+        .name = name,
+        .past = x->plan->past,
+        .model = x->plan->model,
+        .steps = x->steps,
+        .first_episode = x->first, /* eq. 5 needs no table of all the past */
+        .mean = !x->plan->sample,
+    };
+    struct opc_transition *tr;
+    OPC_TRY(opc_transition_create(&options, &tr, err));
+    int code = opc_transition_refresh(tr, x->plan->pool, err);
     if (!code)
-        code = follow_model(x, &tr, err);
+        code = follow_model(x, tr, err);
     if (!code)
         code = retrace_branches(x, steps, err);
     if (!code)
         compare_with_truth(x, error);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     return code;
 }
 

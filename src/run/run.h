@@ -50,7 +50,7 @@ struct opc_run {
     float *sa, *y; /* [room][obs + act], [room][obs + 1]: the past as a fit wants it */
     /* Not with opc.transition = replay: */
     struct opc_predictor *model;
-    struct opc_transition transition;
+    struct opc_transition *transition;
     bool stale;                /* its table, by a fit or a restart */
     struct opc_scaler *states; /* of all recorded ones: */
     size_t states_count;       /* so many */

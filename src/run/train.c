@@ -197,7 +197,7 @@ static int measure_errors(struct opc_run *run, struct opc_err *err)
     memcpy(row->learned, got.learned, sizeof row->learned);
     memcpy(row->corrected, got.corrected, sizeof row->corrected);
     run->now.model_error =
-        run->transition.type->needs_reference ? row->corrected[0] : row->learned[0];
+        run->transition->type->needs_reference ? row->corrected[0] : row->learned[0];
     return code;
 }
 

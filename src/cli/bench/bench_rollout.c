@@ -23,7 +23,7 @@ struct world {
     struct opc_episodes *past;
     struct opc_predictor *model;
     struct opc_agent *agent;
-    struct opc_transition transition;
+    struct opc_transition *transition;
     struct opc_walk_plan walk; /* through the transition above */
     struct opc_rows *rows;
 };
@@ -98,16 +98,27 @@ static int make_world(struct world *w, int hidden, struct opc_err *err)
                                         .target_entropy = (double)NAN,
                                         .pool = b->pool};
     code = opc_agent_create("sac", &args, &w->agent, err);
-    w->walk = (struct opc_walk_plan){.transition = &w->transition,
-                                     .act = act_by_agent,
-                                     .act_ctx = w->agent,
-                                     .horizon = EPISODE,
-                                     .pool = b->pool};
+    w->walk = (struct opc_walk_plan){
+        .act = act_by_agent, .act_ctx = w->agent, .horizon = EPISODE, .pool = b->pool};
     return code ? code : make_rows(w, err);
+}
+
+/* Replaces the one it has. */
+static int make_transition(struct world *w, const char *name, struct opc_err *err)
+{
+    const struct opc_transition_options options = {OPC_SIZED(struct opc_transition_options),
+                                                   .name = name, .past = w->past, .model = w->model,
+                                                   .steps = STEPS};
+    opc_transition_destroy(w->transition);
+    w->transition = NULL;
+    const int code = opc_transition_create(&options, &w->transition, err);
+    w->walk.transition = w->transition;
+    return code;
 }
 
 static void free_world(struct world *w)
 {
+    opc_transition_destroy(w->transition);
     opc_episodes_destroy(w->past);
     opc_predictor_destroy(w->model);
     opc_agent_destroy(w->agent);
@@ -132,9 +143,9 @@ int opc_bench_rollout(struct opc_bench *b, struct opc_err *err)
     const double model = 200.0 * (in + 3 * 200 + out);
     static const char *const names[] = {"learned", "corrected"};
     for (int i = 0; !code && i < 2; i++) {
-        code = opc_transition_make(names[i], w.past, w.model, STEPS, &w.transition, err);
+        code = make_transition(&w, names[i], err);
         if (!code)
-            code = opc_transition_refresh(&w.transition, b->pool, err);
+            code = opc_transition_refresh(w.transition, b->pool, err);
         if (!code) {
             opc_walk_start(&w.walk, w.rows);
             char name[64];
@@ -147,7 +158,6 @@ int opc_bench_rollout(struct opc_bench *b, struct opc_err *err)
                                                 .ctx = &w};
             code = opc_bench_measure(b, &work, err);
         }
-        opc_transition_free(&w.transition);
     }
     free_world(&w);
     return code;
@@ -178,7 +188,7 @@ static int run_fit(void *ctx, struct opc_err *err)
 static int run_simulate(void *ctx, struct opc_err *err)
 {
     struct epoch *e = ctx;
-    const struct opc_rollout_plan plan = {.transition = &e->w.transition,
+    const struct opc_rollout_plan plan = {.transition = e->w.transition,
                                           .act = act_by_agent,
                                           .act_ctx = e->w.agent,
                                           .horizon = HORIZON,
@@ -187,7 +197,7 @@ static int run_simulate(void *ctx, struct opc_err *err)
                                           .pool = e->w.b->pool};
     struct opc_rollout_report report;
     opc_imagined_open_epoch(e->imagined, ++e->number);
-    const int code = opc_transition_refresh(&e->w.transition, e->w.b->pool, err);
+    const int code = opc_transition_refresh(e->w.transition, e->w.b->pool, err);
     return code ? code : opc_rollout_run(e->rollout, &plan, e->imagined, &report, err);
 }
 
@@ -221,7 +231,7 @@ static int make_epoch(struct epoch *e, struct opc_err *err)
     e->y = opc_alloc(STEPS, (size_t)(b->obs + 1) * sizeof *e->y);
     if (!e->sa || !e->y)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d recorded steps", STEPS);
-    code = opc_transition_make("corrected", e->w.past, e->w.model, STEPS, &e->w.transition, err);
+    code = make_transition(&e->w, "corrected", err);
     if (!code)
         code = opc_rollout_create(b->obs, b->act, HORIZON, OPC_ROLLOUT_ROWS, &e->rollout, err);
     if (!code)
@@ -270,7 +280,6 @@ int opc_bench_epoch(struct opc_bench *b, struct opc_err *err)
     }
     opc_imagined_destroy(e.imagined);
     opc_rollout_destroy(e.rollout);
-    opc_transition_free(&e.w.transition);
     opc_free(e.sa);
     opc_free(e.y);
     free_world(&e.w);

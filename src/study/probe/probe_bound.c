@@ -118,7 +118,7 @@ static int iteration(const struct opc_probe *p, struct history *h, int j,
     if (!code)
         code = opc_branches_make(h->samples, p->limit, p->obs, p->act, &b, err);
     for (int m = 0; m < MODELS && !code; m++) {
-        const struct opc_transition *tr = m == LEARNED ? &models.learned : &models.corrected;
+        const struct opc_transition *tr = m == LEARNED ? models.learned : models.corrected;
         code = predict(p, tr, now, j, &b, returns, &h->now[m][j], &h->lost[m], err);
         if (!code)
             code = predict(p, tr, next->agent, j, &b, returns, &h->after[m][j], &h->lost[m], err);

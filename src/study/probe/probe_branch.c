@@ -50,16 +50,19 @@ int opc_models_make(const struct opc_probe *p, const struct opc_predictor *model
                     const struct opc_episodes *past, struct opc_models *out, struct opc_err *err)
 {
     const struct opc_opc_config *set = &p->config->set.opc;
-    const int steps = opc_episodes_steps(past);
+    struct opc_transition_options options = {OPC_SIZED(struct opc_transition_options),
+                                             .name = "learned",
+                                             .past = past,
+                                             .model = model,
+                                             .mean = !set->sample,
+                                             .reward_by_model = !set->correct_reward};
     struct opc_models m = {0};
-    int code = opc_transition_make("learned", past, model, steps, &m.learned, err);
+    int code = opc_transition_create(&options, &m.learned, err);
+    options.name = "corrected";
     if (!code)
-        code = opc_transition_make("corrected", past, model, steps, &m.corrected, err);
-    if (!code) {
-        m.learned.sample = set->sample;
-        m.corrected.correct_reward = set->correct_reward;
-        code = opc_transition_refresh(&m.corrected, p->pool, err);
-    }
+        code = opc_transition_create(&options, &m.corrected, err);
+    if (!code)
+        code = opc_transition_refresh(m.corrected, p->pool, err);
     if (code)
         opc_models_free(&m);
     else
@@ -69,8 +72,8 @@ int opc_models_make(const struct opc_probe *p, const struct opc_predictor *model
 
 void opc_models_free(struct opc_models *m)
 {
-    opc_transition_free(&m->learned);
-    opc_transition_free(&m->corrected);
+    opc_transition_destroy(m->learned);
+    opc_transition_destroy(m->corrected);
 }
 
 /* ---- following ------------------------------------------------------------------------------- */

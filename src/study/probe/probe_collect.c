@@ -90,8 +90,7 @@ static int branch(struct opc_states *s, int run, const struct opc_probe *p,
     if (!code)
         code = opc_branches_make(s->each, s->horizon, s->obs, p->act, &b, err);
     for (int by = 0; by < OPC_BY && !code; by++) {
-        const struct opc_transition *tr =
-            by == OPC_BY_LEARNED ? &models.learned : &models.corrected;
+        const struct opc_transition *tr = by == OPC_BY_LEARNED ? models.learned : models.corrected;
         opc_probe_from_anywhere(&b, past, p->seed, run);
         code = opc_probe_follow(p, tr, (struct opc_actor){agent, 1}, run, &b, err);
         if (!code)
@@ -122,7 +121,7 @@ static int check_lemma(struct opc_states *s, const struct opc_probe *p,
         code = opc_branches_make(s->each, s->horizon, s->obs, p->act, &b, err);
     if (!code) {
         opc_probe_from_anywhere(&b, past, p->seed, s->runs);
-        code = opc_probe_follow(p, &models.corrected, steady, s->runs, &b, err);
+        code = opc_probe_follow(p, models.corrected, steady, s->runs, &b, err);
     }
     for (int i = 0; i < b.n && !code; i++)
         for (int h = 0; h <= b.length[i]; h++)

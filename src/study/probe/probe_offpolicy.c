@@ -85,9 +85,9 @@ static int sweep_run(const struct opc_request *request, int run, const struct op
             request->progress(request->ctx, (run + (double)k / s->beta->n) / request->runs, p->dir);
         code = play_with(p, actor, k, first, s, err);
         if (!code)
-            code = imagine_with(p, &models.learned, actor, k, LEARNED, first, &b, s, err);
+            code = imagine_with(p, models.learned, actor, k, LEARNED, first, &b, s, err);
         if (!code)
-            code = imagine_with(p, &models.corrected, actor, k, CORRECTED, first, &b, s, err);
+            code = imagine_with(p, models.corrected, actor, k, CORRECTED, first, &b, s, err);
     }
     opc_branches_free(&b);
     opc_models_free(&models);
