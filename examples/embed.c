@@ -70,7 +70,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: embed DIR\n");
         return 2;
     }
-    const struct opc_train_plan plan = {.dir = argv[1], .progress = show};
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .dir = argv[1],
+                                        .progress = show};
     int code = configure(&config, &err);
     if (!code)
         code = opc_train(config, &plan, &err);

@@ -147,10 +147,10 @@ static void act(struct loop *l)
 static void fit(struct loop *l)
 {
     struct opc_err err;
-    struct opc_fit_report report;
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
     const int n = opc_episodes_steps(l->past);
-    const struct opc_fit_plan plan = {
-        .seed = seed_of(l), .epoch = (uint32_t)l->epoch, .index = (uint32_t)l->fits};
+    const struct opc_fit_plan plan = {OPC_SIZED(struct opc_fit_plan), .seed = seed_of(l),
+                                      .epoch = (uint32_t)l->epoch, .index = (uint32_t)l->fits};
     if (n < MIN_TO_FIT)
         return;
     opc_episodes_flatten(l->past, l->sa, l->y);
@@ -329,9 +329,10 @@ static void note(struct loop *l, const struct opc_agent_report *r)
 
 static void learn_from_episodes(struct loop *l)
 {
-    struct opc_agent_report r;
+    struct opc_agent_report r = {OPC_SIZED(struct opc_agent_report)};
     struct opc_err err;
-    const struct opc_feed feed = {.path = next_episode,
+    const struct opc_feed feed = {OPC_SIZED(struct opc_feed),
+                                  .path = next_episode,
                                   .ctx = l,
                                   .seed = seed_of(l),
                                   .epoch = (uint32_t)l->epoch,
@@ -355,14 +356,12 @@ static void improve(struct loop *l)
     }
     for (int k = 0; k < rounds; k++) {
         const int n = opc_share(all, rounds, k);
-        struct opc_agent_report r = {0};
+        struct opc_agent_report r = {OPC_SIZED(struct opc_agent_report)};
         if (k > 0)
             simulate(l, k);
-        const struct opc_feed feed = {.draw = opc_batch_draw,
-                                      .ctx = &l->mix,
-                                      .seed = seed_of(l),
-                                      .epoch = (uint32_t)l->epoch,
-                                      .first = (uint32_t)l->updates};
+        const struct opc_feed feed = {
+            OPC_SIZED(struct opc_feed), .draw = opc_batch_draw,      .ctx = &l->mix,
+            .seed = seed_of(l),         .epoch = (uint32_t)l->epoch, .first = (uint32_t)l->updates};
         assert_ok(opc_agent_improve(l->learner, &feed, n, &r, &err), &err);
         note(l, &r);
     }
@@ -478,7 +477,8 @@ static void make(struct loop *l, const struct opc_values *v, double entropy)
     assert_true(l->env->obs <= MAX_OBS && l->env->act <= MAX_ACT);
     assert_ok(opc_episodes_create(l->env->obs, l->env->act, capacity, capacity, &l->past, &err),
               &err);
-    const struct opc_agent_args args = {.obs = l->env->obs,
+    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args),
+                                        .obs = l->env->obs,
                                         .act = l->env->act,
                                         .seed = seed_of(l),
                                         .config = opc_values_agent(v, v->train.agent),
@@ -634,7 +634,7 @@ static void both_agree(const char *dir, const char *const *more, double entropy)
         opc_text_addf(&what, "%s ", *more);
     }
     test_remove(dir);
-    const struct opc_train_plan plan = {.dir = dir, .threads = 2};
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .dir = dir, .threads = 2};
     assert_ok(opc_train(config, &plan, &err), &err);
 
     make(&l, &config->set, entropy);

@@ -38,7 +38,7 @@ static void train_in(const char *dir, const char *const set[])
         assert_ok(opc_config_set(config, TINY[i], &err), &err);
     for (int i = 0; set[i]; i++)
         assert_ok(opc_config_set(config, set[i], &err), &err);
-    const struct opc_train_plan plan = {.dir = dir, .threads = 1};
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .dir = dir, .threads = 1};
     assert_ok(opc_train(config, &plan, &err), &err);
     opc_config_destroy(config);
 }

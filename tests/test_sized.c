@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Structs that start with their size: what an older and a newer caller get. */
 #include "base/sized.h"
+#include "opc/opc.h"
 #include "test.h"
 
 struct old { /* as a program was compiled with it */
@@ -78,6 +79,45 @@ static void only_what_the_caller_knows_is_written(void **state)
     opc_sized_write(&whole, sizeof whole, NULL);
 }
 
+/* A member appended after padding would lie in bytes that older callers never set. */
+#define assert_no_padding(type, last)                                                              \
+    do {                                                                                           \
+        static struct type s;                                                                      \
+        assert_int_equal(offsetof(struct type, size), 0);                                          \
+        assert_int_equal(offsetof(struct type, last) + sizeof s.last, sizeof s);                   \
+    } while (0)
+static void structs_with_a_size_end_with_their_last_member(void **state)
+{
+    (void)state;
+    assert_no_padding(opc_agent_args, pool);
+    assert_no_padding(opc_agent_report, value);
+    assert_no_padding(opc_evaluation, length);
+    assert_no_padding(opc_feed, stop_ctx);
+    assert_no_padding(opc_fit_plan, stop_ctx);
+    assert_no_padding(opc_fit_report, log_std_max);
+    assert_no_padding(opc_train_plan, ctx);
+    assert_no_padding(opc_transition_options, mean);
+}
+
+/* The functions themselves ask. */
+static void a_forgotten_size_is_found_by_the_first_call(void **state)
+{
+    (void)state;
+    const struct opc_train_plan plan = {.threads = 1};
+    const struct opc_agent_args args = {.obs = 1, .act = 1};
+    const struct opc_transition_options options = {.name = "replay"};
+    struct opc_config *config;
+    struct opc_transition *transition;
+    struct opc_agent *agent;
+    struct opc_err err;
+    assert_ok(opc_config_create(&config, &err), &err);
+    assert_fails(opc_train(config, &plan, &err), OPC_EUSER, &err, "opc_train_plan");
+    assert_fails(opc_agent_create("sac", &args, &agent, &err), OPC_EUSER, &err, "opc_agent_args");
+    assert_fails(opc_transition_create(&options, &transition, &err), OPC_EUSER, &err,
+                 "opc_transition_options");
+    opc_config_destroy(config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -85,6 +125,8 @@ int main(void)
         cmocka_unit_test(a_newer_caller_is_understood_until_it_asks_for_something_new),
         cmocka_unit_test(a_size_that_cannot_be_is_refused),
         cmocka_unit_test(only_what_the_caller_knows_is_written),
+        cmocka_unit_test(structs_with_a_size_end_with_their_last_member),
+        cmocka_unit_test(a_forgotten_size_is_found_by_the_first_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -413,7 +413,7 @@ static void the_linear_model_is_that_of_the_1d_example(void **state)
     (void)state;
     struct opc_predictor *model;
     struct opc_err err;
-    struct opc_fit_report report;
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
     assert_ok(opc_linear_create(1.3, 1.2, &model, &err), &err);
     assert_ok(opc_predictor_fit(model, 0, NULL, NULL, NULL, &report, &err), &err);
     const float s[] = {1, -0.05f}, a[] = {-0.7f, 0.25f};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* opc/train.h - one training run, from settings to a directory, and the policy that comes of it.
  *
- *     struct opc_train_plan plan = {.dir = "runs/1", .progress = show};
+ *     struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .dir = "runs/1"};
  *     opc_train(config, &plan, &err);
  *     opc_policy_load("runs/1", &agent, &err);
  *     opc_agent_act(agent, 1, state, false, NULL, action);
@@ -29,6 +29,7 @@ enum opc_phase {
     OPC_SAVE,
     OPC_PHASES
 };
+/* The name of a phase, as in timing.csv and status.json. */
 OPC_API const char *opc_phase_name(enum opc_phase);
 
 struct opc_progress {
@@ -47,6 +48,7 @@ struct opc_progress {
 };
 
 struct opc_train_plan {
+    size_t size;     /* of this struct (opc/sized.h) */
     const char *dir; /* is made; must hold no run yet. NULL: nothing is written */
     bool resume;     /* dir holds a run: go on from its last checkpoint */
     int threads;     /* 0: one per processor; changes no result */
@@ -69,7 +71,8 @@ OPC_API int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_
 OPC_API int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *err);
 
 struct opc_evaluation {
-    int epoch; /* the policy is as it was at its end */
+    size_t size; /* of this struct (opc/sized.h) */
+    int epoch;   /* the policy is as it was at its end */
     int episodes;
     double mean, deviation, min, max; /* of their returns */
     double length;                    /* mean */

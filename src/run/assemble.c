@@ -160,6 +160,7 @@ int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_predi
                   struct opc_agent **out, struct opc_err *err)
 {
     const struct opc_agent_args args = {
+        OPC_SIZED(struct opc_agent_args),
         .obs = obs,
         .act = act,
         .seed = (uint64_t)v->train.seed,

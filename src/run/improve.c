@@ -47,8 +47,9 @@ static int make_updates(struct opc_run *run, int done, int end, struct opc_err *
     int code = OPC_OK;
     opc_progress_enter(run, OPC_IMPROVE);
     for (int n; done < end && !code; done += n) {
-        struct opc_agent_report report = {0};
+        struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
         const struct opc_feed feed = {
+            OPC_SIZED(struct opc_feed),
             .draw = opc_batch_draw,
             .ctx = &run->mix,
             .seed = run->seed,
@@ -83,8 +84,9 @@ static bool next_path(void *ctx, uint64_t *at, struct opc_path *out)
 
 static int learn_from_paths(struct opc_run *run, struct opc_err *err)
 {
-    struct opc_agent_report report;
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
     const struct opc_feed feed = {
+        OPC_SIZED(struct opc_feed),
         .path = next_path,
         .ctx = run,
         .seed = run->seed,

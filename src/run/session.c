@@ -2,6 +2,7 @@
 /* opc_train: makes a run or brings it back, lets Algorithm 1 (train.c) move it, and leaves the
  * result or the reason of a failure in its directory. */
 #include "base/clock.h"
+#include "base/sized.h"
 #include "num/kernel.h"
 #include "run/json.h"
 #include "run/progress.h"
@@ -100,12 +101,14 @@ static void note_failure(struct opc_run *run, int code, const struct opc_err *er
     opc_record_status(run->record, state, err->text, &run->reported, &ignored);
 }
 
-int opc_train(const struct opc_config *config, const struct opc_train_plan *plan,
+int opc_train(const struct opc_config *config, const struct opc_train_plan *given,
               struct opc_err *err)
 {
     struct opc_run run = {0};
+    struct opc_train_plan whole, *plan = &whole;
     struct opc_err own = {0};
     err = err ? err : &own;
+    OPC_TRY(opc_sized_read(given, "opc_train_plan", &whole, sizeof whole, err));
     int code = opc_kernels_check(err);
     if (!code)
         code = opc_config_check(config, err);

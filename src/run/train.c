@@ -155,6 +155,7 @@ static int fit_model(struct opc_run *run, struct opc_err *err)
         return OPC_OK;
     opc_progress_enter(run, OPC_FIT);
     const struct opc_fit_plan plan = {
+        OPC_SIZED(struct opc_fit_plan),
         .seed = run->seed,
         .epoch = opc_epoch_number(run),
         .index = (uint32_t)run->row.fits,
@@ -163,6 +164,7 @@ static int fit_model(struct opc_run *run, struct opc_err *err)
         .stop_ctx = run,
     };
     opc_episodes_flatten(run->past, run->sa, run->y);
+    run->row.fit.size = sizeof run->row.fit;
     int code = opc_predictor_fit(run->model, steps, run->sa, run->y, &plan, &run->row.fit, err);
     if (code)
         return opc_within(err, "model fit");

@@ -2,6 +2,7 @@
 /* What can be done with a run directory afterwards. */
 #include "run/trained.h"
 
+#include "base/sized.h"
 #include "opc/mem.h"
 #include "run/evaluate.h"
 #include "run/run.h"
@@ -70,6 +71,8 @@ int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err
 int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore, int threads,
                      struct opc_evaluation *out, double *returns, struct opc_err *err)
 {
+    struct opc_evaluation done = {0};
+    OPC_TRY(opc_sized_check(out, "opc_evaluation", sizeof done, err));
     struct opc_config *config = NULL;
     struct opc_pool *pool = NULL;
     struct opc_many *worlds = NULL;
@@ -93,8 +96,9 @@ int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore,
             .explore = explore,
             .seed = seed,
         };
-        code = opc_evaluate(&plan, out, returns, err);
-        out->epoch = epoch;
+        code = opc_evaluate(&plan, &done, returns, err);
+        done.epoch = epoch;
+        opc_sized_write(&done, sizeof done, out);
     }
     opc_agent_destroy(agent);
     opc_many_close(worlds);

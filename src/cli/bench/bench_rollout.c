@@ -91,12 +91,9 @@ static int make_world(struct world *w, int hidden, struct opc_err *err)
     if (code)
         return code;
     sac.policy_hidden = (struct opc_ints){2, {hidden, hidden}};
-    const struct opc_agent_args args = {.obs = b->obs,
-                                        .act = b->act,
-                                        .seed = 1,
-                                        .config = &sac,
-                                        .target_entropy = (double)NAN,
-                                        .pool = b->pool};
+    const struct opc_agent_args args = {
+        OPC_SIZED(struct opc_agent_args), .obs = b->obs,  .act = b->act, .seed = 1, .config = &sac,
+        .target_entropy = (double)NAN,    .pool = b->pool};
     code = opc_agent_create("sac", &args, &w->agent, err);
     w->walk = (struct opc_walk_plan){
         .act = act_by_agent, .act_ctx = w->agent, .horizon = EPISODE, .pool = b->pool};
@@ -179,8 +176,9 @@ struct epoch {
 static int run_fit(void *ctx, struct opc_err *err)
 {
     struct epoch *e = ctx;
-    const struct opc_fit_plan plan = {.seed = 1, .pool = e->w.b->pool};
-    struct opc_fit_report report;
+    const struct opc_fit_plan plan = {OPC_SIZED(struct opc_fit_plan), .seed = 1,
+                                      .pool = e->w.b->pool};
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
     opc_episodes_flatten(e->w.past, e->sa, e->y);
     return opc_predictor_fit(e->w.model, STEPS, e->sa, e->y, &plan, &report, err);
 }
@@ -204,8 +202,9 @@ static int run_simulate(void *ctx, struct opc_err *err)
 static int run_improve(void *ctx, struct opc_err *err)
 {
     struct epoch *e = ctx;
-    const struct opc_feed feed = {.draw = opc_batch_draw, .ctx = &e->mix, .seed = 1};
-    struct opc_agent_report report;
+    const struct opc_feed feed = {OPC_SIZED(struct opc_feed), .draw = opc_batch_draw,
+                                  .ctx = &e->mix, .seed = 1};
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
     return opc_agent_improve(e->w.agent, &feed, UPDATES, &report, err);
 }
 

@@ -114,6 +114,7 @@ int opc_training(const struct opc_config *config, const char *dir, bool resume, 
 {
     struct display display = {.quiet = quiet, .parent = parent};
     const struct opc_train_plan plan = {
+        OPC_SIZED(struct opc_train_plan),
         .dir = dir,
         .resume = resume,
         .threads = threads,

@@ -281,10 +281,9 @@ static int begin_learning(struct run *r, int repeat, struct opc_err *err)
 
 static int learn(struct run *r, int repeat, int trial, struct opc_err *err)
 {
-    struct opc_fit_report report;
-    const struct opc_fit_plan plan = {.seed = (uint64_t)r->c->seed,
-                                      .epoch = (uint32_t)repeat,
-                                      .index = (uint32_t)trial,
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
+    const struct opc_fit_plan plan = {OPC_SIZED(struct opc_fit_plan), .seed = (uint64_t)r->c->seed,
+                                      .epoch = (uint32_t)repeat, .index = (uint32_t)trial,
                                       .pool = r->pool};
     int code = remember(r, r->s, r->u, err);
     if (code)
