@@ -16,7 +16,7 @@ bool opc_env_is_plugin(const char *name)
     return n > 3 && strcmp(name + n - 3, ".so") == 0;
 }
 
-static int check(const struct opc_env_plugin *p, struct opc_err *err)
+int opc_env_check_plugin(const struct opc_env_plugin *p, struct opc_err *err)
 {
     const struct opc_env_plugin ours = OPC_ENV_PLUGIN_OF(NULL);
     if (p->abi != ours.abi || memcmp(p->bytes, ours.bytes, sizeof ours.bytes) != 0)
@@ -56,7 +56,7 @@ static int load(const char *path, const struct opc_env_type **out, struct opc_er
     if (!p)
         return opc_fail(err, OPC_EUSER,
                         "it names no task; add OPC_ENV_PLUGIN(my_type) of opc/env.h to its source");
-    const int code = check(p, err);
+    const int code = opc_env_check_plugin(p, err);
     *out = p->type;
     return code;
 }

@@ -15,6 +15,11 @@ bool opc_env_is_plugin(const char *name);
 int opc_env_load_plugin(const char *name, const struct opc_env_type **out, uint32_t *hash,
                         struct opc_err *err);
 
+/* Was it made with these headers, and is it whole? */
+int opc_env_check_plugin(const struct opc_env_plugin *, struct opc_err *err);
+/* register.c: what the program registered under this name; NULL: nothing. */
+const struct opc_env_type *opc_env_registered(const char *name);
+
 /* Whether it would open a machine; what cannot be opened is none. */
 bool opc_env_is_machine(const char *spec);
 
