@@ -50,7 +50,7 @@ static struct model *model_open(const struct setup *s)
     assert_non_null(m);
     m->setup = *s;
     m->pool = pool_of(s->threads);
-    assert_ok(opc_ensemble_create(&s->config, s->obs, s->act, s->threads, s->seed, 9, &m->p, &err),
+    assert_ok(opc_ensemble_make(&s->config, s->obs, s->act, s->threads, s->seed, 9, &m->p, &err),
               &err);
     m->e = opc_ensemble_of(m->p);
     assert_ok(m->p->type->state(m->p, note_part, &m->parts, &err), &err);
@@ -647,20 +647,20 @@ static void wrong_settings_are_refused(void **state)
     struct opc_predictor *p = NULL;
     struct setup s = setup_of(2, 1);
     s.config.elites = 4;
-    assert_fails(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
+    assert_fails(opc_ensemble_make(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
                  "model.elites = 4");
     assert_mentions(&err, "model.members = 3");
     s = setup_of(2, 1);
     s.config.weight_decay = (struct opc_reals){2, {1e-4, 1e-4}};
-    assert_fails(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
+    assert_fails(opc_ensemble_make(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
                  "model.weight_decay");
     s.config.weight_decay = (struct opc_reals){0};
-    assert_int_equal(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER);
+    assert_int_equal(opc_ensemble_make(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER);
     s = setup_of(2, 1);
     s.config.hidden = (struct opc_ints){8, {4, 4, 4, 4, 4, 4, 4, 4}};
-    assert_fails(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
+    assert_fails(opc_ensemble_make(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
                  "model.hidden");
-    assert_int_equal(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, NULL), OPC_EUSER);
+    assert_int_equal(opc_ensemble_make(&s.config, 2, 1, 1, 0, 0, &p, NULL), OPC_EUSER);
     assert_null(p);
 }
 
@@ -1047,7 +1047,7 @@ static int try_create(void *ctx, struct opc_err *err)
 {
     struct attempt *a = ctx;
     struct opc_predictor *p = NULL;
-    const int code = opc_ensemble_create(&a->setup.config, 2, 1, 3, 0, 0, &p, err);
+    const int code = opc_ensemble_make(&a->setup.config, 2, 1, 3, 0, 0, &p, err);
     assert_true((code == OPC_OK) == (p != NULL));
     opc_predictor_destroy(p);
     return code;

@@ -440,7 +440,7 @@ static void make_model(struct loop *l, int capacity)
     const int obs = l->env->obs, actions = l->env->act, h = opc_horizon_max(v);
     struct opc_err err;
     assert_ok(
-        opc_ensemble_create(&v->model, obs, actions, 1, seed_of(l), WHICH_MODEL, &l->model, &err),
+        opc_ensemble_make(&v->model, obs, actions, 1, seed_of(l), WHICH_MODEL, &l->model, &err),
         &err);
     const struct opc_transition_options options = {
         OPC_SIZED(struct opc_transition_options),

@@ -130,7 +130,7 @@ static void on_policy_corrected_rollouts_are_replayed_ones(void **state)
         struct opc_pool *pool;
         struct opc_predictor *ensemble;
         assert_ok(opc_pool_create(THREADS[threads], &pool, &err), &err);
-        assert_ok(opc_ensemble_create(&config, OBS, ACT, THREADS[threads], 1, 0, &ensemble, &err),
+        assert_ok(opc_ensemble_make(&config, OBS, ACT, THREADS[threads], 1, 0, &ensemble, &err),
                   &err);
         const struct toy_model nonsense = toy_model(TOY_NONSENSE, ELITES);
         const struct toy_model linear = toy_model(TOY_LINEAR, ELITES);

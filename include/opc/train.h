@@ -10,8 +10,8 @@
 #ifndef OPC_TRAIN_H
 #define OPC_TRAIN_H
 
-#include "opc/agent.h"
 #include "opc/config.h"
+#include "opc/policy.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,14 +60,15 @@ struct opc_train_plan {
     void *ctx;
 };
 
-/* OPC_EDIVERGED and OPC_EENV leave the directory as it was at the last checkpoint. */
+/* Trains one run to its end, or goes on with one. The same settings give the same results with any
+ * number of threads. OPC_EUSER: settings do not fit each other, or the directory holds a run
+ * already; OPC_ENOMEM: they need more memory than there is; OPC_ESTOPPED: see stop. OPC_EDIVERGED
+ * and OPC_EENV leave the directory as it was at the last checkpoint. */
 OPC_API int opc_train(const struct opc_config *, const struct opc_train_plan *,
                       struct opc_err *err);
 
-/* The policy of a run: the final one, or that of the last checkpoint. For opc_agent_destroy. */
-OPC_API int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err);
-
-/* The settings a run was started with. */
+/* The settings a run was started with. OPC_EUSER: there is no run in dir. For opc_config_destroy.
+ */
 OPC_API int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *err);
 
 struct opc_evaluation {

@@ -177,8 +177,8 @@ int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_predi
 int opc_run_model(const struct opc_values *v, int obs, int act, struct opc_pool *pool,
                   struct opc_predictor **out, struct opc_err *err)
 {
-    return opc_ensemble_create(&v->model, obs, act, opc_pool_threads(pool), (uint64_t)v->train.seed,
-                               WHICH_MODEL, out, err);
+    return opc_ensemble_make(&v->model, obs, act, opc_pool_threads(pool), (uint64_t)v->train.seed,
+                             WHICH_MODEL, out, err);
 }
 
 static int make_model(struct opc_run *run, struct opc_err *err)

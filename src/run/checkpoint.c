@@ -27,7 +27,7 @@ enum { VERSION = 1, HEADER = 48, SECTION = 64, EVEN = 8 };
 static const size_t MAX_BYTES = (size_t)1 << 36;
 static const char ZEROS[EVEN];
 
-static const char *const KIND[] = {"", "checkpoint", "policy", "snapshot", "segment"};
+static const char *const KIND[] = {"", "checkpoint", "policy", "snapshot", "segment", "model"};
 enum { KINDS = sizeof KIND / sizeof *KIND };
 
 static size_t padded(size_t n)

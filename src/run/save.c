@@ -14,6 +14,7 @@
 #include "num/kernel.h"
 #include "opc/mem.h"
 #include "run/checkpoint.h"
+#include "run/policy_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -216,8 +217,11 @@ int opc_run_save_policy(struct opc_run *run, struct opc_err *err)
     if (!run->record)
         return OPC_OK;
     struct opc_gather g = {.parts = 0};
+    struct opc_policy_about about;
+    int code = opc_policy_describe(run->set, run->obs, run->act, &about, &g, err);
     /* A policy that asks the model is nothing without it. */
-    int code = run->agent->type->needs & OPC_NEEDS_MODEL
+    if (!code)
+        code = run->agent->type->needs & OPC_NEEDS_MODEL
                    ? gather_networks(run, &g, err)
                    : run->agent->type->state(run->agent, opc_gather_visit, &g, err);
     if (!code)
@@ -225,6 +229,7 @@ int opc_run_save_policy(struct opc_run *run, struct opc_err *err)
     if (!code)
         code = opc_checkpoint_save(path, OPC_PACK_POLICY, run->hash, (uint64_t)run->now.epoch,
                                    g.part, g.parts, err);
+    opc_text_free(&about.settings);
     return code;
 }
 

@@ -5,6 +5,7 @@
 #include "base/sized.h"
 #include "opc/mem.h"
 #include "run/evaluate.h"
+#include "run/policy_file.h"
 #include "run/run.h"
 #include "run/rundir.h"
 
@@ -57,6 +58,8 @@ static int find_dimensions(const char *dir, const struct opc_config *config, int
 
 int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err)
 {
+    if (opc_file_exists(dir) && !opc_is_directory(dir))
+        return opc_policy_file_load(dir, out, err);
     struct opc_config *config;
     int obs, act, epoch, code = opc_config_of_run(dir, &config, err);
     if (code)

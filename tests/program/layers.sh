@@ -50,7 +50,7 @@ public transition opc
 public transition_type opc
 public rollout opc
 public agent agent
-public policy agent
+public policy run
 public config run
 public train run
 public ilc run

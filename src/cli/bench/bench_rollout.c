@@ -87,7 +87,7 @@ static int make_world(struct world *w, int hidden, struct opc_err *err)
         return code;
     model.max_epochs = w->passes;
     model.patience = w->passes ? w->passes : model.patience;
-    code = opc_ensemble_create(&model, b->obs, b->act, b->threads, 1, 0, &w->model, err);
+    code = opc_ensemble_make(&model, b->obs, b->act, b->threads, 1, 0, &w->model, err);
     if (code)
         return code;
     sac.policy_hidden = (struct opc_ints){2, {hidden, hidden}};

@@ -260,8 +260,8 @@ static int begin_learning(struct run *r, int repeat, struct opc_err *err)
     if (!code)
         code = opc_episodes_create(r->n, r->m, episodes * r->T, episodes, &r->past, err);
     if (!code)
-        code = opc_ensemble_create(&e, r->n, r->m, opc_pool_threads(r->pool), seed,
-                                   (uint32_t)repeat, &r->model, err);
+        code = opc_ensemble_make(&e, r->n, r->m, opc_pool_threads(r->pool), seed, (uint32_t)repeat,
+                                 &r->model, err);
     for (int k = 0; k < c->random_trials && !code; k++) {
         struct opc_rng rng = opc_rng_stream(seed, OPC_USE_RANDOM, (uint32_t)repeat, (uint32_t)k);
         for (int t = 0; t < r->T; t++)
