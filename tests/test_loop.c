@@ -8,9 +8,9 @@
 #include "data/batch.h"
 #include "model/ensemble.h"
 #include "num/scaler.h"
+#include "opc/algorithm2.h"
 #include "opc/env.h"
 #include "opc/mem.h"
-#include "opc/rollout.h"
 #include "opc/train.h"
 #include "run/config.h"
 #include "run/json.h"
@@ -454,6 +454,7 @@ static void make_model(struct loop *l, int capacity)
     assert_ok(opc_transition_create(&options, &l->transition, &err), &err);
     assert_ok(opc_rollout_create(obs, actions, h, 64, &l->rollout, &err), &err);
     const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape),
         .obs = obs,
         .act = actions,
         .longest = h,

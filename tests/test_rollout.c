@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "opc/rollout.h"
+#include "opc/algorithm2.h"
 
 #include "data/imagined.h"
 #include "model/ensemble.h"
@@ -85,7 +85,9 @@ static struct opc_transition *made(const char *name, const struct opc_episodes *
 static struct opc_imagined *run(const struct opc_rollout_plan *plan, int rows,
                                 struct opc_rollout_report *report)
 {
-    const struct opc_imagined_shape shape = {OBS, ACT, 60, OPC_FORGET_EPOCHS, 1, 300000};
+    const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape), .obs = OBS,  .act = ACT,           .longest = 60,
+        .forget = OPC_FORGET_EPOCHS,          .retain = 1, .transitions = 300000};
     struct opc_imagined *d;
     struct opc_rollout *w;
     struct opc_err err;
@@ -245,7 +247,9 @@ static void a_second_call_goes_on_where_the_first_ended(void **state)
     struct opc_episodes *past = played(true, 0.1);
     const struct toy_model model = toy_model(TOY_TRUTH, ELITES);
     struct opc_transition *tr = made("learned", past, &model.base, NULL);
-    const struct opc_imagined_shape shape = {OBS, ACT, H, OPC_FORGET_EPOCHS, 1, 30000};
+    const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape), .obs = OBS,  .act = ACT,          .longest = H,
+        .forget = OPC_FORGET_EPOCHS,          .retain = 1, .transitions = 30000};
     struct opc_imagined *one, *two;
     struct opc_rollout *w;
     struct opc_err err;
@@ -550,7 +554,9 @@ static void a_refused_step_is_not_stored_and_ends_its_rollout(void **state)
     struct opc_rollout_rows rows;
     struct opc_imagined *d;
     struct opc_err err;
-    const struct opc_imagined_shape shape = {OBS, ACT, 60, OPC_FORGET_EPOCHS, 1, 300000};
+    const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape), .obs = OBS,  .act = ACT,           .longest = 60,
+        .forget = OPC_FORGET_EPOCHS,          .retain = 1, .transitions = 300000};
     struct opc_rollout *w;
     assert_ok(opc_imagined_create(&shape, &d, &err), &err);
     opc_imagined_open_epoch(d, 0);
@@ -683,7 +689,9 @@ static void a_model_that_diverges_stops_them_and_is_named(void **state)
     const struct toy_model model = toy_model(TOY_BROKEN, 1);
     struct opc_transition *tr = made("learned", past, &model.base, NULL);
     tr->sample = false;
-    const struct opc_imagined_shape shape = {OBS, ACT, H, OPC_FORGET_EPOCHS, 1, 100000};
+    const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape), .obs = OBS,  .act = ACT,           .longest = H,
+        .forget = OPC_FORGET_EPOCHS,          .retain = 1, .transitions = 100000};
     struct opc_imagined *d;
     struct opc_rollout *w;
     struct opc_err err;
@@ -733,7 +741,9 @@ static void plans_that_cannot_work_are_refused(void **state)
     struct opc_episodes *past = played(true, 0.1);
     const struct toy_model model = toy_model(TOY_TRUTH, 1);
     struct opc_transition *tr = made("corrected", past, &model.base, NULL);
-    const struct opc_imagined_shape shape = {OBS, ACT, 2, OPC_FORGET_EPOCHS, 1, 10};
+    const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape), .obs = OBS,  .act = ACT,       .longest = 2,
+        .forget = OPC_FORGET_EPOCHS,          .retain = 1, .transitions = 10};
     struct opc_imagined *d;
     struct opc_rollout *w;
     struct opc_err err;

@@ -33,6 +33,7 @@ enum opc_use {
     OPC_USE_ENV,     /* noise of a stochastic environment */
     OPC_USE_STUDY,   /* bootstrap intervals, jitter in figures */
     OPC_USE_PROBE,   /* episodes and rollouts that probe a trained run */
+    OPC_USE_NOISE,   /* the Gaussian of eq. 2 in opc_imagine */
 };
 
 struct opc_rng {

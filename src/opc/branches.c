@@ -95,10 +95,12 @@ int opc_branches_follow(struct opc_branches *b, const struct opc_walk_plan *plan
     const int code = opc_rows_create(b->obs, b->act, b->n, true, &rows, err);
     if (code)
         return code;
+    b->rows = rows;
     for (start_branches(b, plan, rows); rows->n > 0; opc_walk_drop_ended(rows)) {
         opc_walk_step(plan, rows);
         keep_steps(b, rows);
     }
+    b->rows = NULL;
     opc_rows_destroy(rows);
     return OPC_OK;
 }

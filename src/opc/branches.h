@@ -2,8 +2,8 @@
 /* opc/branches.h - rollouts from given starts that are kept whole, to be compared step by step.
  *
  * For those who look at a model: run/onpolicy.c, study/probe and study/ilc. Algorithm 2
- * (opc/rollout.h) draws its starts and hands out experience; here the starts are the caller's and
- * the trajectories are wanted. */
+ * (opc/algorithm2.h) draws its starts and hands out experience; here the starts are the caller's
+ * and the trajectories are wanted. */
 #ifndef OPC_BRANCHES_H
 #define OPC_BRANCHES_H
 
@@ -22,6 +22,8 @@ struct opc_branches {
     float *reward;     /* [n][horizon] */
     int *length;       /* [n] steps it has */
     enum opc_end *end; /* [n] why it has no more; a refused step is not among them */
+    /* While they are followed: rows->start tells the plan's functions which rollout a row is. */
+    const struct opc_rows *rows;
 };
 
 int opc_branches_make(int n, int horizon, int obs, int act, struct opc_branches *out,

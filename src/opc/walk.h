@@ -2,7 +2,7 @@
 /* opc/walk.h - rows that advance together beside recorded steps, and when a row ends.
  *
  * Everyone who follows a policy through eq. 2, 3 or 5 does it with this loop: Algorithm 2
- * (opc/rollout.h), rollouts that are kept whole (opc/branches.h) and `opc bench rollout`. The
+ * (opc/algorithm2.h), rollouts that are kept whole (opc/branches.h) and `opc bench rollout`. The
  * caller says where the rows start, and takes from each step what it wants:
  *
  *     rows->n = ...; and of each row its episode, time, rng and, if it has one, noise
@@ -17,23 +17,8 @@
 #ifndef OPC_WALK_H
 #define OPC_WALK_H
 
+#include "opc/rollout.h"
 #include "opc/transition_type.h"
-
-/* pi: state[n][obs] to action[n][act]; rng[n]. Called by the calling thread alone. */
-typedef void opc_act_fn(void *ctx, int n, const float *state, struct opc_rng *rng, float *action);
-/* Has the task ended in `next`? Many threads ask. */
-typedef void opc_terminal_fn(void *ctx, int n, const float *s, const float *a, const float *next,
-                             bool *out);
-
-/* Why a rollout ended; where two reasons meet in one step, the one that stands first. */
-enum opc_end {
-    OPC_END_REFUSED,   /* its last step is not to be used: the rollout ended before it */
-    OPC_END_TERMINAL,  /* the task ended in s' */
-    OPC_END_HORIZON,   /* it has H steps */
-    OPC_END_REFERENCE, /* the recording beside it ended */
-    OPC_ENDS,
-    OPC_END_NONE = OPC_ENDS /* it goes on */
-};
 
 /* How rows advance and when they end. What is false or NULL is Algorithm 2. */
 struct opc_walk_plan {

@@ -35,6 +35,7 @@ static struct opc_imagined_shape imagined_shape(const struct opc_run *run)
     if (v->data.forget == OPC_FORGET_STEPS)
         n *= v->data.retain;
     return (struct opc_imagined_shape){
+        OPC_SIZED(struct opc_imagined_shape),
         .obs = run->obs,
         .act = run->act,
         .longest = h,

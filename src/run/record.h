@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "opc/agent.h"
+#include "opc/algorithm2.h"
 #include "opc/predictor.h"
-#include "opc/rollout.h"
 #include "opc/train.h"
 
 struct opc_record;

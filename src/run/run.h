@@ -7,7 +7,7 @@
 #include "base/pool.h"
 #include "data/batch.h"
 #include "env/many.h"
-#include "opc/rollout.h"
+#include "opc/algorithm2.h"
 #include "opc/train.h"
 #include "run/config.h"
 #include "run/play.h"

@@ -9,8 +9,8 @@
 #include "data/batch.h"
 #include "model/ensemble.h"
 #include "num/normal.h"
+#include "opc/algorithm2.h"
 #include "opc/mem.h"
-#include "opc/rollout.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -218,7 +218,8 @@ static int run_epoch(void *ctx, struct opc_err *err)
 static int make_epoch(struct epoch *e, struct opc_err *err)
 {
     const struct opc_bench *b = e->w.b;
-    const struct opc_imagined_shape shape = {.obs = b->obs,
+    const struct opc_imagined_shape shape = {OPC_SIZED(struct opc_imagined_shape),
+                                             .obs = b->obs,
                                              .act = b->act,
                                              .longest = HORIZON,
                                              .retain = 1,

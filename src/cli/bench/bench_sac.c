@@ -100,7 +100,8 @@ static int fill(struct opc_imagined *d, int obs, int act, struct opc_err *err)
 int opc_bench_sac(struct opc_bench *b, struct opc_err *err)
 {
     static const int usual[] = {64, 256};
-    const struct opc_imagined_shape shape = {.obs = b->obs,
+    const struct opc_imagined_shape shape = {OPC_SIZED(struct opc_imagined_shape),
+                                             .obs = b->obs,
                                              .act = b->act,
                                              .longest = STEPS,
                                              .forget = OPC_FORGET_EPOCHS,

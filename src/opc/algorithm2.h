@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* opc/rollout.h - Algorithm 2: imagined rollouts from recorded states.
+/* opc/algorithm2.h - Algorithm 2: imagined rollouts from recorded states.
  *
  *     until the new data holds N transitions:
  *         b ~ U{episodes of the reference window}, t ~ U{its steps};  s = s_t of episode b
@@ -12,8 +12,8 @@
  * Rollouts are numbered, and each draws from streams named by its number alone; N transitions are
  * those of the first rollouts that have them. So what is made depends neither on the number of
  * threads nor on how many rollouts advance together. */
-#ifndef OPC_ROLLOUT_H
-#define OPC_ROLLOUT_H
+#ifndef OPC_ALGORITHM2_H
+#define OPC_ALGORITHM2_H
 
 #include "opc/walk.h"
 
