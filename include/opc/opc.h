@@ -10,6 +10,7 @@
 #include "opc/env.h"
 #include "opc/episodes.h"
 #include "opc/err.h"
+#include "opc/ilc.h"
 #include "opc/imagined.h"
 #include "opc/log.h"
 #include "opc/mem.h"
