@@ -91,7 +91,7 @@ static void structs_with_a_size_end_with_their_last_member(void **state)
     (void)state;
     assert_no_padding(opc_agent_args, pool);
     assert_no_padding(opc_agent_report, value);
-    assert_no_padding(opc_ensemble_options, reserved);
+    assert_no_padding(opc_ensemble_options, seed);
     assert_no_padding(opc_evaluation, length);
     assert_no_padding(opc_feed, stop_ctx);
     assert_no_padding(opc_fit_plan, stop_ctx);

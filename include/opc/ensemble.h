@@ -25,14 +25,13 @@ extern "C" {
 struct opc_ensemble_options {
     size_t size;  /* of this struct (opc/sized.h) */
     int obs, act; /* dimensions of states and actions */
+    /* The number of threads it has scratch memory for; 0: one per processor. With a larger pool it
+     * predicts on the calling thread alone. */
+    int threads;
     /* "name=value" each, as in the section model of a file, and NULL after the last; `opc config
      * model` explains them. NULL: all defaults. */
     const char *const *settings;
     uint64_t seed; /* names the first weights */
-    /* The number of threads it has scratch memory for; 0: one per processor. With a larger pool it
-     * predicts on the calling thread alone. */
-    int threads;
-    int reserved; /* 0 */
 };
 
 /* Makes an ensemble that is not fitted yet. OPC_EUSER: a setting is unknown, out of its range or

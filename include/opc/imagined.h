@@ -42,7 +42,6 @@ struct opc_imagined_shape {
     int longest;  /* the largest number of steps of a rollout */
     enum opc_forget forget;
     int retain; /* EPOCHS: how many are kept, at most OPC_RETAIN_MAX */
-    int reserved;
     /* EPOCHS: the largest number in each; a call that wants N makes up to N + longest - 1. STEPS:
      * the highest limit there will be, and the first. */
     size_t transitions;
