@@ -1,15 +1,76 @@
 /* SPDX-License-Identifier: MIT */
-/* Trains a policy from a program of your own, and lets it act. Public headers only:
+/* Trains a policy on a task of the program's own, and lets it act. Public headers only:
  *
  *     cc -o embed embed.c $(pkg-config --cflags --libs opc)
  *     ./embed DIR
  *
- * DIR gets what `opc train` would leave there. */
-#include <opc/config.h>
-#include <opc/env.h>
-#include <opc/train.h>
+ * DIR gets what `opc train` would leave there. The task: a cart on a rail is pushed to the middle.
+ */
+#include <opc/opc.h>
 
 #include <stdio.h>
+
+/* ---- the task -------------------------------------------------------------------------------- */
+
+static const double DT = 0.1, LOW[] = {-1}, HIGH[] = {1}; /* seconds, newtons on 1 kg */
+
+struct cart {
+    struct opc_env env; /* comes first */
+    double x, v;
+};
+
+static int cart_open(const struct opc_env_type *type, const double *arg, struct opc_env **out,
+                     struct opc_err *err)
+{
+    (void)arg;
+    struct cart *cart = opc_alloc(1, sizeof *cart);
+    if (!cart)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for %s", type->name);
+    cart->env = (struct opc_env){.obs = 2, .act = 1, .steps = 50, .low = LOW, .high = HIGH};
+    *out = &cart->env;
+    return OPC_OK;
+}
+
+static int cart_reset(struct opc_env *env, struct opc_rng *rng, double *obs, struct opc_err *err)
+{
+    (void)err;
+    struct cart *cart = (struct cart *)env;
+    obs[0] = cart->x = 2 * opc_rng_unit_double(rng) - 1;
+    obs[1] = cart->v = 0;
+    return OPC_OK;
+}
+
+static int cart_step(struct opc_env *env, const double *force, struct opc_outcome *out,
+                     struct opc_err *err)
+{
+    (void)err;
+    struct cart *cart = (struct cart *)env;
+    const double f = force[0] < LOW[0] ? LOW[0] : force[0] > HIGH[0] ? HIGH[0] : force[0];
+    cart->x += DT * cart->v;
+    cart->v += DT * (f - 0.1 * cart->v);
+    out->obs[0] = cart->x;
+    out->obs[1] = cart->v;
+    out->reward = -cart->x * cart->x - 0.01 * f * f;
+    out->terminated = false;
+    return OPC_OK;
+}
+
+static void cart_close(struct opc_env *env)
+{
+    opc_free(env);
+}
+
+static const struct opc_env_page PAGE = {"push a cart to the middle", "position, speed", "force",
+                                         "-x^2 - 0.01 f^2",           "it does not end", "at rest"};
+static const struct opc_env_type CART = {.name = "cart",
+                                         .page = &PAGE,
+                                         .open = cart_open,
+                                         .reset = cart_reset,
+                                         .step = cart_step,
+                                         .close = cart_close};
+static const struct opc_env_plugin OURS = OPC_ENV_PLUGIN_OF(&CART);
+
+/* ---- training -------------------------------------------------------------------------------- */
 
 static void show(void *ctx, const struct opc_progress *p)
 {
@@ -23,10 +84,11 @@ static void show(void *ctx, const struct opc_progress *p)
 static int configure(struct opc_config **config, struct opc_err *err)
 {
     static const char *const SETTINGS[] = {
-        "env.name=cartpole",         "opc.transition=corrected", "train.epochs=3",
-        "train.steps_per_epoch=250", "train.random_steps=500",   "train.updates_per_step=2",
-        "opc.transitions=5000",      "model.max_epochs=20",      "model.hidden=[64, 64]",
-        "model.weight_decay=1e-5",
+        "env.name=cart",          "opc.transition=corrected",
+        "train.epochs=3",         "train.steps_per_epoch=200",
+        "train.random_steps=200", "train.updates_per_step=10",
+        "opc.transitions=5000",   "model.max_epochs=20",
+        "model.hidden=[64, 64]",  "model.weight_decay=1e-5",
     };
     int code = opc_config_create(config, err);
     for (size_t i = 0; i < sizeof SETTINGS / sizeof *SETTINGS && !code; i++)
@@ -34,30 +96,44 @@ static int configure(struct opc_config **config, struct opc_err *err)
     return code;
 }
 
+/* ---- acting ---------------------------------------------------------------------------------- */
+
 /* One episode without exploration. */
-static int play(struct opc_agent *agent, struct opc_err *err)
+static int play(struct opc_agent *policy, struct opc_err *err)
 {
-    enum { OBS = 4 }; /* of CartPole, which has one action */
-    double obs[OBS], action, total = 0;
-    float state[OBS], a;
+    double obs[2], force, total = 0;
+    float state[2], a;
     struct opc_env *env;
     struct opc_outcome out = {.obs = obs};
     struct opc_rng rng = opc_rng_stream(1, OPC_USE_EVAL, 0, 0);
-    int code = opc_env_open("cartpole", &env, err);
-    if (code)
-        return code;
-    code = opc_env_reset(env, &rng, obs, err);
+    OPC_TRY(opc_env_open("cart", &env, err));
+    int code = opc_env_reset(env, &rng, obs, err);
     while (!code && !out.terminated && !out.truncated) {
-        for (int k = 0; k < OBS; k++)
-            state[k] = (float)obs[k];
-        opc_agent_act(agent, 1, state, false, NULL, &a);
-        opc_env_scale(env, &a, &action);
-        code = opc_env_step(env, &action, &out, err);
+        state[0] = (float)obs[0];
+        state[1] = (float)obs[1];
+        opc_agent_act(policy, 1, state, false, NULL, &a);
+        opc_env_scale(env, &a, &force);
+        code = opc_env_step(env, &force, &out, err);
         total += out.reward;
     }
     opc_env_close(env);
     if (!code)
-        printf("the policy keeps the pole up for %.0f steps\n", total);
+        printf("one episode: return %.1f, the cart stops at %.2f\n", total, obs[0]);
+    return code;
+}
+
+/* policy.opc is all that is needed: it could be on another machine. */
+static int act_with(const char *dir, struct opc_err *err)
+{
+    char path[4096];
+    int obs, act;
+    struct opc_agent *policy;
+    snprintf(path, sizeof path, "%s/policy.opc", dir);
+    OPC_TRY(opc_policy_load(path, &policy, err));
+    opc_agent_dimensions(policy, &obs, &act);
+    printf("policy.opc: %d observations, %d action\n", obs, act);
+    const int code = play(policy, err);
+    opc_agent_destroy(policy);
     return code;
 }
 
@@ -65,22 +141,21 @@ int main(int argc, char **argv)
 {
     struct opc_err err = {0};
     struct opc_config *config = NULL;
-    struct opc_agent *agent = NULL;
     if (argc != 2) {
         fprintf(stderr, "usage: embed DIR\n");
         return 2;
     }
-    const struct opc_train_plan plan = {.dir = argv[1], .progress = show};
-    int code = configure(&config, &err);
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .dir = argv[1],
+                                        .progress = show};
+    int code = opc_env_register(&OURS, &err);
+    if (!code)
+        code = configure(&config, &err);
     if (!code)
         code = opc_train(config, &plan, &err);
     if (!code)
-        code = opc_policy_load(argv[1], &agent, &err);
-    if (!code)
-        code = play(agent, &err);
+        code = act_with(argv[1], &err);
     if (code)
         fprintf(stderr, "embed: %s\n", err.text);
-    opc_agent_destroy(agent);
     opc_config_destroy(config);
     return opc_exit_status(code);
 }

@@ -14,7 +14,9 @@ static float entry(int side, int n, int k)
 
 static struct opc_imagined *make_imagined(const int *length, int rollouts)
 {
-    const struct opc_imagined_shape shape = {OBS, ACT, LONGEST, OPC_FORGET_EPOCHS, 2, 5000};
+    const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape), .obs = OBS,  .act = ACT,         .longest = LONGEST,
+        .forget = OPC_FORGET_EPOCHS,          .retain = 2, .transitions = 5000};
     struct opc_imagined *d;
     struct opc_err err;
     assert_ok(opc_imagined_create(&shape, &d, &err), &err);

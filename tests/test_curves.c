@@ -2,7 +2,7 @@
 #include "study/curves/curves.h"
 
 #include "opc/agent.h"
-#include "opc/transition.h"
+#include "opc/transition_type.h"
 #include "runs.h"
 #include "study/curves/curves_draw.h"
 

@@ -50,7 +50,7 @@ static struct model *model_open(const struct setup *s)
     assert_non_null(m);
     m->setup = *s;
     m->pool = pool_of(s->threads);
-    assert_ok(opc_ensemble_create(&s->config, s->obs, s->act, s->threads, s->seed, 9, &m->p, &err),
+    assert_ok(opc_ensemble_make(&s->config, s->obs, s->act, s->threads, s->seed, 9, &m->p, &err),
               &err);
     m->e = opc_ensemble_of(m->p);
     assert_ok(m->p->type->state(m->p, note_part, &m->parts, &err), &err);
@@ -93,13 +93,14 @@ static void data_free(struct data *d)
 static int fit_as(struct model *m, const struct data *d, uint32_t epoch,
                   struct opc_fit_report *report, struct opc_err *err)
 {
-    const struct opc_fit_plan plan = {.seed = 77, .epoch = epoch, .index = 2, .pool = m->pool};
+    const struct opc_fit_plan plan = {OPC_SIZED(struct opc_fit_plan), .seed = 77, .epoch = epoch,
+                                      .index = 2, .pool = m->pool};
     return opc_predictor_fit(m->p, d->n, d->sa, d->y, &plan, report, err);
 }
 
 static struct opc_fit_report fit(struct model *m, const struct data *d, uint32_t epoch)
 {
-    struct opc_fit_report report;
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
     struct opc_err err = {0};
     assert_ok(fit_as(m, d, epoch, &report, &err), &err);
     return report;
@@ -646,20 +647,20 @@ static void wrong_settings_are_refused(void **state)
     struct opc_predictor *p = NULL;
     struct setup s = setup_of(2, 1);
     s.config.elites = 4;
-    assert_fails(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
+    assert_fails(opc_ensemble_make(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
                  "model.elites = 4");
     assert_mentions(&err, "model.members = 3");
     s = setup_of(2, 1);
     s.config.weight_decay = (struct opc_reals){2, {1e-4, 1e-4}};
-    assert_fails(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
+    assert_fails(opc_ensemble_make(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
                  "model.weight_decay");
     s.config.weight_decay = (struct opc_reals){0};
-    assert_int_equal(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER);
+    assert_int_equal(opc_ensemble_make(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER);
     s = setup_of(2, 1);
     s.config.hidden = (struct opc_ints){8, {4, 4, 4, 4, 4, 4, 4, 4}};
-    assert_fails(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
+    assert_fails(opc_ensemble_make(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
                  "model.hidden");
-    assert_int_equal(opc_ensemble_create(&s.config, 2, 1, 1, 0, 0, &p, NULL), OPC_EUSER);
+    assert_int_equal(opc_ensemble_make(&s.config, 2, 1, 1, 0, 0, &p, NULL), OPC_EUSER);
     assert_null(p);
 }
 
@@ -850,7 +851,7 @@ static void a_fit_has_the_same_bits_on_any_number_of_threads(void **state)
     struct data d = data_of(3, 2, 150, 74);
     for (int k = 0; k < 4; k++) {
         unsigned char *first = NULL;
-        struct opc_fit_report want = {0};
+        struct opc_fit_report want = {OPC_SIZED(struct opc_fit_report)};
         for (int t = 0; t < 4; t++) {
             struct setup s = setup_of(3, 2);
             s.config.members = members[k];
@@ -927,9 +928,9 @@ static void seed_epoch_and_index_name_a_fit(void **state)
     float *copy[4];
     for (int i = 0; i < 4; i++) {
         struct model *m = model_open(&s);
-        struct opc_fit_report report;
+        struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
         struct opc_err err = {0};
-        struct opc_fit_plan plan = {.seed = 1};
+        struct opc_fit_plan plan = {OPC_SIZED(struct opc_fit_plan), .seed = 1};
         plan.seed += i == 1;
         plan.epoch += i == 2;
         plan.index += i == 3;
@@ -955,7 +956,7 @@ static void too_few_rows_are_refused(void **state)
     struct setup s = setup_of(2, 1);
     s.config.max_epochs = 2;
     struct model *m = model_open(&s);
-    struct opc_fit_report report;
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
     struct opc_err err = {0};
     for (d.n = 0; d.n < 2; d.n++)
         assert_fails(fit_as(m, &d, 0, &report, &err), OPC_EUSER, &err, "train.random_steps");
@@ -982,7 +983,7 @@ static void nan_in_any_row_stops_the_fit(void **state)
                 struct data d = data_of(2, 1, N, 79);
                 s.config.best = best;
                 struct model *m = model_open(&s);
-                struct opc_fit_report report;
+                struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
                 struct opc_err err = {0};
                 *(column < 3 ? &d.sa[split[i] * 3 + column] : &d.y[split[i] * 3 + column - 3]) =
                     NAN;
@@ -1005,7 +1006,7 @@ static void a_weight_that_overflows_stops_the_fit(void **state)
     struct setup s = setup_of(2, 1);
     struct data d = data_of(2, 1, 60, 80);
     struct model *m = model_open(&s);
-    struct opc_fit_report report;
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
     struct opc_err err = {0};
     for (int i = 0; i < 60; i++)
         d.y[i * 3] = 1e30f;
@@ -1026,8 +1027,9 @@ static void a_request_to_stop_is_heard(void **state)
     struct data d = data_of(2, 1, 60, 81);
     struct model *m = model_open(&s);
     int asked = 0;
-    const struct opc_fit_plan plan = {.stop = stop_at_third, .stop_ctx = &asked};
-    struct opc_fit_report report;
+    const struct opc_fit_plan plan = {OPC_SIZED(struct opc_fit_plan), .stop = stop_at_third,
+                                      .stop_ctx = &asked};
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
     struct opc_err err = {0};
     assert_int_equal(opc_predictor_fit(m->p, d.n, d.sa, d.y, &plan, &report, &err), OPC_ESTOPPED);
     assert_int_equal(asked, 3);
@@ -1045,7 +1047,7 @@ static int try_create(void *ctx, struct opc_err *err)
 {
     struct attempt *a = ctx;
     struct opc_predictor *p = NULL;
-    const int code = opc_ensemble_create(&a->setup.config, 2, 1, 3, 0, 0, &p, err);
+    const int code = opc_ensemble_make(&a->setup.config, 2, 1, 3, 0, 0, &p, err);
     assert_true((code == OPC_OK) == (p != NULL));
     opc_predictor_destroy(p);
     return code;
@@ -1064,7 +1066,7 @@ static int try_trainer(void *ctx, struct opc_err *err)
 static int try_fit(void *ctx, struct opc_err *err)
 {
     struct attempt *a = ctx;
-    struct opc_fit_report report;
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
     return fit_as(a->m, &a->d, 0, &report, err);
 }
 

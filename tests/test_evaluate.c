@@ -57,7 +57,7 @@ static void check(const char *task, int obs, int limit)
     assert_false(all_alike);
     for (int k = 0; k < 3; k++) {
         struct opc_many *worlds;
-        struct opc_evaluation got;
+        struct opc_evaluation got = {OPC_SIZED(struct opc_evaluation)};
         struct opc_err err;
         double returns[EPISODES];
         assert_ok(opc_many_open(task, WORLDS[k], NULL, &worlds, &err), &err);

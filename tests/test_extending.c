@@ -43,7 +43,8 @@ static struct opc_config *tiny(const char *const *more)
 static void train(struct opc_config *config, const char *dir, int threads)
 {
     struct opc_err err;
-    const struct opc_train_plan plan = {.dir = dir, .threads = threads};
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .dir = dir,
+                                        .threads = threads};
     assert_ok(opc_train(config, &plan, &err), &err);
 }
 
@@ -51,7 +52,7 @@ static void train(struct opc_config *config, const char *dir, int threads)
 static void an_agent_is_one_file_and_one_line(void **state)
 {
     char dir[OPC_PATH];
-    struct opc_evaluation e;
+    struct opc_evaluation e = {OPC_SIZED(struct opc_evaluation)};
     struct opc_err err;
     snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
     struct opc_config *config =
@@ -68,7 +69,7 @@ static void an_agent_is_one_file_and_one_line(void **state)
     opc_config_destroy(config);
 
     config = tiny((const char *const[]){"train.agent=shooting", "opc.transition=replay", NULL});
-    const struct opc_train_plan plan = {.threads = 1};
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .threads = 1};
     assert_int_equal(opc_train(config, &plan, &err), OPC_EUSER);
     assert_non_null(strstr(err.text, "opc.transition"));
     opc_config_destroy(config);

@@ -9,7 +9,13 @@ enum { OBS = 2, ACT = 1, STRIDE = 5, LONGEST = 10 };
 
 static struct opc_imagined *new_store(enum opc_forget forget, int retain, size_t transitions)
 {
-    const struct opc_imagined_shape shape = {OBS, ACT, LONGEST, forget, retain, transitions};
+    const struct opc_imagined_shape shape = {OPC_SIZED(struct opc_imagined_shape),
+                                             .obs = OBS,
+                                             .act = ACT,
+                                             .longest = LONGEST,
+                                             .forget = forget,
+                                             .retain = retain,
+                                             .transitions = transitions};
     struct opc_imagined *d = NULL;
     struct opc_err err;
     assert_ok(opc_imagined_create(&shape, &d, &err), &err);
@@ -151,7 +157,9 @@ static void memory_in_use_is_what_is_kept_and_not_what_is_reserved(void **state)
     (void)state;
     enum { RETAIN = 4, N = 20000 };
     struct opc_imagined *d = new_store(OPC_FORGET_EPOCHS, RETAIN, N);
-    const struct opc_imagined_shape shape = {OBS, ACT, LONGEST, OPC_FORGET_EPOCHS, RETAIN, N};
+    const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape), .obs = OBS,       .act = ACT,      .longest = LONGEST,
+        .forget = OPC_FORGET_EPOCHS,          .retain = RETAIN, .transitions = N};
     const double need = (double)opc_imagined_need(&shape) / (STRIDE * sizeof(float));
     int highest = 0;
     for (int e = 0; e < 20; e++) {
@@ -170,6 +178,7 @@ static void the_papers_largest_setting_needs_less_than_six_gigabytes(void **stat
 {
     (void)state;
     const struct opc_imagined_shape half_cheetah = {
+        OPC_SIZED(struct opc_imagined_shape),
         .obs = 17,
         .act = 6,
         .longest = 10,
@@ -340,19 +349,33 @@ static void what_cannot_be_kept_is_refused(void **state)
     assert_true(opc_imagined_transitions(d) >= 100);
     opc_imagined_destroy(d);
 
-    struct opc_imagined_shape shape = {17, 6, 10, OPC_FORGET_EPOCHS, 1024, 2000000};
+    struct opc_imagined_shape shape = {OPC_SIZED(struct opc_imagined_shape),
+                                       .obs = 17,
+                                       .act = 6,
+                                       .longest = 10,
+                                       .forget = OPC_FORGET_EPOCHS,
+                                       .retain = 1024,
+                                       .transitions = 2000000};
     assert_fails(opc_imagined_create(&shape, &d, &err), OPC_EUSER, &err, "2000000");
     assert_mentions(&err, "opc.transitions");
     shape.retain = OPC_RETAIN_MAX + 1;
     assert_int_equal(opc_imagined_create(&shape, &d, &err), OPC_EBUG);
-    shape = (struct opc_imagined_shape){17, 6, 0, OPC_FORGET_STEPS, 0, 100};
+    shape = (struct opc_imagined_shape){
+        OPC_SIZED(struct opc_imagined_shape), .obs = 17,   .act = 6,          .longest = 0,
+        .forget = OPC_FORGET_STEPS,           .retain = 0, .transitions = 100};
     assert_int_equal(opc_imagined_create(&shape, &d, &err), OPC_EBUG);
 }
 
 static int create(void *ctx, struct opc_err *err)
 {
     (void)ctx;
-    const struct opc_imagined_shape shape = {17, 6, 10, OPC_FORGET_STEPS, 0, 10000};
+    const struct opc_imagined_shape shape = {OPC_SIZED(struct opc_imagined_shape),
+                                             .obs = 17,
+                                             .act = 6,
+                                             .longest = 10,
+                                             .forget = OPC_FORGET_STEPS,
+                                             .retain = 0,
+                                             .transitions = 10000};
     struct opc_imagined *d;
     const int code = opc_imagined_create(&shape, &d, err);
     if (!code)

@@ -19,7 +19,7 @@ static struct opc_ensemble *ensemble(void)
     c.elites = ELITES;
     c.hidden = (struct opc_ints){3, {12, 20, 9}};
     c.weight_decay = (struct opc_reals){1, {0}};
-    assert_ok(opc_ensemble_create(&c, OBS, ACT, 1, 3, 0, &p, &err), &err);
+    assert_ok(opc_ensemble_make(&c, OBS, ACT, 1, 3, 0, &p, &err), &err);
     struct opc_ensemble *e = opc_ensemble_of(p);
     struct opc_rng r = test_stream(1);
     for (int i = 0; i < IN; i++) {

@@ -8,9 +8,9 @@
 #include "data/batch.h"
 #include "model/ensemble.h"
 #include "num/scaler.h"
+#include "opc/algorithm2.h"
 #include "opc/env.h"
 #include "opc/mem.h"
-#include "opc/rollout.h"
 #include "opc/train.h"
 #include "run/config.h"
 #include "run/json.h"
@@ -31,7 +31,7 @@ struct loop {
     struct opc_env *env, *other; /* to learn on, and to be judged on */
     struct opc_episodes *past;
     struct opc_predictor *model; /* NULL: opc.transition = replay */
-    struct opc_transition transition;
+    struct opc_transition *transition;
     struct opc_rollout *rollout;
     struct opc_imagined *imagined;
     struct opc_agent *learner;
@@ -148,10 +148,11 @@ static void act_on_environment(struct loop *loop)
 static void fit_model(struct loop *loop)
 {
     struct opc_err err;
-    struct opc_fit_report report;
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
     const int n = opc_episodes_steps(loop->past);
-    const struct opc_fit_plan plan = {
-        .seed = seed_of(loop), .epoch = (uint32_t)loop->epoch, .index = (uint32_t)loop->fits};
+    const struct opc_fit_plan plan = {OPC_SIZED(struct opc_fit_plan), .seed = seed_of(loop),
+                                      .epoch = (uint32_t)loop->epoch,
+                                      .index = (uint32_t)loop->fits};
     if (n < MIN_TO_FIT)
         return;
     opc_episodes_flatten(loop->past, loop->sa, loop->y);
@@ -243,8 +244,8 @@ static void simulate_rollouts(struct loop *loop, int round)
         return;
     look_at_states(loop, mean, inverse);
     struct opc_bounds bounds = bounds_of(loop, low, high);
-    loop->transition.first_episode = first_of_window(loop);
-    assert_ok(opc_transition_refresh(&loop->transition, NULL, &err), &err);
+    loop->transition->first_episode = first_of_window(loop);
+    assert_ok(opc_transition_refresh(loop->transition, NULL, &err), &err);
     if (v->data.reset)
         opc_imagined_clear(loop->imagined);
     if (v->data.forget == OPC_FORGET_STEPS)
@@ -252,7 +253,7 @@ static void simulate_rollouts(struct loop *loop, int round)
                            (size_t)(v->opc.rollouts * h * per_epoch * v->data.retain));
     opc_imagined_open_epoch(loop->imagined, loop->epoch);
     const struct opc_rollout_plan plan = {
-        .transition = &loop->transition,
+        .transition = loop->transition,
         .act = draw_action,
         .act_ctx = loop->learner,
         .terminal = is_over,
@@ -358,9 +359,10 @@ static void note_updates(struct loop *loop, const struct opc_agent_report *r)
 
 static void learn_from_episodes(struct loop *loop)
 {
-    struct opc_agent_report r;
+    struct opc_agent_report r = {OPC_SIZED(struct opc_agent_report)};
     struct opc_err err;
-    const struct opc_feed feed = {.path = next_episode,
+    const struct opc_feed feed = {OPC_SIZED(struct opc_feed),
+                                  .path = next_episode,
                                   .ctx = loop,
                                   .seed = seed_of(loop),
                                   .epoch = (uint32_t)loop->epoch,
@@ -384,12 +386,13 @@ static void improve_policy(struct loop *loop)
     }
     for (int k = 0; k < rounds; k++) {
         const int n = opc_share(all, rounds, k);
-        struct opc_agent_report r = {0};
+        struct opc_agent_report r = {OPC_SIZED(struct opc_agent_report)};
         if (k > 0)
             simulate_rollouts(loop, k);
         float low[MAX_OBS], high[MAX_OBS];
         const struct opc_bounds bounds = bounds_of(loop, low, high);
-        const struct opc_feed feed = {.draw = opc_batch_draw,
+        const struct opc_feed feed = {OPC_SIZED(struct opc_feed),
+                                      .draw = opc_batch_draw,
                                       .ctx = &loop->mix,
                                       .reward_low = bounds.reward_low,
                                       .reward_high = bounds.reward_high,
@@ -473,16 +476,22 @@ static void make_model(struct loop *loop, int capacity)
     const struct opc_values *v = loop->v;
     const int obs = loop->env->obs, actions = loop->env->act, h = opc_horizon_max(v);
     struct opc_err err;
-    assert_ok(opc_ensemble_create(&v->model, obs, actions, 1, seed_of(loop), WHICH_MODEL,
-                                  &loop->model, &err),
+    assert_ok(opc_ensemble_make(&v->model, obs, actions, 1, seed_of(loop), WHICH_MODEL,
+                                &loop->model, &err),
               &err);
-    assert_ok(opc_transition_make(transition_of(loop), loop->past, loop->model, capacity,
-                                  &loop->transition, &err),
-              &err);
-    loop->transition.correct_reward = v->opc.correct_reward;
-    loop->transition.sample = v->opc.sample;
+    const struct opc_transition_options options = {
+        OPC_SIZED(struct opc_transition_options),
+        .name = transition_of(loop),
+        .past = loop->past,
+        .model = loop->model,
+        .steps = capacity,
+        .reward_by_model = !v->opc.correct_reward,
+        .mean = !v->opc.sample,
+    };
+    assert_ok(opc_transition_create(&options, &loop->transition, &err), &err);
     assert_ok(opc_rollout_create(obs, actions, h, 64, &loop->rollout, &err), &err);
     const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape),
         .obs = obs,
         .act = actions,
         .longest = h,
@@ -507,7 +516,8 @@ static void make_loop(struct loop *loop, const struct opc_values *v, double entr
     assert_ok(
         opc_episodes_create(loop->env->obs, loop->env->act, capacity, capacity, &loop->past, &err),
         &err);
-    const struct opc_agent_args args = {.obs = loop->env->obs,
+    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args),
+                                        .obs = loop->env->obs,
                                         .act = loop->env->act,
                                         .seed = seed_of(loop),
                                         .config = opc_values_agent(v, v->train.agent),
@@ -527,8 +537,7 @@ static void destroy_loop(struct loop *loop)
     opc_agent_destroy(loop->learner);
     opc_imagined_destroy(loop->imagined);
     opc_rollout_destroy(loop->rollout);
-    if (loop->model)
-        opc_transition_free(&loop->transition);
+    opc_transition_destroy(loop->transition);
     opc_predictor_destroy(loop->model);
     opc_episodes_destroy(loop->past);
     opc_env_close(loop->env);
@@ -667,7 +676,7 @@ static void both_agree(const char *dir, const char *const *more, double entropy)
         opc_text_addf(&what, "%s ", *more);
     }
     test_remove(dir);
-    const struct opc_train_plan plan = {.dir = dir, .threads = 2};
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .dir = dir, .threads = 2};
     assert_ok(opc_train(config, &plan, &err), &err);
 
     make_loop(&loop, &config->set, entropy);

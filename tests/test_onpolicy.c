@@ -3,7 +3,7 @@
 #include "run/onpolicy.h"
 
 #include "opc/mem.h"
-#include "opc/transition.h"
+#include "opc/transition_type.h"
 #include "run/play.h"
 #include "run/retrace.h"
 #include "test.h"

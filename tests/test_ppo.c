@@ -73,13 +73,17 @@ static struct play *play_open(const struct opc_ppo_config *config)
     struct opc_rng r = test_stream(1);
     assert_non_null(p);
     p->config = *config;
-    const struct opc_agent_args args = {
-        .obs = OBS, .act = ACT, .seed = 3, .config = &p->config, .steps = STEPS};
+    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args),
+                                        .obs = OBS,
+                                        .act = ACT,
+                                        .seed = 3,
+                                        .config = &p->config,
+                                        .steps = STEPS};
     assert_ok(opc_agent_create("ppo", &args, &p->agent, &err), &err);
     assert_ok(p->agent->type->state(p->agent, note_part, &p->parts, &err), &err);
     p->policy = layout_of(1, OBS, &config->policy_hidden, ACT, OPC_ACTIVATION_TANH);
     p->critic = layout_of(1, OBS, &config->critic_hidden, 1, OPC_ACTIVATION_TANH);
-    p->feed = (struct opc_feed){.path = next_path, .ctx = p, .seed = 3};
+    p->feed = (struct opc_feed){OPC_SIZED(struct opc_feed), .path = next_path, .ctx = p, .seed = 3};
     play_again(p, &r);
     return p;
 }
@@ -94,7 +98,7 @@ static void play_close(struct play *p)
 
 static struct opc_agent_report improve(struct play *p)
 {
-    struct opc_agent_report report;
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
     struct opc_err err = {0};
     assert_ok(opc_agent_improve(p->agent, &p->feed, 0, &report, &err), &err);
     return report;
@@ -611,7 +615,7 @@ static void it_can_be_stopped_and_says_when_it_diverged(void **state)
 {
     (void)state;
     struct opc_ppo_config config = defaults();
-    struct opc_agent_report report;
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
     struct opc_err err = {0};
     config.normalize_reward = false;
     config.batch_size = 3;
@@ -636,7 +640,8 @@ static int create_any(void *ctx, struct opc_err *err)
 {
     (void)ctx;
     struct opc_agent *agent;
-    const struct opc_agent_args args = {.obs = OBS, .act = ACT, .seed = 3, .steps = STEPS};
+    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args), .obs = OBS, .act = ACT,
+                                        .seed = 3, .steps = STEPS};
     const int code = opc_agent_create("ppo", &args, &agent, err);
     if (!code)
         opc_agent_destroy(agent);

@@ -38,7 +38,7 @@ static void train_in(const char *dir, const char *const set[])
         assert_ok(opc_config_set(config, TINY[i], &err), &err);
     for (int i = 0; set[i]; i++)
         assert_ok(opc_config_set(config, set[i], &err), &err);
-    const struct opc_train_plan plan = {.dir = dir, .threads = 1};
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .dir = dir, .threads = 1};
     assert_ok(opc_train(config, &plan, &err), &err);
     opc_config_destroy(config);
 }
@@ -296,7 +296,7 @@ static void without_noise_the_corrected_model_repeats_the_recording(void **state
     const struct opc_actor steady = {c.t.agent, 0};
     assert_ok(opc_branches_make(N, H, 4, 1, &b, &err), &err);
     opc_probe_from_anywhere(&b, c.past, SEED, 0);
-    assert_ok(opc_probe_follow(&c.p, &c.models.corrected, steady, 0, &b, &err), &err);
+    assert_ok(opc_probe_follow(&c.p, c.models.corrected, steady, 0, &b, &err), &err);
     double *truth = opc_alloc((size_t)N * (H + 1) * 4, sizeof *truth);
     int ended[N];
     assert_ok(opc_probe_truth(&c.p, c.past, 5, &b, truth, ended, &err), &err);
@@ -321,12 +321,12 @@ static void without_noise_the_corrected_model_repeats_the_recording(void **state
     double predicted[4], recorded[4];
     assert_ok(opc_branches_make(4, c.p.limit, 4, 1, &b, &err), &err);
     opc_probe_from_starts(&b, c.past);
-    assert_ok(opc_probe_follow(&c.p, &c.models.corrected, steady, 0, &b, &err), &err);
+    assert_ok(opc_probe_follow(&c.p, c.models.corrected, steady, 0, &b, &err), &err);
     opc_branches_returns(&b, predicted);
     opc_probe_returns(c.past, recorded);
     assert_same_bits(predicted, recorded, sizeof recorded);
     /* The learned model does not. */
-    assert_ok(opc_probe_follow(&c.p, &c.models.learned, steady, 0, &b, &err), &err);
+    assert_ok(opc_probe_follow(&c.p, c.models.learned, steady, 0, &b, &err), &err);
     assert_true(opc_branches_at(&b, 0, 0, 1) == (double)opc_episodes_at(c.past, 0, 0).state[1]);
     assert_true(opc_branches_at(&b, 0, 1, 1) != (double)opc_episodes_at(c.past, 0, 0).next[1]);
     opc_branches_free(&b);
@@ -346,7 +346,7 @@ static void truth_is_what_the_environment_does_with_the_rollouts_own_actions(voi
     assert_ok(opc_branches_make(N, H, 4, 1, &b, &err), &err);
     opc_probe_from_anywhere(&b, c.past, SEED, 0);
     assert_ok(
-        opc_probe_follow(&c.p, &c.models.corrected, (struct opc_actor){c.t.agent, 1}, 0, &b, &err),
+        opc_probe_follow(&c.p, c.models.corrected, (struct opc_actor){c.t.agent, 1}, 0, &b, &err),
         &err);
     /* Row 0 as it is; the others are given the recorded actions, and must arrive as recorded. */
     for (int i = 1; i < N; i++) {
@@ -416,7 +416,7 @@ static void the_models_see_the_same_noise_from_the_same_starts(void **state)
     for (int m = 0; m < 2; m++) {
         assert_ok(opc_branches_make(N, H, 4, 1, &b[m], &err), &err);
         opc_probe_from_anywhere(&b[m], c.past, SEED, 0);
-        assert_ok(opc_probe_follow(&c.p, m ? &c.models.corrected : &c.models.learned,
+        assert_ok(opc_probe_follow(&c.p, m ? c.models.corrected : c.models.learned,
                                    (struct opc_actor){&blind, 1}, 0, &b[m], &err),
                   &err);
     }
@@ -427,7 +427,7 @@ static void the_models_see_the_same_noise_from_the_same_starts(void **state)
             assert_true(b[0].action[H * i + h] == b[1].action[H * i + h]);
             later += h > 0;
         }
-    assert_true(c.models.learned.sample && later > 0);
+    assert_true(c.models.learned->sample && later > 0);
     opc_branches_free(&b[0]);
     opc_branches_free(&b[1]);
     scene_free(&c);

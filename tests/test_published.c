@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "study/curves/published.h"
 
-#include "opc/transition.h"
+#include "opc/transition_type.h"
 #include "runs.h"
 #include "study/curves/curves_draw.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "opc/rollout.h"
+#include "opc/algorithm2.h"
 
 #include "data/imagined.h"
 #include "model/ensemble.h"
 #include "num/scaler.h"
 #include "toy.h"
+#include "transitions.h"
 
 enum { STRIDE = OBS + ACT + 2, H = 10, ELITES = 5 };
 static const int THREADS[] = {1, 2, 3, 8};
@@ -70,13 +71,13 @@ static struct opc_episodes *played(bool wander, double noise)
     return past;
 }
 
-static struct opc_transition made(const char *name, const struct opc_episodes *past,
-                                  const struct opc_predictor *model, struct opc_pool *pool)
+static struct opc_transition *made(const char *name, const struct opc_episodes *past,
+                                   const struct opc_predictor *model, struct opc_pool *pool)
 {
-    struct opc_transition tr;
+    struct opc_transition *tr;
     struct opc_err err;
-    assert_ok(opc_transition_make(name, past, model, 2000, &tr, &err), &err);
-    assert_ok(opc_transition_refresh(&tr, pool, &err), &err);
+    assert_ok(make_transition(name, past, model, 2000, &tr, &err), &err);
+    assert_ok(opc_transition_refresh(tr, pool, &err), &err);
     return tr;
 }
 
@@ -84,7 +85,9 @@ static struct opc_transition made(const char *name, const struct opc_episodes *p
 static struct opc_imagined *run(const struct opc_rollout_plan *plan, int rows,
                                 struct opc_rollout_report *report)
 {
-    const struct opc_imagined_shape shape = {OBS, ACT, 60, OPC_FORGET_EPOCHS, 1, 300000};
+    const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape), .obs = OBS,  .act = ACT,           .longest = 60,
+        .forget = OPC_FORGET_EPOCHS,          .retain = 1, .transitions = 300000};
     struct opc_imagined *d;
     struct opc_rollout *w;
     struct opc_err err;
@@ -129,16 +132,16 @@ static void on_policy_corrected_rollouts_are_replayed_ones(void **state)
         struct opc_pool *pool;
         struct opc_predictor *ensemble;
         assert_ok(opc_pool_create(THREADS[threads], &pool, &err), &err);
-        assert_ok(opc_ensemble_create(&config, OBS, ACT, THREADS[threads], 1, 0, &ensemble, &err),
+        assert_ok(opc_ensemble_make(&config, OBS, ACT, THREADS[threads], 1, 0, &ensemble, &err),
                   &err);
         const struct toy_model nonsense = toy_model(TOY_NONSENSE, ELITES);
         const struct toy_model linear = toy_model(TOY_LINEAR, ELITES);
         const struct opc_predictor *models[] = {&nonsense.base, &linear.base, ensemble};
         for (int m = 0; m < 3; m++) {
-            struct opc_transition replay = made("replay", past, models[m], pool);
-            struct opc_transition corrected = made("corrected", past, models[m], pool);
+            struct opc_transition *replay = made("replay", past, models[m], pool);
+            struct opc_transition *corrected = made("corrected", past, models[m], pool);
             struct opc_rollout_plan plan = {
-                .transition = &replay,
+                .transition = replay,
                 .act = act_by_policy,
                 .horizon = H,
                 .transitions = 3000,
@@ -148,14 +151,14 @@ static void on_policy_corrected_rollouts_are_replayed_ones(void **state)
             };
             struct opc_rollout_report report;
             struct opc_imagined *want = run(&plan, 1000, &report);
-            plan.transition = &corrected;
+            plan.transition = corrected;
             struct opc_imagined *got = run(&plan, 1000, &report);
             assert_same_rollouts(want, got);
             assert_true(report.terminal > 0);
             opc_imagined_destroy(want);
             opc_imagined_destroy(got);
-            opc_transition_free(&replay);
-            opc_transition_free(&corrected);
+            opc_transition_destroy(replay);
+            opc_transition_destroy(corrected);
         }
         opc_predictor_destroy(ensemble);
         opc_pool_destroy(pool);
@@ -173,9 +176,9 @@ static void threads_and_rows_at_a_time_change_no_bit(void **state)
     struct opc_episodes *past = played(true, 0.1);
     const struct toy_model model = toy_model(TOY_TRUTH, ELITES);
     for (int m = 0; m < 2; m++) {
-        struct opc_transition tr = made(NAME[m], past, &model.base, NULL);
+        struct opc_transition *tr = made(NAME[m], past, &model.base, NULL);
         struct opc_rollout_plan plan = {
-            .transition = &tr,
+            .transition = tr,
             .act = act_at_random,
             .terminal = terminal_far_out,
             .horizon = H,
@@ -199,7 +202,7 @@ static void threads_and_rows_at_a_time_change_no_bit(void **state)
             opc_pool_destroy(plan.pool);
         }
         opc_imagined_destroy(want);
-        opc_transition_free(&tr);
+        opc_transition_destroy(tr);
     }
     opc_episodes_destroy(past);
 }
@@ -210,10 +213,10 @@ static void they_are_the_first_that_hold_n_transitions(void **state)
     (void)state;
     struct opc_episodes *past = played(true, 0.1);
     const struct toy_model model = toy_model(TOY_TRUTH, ELITES);
-    struct opc_transition tr = made("corrected", past, &model.base, NULL);
+    struct opc_transition *tr = made("corrected", past, &model.base, NULL);
     for (size_t n = 1; n < 200; n += 11) {
         struct opc_rollout_plan plan = {
-            .transition = &tr,
+            .transition = tr,
             .act = act_at_random,
             .terminal = terminal_far_out,
             .horizon = H,
@@ -233,7 +236,7 @@ static void they_are_the_first_that_hold_n_transitions(void **state)
         opc_imagined_destroy(d);
         opc_imagined_destroy(same);
     }
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -243,8 +246,10 @@ static void a_second_call_goes_on_where_the_first_ended(void **state)
     (void)state;
     struct opc_episodes *past = played(true, 0.1);
     const struct toy_model model = toy_model(TOY_TRUTH, ELITES);
-    struct opc_transition tr = made("learned", past, &model.base, NULL);
-    const struct opc_imagined_shape shape = {OBS, ACT, H, OPC_FORGET_EPOCHS, 1, 30000};
+    struct opc_transition *tr = made("learned", past, &model.base, NULL);
+    const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape), .obs = OBS,  .act = ACT,          .longest = H,
+        .forget = OPC_FORGET_EPOCHS,          .retain = 1, .transitions = 30000};
     struct opc_imagined *one, *two;
     struct opc_rollout *w;
     struct opc_err err;
@@ -252,7 +257,7 @@ static void a_second_call_goes_on_where_the_first_ended(void **state)
     assert_ok(opc_imagined_create(&shape, &two, &err), &err);
     assert_ok(opc_rollout_create(OBS, ACT, H, 64, &w, &err), &err);
     struct opc_rollout_plan plan = {
-        .transition = &tr, .act = act_at_random, .horizon = H, .rollouts = 300, .seed = 8};
+        .transition = tr, .act = act_at_random, .horizon = H, .rollouts = 300, .seed = 8};
     one = run(&plan, 64, &report);
     opc_imagined_open_epoch(two, 0);
     plan.rollouts = 100;
@@ -264,7 +269,7 @@ static void a_second_call_goes_on_where_the_first_ended(void **state)
     opc_imagined_destroy(one);
     opc_imagined_destroy(two);
     opc_rollout_destroy(w);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -274,12 +279,12 @@ static void seed_epoch_and_number_name_a_rollout(void **state)
     (void)state;
     struct opc_episodes *past = played(true, 0.1);
     const struct toy_model model = toy_model(TOY_TRUTH, ELITES);
-    struct opc_transition tr = made("corrected", past, &model.base, NULL);
+    struct opc_transition *tr = made("corrected", past, &model.base, NULL);
     struct opc_rollout_report report;
     struct opc_rollout_rows of[4];
     struct opc_imagined *d[4];
     for (int i = 0; i < 4; i++) {
-        const struct opc_rollout_plan plan = {.transition = &tr,
+        const struct opc_rollout_plan plan = {.transition = tr,
                                               .act = act_at_random,
                                               .horizon = H,
                                               .rollouts = 1,
@@ -296,7 +301,7 @@ static void seed_epoch_and_number_name_a_rollout(void **state)
     }
     for (int i = 0; i < 4; i++)
         opc_imagined_destroy(d[i]);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -307,8 +312,8 @@ static void a_window_changes_where_rollouts_are_but_not_what_they_are(void **sta
     (void)state;
     struct opc_episodes *past = played(false, 0.3);
     const struct toy_model model = toy_model(TOY_NONSENSE, ELITES);
-    struct opc_transition replay = made("replay", past, NULL, NULL);
-    struct opc_transition corrected = made("corrected", past, &model.base, NULL);
+    struct opc_transition *replay = made("replay", past, NULL, NULL);
+    struct opc_transition *corrected = made("corrected", past, &model.base, NULL);
     struct opc_rollout_plan plan = {.act = act_by_policy,
                                     .horizon = H,
                                     .transitions = 2000,
@@ -317,25 +322,25 @@ static void a_window_changes_where_rollouts_are_but_not_what_they_are(void **sta
     for (int window = 29; window >= 0; window -= 7) {
         struct opc_rollout_report report;
         struct opc_err err;
-        replay.first_episode = corrected.first_episode = window;
-        assert_ok(opc_transition_refresh(&corrected, NULL, &err), &err);
-        plan.transition = &replay;
+        replay->first_episode = corrected->first_episode = window;
+        assert_ok(opc_transition_refresh(corrected, NULL, &err), &err);
+        plan.transition = replay;
         struct opc_imagined *want = run(&plan, 1000, &report);
-        plan.transition = &corrected;
+        plan.transition = corrected;
         struct opc_imagined *got = run(&plan, 1000, &report);
         assert_same_rollouts(want, got);
         opc_imagined_destroy(want);
         if (window > 1) { /* not refreshed */
             struct opc_rollout *w;
-            corrected.first_episode = 0;
+            corrected->first_episode = 0;
             assert_ok(opc_rollout_create(OBS, ACT, H, 10, &w, &err), &err);
             assert_fails(opc_rollout_run(w, &plan, got, &report, &err), OPC_EBUG, &err, "refresh");
             opc_rollout_destroy(w);
         }
         opc_imagined_destroy(got);
     }
-    opc_transition_free(&replay);
-    opc_transition_free(&corrected);
+    opc_transition_destroy(replay);
+    opc_transition_destroy(corrected);
     opc_episodes_destroy(past);
 }
 
@@ -363,17 +368,17 @@ enum { EPISODES = 6, STEPS = 57 };
 static void starts(enum opc_start law, int horizon, int window, int *count, int draws)
 {
     struct opc_episodes *past = numbered(LENGTH, EPISODES);
-    struct opc_transition tr = made("replay", past, NULL, NULL);
-    tr.first_episode = window;
+    struct opc_transition *tr = made("replay", past, NULL, NULL);
+    tr->first_episode = window;
     const struct opc_rollout_plan plan = {
-        .transition = &tr, .horizon = horizon, .rollouts = draws, .start = law, .seed = 9};
+        .transition = tr, .horizon = horizon, .rollouts = draws, .start = law, .seed = 9};
     struct opc_rollout_report report;
     struct opc_imagined *d = run(&plan, 1000, &report);
     struct opc_rollout_rows rows;
     for (uint64_t at = 0; opc_imagined_next(d, &at, &rows);)
         count[(int)rows.records[0]]++;
     opc_imagined_destroy(d);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -426,10 +431,10 @@ static void they_end(const char *name, bool reference_terminal, bool with_termin
 {
     struct opc_episodes *past = numbered(LENGTH, EPISODES);
     const struct toy_model model = toy_model(TOY_LINEAR, ELITES);
-    struct opc_transition tr = made(name, past, &model.base, NULL);
+    struct opc_transition *tr = made(name, past, &model.base, NULL);
     const bool replay = strcmp(name, "replay") == 0;
     const struct opc_rollout_plan plan = {
-        .transition = &tr,
+        .transition = tr,
         .act = replay ? NULL : act_zero,
         .terminal = with_terminal ? terminal_at_17 : NULL,
         .horizon = H,
@@ -472,7 +477,7 @@ static void they_end(const char *name, bool reference_terminal, bool with_termin
     for (int i = with_terminal ? 0 : 1; i < 4; i++)
         assert_true(seen[i] > 20);
     opc_imagined_destroy(d);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -492,10 +497,10 @@ static void a_report_has_the_extremes_of_what_was_stored(void **state)
     (void)state;
     struct opc_episodes *past = played(true, 0.1);
     const struct toy_model model = toy_model(TOY_TRUTH, ELITES);
-    struct opc_transition tr = made("corrected", past, &model.base, NULL);
+    struct opc_transition *tr = made("corrected", past, &model.base, NULL);
     float mean[OBS] = {0.1f, -0.2f, 0.3f}, inverse[OBS] = {2, 3, 5};
     const struct opc_scaler states = {.dim = OBS, .mean = mean, .inverse = inverse};
-    struct opc_rollout_plan plan = {.transition = &tr,
+    struct opc_rollout_plan plan = {.transition = tr,
                                     .act = act_at_random,
                                     .horizon = H,
                                     .transitions = 5000,
@@ -521,7 +526,7 @@ static void a_report_has_the_extremes_of_what_was_stored(void **state)
         opc_imagined_destroy(d);
         opc_pool_destroy(plan.pool);
     }
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -539,8 +544,8 @@ static void a_refused_step_is_not_stored_and_ends_its_rollout(void **state)
     (void)state;
     float from = 20;
     struct opc_episodes *past = numbered(LENGTH, EPISODES);
-    struct opc_transition tr = made("replay", past, NULL, NULL);
-    struct opc_rollout_plan plan = {.transition = &tr,
+    struct opc_transition *tr = made("replay", past, NULL, NULL);
+    struct opc_rollout_plan plan = {.transition = tr,
                                     .refuse = refuse_some,
                                     .refuse_ctx = &from,
                                     .horizon = H,
@@ -550,7 +555,9 @@ static void a_refused_step_is_not_stored_and_ends_its_rollout(void **state)
     struct opc_rollout_rows rows;
     struct opc_imagined *d;
     struct opc_err err;
-    const struct opc_imagined_shape shape = {OBS, ACT, 60, OPC_FORGET_EPOCHS, 1, 300000};
+    const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape), .obs = OBS,  .act = ACT,           .longest = 60,
+        .forget = OPC_FORGET_EPOCHS,          .retain = 1, .transitions = 300000};
     struct opc_rollout *w;
     assert_ok(opc_imagined_create(&shape, &d, &err), &err);
     opc_imagined_open_epoch(d, 0);
@@ -581,7 +588,7 @@ static void a_refused_step_is_not_stored_and_ends_its_rollout(void **state)
     assert_mentions(&err, " 50 ");
     opc_rollout_destroy(w);
     opc_imagined_destroy(d);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -591,10 +598,10 @@ static void learned_rollouts_do_not_end_with_the_recording(void **state)
     (void)state;
     struct opc_episodes *past = numbered(LENGTH, EPISODES);
     const struct toy_model model = toy_model(TOY_ELITE, 1); /* s' = s + 1 */
-    struct opc_transition tr = made("learned", past, &model.base, NULL);
-    tr.sample = false;
+    struct opc_transition *tr = made("learned", past, &model.base, NULL);
+    tr->sample = false;
     struct opc_rollout_plan plan = {
-        .transition = &tr,
+        .transition = tr,
         .act = act_zero,
         .horizon = H,
         .rollouts = 500,
@@ -617,7 +624,7 @@ static void learned_rollouts_do_not_end_with_the_recording(void **state)
                     (met ? OPC_RECORD_TERMINAL : OPC_RECORD_STEP));
     }
     opc_imagined_destroy(d);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -629,11 +636,11 @@ static void an_elite_is_drawn_for_each_step_or_for_each_rollout(void **state)
     enum { ROLLOUTS = 3000 };
     struct opc_episodes *past = numbered(LENGTH, EPISODES);
     const struct toy_model model = toy_model(TOY_ELITE, ELITES); /* reward = elite */
-    struct opc_transition tr = made("learned", past, &model.base, NULL);
-    tr.sample = false;
+    struct opc_transition *tr = made("learned", past, &model.base, NULL);
+    tr->sample = false;
     for (int per_rollout = 0; per_rollout < 2; per_rollout++) {
         const struct opc_rollout_plan plan = {
-            .transition = &tr,
+            .transition = tr,
             .act = act_zero,
             .terminal = terminal_at_17, /* some leave early; the others keep their elite */
             .horizon = H,
@@ -665,7 +672,7 @@ static void an_elite_is_drawn_for_each_step_or_for_each_rollout(void **state)
             assert_true(fabs(changes - 0.8 * (draws - ROLLOUTS)) < 400);
         opc_imagined_destroy(d);
     }
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -682,9 +689,11 @@ static void a_model_that_diverges_stops_them_and_is_named(void **state)
     (void)state;
     struct opc_episodes *past = played(true, 0.5);
     const struct toy_model model = toy_model(TOY_BROKEN, 1);
-    struct opc_transition tr = made("learned", past, &model.base, NULL);
-    tr.sample = false;
-    const struct opc_imagined_shape shape = {OBS, ACT, H, OPC_FORGET_EPOCHS, 1, 100000};
+    struct opc_transition *tr = made("learned", past, &model.base, NULL);
+    tr->sample = false;
+    const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape), .obs = OBS,  .act = ACT,           .longest = H,
+        .forget = OPC_FORGET_EPOCHS,          .retain = 1, .transitions = 100000};
     struct opc_imagined *d;
     struct opc_rollout *w;
     struct opc_err err;
@@ -693,7 +702,7 @@ static void a_model_that_diverges_stops_them_and_is_named(void **state)
     assert_ok(opc_rollout_create(OBS, ACT, H, 64, &w, &err), &err);
     opc_imagined_open_epoch(d, 0);
     struct opc_rollout_plan plan = {
-        .transition = &tr, .act = act_zero, .horizon = H, .transitions = 50000, .seed = 13};
+        .transition = tr, .act = act_zero, .horizon = H, .transitions = 50000, .seed = 13};
     assert_int_equal(opc_rollout_run(w, &plan, d, &report, &err), OPC_EDIVERGED);
     int number = 0; /* the first rollout to start where the model breaks */
     for (int b, t; number < 64; number++) {
@@ -709,7 +718,7 @@ static void a_model_that_diverges_stops_them_and_is_named(void **state)
     assert_mentions(&err, "entry 1");
 
     const struct toy_model greedy = toy_model(TOY_GREEDY, 1);
-    tr.model = &greedy.base;
+    tr->model = &greedy.base;
     plan.index = 77;
     assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EDIVERGED, &err, "rollout 77");
     assert_mentions(&err, "reward");
@@ -717,14 +726,14 @@ static void a_model_that_diverges_stops_them_and_is_named(void **state)
     /* Otherwise it can be asked to stop, between two rounds. */
     const struct toy_model fine = toy_model(TOY_TRUTH, 1);
     int asked = 0;
-    tr.model = &fine.base;
+    tr->model = &fine.base;
     plan.stop = after_two;
     plan.stop_ctx = &asked;
     assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_ESTOPPED, &err, "imagining");
     assert_int_equal(opc_imagined_rollouts(d), 2 * 64);
     opc_imagined_destroy(d);
     opc_rollout_destroy(w);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -733,8 +742,10 @@ static void plans_that_cannot_work_are_refused(void **state)
     (void)state;
     struct opc_episodes *past = played(true, 0.1);
     const struct toy_model model = toy_model(TOY_TRUTH, 1);
-    struct opc_transition tr = made("corrected", past, &model.base, NULL);
-    const struct opc_imagined_shape shape = {OBS, ACT, 2, OPC_FORGET_EPOCHS, 1, 10};
+    struct opc_transition *tr = made("corrected", past, &model.base, NULL);
+    const struct opc_imagined_shape shape = {
+        OPC_SIZED(struct opc_imagined_shape), .obs = OBS,  .act = ACT,       .longest = 2,
+        .forget = OPC_FORGET_EPOCHS,          .retain = 1, .transitions = 10};
     struct opc_imagined *d;
     struct opc_rollout *w;
     struct opc_err err;
@@ -743,7 +754,7 @@ static void plans_that_cannot_work_are_refused(void **state)
     assert_ok(opc_rollout_create(OBS, ACT, H, 10, &w, &err), &err);
     opc_imagined_open_epoch(d, 0);
     struct opc_rollout_plan plan = {
-        .transition = &tr, .act = act_zero, .horizon = H + 1, .transitions = 50};
+        .transition = tr, .act = act_zero, .horizon = H + 1, .transitions = 50};
     assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EBUG, &err, "3 + 2");
     assert_mentions(&err, "11");
     plan.horizon = H;
@@ -757,13 +768,13 @@ static void plans_that_cannot_work_are_refused(void **state)
     assert_mentions(&err, steps[1]);
     struct opc_episodes *none;
     assert_ok(opc_episodes_create(OBS, ACT, 10, 1, &none, &err), &err);
-    tr.past = none;
-    tr.filled = 0;
+    tr->past = none;
+    tr->filled = 0;
     assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EBUG, &err, "before");
     assert_int_equal(opc_rollout_create(OBS, ACT, 0, 10, &w, &err), OPC_EBUG);
     opc_imagined_destroy(d);
     opc_rollout_destroy(w);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
     opc_episodes_destroy(none);
 }

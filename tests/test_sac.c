@@ -67,7 +67,8 @@ static float *mark_of(const struct play *p, int row)
 static int create_agent(const struct setup *s, struct opc_pool *pool, struct opc_agent **out,
                         struct opc_err *err)
 {
-    const struct opc_agent_args args = {.obs = s->obs,
+    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args),
+                                        .obs = s->obs,
                                         .act = s->act,
                                         .seed = s->seed,
                                         .config = &s->config,
@@ -96,7 +97,8 @@ static struct play *play_open(const struct setup *s)
         p->table[i] = any_float(&r);
     for (int i = 0; i < s->steps; i++)
         *mark_of(p, i) = (float)(any_below(&r, 4) == 0 ? OPC_RECORD_TERMINAL : OPC_RECORD_STEP);
-    p->feed = (struct opc_feed){.draw = draw, .ctx = p, .seed = s->seed};
+    p->feed =
+        (struct opc_feed){OPC_SIZED(struct opc_feed), .draw = draw, .ctx = p, .seed = s->seed};
     return p;
 }
 
@@ -112,7 +114,7 @@ static void play_close(struct play *p)
 
 static struct opc_agent_report improve(struct play *p, int updates)
 {
-    struct opc_agent_report report;
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
     struct opc_err err = {0};
     assert_ok(opc_agent_improve(p->agent, &p->feed, updates, &report, &err), &err);
     p->feed.first += (uint32_t)updates;
@@ -708,7 +710,7 @@ static void bits_do_not_depend_on_the_number_of_threads(void **state)
     const int threads[] = {1, 2, 3, 8}, batch[] = {37, 256, 3};
     for (int b = 0; b < 3; b++) {
         unsigned char *first = NULL;
-        struct opc_agent_report report = {0};
+        struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
         for (int t = 0; t < 4; t++) {
             struct setup s = setup_of(5, 3);
             s.config.policy_hidden = (struct opc_ints){2, {24, 17}};
@@ -904,7 +906,7 @@ static void nan_anywhere_in_a_batch_stops_within_one_update(void **state)
             struct setup s = setup_of(3, 2);
             s.config.batch_size = s.steps = 23;
             struct play *p = play_open(&s);
-            struct opc_agent_report report;
+            struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
             struct opc_err err = {0};
             p->in_order = true;
             p->feed.epoch = 6;
@@ -927,7 +929,7 @@ static void the_actor_s_loss_is_named_when_it_is_the_one(void **state)
     struct setup s = setup_of(3, 2);
     s.config.batch_size = s.steps = 23;
     struct play *p = play_open(&s);
-    struct opc_agent_report report;
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
     struct opc_err err = {0};
     p->in_order = true;
     const char *critics[] = {"sac.critics", "sac.targets"};
@@ -954,7 +956,7 @@ static void a_request_to_stop_is_heard(void **state)
     (void)state;
     const struct setup s = setup_of(3, 2);
     struct play *p = play_open(&s);
-    struct opc_agent_report report;
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
     struct opc_err err = {0};
     int asked = 0;
     p->feed.stop = stop_at_once;
@@ -986,8 +988,12 @@ static void without_settings_it_has_the_defaults(void **state)
     float a[2][2];
     assert_ok(opc_section_defaults(&opc_sac_section, &config, &err), &err);
     for (int i = 0; i < 2; i++) {
-        const struct opc_agent_args args = {
-            .obs = 3, .act = 2, .seed = 5, .config = i ? &config : NULL, .target_entropy = -2};
+        const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args),
+                                            .obs = 3,
+                                            .act = 2,
+                                            .seed = 5,
+                                            .config = i ? &config : NULL,
+                                            .target_entropy = -2};
         assert_ok(opc_agent_create("sac", &args, &agent[i], &err), &err);
         opc_agent_act(agent[i], 1, s, false, NULL, a[i]);
         opc_agent_destroy(agent[i]);

@@ -266,7 +266,7 @@ static void train(const struct opc_task *t, const char *dir, int epochs)
 {
     struct opc_config *config;
     struct opc_err err;
-    const struct opc_train_plan plan = {.dir = dir, .threads = 1};
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .dir = dir, .threads = 1};
     assert_ok(opc_config_create(&config, &err), &err);
     config->set = t->set;
     config->set.train.epochs = epochs;

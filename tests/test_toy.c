@@ -4,8 +4,8 @@
 #include "study/example/toy.h"
 
 #include "model/linear.h"
-#include "opc/transition.h"
 #include "test.h"
+#include "transitions.h"
 
 enum { T = 60, CELLS = 81, OFF = 61 };
 
@@ -392,11 +392,11 @@ static double walk(const struct real *real, const char *name, const double *K, d
     const bool replay = strcmp(name, "replay") == 0;
     struct opc_episodes *past = record(real, replay ? K : real->K);
     struct opc_predictor *model;
-    struct opc_transition tr;
+    struct opc_transition *tr;
     struct opc_err err;
     assert_ok(opc_linear_create_matrix(obs, 1, real->model_A, real->model_B, &model, &err), &err);
-    assert_ok(opc_transition_make(name, past, model, T, &tr, &err), &err);
-    assert_ok(opc_transition_refresh(&tr, NULL, &err), &err);
+    assert_ok(make_transition(name, past, model, T, &tr, &err), &err);
+    assert_ok(opc_transition_refresh(tr, NULL, &err), &err);
     struct opc_rng rng = opc_rng_stream(1, OPC_USE_TEST, 0, 0);
     double s[2], J = 0;
     float now[2], action, next[2], reward, work[3];
@@ -407,11 +407,11 @@ static double walk(const struct real *real, const char *name, const double *K, d
             out[t * obs + k] = s[k] = (double)now[k];
         action = (float)action_of(real, K, s);
         struct opc_walk w = {1, &b, &t, &elite, now, &action, next, &reward, &rng, work};
-        opc_transition_step(&tr, &w, NULL);
+        opc_transition_step(tr, &w, NULL);
         J += (double)reward / T;
         memcpy(now, next, sizeof now);
     }
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_predictor_destroy(model);
     opc_episodes_destroy(past);
     return J;

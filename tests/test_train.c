@@ -48,7 +48,8 @@ static void a_run_without_a_directory_trains_and_tells(void **state)
     struct opc_progress end = {0};
     struct opc_config *config = NULL;
     struct opc_err err;
-    const struct opc_train_plan plan = {.threads = 1, .progress = keep, .ctx = &end};
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .threads = 1,
+                                        .progress = keep, .ctx = &end};
     assert_ok(tiny(NULL, &config, &err), &err);
     assert_ok(opc_train(config, &plan, &err), &err);
     assert_int_equal(end.epoch, 2);
@@ -71,7 +72,7 @@ static void train_in(const char *dir, const char *const set[])
     assert_ok(tiny(NULL, &config, &err), &err);
     for (int i = 0; set[i]; i++)
         assert_ok(opc_config_set(config, set[i], &err), &err);
-    const struct opc_train_plan plan = {.dir = dir, .threads = 1};
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .dir = dir, .threads = 1};
     assert_ok(opc_train(config, &plan, &err), &err);
     opc_config_destroy(config);
 }
@@ -214,7 +215,8 @@ static void the_policy_of_a_run_can_be_loaded_and_evaluated(void **state)
 {
     char dir[OPC_PATH];
     struct opc_agent *agent;
-    struct opc_evaluation e, again;
+    struct opc_evaluation e = {OPC_SIZED(struct opc_evaluation)},
+                          again = {OPC_SIZED(struct opc_evaluation)};
     struct opc_err err;
     float s[4] = {0.01f, -0.02f, 0, 0.1f}, a;
     double returns[3];
@@ -243,7 +245,8 @@ struct place {
 static int whole_run(void *ctx, struct opc_err *err)
 {
     const struct place *p = ctx;
-    const struct opc_train_plan plan = {.dir = p->dir, .threads = 1};
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .dir = p->dir,
+                                        .threads = 1};
     test_remove(p->dir);
     return opc_train(p->config, &plan, err);
 }
@@ -286,7 +289,8 @@ static void a_run_survives_files_that_fail(void **state)
 static int resume(void *ctx, struct opc_err *err)
 {
     const struct place *p = ctx;
-    const struct opc_train_plan plan = {.dir = p->dir, .resume = true, .threads = 1};
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .dir = p->dir,
+                                        .resume = true, .threads = 1};
     return opc_train(p->config, &plan, err);
 }
 
@@ -315,7 +319,8 @@ static void a_stopped_run_says_so(void **state)
     struct opc_err err;
     int asked = 0;
     assert_ok(tiny(NULL, &config, &err), &err);
-    const struct opc_train_plan plan = {.threads = 1, .stop = at_once, .ctx = &asked};
+    const struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .threads = 1,
+                                        .stop = at_once, .ctx = &asked};
     assert_int_equal(opc_train(config, &plan, &err), OPC_ESTOPPED);
     opc_config_destroy(config);
 }

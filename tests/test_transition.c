@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "opc/transition.h"
 
 #include "model/linear.h"
 #include "toy.h"
+#include "transitions.h"
 
 enum { EPISODES = 20, STEPS = 50, ROWS = 1200, ELITES = 5 };
 static const int THREADS[] = {1, 2, 3, 8};
@@ -43,13 +43,13 @@ static struct opc_episodes *recorded(bool wander, double noise)
     return past;
 }
 
-static struct opc_transition made(const char *name, const struct opc_episodes *past,
-                                  const struct toy_model *model, struct opc_pool *pool)
+static struct opc_transition *made(const char *name, const struct opc_episodes *past,
+                                   const struct toy_model *model, struct opc_pool *pool)
 {
-    struct opc_transition tr;
+    struct opc_transition *tr;
     struct opc_err err;
-    assert_ok(opc_transition_make(name, past, &model->base, EPISODES * STEPS + 7, &tr, &err), &err);
-    assert_ok(opc_transition_refresh(&tr, pool, &err), &err);
+    assert_ok(make_transition(name, past, &model->base, EPISODES * STEPS + 7, &tr, &err), &err);
+    assert_ok(opc_transition_refresh(tr, pool, &err), &err);
     return tr;
 }
 
@@ -65,14 +65,14 @@ static void on_policy_the_corrected_model_is_the_recording_to_the_bit(void **sta
             struct opc_err err;
             assert_ok(opc_pool_create(THREADS[threads], &pool, &err), &err);
             const struct toy_model model = toy_model(kind, ELITES);
-            struct opc_transition tr = made("corrected", past, &model, pool);
+            struct opc_transition *tr = made("corrected", past, &model, pool);
             static struct rows r;
             start(past, &r);
             for (int t = 0; t < STEPS; t++) {
                 struct opc_walk walk = walk_of(&r, ROWS);
                 for (int i = 0; i < ROWS; i++)
                     toy_policy(r.state[i], r.action[i]);
-                opc_transition_step(&tr, &walk, pool);
+                opc_transition_step(tr, &walk, pool);
                 for (int i = 0; i < ROWS; i++) {
                     const struct opc_step ref = opc_episodes_at(past, r.episode[i], t);
                     assert_same_bits(r.action[i], ref.action, sizeof r.action[i]);
@@ -83,7 +83,7 @@ static void on_policy_the_corrected_model_is_the_recording_to_the_bit(void **sta
                 }
                 memcpy(r.state, r.next, sizeof r.state);
             }
-            opc_transition_free(&tr);
+            opc_transition_destroy(tr);
             opc_pool_destroy(pool);
         }
     opc_episodes_destroy(past);
@@ -97,7 +97,7 @@ static void a_right_model_gives_the_truth_under_the_recorded_noise(void **state)
     for (enum toy_kind kind = TOY_TRUTH; kind <= TOY_SHIFTED; kind++) {
         struct opc_episodes *past = recorded(true, 0.1);
         const struct toy_model model = toy_model(kind, ELITES);
-        struct opc_transition tr = made("corrected", past, &model, NULL);
+        struct opc_transition *tr = made("corrected", past, &model, NULL);
         static struct rows r;
         static double truth[ROWS][COLUMNS];
         start(past, &r);
@@ -109,7 +109,7 @@ static void a_right_model_gives_the_truth_under_the_recorded_noise(void **state)
             for (int i = 0; i < ROWS; i++)
                 for (int k = 0; k < ACT; k++)
                     r.action[i][k] = 2 * opc_rng_unit(&r.rng[i]) - 1;
-            opc_transition_step(&tr, &walk, NULL);
+            opc_transition_step(tr, &walk, NULL);
             for (int i = 0; i < ROWS; i++) {
                 const struct opc_step ref = opc_episodes_at(past, r.episode[i], t);
                 double f[COLUMNS], f_ref[COLUMNS];
@@ -128,7 +128,7 @@ static void a_right_model_gives_the_truth_under_the_recorded_noise(void **state)
             }
             memcpy(r.state, r.next, sizeof r.state);
         }
-        opc_transition_free(&tr);
+        opc_transition_destroy(tr);
         opc_episodes_destroy(past);
     }
 }
@@ -140,15 +140,15 @@ static void the_table_gives_the_bits_of_the_form_without_it(void **state)
     struct opc_episodes *past = recorded(true, 0.2);
     for (enum toy_kind kind = TOY_LINEAR; kind <= TOY_SHIFTED; kind++) {
         const struct toy_model model = toy_model(kind, ELITES);
-        struct opc_transition tr = made("corrected", past, &model, NULL);
-        assert_int_equal(tr.filled, EPISODES * STEPS);
+        struct opc_transition *tr = made("corrected", past, &model, NULL);
+        assert_int_equal(tr->filled, EPISODES * STEPS);
         static struct rows r;
         start(past, &r);
         for (int t = 0; t < STEPS; t++) {
             struct opc_walk walk = walk_of(&r, ROWS);
             for (int i = 0; i < ROWS; i++)
                 toy_policy(r.state[i], r.action[i]);
-            opc_transition_step(&tr, &walk, NULL);
+            opc_transition_step(tr, &walk, NULL);
             for (int i = 0; i < ROWS; i++) {
                 const struct opc_step ref = opc_episodes_at(past, r.episode[i], t);
                 float f[COLUMNS], f_ref[COLUMNS], next[OBS];
@@ -162,7 +162,7 @@ static void the_table_gives_the_bits_of_the_form_without_it(void **state)
                 r.time[i]++;
             }
         }
-        opc_transition_free(&tr);
+        opc_transition_destroy(tr);
     }
     opc_episodes_destroy(past);
 }
@@ -174,7 +174,7 @@ static void elites_agree_on_policy_and_differ_off_policy(void **state)
     (void)state;
     struct opc_episodes *past = recorded(false, 0.2);
     const struct toy_model model = toy_model(TOY_LINEAR, ELITES);
-    struct opc_transition tr = made("corrected", past, &model, NULL);
+    struct opc_transition *tr = made("corrected", past, &model, NULL);
     for (int off = 0; off < 2; off++) {
         static struct rows r;
         start(past, &r);
@@ -187,7 +187,7 @@ static void elites_agree_on_policy_and_differ_off_policy(void **state)
             r.action[i][1] += 0.25f * (float)off;
         }
         struct opc_walk walk = walk_of(&r, ROWS);
-        opc_transition_step(&tr, &walk, NULL);
+        opc_transition_step(tr, &walk, NULL);
         for (int i = 1; i < ELITES; i++) {
             double spread = fabs((double)(r.reward[i] - r.reward[0]));
             for (int k = 0; k < OBS; k++)
@@ -198,7 +198,7 @@ static void elites_agree_on_policy_and_differ_off_policy(void **state)
                 assert_true(spread == 0);
         }
     }
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -214,9 +214,9 @@ static void the_estimate_is_that_of_replay_and_its_variance_falls_with_the_recor
     for (int b = 0; b < ROWS; b++)
         toy_play(past, T, false, false, 0.4, (uint32_t)b);
     const struct toy_model model = toy_model(TOY_NONSENSE, ELITES);
-    struct opc_transition tr;
-    assert_ok(opc_transition_make("corrected", past, &model.base, ROWS * T, &tr, &err), &err);
-    assert_ok(opc_transition_refresh(&tr, NULL, &err), &err);
+    struct opc_transition *tr;
+    assert_ok(make_transition("corrected", past, &model.base, ROWS * T, &tr, &err), &err);
+    assert_ok(opc_transition_refresh(tr, NULL, &err), &err);
 
     static struct rows r;
     static double eta[ROWS], replayed[ROWS]; /* return along each trajectory */
@@ -230,7 +230,7 @@ static void the_estimate_is_that_of_replay_and_its_variance_falls_with_the_recor
         struct opc_walk walk = walk_of(&r, ROWS);
         for (int b = 0; b < ROWS; b++)
             toy_policy(r.state[b], r.action[b]);
-        opc_transition_step(&tr, &walk, NULL);
+        opc_transition_step(tr, &walk, NULL);
         memcpy(r.state, r.next, sizeof r.state);
         for (int b = 0; b < ROWS; b++) {
             eta[b] += (double)r.reward[b];
@@ -258,7 +258,7 @@ static void the_estimate_is_that_of_replay_and_its_variance_falls_with_the_recor
         assert_true(fabs(variance * B / alone - 1) < 3 * sqrt(2.0 / (n - 1)));
     }
     assert_true(alone > 0.01);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -267,17 +267,17 @@ static void the_reward_can_be_left_uncorrected(void **state)
     (void)state;
     struct opc_episodes *past = recorded(true, 0.2);
     const struct toy_model model = toy_model(TOY_SHIFTED, ELITES);
-    struct opc_transition tr = made("corrected", past, &model, NULL);
+    struct opc_transition *tr = made("corrected", past, &model, NULL);
     static struct rows r;
     start(past, &r);
     struct opc_walk walk = walk_of(&r, ROWS);
     for (int i = 0; i < ROWS; i++)
         toy_policy(r.state[i], r.action[i]);
-    opc_transition_step(&tr, &walk, NULL);
+    opc_transition_step(tr, &walk, NULL);
     static struct rows with;
     with = r;
-    tr.correct_reward = false;
-    opc_transition_step(&tr, &walk, NULL);
+    tr->correct_reward = false;
+    opc_transition_step(tr, &walk, NULL);
     for (int i = 0; i < ROWS; i++) {
         double y[COLUMNS];
         toy_truth(r.state[i], r.action[i], y);
@@ -285,7 +285,7 @@ static void the_reward_can_be_left_uncorrected(void **state)
         assert_true(fabs((double)with.reward[i] - y[OBS]) < 1e-5);  /* the constant cancels, or */
         assert_true(fabs((double)r.reward[i] - y[OBS] - 1) < 1e-5); /* it does not */
     }
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -294,17 +294,17 @@ static void learned_is_the_models_draw_or_its_mean(void **state)
     (void)state;
     struct opc_episodes *past = recorded(true, 0.2);
     const struct toy_model model = toy_model(TOY_LINEAR, ELITES);
-    struct opc_transition tr = made("learned", past, &model, NULL);
-    assert_false(tr.type->needs_reference);
-    assert_null(tr.f_ref);
+    struct opc_transition *tr = made("learned", past, &model, NULL);
+    assert_false(tr->type->needs_reference);
+    assert_null(tr->f_ref);
     for (int sample = 0; sample < 2; sample++) {
         static struct rows r;
         start(past, &r);
         struct opc_walk walk = walk_of(&r, ROWS);
         for (int i = 0; i < ROWS; i++)
             toy_policy(r.state[i], r.action[i]);
-        tr.sample = sample;
-        opc_transition_step(&tr, &walk, NULL);
+        tr->sample = sample;
+        opc_transition_step(tr, &walk, NULL);
         for (int i = 0; i < ROWS; i++) {
             float y[COLUMNS];
             struct opc_rng rng = opc_rng_stream(1, OPC_USE_ROLLOUT, 0, (uint32_t)i);
@@ -315,7 +315,7 @@ static void learned_is_the_models_draw_or_its_mean(void **state)
             assert_same_bits(&r.reward[i], &y[OBS], sizeof *y);
         }
     }
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -323,25 +323,25 @@ static void replay_is_the_recording_and_its_actions(void **state)
 {
     (void)state;
     struct opc_episodes *past = recorded(true, 0.2);
-    struct opc_transition tr;
+    struct opc_transition *tr;
     struct opc_err err;
-    assert_ok(opc_transition_make("replay", past, NULL, 0, &tr, &err), &err);
-    assert_ok(opc_transition_refresh(&tr, NULL, &err), &err);
-    assert_true(tr.type->needs_reference);
+    assert_ok(make_transition("replay", past, NULL, 0, &tr, &err), &err);
+    assert_ok(opc_transition_refresh(tr, NULL, &err), &err);
+    assert_true(tr->type->needs_reference);
     static struct rows r;
     start(past, &r);
     memset(r.action, 0, sizeof r.action);
     for (int i = 0; i < ROWS; i++)
         r.time[i] = i % STEPS;
     struct opc_walk walk = walk_of(&r, ROWS);
-    opc_transition_step(&tr, &walk, NULL);
+    opc_transition_step(tr, &walk, NULL);
     for (int i = 0; i < ROWS; i++) {
         const struct opc_step ref = opc_episodes_at(past, r.episode[i], r.time[i]);
         assert_same_bits(r.action[i], ref.action, sizeof r.action[i]);
         assert_same_bits(r.next[i], ref.next, sizeof r.next[i]);
         assert_true(r.reward[i] == ref.reward);
     }
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -354,40 +354,40 @@ static void the_table_grows_with_the_past(void **state)
     struct opc_err err;
     assert_ok(opc_episodes_create(OBS, ACT, MANY, 10, &past, &err), &err);
     const struct toy_model model = toy_model(TOY_NONSENSE, 3);
-    struct opc_transition tr;
-    assert_ok(opc_transition_make("corrected", past, &model.base, 2 * LONG + 1, &tr, &err), &err);
+    struct opc_transition *tr;
+    assert_ok(make_transition("corrected", past, &model.base, 2 * LONG + 1, &tr, &err), &err);
     for (int b = 0; b < 3; b++) {
         toy_play(past, b == 1 ? 1 : LONG, false, true, 0.1, (uint32_t)b);
-        assert_ok(opc_transition_refresh(&tr, NULL, &err), &err);
-        assert_int_equal(tr.filled, opc_episodes_steps(past));
+        assert_ok(opc_transition_refresh(tr, NULL, &err), &err);
+        assert_int_equal(tr->filled, opc_episodes_steps(past));
     }
     for (int e = 0; e < 3; e++)
-        for (int i = 0; i < tr.filled; i++) {
+        for (int i = 0; i < tr->filled; i++) {
             int b, t;
             float y[COLUMNS];
             opc_episodes_find(past, i, &b, &t);
             const struct opc_step ref = opc_episodes_at(past, b, t);
             toy_f(TOY_NONSENSE, ref.state, ref.action, e, y);
-            assert_same_bits(tr.f_ref + (e * tr.capacity + i) * COLUMNS, y, sizeof y);
+            assert_same_bits(tr->f_ref + (e * tr->capacity + i) * COLUMNS, y, sizeof y);
         }
     toy_play(past, 1, false, true, 0.1, 9);
-    assert_fails(opc_transition_refresh(&tr, NULL, &err), OPC_EBUG, &err, "18004");
+    assert_fails(opc_transition_refresh(tr, NULL, &err), OPC_EBUG, &err, "18004");
     assert_mentions(&err, "18003");
     /* A window leaves room, and what it leaves out is not predicted. */
-    tr.first_episode = 2;
-    assert_ok(opc_transition_refresh(&tr, NULL, &err), &err);
-    assert_int_equal(tr.first, LONG + 1);
-    assert_int_equal(tr.filled, LONG + 1);
-    for (int i = 0; i < tr.filled; i++) {
+    tr->first_episode = 2;
+    assert_ok(opc_transition_refresh(tr, NULL, &err), &err);
+    assert_int_equal(tr->first, LONG + 1);
+    assert_int_equal(tr->filled, LONG + 1);
+    for (int i = 0; i < tr->filled; i++) {
         int b, t;
         float y[COLUMNS];
-        opc_episodes_find(past, tr.first + i, &b, &t);
+        opc_episodes_find(past, tr->first + i, &b, &t);
         const struct opc_step ref = opc_episodes_at(past, b, t);
         toy_f(TOY_NONSENSE, ref.state, ref.action, 1, y);
-        assert_same_bits(tr.f_ref + (tr.capacity + i) * COLUMNS, y, sizeof y);
+        assert_same_bits(tr->f_ref + (tr->capacity + i) * COLUMNS, y, sizeof y);
     }
-    opc_transition_free(&tr);
-    opc_transition_free(&tr); /* twice is fine */
+    opc_transition_destroy(tr);
+    opc_transition_destroy(NULL); /* is fine */
     opc_episodes_destroy(past);
 }
 
@@ -396,14 +396,14 @@ static void what_does_not_fit_together_is_refused(void **state)
     (void)state;
     struct opc_episodes *past = recorded(false, 0);
     struct toy_model model = toy_model(TOY_TRUTH, 1);
-    struct opc_transition tr;
+    struct opc_transition *tr;
     struct opc_err err;
-    assert_fails(opc_transition_make("corected", past, &model.base, 10, &tr, &err), OPC_EUSER, &err,
+    assert_fails(make_transition("corected", past, &model.base, 10, &tr, &err), OPC_EUSER, &err,
                  "corrected");
-    assert_fails(opc_transition_make("learned", past, NULL, 10, &tr, &err), OPC_EBUG, &err,
+    assert_fails(make_transition("learned", past, NULL, 10, &tr, &err), OPC_EBUG, &err,
                  "dynamics model");
     model.base.obs++;
-    assert_int_equal(opc_transition_make("corrected", past, &model.base, 10, &tr, &err), OPC_EBUG);
+    assert_int_equal(make_transition("corrected", past, &model.base, 10, &tr, &err), OPC_EBUG);
     opc_episodes_destroy(past);
 }
 
@@ -413,7 +413,7 @@ static void the_linear_model_is_that_of_the_1d_example(void **state)
     (void)state;
     struct opc_predictor *model;
     struct opc_err err;
-    struct opc_fit_report report;
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
     assert_ok(opc_linear_create(1.3, 1.2, &model, &err), &err);
     assert_ok(opc_predictor_fit(model, 0, NULL, NULL, NULL, &report, &err), &err);
     const float s[] = {1, -0.05f}, a[] = {-0.7f, 0.25f};
@@ -437,9 +437,9 @@ static void the_linear_model_is_that_of_the_1d_example(void **state)
         assert_ok(opc_episodes_append(past, &a_ref, r, &s_ref, false, &err), &err);
     }
     opc_episodes_close(past);
-    struct opc_transition tr;
-    assert_ok(opc_transition_make("corrected", past, model, 60, &tr, &err), &err);
-    assert_ok(opc_transition_refresh(&tr, NULL, &err), &err);
+    struct opc_transition *tr;
+    assert_ok(make_transition("corrected", past, model, 60, &tr, &err), &err);
+    assert_ok(opc_transition_refresh(tr, NULL, &err), &err);
     double exact = 1, J = 0;
     s_ref = 1;
     float now = 1, action, next, reward, work[2];
@@ -447,7 +447,7 @@ static void the_linear_model_is_that_of_the_1d_example(void **state)
         const int b = 0;
         struct opc_walk walk = {1, &b, &t, elite, &now, &action, &next, &reward, NULL, work};
         action = -0.9f * now;
-        opc_transition_step(&tr, &walk, NULL);
+        opc_transition_step(tr, &walk, NULL);
         J += (double)reward / 60;
         exact = 0.3 * s_ref + 1.3 * (exact - s_ref) + 1.2 * (-0.9 * exact + 0.7 * s_ref);
         s_ref *= 0.3;
@@ -455,7 +455,7 @@ static void the_linear_model_is_that_of_the_1d_example(void **state)
         now = next;
     }
     assert_true(J > 0.9 && J < 0.99);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
     opc_predictor_destroy(model);
     opc_predictor_destroy(NULL);
@@ -485,10 +485,10 @@ static void the_linear_models_state_is_its_two_numbers(void **state)
 static int create(void *ctx, struct opc_err *err)
 {
     const struct toy_model model = toy_model(TOY_TRUTH, ELITES);
-    struct opc_transition tr;
-    const int code = opc_transition_make("corrected", ctx, &model.base, 100, &tr, err);
+    struct opc_transition *tr;
+    const int code = make_transition("corrected", ctx, &model.base, 100, &tr, err);
     if (!code)
-        opc_transition_free(&tr);
+        opc_transition_destroy(tr);
     return code;
 }
 

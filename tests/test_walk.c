@@ -4,6 +4,7 @@
 #include "opc/branches.h"
 
 #include "toy.h"
+#include "transitions.h"
 
 enum { ELITES = 3, STEPS = 12 };
 
@@ -24,13 +25,13 @@ static struct opc_episodes *numbered(void)
     return past;
 }
 
-static struct opc_transition made(const char *name, const struct opc_episodes *past,
-                                  const struct opc_predictor *model)
+static struct opc_transition *made(const char *name, const struct opc_episodes *past,
+                                   const struct opc_predictor *model)
 {
-    struct opc_transition tr;
+    struct opc_transition *tr;
     struct opc_err err;
-    assert_ok(opc_transition_make(name, past, model, opc_episodes_steps(past), &tr, &err), &err);
-    assert_ok(opc_transition_refresh(&tr, NULL, &err), &err);
+    assert_ok(make_transition(name, past, model, opc_episodes_steps(past), &tr, &err), &err);
+    assert_ok(opc_transition_refresh(tr, NULL, &err), &err);
     return tr;
 }
 
@@ -64,9 +65,9 @@ static enum opc_end end_of(const char *name, int time, int horizon, float refuse
 {
     struct opc_episodes *past = numbered();
     const struct toy_model model = toy_model(TOY_ELITE, 1); /* s' = s + 1 */
-    struct opc_transition tr = made(name, past, &model.base);
-    tr.sample = false;
-    const struct opc_walk_plan plan = {.transition = &tr,
+    struct opc_transition *tr = made(name, past, &model.base);
+    tr->sample = false;
+    const struct opc_walk_plan plan = {.transition = tr,
                                        .act = act_zero,
                                        .terminal = at_time,
                                        .terminal_ctx = &terminal,
@@ -86,7 +87,7 @@ static enum opc_end end_of(const char *name, int time, int horizon, float refuse
     const enum opc_end end = b.end[0];
     *length = b.length[0];
     opc_branches_free(&b);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
     return end;
 }
@@ -148,10 +149,10 @@ static void a_step_that_is_not_finite_can_be_refused(void **state)
     for (int kind = 0; kind < 2; kind++)
         for (int refuse = 0; refuse < 2; refuse++) {
             const struct toy_model model = toy_model(KINDS[kind], 1);
-            struct opc_transition tr = made("learned", past, &model.base);
-            tr.sample = false;
+            struct opc_transition *tr = made("learned", past, &model.base);
+            tr->sample = false;
             const struct opc_walk_plan plan = {
-                .transition = &tr, .act = act_zero, .refuse_not_finite = refuse, .horizon = STEPS};
+                .transition = tr, .act = act_zero, .refuse_not_finite = refuse, .horizon = STEPS};
             struct opc_branches b;
             assert_ok(opc_branches_make(N, STEPS, OBS, ACT, &b, &err), &err);
             for (int i = 0; i < N; i++)
@@ -163,7 +164,7 @@ static void a_step_that_is_not_finite_can_be_refused(void **state)
                 assert_int_equal(b.length[i], refuse && broken ? 0 : STEPS);
             }
             opc_branches_free(&b);
-            opc_transition_free(&tr);
+            opc_transition_destroy(tr);
         }
     opc_episodes_destroy(past);
 }
@@ -203,8 +204,8 @@ static void a_row_goes_the_same_way_whoever_goes_with_it(void **state)
         toy_play(past, STEPS, false, true, 0.1, (uint32_t)b);
     const struct toy_model model = toy_model(TOY_TRUTH, ELITES);
     for (int c = 0; c < 4; c++) {
-        struct opc_transition tr = made(NAMES[c % 2], past, &model.base);
-        struct opc_walk_plan plan = {.transition = &tr,
+        struct opc_transition *tr = made(NAMES[c % 2], past, &model.base);
+        struct opc_walk_plan plan = {.transition = tr,
                                      .act = act_at_random,
                                      .terminal = terminal_far_out,
                                      .elite_per_rollout = c / 2,
@@ -238,7 +239,7 @@ static void a_row_goes_the_same_way_whoever_goes_with_it(void **state)
         assert_int_equal(all.end[N - 1], end);
         opc_branches_free(&all);
         opc_branches_free(&one);
-        opc_transition_free(&tr);
+        opc_transition_destroy(tr);
     }
     opc_episodes_destroy(past);
     opc_pool_destroy(pool);
@@ -249,8 +250,8 @@ static void rows_that_go_on_keep_their_order(void **state)
     (void)state;
     enum { N = STEPS };
     struct opc_episodes *past = numbered();
-    struct opc_transition tr = made("replay", past, NULL);
-    const struct opc_walk_plan plan = {.transition = &tr, .horizon = 2 * STEPS};
+    struct opc_transition *tr = made("replay", past, NULL);
+    const struct opc_walk_plan plan = {.transition = tr, .horizon = 2 * STEPS};
     struct opc_rows *rows;
     struct opc_err err;
     assert_ok(opc_rows_create(OBS, ACT, N, false, &rows, &err), &err);
@@ -276,7 +277,7 @@ static void rows_that_go_on_keep_their_order(void **state)
     }
     assert_int_equal(h, STEPS);
     opc_rows_destroy(rows);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 
@@ -298,15 +299,15 @@ static void lack_of_memory_is_reported(void **state)
 {
     (void)state;
     struct opc_episodes *past = numbered();
-    struct opc_transition tr = made("replay", past, NULL);
-    struct opc_walk_plan plan = {.transition = &tr, .horizon = STEPS};
+    struct opc_transition *tr = made("replay", past, NULL);
+    struct opc_walk_plan plan = {.transition = tr, .horizon = STEPS};
     struct opc_err err;
     assert_survives_lack_of_memory(follow_few, &plan);
     opc_rows_destroy(NULL);
 
     plan.horizon = STEPS + 1; /* more than there is memory for */
     assert_fails(follow_few(&plan, &err), OPC_EBUG, &err, "13");
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
 

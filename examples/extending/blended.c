@@ -7,7 +7,7 @@
  *
  * To add it to opc, put this file into src/opc and the line `&opc_blended_type,` into the table of
  * src/opc/transition.c. docs/extending.md explains every part. */
-#include "opc/transition.h"
+#include "opc/transition_type.h"
 
 #include <string.h>
 

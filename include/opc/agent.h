@@ -8,6 +8,7 @@
 
 #include "opc/err.h"
 #include "opc/rng.h"
+#include "opc/sized.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 extern "C" {
 #endif
 
-struct opc_pool;
+struct opc_pool; /* opc/pool.h */
 struct opc_agent;
 struct opc_predictor;  /* opc/predictor.h */
 struct opc_transition; /* opc/transition.h */
@@ -45,6 +46,7 @@ enum opc_needs {
 };
 
 struct opc_feed {
+    size_t size;       /* of this struct (opc/sized.h) */
     opc_draw_fn *draw; /* OPC_NEEDS_STEPS */
     opc_path_fn *path; /* OPC_NEEDS_TRAJECTORIES */
     void *ctx;
@@ -66,11 +68,13 @@ struct opc_agent_column {
 };
 enum { OPC_AGENT_COLUMNS = 24 }; /* at most */
 struct opc_agent_report {
+    size_t size;  /* of this struct (opc/sized.h) */
     long updates; /* gradient steps made */
     double value[OPC_AGENT_COLUMNS];
 };
 
 struct opc_agent_args {
+    size_t size; /* of this struct (opc/sized.h) */
     int obs, act;
     uint64_t seed;
     const void *config;          /* the agent's own settings; NULL: its defaults */
@@ -119,19 +123,33 @@ struct opc_agent { /* first member of every agent */
 
 /* Entry i of the table of agents; NULL after the last. The order never changes. */
 OPC_API const struct opc_agent_type *opc_agent_type(int i);
-OPC_API const char *opc_agent_name(int i); /* NULL after the last */
+/* The name of agent i, as in train.agent of a file; NULL after the last. */
+OPC_API const char *opc_agent_name(int i);
+/* Makes an agent with fresh networks, whose first weights depend on args->seed alone. OPC_EUSER:
+ * there is no such agent, or its settings do not fit each other; OPC_ENOMEM. For
+ * opc_agent_destroy. */
 OPC_API int opc_agent_create(const char *name, const struct opc_agent_args *,
                              struct opc_agent **out, struct opc_err *err);
-OPC_API void opc_agent_destroy(struct opc_agent *); /* NULL is fine */
-/* state[n][obs] to action[n][act] in [-1, 1]; explore draws from the policy with rng[n], otherwise
- * its mode and rng may be NULL. OPC_NEEDS_TRAJECTORIES: it may lie outside. Environments cut it
- * off, and it is recorded as drawn, because that is what it had a probability of. */
+/* Frees the agent, and its model if it was loaded together with it. NULL is fine. */
+OPC_API void opc_agent_destroy(struct opc_agent *);
+/* The dimensions of the states it acts in and of its actions; either pointer may be NULL. */
+OPC_API void opc_agent_dimensions(const struct opc_agent *, int *obs, int *act);
+/* Chooses actions: state[n][obs] to action[n][act] in [-1, 1]; explore draws from the policy with
+ * rng[n], otherwise its mode and rng may be NULL. OPC_NEEDS_TRAJECTORIES: it may lie outside.
+ * Environments cut it off, and it is recorded as drawn, because that is what it had a probability
+ * of. */
 OPC_API void opc_agent_act(const struct opc_agent *, int n, const float *state, bool explore,
                            struct opc_rng *rng, float *action);
 /* Draws from the policy with its deviation (before any squashing) multiplied by `spread`: 1 is
  * opc_agent_act with explore, 0 its mode. Only where the type has act_spread. */
 OPC_API void opc_agent_act_spread(const struct opc_agent *, int n, const float *state, float spread,
                                   struct opc_rng *rng, float *action);
+/* Makes `updates` gradient steps from what the feed brings (an agent that learns from trajectories
+ * takes all there are, and its settings say how often), and reports a value for each of its
+ * columns. The result depends on the feed's data, seed, epoch and first alone, not on threads.
+ * OPC_EDIVERGED: a loss or weight is not finite, and the agent is not to be used any more;
+ * OPC_ESTOPPED: the feed's stop asked for it, and the steps made so far are kept. The report may be
+ * NULL. */
 OPC_API int opc_agent_improve(struct opc_agent *, const struct opc_feed *, int updates,
                               struct opc_agent_report *, struct opc_err *err);
 

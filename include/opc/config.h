@@ -21,18 +21,24 @@ extern "C" {
 
 struct opc_config; /* opaque */
 
-OPC_API int opc_config_create(struct opc_config **out, struct opc_err *err); /* all defaults */
+/* Makes settings that are all defaults. OPC_ENOMEM. For opc_config_destroy. */
+OPC_API int opc_config_create(struct opc_config **out, struct opc_err *err);
+/* Reads settings from a file. OPC_EUSER: a setting is unknown or out of its range, and the message
+ * names the line; OPC_EIO: the file cannot be read. For opc_config_destroy. */
 OPC_API int opc_config_load(const char *path, struct opc_config **out, struct opc_err *err);
-OPC_API void opc_config_destroy(struct opc_config *); /* NULL is fine */
+/* Frees them. NULL is fine. */
+OPC_API void opc_config_destroy(struct opc_config *);
 
-/* "section.name=value"; on failure nothing has changed. */
+/* Sets one setting: "section.name=value". On failure (OPC_EUSER) nothing has changed. */
 OPC_API int opc_config_set(struct opc_config *, const char *assignment, struct opc_err *err);
-/* The value of "section.name" as text, and every setting as a file that opc_config_load reads back
- * to the same; for opc_free. */
+/* The value of "section.name" as text, for opc_free. OPC_EUSER: there is no such setting. */
 OPC_API int opc_config_get(const struct opc_config *, const char *name, char **out,
                            struct opc_err *err);
+/* Every setting, as the text of a file that opc_config_load reads back to the same; for opc_free.
+ */
 OPC_API int opc_config_print(const struct opc_config *, char **out, struct opc_err *err);
-/* Do the settings fit each other? opc_train asks this first. */
+/* Do the settings fit each other? OPC_EUSER: they do not, and the message says what would.
+ * opc_train asks this first. */
 OPC_API int opc_config_check(const struct opc_config *, struct opc_err *err);
 
 #ifdef __cplusplus

@@ -39,11 +39,17 @@ struct opc_outcome {
 
 /* ---- using one ------------------------------------------------------------------------------- */
 
-/* spec is "name?key=value&key=value"; `opc env list` and `opc env show NAME` say what there is. */
+/* Opens an environment; spec is "name?key=value&key=value"; `opc env list` and `opc env show NAME`
+ * say what there is. A path that ends in .so is a plugin, and names of opc_env_register count too.
+ * OPC_EUSER: there is no such environment or argument; OPC_EABSENT: this build lacks its engine;
+ * OPC_EENV: it would not open. For opc_env_close. */
 OPC_API int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err);
 /* One more like it, sharing what can be shared, at no particular state. */
 OPC_API int opc_env_another(const struct opc_env *, struct opc_env **out, struct opc_err *err);
-OPC_API void opc_env_close(struct opc_env *); /* NULL is fine */
+/* Closes it and frees what it holds. NULL is fine. */
+OPC_API void opc_env_close(struct opc_env *);
+/* The dimensions of its observations and actions; either pointer may be NULL. */
+OPC_API void opc_env_dimensions(const struct opc_env *, int *obs, int *act);
 
 /* Draws a start from rng and writes its observation. What follows depends on these draws and on
  * the actions alone, never on earlier episodes. */
@@ -76,7 +82,7 @@ OPC_API void opc_env_terminal(const struct opc_env *, int n, const float *s, con
 OPC_API bool opc_env_reward(const struct opc_env *, int n, const float *s, const float *a,
                             const float *next, float *out);
 
-/* The built-in types, in the order of `opc env list`; NULL behind the last. */
+/* The built-in types, in the order of `opc env list`; NULL after the last. */
 OPC_API const struct opc_env_type *opc_env_type_at(int i);
 
 /* ---- making one -------------------------------------------------------------------------------
@@ -202,6 +208,15 @@ struct opc_env_plugin {   /* tells a plugin of another version of this header */
 #define OPC_ENV_PLUGIN(type) const struct opc_env_plugin opc_env_plugin = OPC_ENV_PLUGIN_OF(&type)
 extern OPC_API const struct opc_env_plugin opc_env_plugin; /* of the plugin; we have none */
 
+/* A task of your own that is part of the program: from now on its name is known in this process to
+ * opc_env_open and to env.name of opc_train, evaluation and policies included.
+ *
+ *     static const struct opc_env_plugin mine = OPC_ENV_PLUGIN_OF(&my_type);
+ *     opc_env_register(&mine, &err);
+ *
+ * The type must live as long as the process; registering it twice is fine. OPC_EUSER: it was
+ * compiled with other headers or is not filled in, or the name is taken or will not do. */
+OPC_API int opc_env_register(const struct opc_env_plugin *, struct opc_err *err);
 /* Opens a type that is in this program but not built in; args is what would stand behind the '?',
  * NULL for none. */
 OPC_API int opc_env_open_type(const struct opc_env_type *, const char *args, struct opc_env **out,

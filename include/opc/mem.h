@@ -28,15 +28,17 @@ extern "C" {
 /* count * each bytes, zeroed and 64-aligned; NULL when memory is short or the product overflows.
  * Never NULL for lack of size: zero bytes are a block too. */
 OPC_API void *opc_alloc(size_t count, size_t each);
-OPC_API void opc_free(void *); /* NULL is fine */
-/* Several blocks at once, each from opc_alloc: at is the address of the pointer that gets it. All
- * or none: on false every pointer is NULL. */
+/* Frees a block of opc_alloc, or any other that is said to be for opc_free. NULL is fine. */
+OPC_API void opc_free(void *);
+/* One of several blocks that are wanted: at is the address of the pointer that gets it. */
 struct opc_block {
     void *at;
     size_t count, each;
 };
-OPC_API int opc_alloc_all(const struct opc_block *, size_t blocks); /* true or false */
-/* A copy of a string, from opc_alloc. */
+/* Takes several blocks at once, each from opc_alloc: all or none. Returns true, or false with every
+ * pointer NULL. */
+OPC_API int opc_alloc_all(const struct opc_block *, size_t blocks);
+/* A copy of a string, from opc_alloc; NULL when memory is short. */
 OPC_API char *opc_strdup(const char *);
 
 struct opc_arena {
@@ -44,10 +46,13 @@ struct opc_arena {
     size_t size, used, peak;
 };
 
+/* Makes an arena of this many bytes. OPC_ENOMEM. For opc_arena_destroy. */
 OPC_API int opc_arena_create(size_t size, struct opc_arena *out, struct opc_err *err);
-OPC_API void opc_arena_destroy(struct opc_arena *); /* leaves an empty arena; NULL is fine */
-/* Uninitialised, 64-aligned; aborts when the arena is full. */
+/* Frees its memory and leaves an empty arena. NULL is fine. */
+OPC_API void opc_arena_destroy(struct opc_arena *);
+/* Takes count * each bytes, uninitialised and 64-aligned; aborts when the arena is full. */
 OPC_API void *opc_arena_take(struct opc_arena *, size_t count, size_t each);
+/* Gives back everything that was taken since scratch->used was `mark`. */
 OPC_API void opc_arena_rewind(struct opc_arena *, size_t mark);
 /* What opc_arena_take will really use for a request: for sizing an arena ahead. */
 static inline size_t opc_arena_need(size_t count, size_t each)

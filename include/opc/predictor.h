@@ -9,6 +9,7 @@
 
 #include "opc/err.h"
 #include "opc/rng.h"
+#include "opc/sized.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,12 +18,13 @@
 extern "C" {
 #endif
 
-struct opc_pool;
+struct opc_pool; /* opc/pool.h */
 struct opc_predictor;
 
 enum { OPC_MEMBERS = 32 };
 
 struct opc_fit_report {
+    size_t size;                 /* of this struct (opc/sized.h) */
     int passes;                  /* over the training data until it stopped */
     double holdout[OPC_MEMBERS]; /* mean squared error of each member after the fit */
     double train_loss;           /* mean over members of the last pass's negative log-likelihood */
@@ -30,6 +32,7 @@ struct opc_fit_report {
 };
 
 struct opc_fit_plan {
+    size_t size; /* of this struct (opc/sized.h) */
     uint64_t seed;
     uint32_t epoch, index; /* names this fit's random streams */
     struct opc_pool *pool; /* may be NULL */
@@ -63,12 +66,15 @@ struct opc_predictor { /* first member of every predictor */
     int elite[OPC_MEMBERS]; /* which member elite e is */
 };
 
-/* n rows sa[n][obs + act] (actions in [-1, 1]), y[n][obs + 1] = [s' - s, reward]. */
+/* Fits the model to n rows sa[n][obs + act] (actions in [-1, 1]), y[n][obs + 1] = [s' - s, reward],
+ * as opc_episodes_flatten writes them. A NULL plan is one of zeros; the report may be NULL.
+ * OPC_EDIVERGED: a loss is not finite; OPC_ESTOPPED: the plan's stop asked for it; OPC_ENOMEM.
+ * After a failure the model must be fitted again before it predicts. */
 OPC_API int opc_predictor_fit(struct opc_predictor *, int n, const float *sa, const float *y,
                               const struct opc_fit_plan *, struct opc_fit_report *,
                               struct opc_err *err);
-/* y[n][obs + 1] = [s', reward]: the predictor adds s to its learned difference itself. Row i is
- * answered by elite[i] (0 .. elites-1). */
+/* The mean f(s, a) of s[n][obs] and a[n][act]: y[n][obs + 1] = [s', reward]. The predictor adds s
+ * to its learned difference itself. Row i is answered by elite[i] (0 .. elites-1). */
 OPC_API void opc_predictor_mean(const struct opc_predictor *, int n, const float *s, const float *a,
                                 const int *elite, float *y, struct opc_pool *);
 /* The same, drawn from the member's Gaussian; rng[n], one stream per row. */
@@ -80,7 +86,8 @@ OPC_API void opc_predictor_sample(const struct opc_predictor *, int n, const flo
 OPC_API int opc_predictor_jacobian(const struct opc_predictor *, int n, const float *s,
                                    const float *a, const int *elite, float *J, struct opc_pool *,
                                    struct opc_err *err);
-OPC_API void opc_predictor_destroy(struct opc_predictor *); /* NULL is fine */
+/* Frees the model and all it holds. NULL is fine. */
+OPC_API void opc_predictor_destroy(struct opc_predictor *);
 
 #ifdef __cplusplus
 }

@@ -33,6 +33,7 @@ enum opc_use {
     OPC_USE_ENV,     /* noise of a stochastic environment */
     OPC_USE_STUDY,   /* bootstrap intervals, jitter in figures */
     OPC_USE_PROBE,   /* episodes and rollouts that probe a trained run */
+    OPC_USE_NOISE,   /* the Gaussian of eq. 2 in opc_imagine */
 };
 
 struct opc_rng {
@@ -42,14 +43,16 @@ struct opc_rng {
     uint32_t left;         /* words of it not yet handed out */
 };
 
-/* epoch must be below 2^24; higher bits are dropped. */
+/* The stream of that name, at its beginning. epoch must be below 2^24; higher bits are dropped. */
 OPC_API struct opc_rng opc_rng_stream(uint64_t seed, enum opc_use use, uint32_t epoch,
                                       uint32_t index);
+/* The next 32 random bits. */
 OPC_API uint32_t opc_rng_bits(struct opc_rng *);
 /* The next n words, in the order opc_rng_bits would give them. */
 OPC_API void opc_rng_fill(struct opc_rng *, int n, uint32_t *out);
-/* Uniform on [0, 1): 24 bits in the float, 53 in the double (two words). */
+/* Uniform on [0, 1), with 24 random bits. */
 OPC_API float opc_rng_unit(struct opc_rng *);
+/* Uniform on [0, 1), with 53 random bits out of two words. */
 OPC_API double opc_rng_unit_double(struct opc_rng *);
 /* Uniform on 0 .. n-1 without bias (n >= 1). */
 OPC_API uint32_t opc_rng_below(struct opc_rng *, uint32_t n);

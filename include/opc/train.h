@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* opc/train.h - one training run, from settings to a directory, and the policy that comes of it.
  *
- *     struct opc_train_plan plan = {.dir = "runs/1", .progress = show};
+ *     struct opc_train_plan plan = {OPC_SIZED(struct opc_train_plan), .dir = "runs/1"};
  *     opc_train(config, &plan, &err);
  *     opc_policy_load("runs/1", &agent, &err);
  *     opc_agent_act(agent, 1, state, false, NULL, action);
@@ -10,8 +10,8 @@
 #ifndef OPC_TRAIN_H
 #define OPC_TRAIN_H
 
-#include "opc/agent.h"
 #include "opc/config.h"
+#include "opc/policy.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +29,7 @@ enum opc_phase {
     OPC_SAVE,
     OPC_PHASES
 };
+/* The name of a phase, as in timing.csv and status.json. */
 OPC_API const char *opc_phase_name(enum opc_phase);
 
 struct opc_progress {
@@ -47,6 +48,7 @@ struct opc_progress {
 };
 
 struct opc_train_plan {
+    size_t size;     /* of this struct (opc/sized.h) */
     const char *dir; /* is made; must hold no run yet. NULL: nothing is written */
     bool resume;     /* dir holds a run: go on from its last checkpoint */
     int threads;     /* 0: one per processor; changes no result */
@@ -58,18 +60,20 @@ struct opc_train_plan {
     void *ctx;
 };
 
-/* OPC_EDIVERGED and OPC_EENV leave the directory as it was at the last checkpoint. */
+/* Trains one run to its end, or goes on with one. The same settings give the same results with any
+ * number of threads. OPC_EUSER: settings do not fit each other, or the directory holds a run
+ * already; OPC_ENOMEM: they need more memory than there is; OPC_ESTOPPED: see stop. OPC_EDIVERGED
+ * and OPC_EENV leave the directory as it was at the last checkpoint. */
 OPC_API int opc_train(const struct opc_config *, const struct opc_train_plan *,
                       struct opc_err *err);
 
-/* The policy of a run: the final one, or that of the last checkpoint. For opc_agent_destroy. */
-OPC_API int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err);
-
-/* The settings a run was started with. */
+/* The settings a run was started with. OPC_EUSER: there is no run in dir. For opc_config_destroy.
+ */
 OPC_API int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *err);
 
 struct opc_evaluation {
-    int epoch; /* the policy is as it was at its end */
+    size_t size; /* of this struct (opc/sized.h) */
+    int epoch;   /* the policy is as it was at its end */
     int episodes;
     double mean, deviation, min, max; /* of their returns */
     double length;                    /* mean */

@@ -5,89 +5,68 @@
  *     learned    eq. 2   s' ~ p~(. | s, a)
  *     corrected  eq. 5   s' = s_ref' + f(s, a) - f(s_ref, a_ref)
  *
- * The reward is predicted as one more column of the next state, so eq. 5 applies to it unchanged
- * (opc.correct_reward decides). */
+ * A transition model is made of the recorded past and a fitted dynamics model:
+ *
+ *     const struct opc_transition_options options = {
+ *         OPC_SIZED(struct opc_transition_options), .name = "corrected", .past = past,
+ *         .model = model};
+ *     opc_transition_create(&options, &transition, &err);
+ *     opc_transition_refresh(transition, NULL, &err);
+ *
+ * opc/rollout.h then follows a policy through it. The reward is predicted as one more column of the
+ * next state, so eq. 5 applies to it unchanged (unless reward_by_model is set). A transition model
+ * of your own is described in opc/transition_type.h. */
 #ifndef OPC_TRANSITION_H
 #define OPC_TRANSITION_H
 
 #include "opc/episodes.h"
-#include "opc/mem.h"
 #include "opc/predictor.h"
+#include "opc/sized.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* n rows advancing together, each beside step `time` of recorded episode `episode`. */
-struct opc_walk {
-    int n;
-    const int *episode, *time, *elite; /* [n] */
-    const float *state;                /* [n][obs] */
-    float *action;                     /* [n][act]; replay overwrites it with the recorded one */
-    float *next, *reward;              /* [n][obs], [n] results */
-    struct opc_rng *rng;               /* [n] one stream per row; only learned draws from it */
-    float *work;                       /* [n][obs + 1] scratch */
-};
+struct opc_transition; /* opaque; read by any number of rollouts between two refreshes */
 
-struct opc_transition;
-
-/* What a transition model is made of: an entry of the table in opc/transition.c. */
-struct opc_transition_type {
-    const char *name;     /* as written after opc.transition in a file */
-    const char *equation; /* of the paper */
-    /* What the paper calls learning with it, in its own loop and in that of the original MBPO.
-     * NULL: it is called by its agent. */
-    const char *label, *original_label;
-    unsigned colour;      /* of its curves, 0xRRGGBB; 0: that of its agent */
-    bool needs_model;     /* it asks a predictor */
-    bool needs_reference; /* every step walks beside a recorded one, and ends where that ends */
-    bool replays;         /* the step is the recorded one: its action, state, reward and end */
-    void (*step)(const struct opc_transition *, struct opc_walk *, struct opc_pool *);
-    /* Optional; NULL: it keeps nothing. What it takes for a window of so many steps is freed by
-     * opc_transition_free; bytes says how much that is for rows of so many floats. */
-    int (*prepare)(struct opc_transition *, int steps, struct opc_err *err);
-    size_t (*bytes)(int steps, int obs, int act, int elites);
-    int (*refresh)(struct opc_transition *, struct opc_pool *, struct opc_err *err);
-};
-/* Entry i of the table; NULL after the last. The order never changes: it is part of what a run's
- * settings are recognised by. */
-OPC_API const struct opc_transition_type *opc_transition_type(int i);
-OPC_API const char *opc_transition_name(int i); /* NULL after the last */
-
-struct opc_transition {
-    const struct opc_transition_type *type;
+struct opc_transition_options {
+    size_t size;      /* of this struct (opc/sized.h) */
+    const char *name; /* replay, learned or corrected */
+    /* Both are borrowed and must outlive the transition. replay needs no model. */
     const struct opc_episodes *past;
-    const struct opc_predictor *model; /* NULL where none is needed */
-    int obs, act;
-    bool correct_reward; /* eq. 5 for the reward, too; otherwise the model's prediction */
-    bool sample;         /* learned: draw from the Gaussian, or take its mean */
-    /* The reference window: rollouts start in, and walk beside, recorded episodes from this number
-     * on. 0 (as made): all of the past. Call refresh after changing it. */
+    const struct opc_predictor *model;
+    /* The largest number of recorded steps it will have to walk along; 0: as many as are recorded
+     * now. Memory for eq. 5 is taken for this many. */
+    int steps;
+    /* The reference window: rollouts start in, and walk along, recorded episodes from this number
+     * on. 0: all of the past. */
     int first_episode;
-    /* f(s_ref, a_ref) of every step of the window and elite, [elites][room][obs + 1]; the
-     * predictions and not the residuals, because adding a residual rounds, while
-     * s_ref' + (f - f_ref) stays exact on-policy. */
-    float *f_ref;
-    int capacity;         /* steps the table can hold */
-    int first, filled;    /* recorded steps first .. first + filled - 1 are in it */
-    float *s_ref, *a_ref; /* what refresh works on, a piece at a time */
-    int *elite;
+    int reward_by_model; /* true: corrected takes the reward the model predicts, as it is */
+    int mean;            /* true: learned takes the mean of the Gaussian instead of drawing */
 };
 
-/* name: replay, learned or corrected. `steps` is the most the window will hold. correct_reward and
- * sample start as true. */
-OPC_API int opc_transition_make(const char *name, const struct opc_episodes *past,
-                                const struct opc_predictor *model, int steps,
-                                struct opc_transition *out, struct opc_err *err);
-OPC_API void opc_transition_free(struct opc_transition *); /* what make took */
-/* Where the rows of the walk go, all at once. */
-OPC_API void opc_transition_step(const struct opc_transition *, struct opc_walk *,
-                                 struct opc_pool *);
-/* The number of the window's first recorded step, and how many steps there are from it on. */
-OPC_API int opc_transition_window(const struct opc_transition *, int *first);
-/* Fills f_ref; after each fit, and when the past has grown or the window has moved. Does nothing
- * for the other two. */
+/* Makes a transition model; call opc_transition_refresh before its first use. OPC_EUSER: there is
+ * no such name; OPC_EBUG: the model is missing or has other dimensions than the past; OPC_ENOMEM.
+ * For opc_transition_destroy. */
+OPC_API int opc_transition_create(const struct opc_transition_options *,
+                                  struct opc_transition **out, struct opc_err *err);
+/* Frees it, but neither past nor model. NULL is fine. */
+OPC_API void opc_transition_destroy(struct opc_transition *);
+
+/* Predicts the recorded steps of the window with every elite, which is what eq. 5 compares with;
+ * call it after each fit, and when the past has grown or the window has moved. The other two models
+ * need nothing and return OPC_OK at once. pool may be NULL. OPC_EBUG: more steps are recorded than
+ * the options said. */
 OPC_API int opc_transition_refresh(struct opc_transition *, struct opc_pool *, struct opc_err *err);
+
+/* Moves the reference window: it begins with this recorded episode. Refresh afterwards. */
+OPC_API void opc_transition_move_window(struct opc_transition *, int first_episode);
+/* Returns how many recorded steps the window holds; *first is the number of its first one. */
+OPC_API int opc_transition_window(const struct opc_transition *, int *first);
+
+/* The name of transition model i, from 0 on, as in opc.transition of a file; NULL after the last.
+ * The order never changes. */
+OPC_API const char *opc_transition_name(int i);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include "agent/policy.h"
 #include "agent/ppo.h"
 #include "agent/sac.h"
+#include "base/sized.h"
 #include "opc/predictor.h"
 
 #include <stdio.h>
@@ -39,8 +40,11 @@ int opc_agent_create(const char *name, const struct opc_agent_args *args, struct
                      struct opc_err *err)
 {
     for (int i = 0; opc_agent_name(i); i++)
-        if (strcmp(opc_agent_name(i), name) == 0)
-            return opc_agent_type(i)->create(args, out, err);
+        if (strcmp(opc_agent_name(i), name) == 0) {
+            struct opc_agent_args whole;
+            OPC_TRY(opc_sized_read(args, "opc_agent_args", &whole, sizeof whole, err));
+            return opc_agent_type(i)->create(&whole, out, err);
+        }
     /* No such agent: the message lists those there are. */
     char known[200] = "";
     for (int i = 0; opc_agent_name(i); i++) {
@@ -70,6 +74,14 @@ void opc_agent_destroy(struct opc_agent *agent)
     opc_predictor_destroy(model);
 }
 
+void opc_agent_dimensions(const struct opc_agent *agent, int *obs, int *act)
+{
+    if (obs)
+        *obs = agent->obs;
+    if (act)
+        *act = agent->act;
+}
+
 void opc_agent_act(const struct opc_agent *agent, int n, const float *state, bool explore,
                    struct opc_rng *rng, float *action)
 {
@@ -85,5 +97,11 @@ void opc_agent_act_spread(const struct opc_agent *agent, int n, const float *sta
 int opc_agent_improve(struct opc_agent *agent, const struct opc_feed *feed, int updates,
                       struct opc_agent_report *report, struct opc_err *err)
 {
-    return agent->type->improve(agent, feed, updates, report, err);
+    struct opc_feed whole;
+    struct opc_agent_report done = {0};
+    OPC_TRY(opc_sized_read(feed, "opc_feed", &whole, sizeof whole, err));
+    OPC_TRY(opc_sized_check(report, "opc_agent_report", sizeof done, err));
+    const int code = agent->type->improve(agent, &whole, updates, &done, err);
+    opc_sized_write(&done, sizeof done, report);
+    return code;
 }

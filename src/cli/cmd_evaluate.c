@@ -29,7 +29,7 @@ static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 static int evaluate_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
-    struct opc_evaluation result;
+    struct opc_evaluation result = {OPC_SIZED(struct opc_evaluation)};
     int first;
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)

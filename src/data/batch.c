@@ -74,3 +74,9 @@ void opc_batch_draw(void *ctx, int n, struct opc_rng *rng, const float **step)
         draw_steps(&rollouts, n - real, bytes, rng, step + real);
     }
 }
+
+void opc_imagined_draw(void *store, int n, struct opc_rng *rng, const float **step)
+{
+    struct opc_mix mix = {.imagined = store};
+    opc_batch_draw(&mix, n, rng, step);
+}

@@ -6,6 +6,7 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "data/imagined.h"
 
+#include "base/sized.h"
 #include "opc/mem.h"
 
 #include <limits.h>
@@ -82,9 +83,12 @@ static void ask_for_large_pages(void *start, size_t bytes)
 #endif
 }
 
-int opc_imagined_create(const struct opc_imagined_shape *shape, struct opc_imagined **out,
+int opc_imagined_create(const struct opc_imagined_shape *given, struct opc_imagined **out,
                         struct opc_err *err)
 {
+    struct opc_imagined_shape whole;
+    const struct opc_imagined_shape *shape = &whole;
+    OPC_TRY(opc_sized_read(given, "opc_imagined_shape", &whole, sizeof whole, err));
     if (shape->obs < 1 || shape->act < 1 || shape->longest < 1 || shape->transitions < 1 ||
         (shape->forget == OPC_FORGET_EPOCHS &&
          (shape->retain < 1 || shape->retain > OPC_RETAIN_MAX)))

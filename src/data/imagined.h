@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* data/imagined.h - D_sim, the replay buffer of imagined steps the policy learns from.
+/* data/imagined.h - D_sim, the replay buffer of opc/imagined.h, for those who read and save its
+ * records.
  *
  * Rollouts are kept whole, each state once (records.h), one after the other on a tape. Positions on
  * the tape count records and grow forever; positions front .. end-1 are kept. Either whole epochs
@@ -12,44 +13,11 @@
 #define OPC_DATA_IMAGINED_H
 
 #include "data/records.h"
-#include "opc/err.h"
+#include "opc/imagined.h"
 
-#include <stdint.h>
-
-struct opc_imagined; /* opaque; one owner, any number of readers between two appends */
-
-enum opc_forget { OPC_FORGET_EPOCHS, OPC_FORGET_STEPS };
-
-enum { OPC_RETAIN_MAX = 1024 };
-
-struct opc_imagined_shape {
-    int obs, act;
-    int longest; /* most steps of a rollout */
-    enum opc_forget forget;
-    int retain; /* EPOCHS: how many are kept, at most OPC_RETAIN_MAX */
-    /* EPOCHS: the most of one epoch; a rollout call that wants N makes up to N + longest - 1.
-     * STEPS: the highest limit there will be, and the first one. */
-    size_t transitions;
-};
-
-int opc_imagined_create(const struct opc_imagined_shape *, struct opc_imagined **out,
-                        struct opc_err *err);
-void opc_imagined_destroy(struct opc_imagined *); /* NULL is fine */
 /* Bytes in use once it is full, if rollouts go to their end. */
 size_t opc_imagined_need(const struct opc_imagined_shape *);
 
-/* Rollouts appended from now on belong to this epoch, which is no earlier than the last one;
- * calling it twice is fine. EPOCHS: forgets what is `retain` or more epochs old. */
-void opc_imagined_open_epoch(struct opc_imagined *, int epoch);
-/* One rollout of `steps` steps: steps + 1 records. */
-int opc_imagined_append(struct opc_imagined *, int steps, const float *records,
-                        struct opc_err *err);
-/* STEPS: from now on at most this many transitions are kept, and no more than the shape says. */
-void opc_imagined_limit(struct opc_imagined *, size_t transitions);
-void opc_imagined_clear(struct opc_imagined *); /* forgets everything; next, open an epoch */
-
-size_t opc_imagined_transitions(const struct opc_imagined *);
-size_t opc_imagined_rollouts(const struct opc_imagined *);
 int opc_imagined_obs(const struct opc_imagined *);
 int opc_imagined_act(const struct opc_imagined *);
 
@@ -59,15 +27,6 @@ int opc_imagined_act(const struct opc_imagined *);
 const float *opc_imagined_records(const struct opc_imagined *);
 uint32_t opc_imagined_positions(const struct opc_imagined *); /* end - front */
 int opc_imagined_record(const struct opc_imagined *, uint32_t i);
-
-/* Iterates over the rollouts in order: starts at *position (a state's front, or the start of an
- * epoch) and moves it after the rollout found; false when there are no more. */
-struct opc_rollout_rows {
-    int steps;
-    const float *records; /* [steps + 1][stride] */
-};
-bool opc_imagined_next(const struct opc_imagined *, uint64_t *position,
-                       struct opc_rollout_rows *out);
 
 /* ---- checkpoints -------------------------------------------------------------------------------
  * A record does not change until it is forgotten, so a checkpoint saves the whole state, and of the

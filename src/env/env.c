@@ -140,7 +140,7 @@ static const struct opc_env_type *find_type(const char *name)
     int i = 0;
     while ((type = opc_env_type_at(i)) && strcmp(type->name, name) != 0)
         i++;
-    return type;
+    return type ? type : opc_env_registered(name);
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -321,7 +321,7 @@ int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err)
     int code = plugin ? opc_env_load_plugin(name, &type, &hash, err) : OPC_OK;
     if (code || !type)
         return code ? code : unknown_name(name, err);
-    code = open_as(type, plugin, args, spec, out, err);
+    code = open_as(type, plugin || opc_env_registered(name), args, spec, out, err);
     if (!code && plugin) { /* the run records it, and resuming compares */
         (*out)->model = (*out)->model ? (*out)->model : type->name;
         (*out)->model_hash = hash;
@@ -337,6 +337,8 @@ bool opc_env_is_machine(const char *spec)
     struct opc_err err;
     /* Only a plugin can be hardware; nothing is opened to find out. */
     cut_name(spec, name);
+    if (opc_env_registered(name))
+        return opc_env_registered(name)->machine;
     return opc_env_is_plugin(name) && !opc_env_load_plugin(name, &type, &hash, &err) &&
            type->machine;
 }
@@ -353,6 +355,14 @@ int opc_env_open_type(const struct opc_env_type *type, const char *args, struct 
         code = open_as(type, false, args, opc_text_get(&spec), out, err);
     opc_text_free(&spec);
     return code;
+}
+
+void opc_env_dimensions(const struct opc_env *env, int *obs, int *act)
+{
+    if (obs)
+        *obs = env->obs;
+    if (act)
+        *act = env->act;
 }
 
 int opc_env_another(const struct opc_env *like, struct opc_env **out, struct opc_err *err)

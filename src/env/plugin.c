@@ -21,7 +21,7 @@ bool opc_env_is_plugin(const char *name)
     return n > 3 && strcmp(name + n - 3, ".so") == 0;
 }
 
-static int check_plugin(const struct opc_env_plugin *plugin, struct opc_err *err)
+int opc_env_check_plugin(const struct opc_env_plugin *plugin, struct opc_err *err)
 {
     const struct opc_env_plugin ours = OPC_ENV_PLUGIN_OF(NULL);
     if (plugin->abi != ours.abi || memcmp(plugin->bytes, ours.bytes, sizeof ours.bytes) != 0)
@@ -66,7 +66,7 @@ static int load_library(const char *path, const struct opc_env_type **out, struc
     if (!plugin)
         return opc_fail(err, OPC_EUSER,
                         "it names no task; add OPC_ENV_PLUGIN(my_type) of opc/env.h to its source");
-    const int code = check_plugin(plugin, err);
+    const int code = opc_env_check_plugin(plugin, err);
     *out = plugin->type;
     return code;
 }

@@ -17,6 +17,11 @@ bool opc_env_is_plugin(const char *name);
 int opc_env_load_plugin(const char *name, const struct opc_env_type **out, uint32_t *hash,
                         struct opc_err *err);
 
+/* Checks that a plugin was made with these headers and is whole. */
+int opc_env_check_plugin(const struct opc_env_plugin *, struct opc_err *err);
+/* register.c: the type that the program registered under this name; NULL: there is none. */
+const struct opc_env_type *opc_env_registered(const char *name);
+
 /* True if `spec` names hardware; false also if it cannot be opened. */
 bool opc_env_is_machine(const char *spec);
 

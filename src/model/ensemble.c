@@ -158,6 +158,8 @@ static void ensemble_predict(const struct opc_predictor *p, int n, const float *
 {
     const struct opc_ensemble *ensemble = (const struct opc_ensemble *)p;
     struct chunk chunk[OPC_AT_ONCE / ROWS + OPC_MEMBERS];
+    if (opc_pool_threads(pool) > ensemble->threads) /* each of them needs scratch memory */
+        pool = NULL;
     for (int done = 0; done < n; done += OPC_AT_ONCE) {
         const int here = n - done < OPC_AT_ONCE ? n - done : OPC_AT_ONCE;
         struct query query = {.ensemble = ensemble,
@@ -281,9 +283,9 @@ static int check_config(const struct opc_ensemble_config *config, struct opc_err
     return OPC_OK;
 }
 
-int opc_ensemble_create(const struct opc_ensemble_config *config, int obs, int act, int threads,
-                        uint64_t seed, uint32_t which, struct opc_predictor **out,
-                        struct opc_err *err)
+int opc_ensemble_make(const struct opc_ensemble_config *config, int obs, int act, int threads,
+                      uint64_t seed, uint32_t which, struct opc_predictor **out,
+                      struct opc_err *err)
 {
     if (check_config(config, err))
         return err ? (int)err->code : OPC_EUSER;

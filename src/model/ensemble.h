@@ -48,11 +48,14 @@ enum { OPC_SNAPSHOT_MEMBER, OPC_SNAPSHOT_WHOLE };
 enum { OPC_BOUNDS_LEARNED, OPC_BOUNDS_FIXED, OPC_BOUNDS_MEMBER };
 enum { OPC_SCALE_TRAIN, OPC_SCALE_ALL };
 
-/* threads: how many threads at most work on it at once. seed and which name the streams of its
- * first weights (OPC_USE_INIT). OPC_EUSER: the settings contradict each other. */
-int opc_ensemble_create(const struct opc_ensemble_config *, int obs, int act, int threads,
-                        uint64_t seed, uint32_t which, struct opc_predictor **out,
-                        struct opc_err *err);
+/* Sets one setting from "name=value". */
+int opc_ensemble_set(struct opc_ensemble_config *, const char *assignment, struct opc_err *err);
+
+/* threads: how many threads it has scratch memory for. seed and which name the streams of its first
+ * weights (OPC_USE_INIT). OPC_EUSER: the settings contradict each other. */
+int opc_ensemble_make(const struct opc_ensemble_config *, int obs, int act, int threads,
+                      uint64_t seed, uint32_t which, struct opc_predictor **out,
+                      struct opc_err *err);
 
 /* One gradient step of every member, for benchmarks and for tests against other implementations.
  * opc_predictor_fit uses the same trainer, which holds the data scaled and ready to be gathered. */

@@ -3,12 +3,20 @@
  * them, run/train.c fits, and study/ilc/ilc.c differentiates. Sizes were checked when the model was
  * created, so predicting cannot fail and nothing is checked here. */
 #include "opc/predictor.h"
+#include "base/sized.h"
 
 int opc_predictor_fit(struct opc_predictor *p, int n, const float *sa, const float *y,
                       const struct opc_fit_plan *plan, struct opc_fit_report *report,
                       struct opc_err *err)
 {
-    return p->type->fit(p, n, sa, y, plan, report, err);
+    struct opc_fit_plan whole = {OPC_SIZED(struct opc_fit_plan)};
+    struct opc_fit_report done = {0};
+    if (plan)
+        OPC_TRY(opc_sized_read(plan, "opc_fit_plan", &whole, sizeof whole, err));
+    OPC_TRY(opc_sized_check(report, "opc_fit_report", sizeof done, err));
+    const int code = p->type->fit(p, n, sa, y, &whole, &done, err);
+    opc_sized_write(&done, sizeof done, report);
+    return code;
 }
 
 void opc_predictor_mean(const struct opc_predictor *p, int n, const float *s, const float *a,

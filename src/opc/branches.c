@@ -101,10 +101,12 @@ int opc_branches_follow(struct opc_branches *branches, const struct opc_walk_pla
     const int code = opc_rows_create(branches->obs, branches->act, branches->n, true, &rows, err);
     if (code)
         return code;
+    branches->rows = rows;
     for (start_branches(branches, plan, rows); rows->n > 0; opc_walk_drop_ended(rows)) {
         opc_walk_step(plan, rows);
         keep_steps(branches, rows);
     }
+    branches->rows = NULL;
     opc_rows_destroy(rows);
     return OPC_OK;
 }

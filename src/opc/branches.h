@@ -2,7 +2,7 @@
 /* src/opc/branches.h - rollouts from given starts that are kept whole, to be compared step by step.
  *
  * This is for analysis of a model: run/onpolicy.c, study/probe and study/ilc. Algorithm 2
- * (opc/rollout.h) draws its starts and stores experience; here the caller chooses the starts and
+ * (opc/algorithm2.h) draws its starts and stores experience; here the caller chooses the starts and
  * reads whole trajectories. */
 #ifndef OPC_BRANCHES_H
 #define OPC_BRANCHES_H
@@ -22,6 +22,8 @@ struct opc_branches {
     float *reward;     /* [n][horizon] */
     int *length;       /* [n] steps it has */
     enum opc_end *end; /* [n] why it has no more; a refused step is not among them */
+    /* While they are followed: rows->start tells the plan's functions which rollout a row is. */
+    const struct opc_rows *rows;
 };
 
 int opc_branches_make(int n, int horizon, int obs, int act, struct opc_branches *out,

@@ -6,7 +6,7 @@
  * A change must keep this: which rollouts are made does not depend on how many advance together. A
  * round starts no more than are missing even if all of them reach the horizon, so together the
  * rounds make the first rollouts that hold N transitions, and no others. */
-#include "opc/rollout.h"
+#include "opc/algorithm2.h"
 
 #include "base/pool.h"
 #include "data/imagined.h"

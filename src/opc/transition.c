@@ -17,9 +17,10 @@
  * f, and the equations treat it as one more state.
  *
  * opc/walk.c calls opc_transition_step for every step of every rollout. */
-#include "opc/transition.h"
+#include "opc/transition_type.h"
 
 #include "base/pool.h"
+#include "base/sized.h"
 #include "data/episodes_private.h"
 
 #include <stdio.h>
@@ -268,33 +269,52 @@ static int no_such_type(const char *name, struct opc_err *err)
 
 /* ---- a transition model ---------------------------------------------------------------------- */
 
-int opc_transition_make(const char *name, const struct opc_episodes *past,
-                        const struct opc_predictor *model, int steps, struct opc_transition *out,
-                        struct opc_err *err)
+static int transition_init(const struct opc_transition_options *o, struct opc_transition *tr,
+                           struct opc_err *err)
 {
-    struct opc_transition tr = {
-        .past = past,
-        .model = model,
-        .obs = opc_episodes_obs(past),
-        .act = opc_episodes_act(past),
-        .correct_reward = true,
-        .sample = true,
+    const int steps = o->steps > 0 ? o->steps : opc_episodes_steps(o->past);
+    *tr = (struct opc_transition){
+        .past = o->past,
+        .model = o->model,
+        .obs = opc_episodes_obs(o->past),
+        .act = opc_episodes_act(o->past),
+        .correct_reward = !o->reward_by_model,
+        .sample = !o->mean,
+        .first_episode = o->first_episode,
     };
-    for (int i = 0; opc_transition_name(i) && !tr.type; i++)
-        if (strcmp(name, opc_transition_name(i)) == 0)
-            tr.type = opc_transition_type(i);
-    if (!tr.type)
-        return no_such_type(name, err);
-    if (tr.type->needs_model &&
-        (!model || model->obs != tr.obs || model->act != tr.act || steps < 1))
+    for (int i = 0; opc_transition_name(i) && !tr->type; i++)
+        if (strcmp(o->name, opc_transition_name(i)) == 0)
+            tr->type = opc_transition_type(i);
+    if (!tr->type)
+        return no_such_type(o->name, err);
+    if (tr->type->needs_model &&
+        (!o->model || o->model->obs != tr->obs || o->model->act != tr->act || steps < 1))
         return opc_fail(err, OPC_EBUG, "the transition model '%s' has no dynamics model to match",
-                        name);
-    const int code = tr.type->prepare ? tr.type->prepare(&tr, steps, err) : OPC_OK;
+                        o->name);
+    return tr->type->prepare ? tr->type->prepare(tr, steps, err) : OPC_OK;
+}
+
+int opc_transition_create(const struct opc_transition_options *given, struct opc_transition **out,
+                          struct opc_err *err)
+{
+    struct opc_transition_options o;
+    OPC_TRY(opc_sized_read(given, "opc_transition_options", &o, sizeof o, err));
+    if (!o.name || !o.past)
+        return opc_fail(err, OPC_EUSER, "a transition model needs a name and a recorded past");
+    struct opc_transition *tr = opc_alloc(1, sizeof *tr);
+    if (!tr)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for a transition model");
+    const int code = transition_init(&o, tr, err);
     if (code)
-        opc_transition_free(&tr);
+        opc_transition_destroy(tr);
     else
         *out = tr;
     return code;
+}
+
+void opc_transition_move_window(struct opc_transition *tr, int first_episode)
+{
+    tr->first_episode = first_episode;
 }
 
 void opc_transition_step(const struct opc_transition *tr, struct opc_walk *walk,
@@ -314,11 +334,13 @@ int opc_transition_refresh(struct opc_transition *tr, struct opc_pool *pool, str
     return tr->type->refresh ? tr->type->refresh(tr, pool, err) : OPC_OK;
 }
 
-void opc_transition_free(struct opc_transition *tr)
+void opc_transition_destroy(struct opc_transition *tr)
 {
+    if (!tr)
+        return;
     opc_free(tr->f_ref);
     opc_free(tr->s_ref);
     opc_free(tr->a_ref);
     opc_free(tr->elite);
-    *tr = (struct opc_transition){0};
+    opc_free(tr);
 }

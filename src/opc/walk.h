@@ -2,7 +2,7 @@
 /* src/opc/walk.h - rollouts that advance together, each along its recorded reference.
  *
  * A row is one rollout under way. Every rollout of a policy by eq. 2, 3 or 5 uses this loop:
- * Algorithm 2 (opc/rollout.h), rollouts that are kept whole (opc/branches.h) and `opc bench
+ * Algorithm 2 (opc/algorithm2.h), rollouts that are kept whole (opc/branches.h) and `opc bench
  * rollout`. The caller says where the rows start, and takes from each step what it wants:
  *
  *     rows->n = ...; and of each row its episode, time, rng and, if it has one, noise
@@ -17,23 +17,8 @@
 #ifndef OPC_WALK_H
 #define OPC_WALK_H
 
-#include "opc/transition.h"
-
-/* pi: state[n][obs] to action[n][act]; rng[n]. Called by the calling thread alone. */
-typedef void opc_act_fn(void *ctx, int n, const float *state, struct opc_rng *rng, float *action);
-/* out[i] = true if the task has ended in next[i]. Many threads call it at once. */
-typedef void opc_terminal_fn(void *ctx, int n, const float *s, const float *a, const float *next,
-                             bool *out);
-
-/* Why a rollout ended; where two reasons meet in one step, the one that stands first. */
-enum opc_end {
-    OPC_END_REFUSED,   /* its last step is not to be used: the rollout ended before it */
-    OPC_END_TERMINAL,  /* the task ended in s' */
-    OPC_END_HORIZON,   /* it has H steps */
-    OPC_END_REFERENCE, /* its reference, the recorded episode, ended */
-    OPC_ENDS,
-    OPC_END_NONE = OPC_ENDS /* it goes on */
-};
+#include "opc/rollout.h"
+#include "opc/transition_type.h"
 
 /* How rows advance and when they end. Members that are false or NULL give Algorithm 2. */
 struct opc_walk_plan {

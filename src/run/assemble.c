@@ -43,6 +43,7 @@ static struct opc_imagined_shape imagined_shape(const struct opc_run *run)
     if (v->data.forget == OPC_FORGET_STEPS)
         n *= v->data.retain;
     return (struct opc_imagined_shape){
+        OPC_SIZED(struct opc_imagined_shape),
         .obs = run->obs,
         .act = run->act,
         .longest = horizon,
@@ -176,6 +177,7 @@ int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_predi
                   struct opc_agent **out, struct opc_err *err)
 {
     const struct opc_agent_args args = {
+        OPC_SIZED(struct opc_agent_args),
         .obs = obs,
         .act = act,
         .seed = (uint64_t)v->train.seed,
@@ -192,8 +194,8 @@ int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_predi
 int opc_run_model(const struct opc_values *v, int obs, int act, struct opc_pool *pool,
                   struct opc_predictor **out, struct opc_err *err)
 {
-    return opc_ensemble_create(&v->model, obs, act, opc_pool_threads(pool), (uint64_t)v->train.seed,
-                               WHICH_MODEL, out, err);
+    return opc_ensemble_make(&v->model, obs, act, opc_pool_threads(pool), (uint64_t)v->train.seed,
+                             WHICH_MODEL, out, err);
 }
 
 /* The model, the transition by eq. 2 or eq. 5, and what rollouts need. */
@@ -202,10 +204,16 @@ static int make_model_parts(struct opc_run *run, struct opc_err *err)
     const struct opc_values *v = run->set;
     const struct opc_imagined_shape shape = imagined_shape(run);
     OPC_TRY(opc_run_model(v, run->obs, run->act, run->pool, &run->model, err));
-    OPC_TRY(opc_transition_make(opc_transition_of(v)->name, run->past, run->model,
-                                window_capacity(run), &run->transition, err));
-    run->transition.correct_reward = v->opc.correct_reward;
-    run->transition.sample = v->opc.sample;
+    const struct opc_transition_options options = {
+        OPC_SIZED(struct opc_transition_options),
+        .name = opc_transition_of(v)->name,
+        .past = run->past,
+        .model = run->model,
+        .steps = window_capacity(run),
+        .reward_by_model = !v->opc.correct_reward,
+        .mean = !v->opc.sample,
+    };
+    OPC_TRY(opc_transition_create(&options, &run->transition, err));
     OPC_TRY(opc_scaler_create(run->obs, &run->states, err));
     OPC_TRY(
         opc_rollout_create(run->obs, run->act, shape.longest, rows_at_once(v), &run->rollout, err));
@@ -270,8 +278,8 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
     OPC_TRY(opc_bounds_create(run->obs, run->act, &run->bounds, err));
     if (opc_transition_of(v)->needs_model)
         OPC_TRY(make_model_parts(run, err));
-    OPC_TRY(opc_run_agent(v, run->obs, run->act, run->model, run->model ? &run->transition : NULL,
-                          run->pool, &run->agent, err));
+    OPC_TRY(opc_run_agent(v, run->obs, run->act, run->model, run->transition, run->pool,
+                          &run->agent, err));
     const struct opc_block blocks[] = {
         {&run->a, (size_t)run->act, sizeof *run->a},
         {&run->recorded, (size_t)v->train.epochs + 1, sizeof *run->recorded},
@@ -298,7 +306,7 @@ void opc_run_free(struct opc_run *run)
     opc_agent_destroy(run->agent);
     opc_imagined_destroy(run->imagined);
     opc_rollout_destroy(run->rollout);
-    opc_transition_free(&run->transition);
+    opc_transition_destroy(run->transition);
     opc_scaler_destroy(run->states);
     opc_bounds_destroy(run->bounds);
     opc_predictor_destroy(run->model);

@@ -8,7 +8,13 @@
 
 #include "base/text.h"
 
-enum opc_pack_kind { OPC_PACK_RUN = 1, OPC_PACK_POLICY, OPC_PACK_SNAPSHOT, OPC_PACK_SEGMENT };
+enum opc_pack_kind {
+    OPC_PACK_RUN = 1,
+    OPC_PACK_POLICY,
+    OPC_PACK_SNAPSHOT,
+    OPC_PACK_SEGMENT,
+    OPC_PACK_MODEL, /* opc_ensemble_save */
+};
 
 enum { OPC_PACK_NAME = 48, OPC_PACK_MAX = 512 }; /* bytes of a name with its NUL; sections */
 

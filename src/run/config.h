@@ -11,7 +11,7 @@
 #include "model/ensemble.h"
 #include "opc/agent.h"
 #include "opc/config.h"
-#include "opc/transition.h"
+#include "opc/transition_type.h"
 #include "run/yaml.h"
 
 /* clang-format off */

@@ -45,7 +45,7 @@ static int first_reference(const struct opc_run *run)
  * eq. 5, and updates the statistics of recorded states against which imagined ones are reported. */
 static int move_window(struct opc_run *run, struct opc_err *err)
 {
-    struct opc_transition *tr = &run->transition;
+    struct opc_transition *tr = run->transition;
     const struct opc_records all = opc_episodes_records(run->past);
     int first;
     if (run->states_count != all.n) { /* skips the later rounds of an improvement */
@@ -53,7 +53,7 @@ static int move_window(struct opc_run *run, struct opc_err *err)
         run->states_count = all.n;
     }
     opc_bounds_update(run->bounds, run->past);
-    tr->first_episode = first_reference(run);
+    opc_transition_move_window(tr, first_reference(run));
     const int steps = opc_transition_window(tr, &first);
     /* The table is up to date if neither the model nor the window has changed. */
     if (!run->stale && tr->first == first && tr->filled == steps)
@@ -95,7 +95,7 @@ int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
 
     /* Algorithm 2; with train.rounds each round gets its share of N. */
     const struct opc_rollout_plan plan = {
-        .transition = &run->transition,
+        .transition = run->transition,
         .act = draw_actions,
         .act_ctx = run->agent,
         .terminal = is_terminal,

@@ -54,8 +54,9 @@ static int gradient_steps(struct opc_run *run, int done, int end, struct opc_err
     opc_progress_enter(run, OPC_IMPROVE);
     opc_bounds_update(run->bounds, run->past);
     for (int n; done < end; done += n) {
-        struct opc_agent_report report = {0};
+        struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
         const struct opc_feed feed = {
+            OPC_SIZED(struct opc_feed),
             .draw = opc_batch_draw,
             .ctx = &run->mix,
             .seed = run->seed,
@@ -91,8 +92,9 @@ static bool next_episode(void *ctx, uint64_t *at, struct opc_path *out)
 /* One improvement of an on-policy agent; `done` is the share of the run that its schedules see. */
 static int learn_from_episodes(struct opc_run *run, struct opc_err *err)
 {
-    struct opc_agent_report report;
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
     const struct opc_feed feed = {
+        OPC_SIZED(struct opc_feed),
         .path = next_episode,
         .ctx = run,
         .seed = run->seed,

@@ -226,21 +226,25 @@ static void compare_with_truth(const struct sample *sample, double error[OPC_ERR
 static int measure_model(struct sample *sample, const char *name, double error[OPC_ERRORS],
                          long *steps, struct opc_err *err)
 {
-    struct opc_transition tr;
-    int code =
-        opc_transition_make(name, sample->plan->past, sample->plan->model, sample->steps, &tr, err);
-    if (code)
-        return code;
-    tr.first_episode = sample->first; /* eq. 5 needs no table of all the past */
-    tr.sample = sample->plan->sample;
-    code = opc_transition_refresh(&tr, sample->plan->pool, err);
+    const struct opc_transition_options options = {
+        OPC_SIZED(struct opc_transition_options),
+        .name = name,
+        .past = sample->plan->past,
+        .model = sample->plan->model,
+        .steps = sample->steps,
+        .first_episode = sample->first, /* eq. 5 needs no table of all the past */
+        .mean = !sample->plan->sample,
+    };
+    struct opc_transition *tr;
+    OPC_TRY(opc_transition_create(&options, &tr, err));
+    int code = opc_transition_refresh(tr, sample->plan->pool, err);
     if (!code)
-        code = follow_model(sample, &tr, err);
+        code = follow_model(sample, tr, err);
     if (!code)
         code = retrace_branches(sample, steps, err);
     if (!code)
         compare_with_truth(sample, error);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     return code;
 }
 

@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "data/batch.h"
 #include "env/many.h"
-#include "opc/rollout.h"
+#include "opc/algorithm2.h"
 #include "opc/train.h"
 #include "run/config.h"
 #include "run/play.h"
@@ -57,7 +57,7 @@ struct opc_run {
 
     /* The model and what is imagined with it; all of it NULL with opc.transition = replay. */
     struct opc_predictor *model;
-    struct opc_transition transition;
+    struct opc_transition *transition;
     bool stale;                /* the transition's table is older than the model: refresh it */
     struct opc_scaler *states; /* mean and deviation of the recorded states, ... */
     struct opc_bounds *bounds; /* of everything recorded, with or without a model */

@@ -16,6 +16,7 @@
 #include "num/kernel.h"
 #include "opc/mem.h"
 #include "run/checkpoint.h"
+#include "run/policy_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -231,8 +232,11 @@ int opc_run_save_policy(struct opc_run *run, struct opc_err *err)
     if (!run->log)
         return OPC_OK;
     struct opc_gather gather = {.parts = 0};
+    struct opc_policy_about about;
+    int code = opc_policy_describe(run->set, run->obs, run->act, &about, &gather, err);
     /* The policy of an agent that plans with the model includes the model. */
-    int code = run->agent->type->needs & OPC_NEEDS_MODEL
+    if (!code)
+        code = run->agent->type->needs & OPC_NEEDS_MODEL
                    ? gather_networks(run, &gather, err)
                    : run->agent->type->state(run->agent, opc_gather_visit, &gather, err);
     if (!code)
@@ -240,6 +244,7 @@ int opc_run_save_policy(struct opc_run *run, struct opc_err *err)
     if (!code)
         code = opc_checkpoint_save(path, OPC_PACK_POLICY, run->hash, (uint64_t)run->now.epoch,
                                    gather.part, gather.parts, err);
+    opc_text_free(&about.settings);
     return code;
 }
 

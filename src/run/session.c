@@ -5,6 +5,7 @@
  * Invariant: result.json exists if and only if all epochs are done. It is the last file a run
  * writes, and the first one removed when a finished run is to have more epochs. */
 #include "base/clock.h"
+#include "base/sized.h"
 #include "num/kernel.h"
 #include "run/json.h"
 #include "run/progress.h"
@@ -109,12 +110,14 @@ static void report_failure(struct opc_run *run, int code, const struct opc_err *
     opc_runlog_status(run->log, state, err->text, &run->reported, &ignored);
 }
 
-int opc_train(const struct opc_config *config, const struct opc_train_plan *plan,
+int opc_train(const struct opc_config *config, const struct opc_train_plan *given,
               struct opc_err *err)
 {
     struct opc_run run = {0};
+    struct opc_train_plan whole, *plan = &whole;
     struct opc_err own = {0};
     err = err ? err : &own;
+    OPC_TRY(opc_sized_read(given, "opc_train_plan", &whole, sizeof whole, err));
     int code = opc_kernels_check(err);
     if (!code)
         code = opc_config_check(config, err);

@@ -159,6 +159,7 @@ static int fit_model(struct opc_run *run, struct opc_err *err)
         return OPC_OK;
     opc_progress_enter(run, OPC_FIT);
     const struct opc_fit_plan plan = {
+        OPC_SIZED(struct opc_fit_plan),
         .seed = run->seed,
         .epoch = opc_epoch_number(run),
         .index = (uint32_t)run->row.fits,
@@ -167,6 +168,7 @@ static int fit_model(struct opc_run *run, struct opc_err *err)
         .stop_ctx = run,
     };
     opc_episodes_flatten(run->past, run->sa, run->y);
+    run->row.fit.size = sizeof run->row.fit;
     int code = opc_predictor_fit(run->model, steps, run->sa, run->y, &plan, &run->row.fit, err);
     if (code)
         return opc_within(err, "model fit");
@@ -203,7 +205,7 @@ static int measure_errors(struct opc_run *run, struct opc_err *err)
     memcpy(row->learned, got.learned, sizeof row->learned);
     memcpy(row->corrected, got.corrected, sizeof row->corrected);
     run->now.model_error =
-        run->transition.type->needs_reference ? row->corrected[0] : row->learned[0];
+        run->transition->type->needs_reference ? row->corrected[0] : row->learned[0];
     return code;
 }
 

@@ -7,8 +7,10 @@
  * process works on it. */
 #include "run/trained.h"
 
+#include "base/sized.h"
 #include "opc/mem.h"
 #include "run/evaluate.h"
+#include "run/policy_file.h"
 #include "run/run.h"
 #include "run/rundir.h"
 
@@ -64,6 +66,8 @@ static int find_dimensions(const char *dir, const struct opc_config *config, int
 
 int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err)
 {
+    if (opc_file_exists(dir) && !opc_is_directory(dir))
+        return opc_policy_file_load(dir, out, err);
     struct opc_config *config;
     int obs, act, epoch, code = opc_config_of_run(dir, &config, err);
     if (code)
@@ -78,6 +82,8 @@ int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err
 int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore, int threads,
                      struct opc_evaluation *out, double *returns, struct opc_err *err)
 {
+    struct opc_evaluation done = {0};
+    OPC_TRY(opc_sized_check(out, "opc_evaluation", sizeof done, err));
     struct opc_config *config = NULL;
     struct opc_pool *pool = NULL;
     struct opc_many *worlds = NULL;
@@ -102,8 +108,9 @@ int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore,
             .explore = explore,
             .seed = seed,
         };
-        code = opc_evaluate(&plan, out, returns, err);
-        out->epoch = epoch;
+        code = opc_evaluate(&plan, &done, returns, err);
+        done.epoch = epoch;
+        opc_sized_write(&done, sizeof done, out);
     }
     opc_agent_destroy(agent);
     opc_many_close(worlds);

@@ -35,17 +35,25 @@ rank cli 14
 apart env data
 apart env model
 public version base
+public sized base
+public log base
+public pool base
 public err base
 public mem base
 public rng base
 public env env
 public episodes data
+public imagined data
 public predictor model
+public ensemble model
 public transition opc
+public transition_type opc
 public rollout opc
 public agent agent
+public policy run
 public config run
 public train run
+public ilc run
 public opc run
 only mujoco/ src/env/mujoco/mujoco.c src/env/mujoco/render.c
 only EGL/ src/env/mujoco/render.c

@@ -239,7 +239,7 @@ int opc_bench_fit(struct opc_bench *b, struct opc_err *err)
         struct opc_rng r = opc_rng_stream(1, OPC_USE_TEST, 0, 5);
         for (int i = 0; i < config.members * DATA; i++)
             m.index[i] = (int)opc_rng_below(&r, DATA);
-        code = opc_ensemble_create(&config, b->obs, b->act, b->threads, 1, 0, &model, err);
+        code = opc_ensemble_make(&config, b->obs, b->act, b->threads, 1, 0, &model, err);
     }
     if (!code)
         code = opc_trainer_create(model, DATA, sa, y, b->pool, &m.trainer, err);

@@ -12,8 +12,8 @@
 #include "data/batch.h"
 #include "model/ensemble.h"
 #include "num/normal.h"
+#include "opc/algorithm2.h"
 #include "opc/mem.h"
-#include "opc/rollout.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ struct world {
     struct opc_episodes *past;
     struct opc_predictor *model;
     struct opc_agent *agent;
-    struct opc_transition transition;
+    struct opc_transition *transition;
     struct opc_walk_plan walk; /* through the transition above */
     struct opc_rows *rows;
 };
@@ -97,29 +97,37 @@ static int create_world(struct world *world, int hidden, struct opc_err *err)
     /* Patience as long as the fit, so that it never stops early. */
     model.max_epochs = world->passes;
     model.patience = world->passes ? world->passes : model.patience;
-    code = opc_ensemble_create(&model, b->obs, b->act, b->threads, 1, 0, &world->model, err);
+    code = opc_ensemble_make(&model, b->obs, b->act, b->threads, 1, 0, &world->model, err);
     if (code)
         return code;
     sac.policy_hidden = (struct opc_ints){2, {hidden, hidden}};
-    const struct opc_agent_args args = {.obs = b->obs,
-                                        .act = b->act,
-                                        .seed = 1,
-                                        .config = &sac,
-                                        .target_entropy = (double)NAN,
-                                        .pool = b->pool};
+    const struct opc_agent_args args = {
+        OPC_SIZED(struct opc_agent_args), .obs = b->obs,  .act = b->act, .seed = 1, .config = &sac,
+        .target_entropy = (double)NAN,    .pool = b->pool};
     /* In a rollout the agent only acts; an epoch also trains it. */
     code = opc_agent_create("sac", &args, &world->agent, err);
     /* A horizon of an episode, so that no row reaches it within one step. */
-    world->walk = (struct opc_walk_plan){.transition = &world->transition,
-                                         .act = act_by_agent,
-                                         .act_ctx = world->agent,
-                                         .horizon = EPISODE,
-                                         .pool = b->pool};
+    world->walk = (struct opc_walk_plan){
+        .act = act_by_agent, .act_ctx = world->agent, .horizon = EPISODE, .pool = b->pool};
     return code ? code : create_rows(world, err);
+}
+
+/* Replaces the one it has. */
+static int make_transition(struct world *world, const char *name, struct opc_err *err)
+{
+    const struct opc_transition_options options = {OPC_SIZED(struct opc_transition_options),
+                                                   .name = name, .past = world->past,
+                                                   .model = world->model, .steps = STEPS};
+    opc_transition_destroy(world->transition);
+    world->transition = NULL;
+    const int code = opc_transition_create(&options, &world->transition, err);
+    world->walk.transition = world->transition;
+    return code;
 }
 
 static void free_world(struct world *world)
 {
+    opc_transition_destroy(world->transition);
     opc_episodes_destroy(world->past);
     opc_predictor_destroy(world->model);
     opc_agent_destroy(world->agent);
@@ -146,11 +154,10 @@ int opc_bench_rollout(struct opc_bench *b, struct opc_err *err)
     static const char *const names[] = {"learned", "corrected"};
     /* Both transitions move the same rows with the same model and policy. */
     for (int i = 0; !code && i < 2; i++) {
-        code =
-            opc_transition_make(names[i], world.past, world.model, STEPS, &world.transition, err);
+        code = make_transition(&world, names[i], err);
         if (!code)
             /* eq. 5 needs f(s_ref, a_ref) of all recorded steps, which is not part of the step. */
-            code = opc_transition_refresh(&world.transition, b->pool, err);
+            code = opc_transition_refresh(world.transition, b->pool, err);
         if (!code) {
             opc_walk_start(&world.walk, world.rows);
             char name[64];
@@ -163,7 +170,6 @@ int opc_bench_rollout(struct opc_bench *b, struct opc_err *err)
                                                 .ctx = &world};
             code = opc_bench_measure(b, &work, err);
         }
-        opc_transition_free(&world.transition);
     }
     free_world(&world);
     return code;
@@ -188,8 +194,9 @@ struct epoch {
 static int run_fit(void *ctx, struct opc_err *err)
 {
     struct epoch *epoch = ctx;
-    const struct opc_fit_plan plan = {.seed = 1, .pool = epoch->world.b->pool};
-    struct opc_fit_report report;
+    const struct opc_fit_plan plan = {OPC_SIZED(struct opc_fit_plan), .seed = 1,
+                                      .pool = epoch->world.b->pool};
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
     opc_episodes_flatten(epoch->world.past, epoch->sa, epoch->y);
     return opc_predictor_fit(epoch->world.model, STEPS, epoch->sa, epoch->y, &plan, &report, err);
 }
@@ -198,7 +205,7 @@ static int run_fit(void *ctx, struct opc_err *err)
 static int run_simulate(void *ctx, struct opc_err *err)
 {
     struct epoch *epoch = ctx;
-    const struct opc_rollout_plan plan = {.transition = &epoch->world.transition,
+    const struct opc_rollout_plan plan = {.transition = epoch->world.transition,
                                           .act = act_by_agent,
                                           .act_ctx = epoch->world.agent,
                                           .horizon = HORIZON,
@@ -208,7 +215,7 @@ static int run_simulate(void *ctx, struct opc_err *err)
     struct opc_rollout_report report;
     /* Opening an epoch drops the imagined steps of the one before. */
     opc_imagined_open_epoch(epoch->imagined, ++epoch->number);
-    const int code = opc_transition_refresh(&epoch->world.transition, epoch->world.b->pool, err);
+    const int code = opc_transition_refresh(epoch->world.transition, epoch->world.b->pool, err);
     return code ? code : opc_rollout_run(epoch->rollout, &plan, epoch->imagined, &report, err);
 }
 
@@ -216,8 +223,9 @@ static int run_simulate(void *ctx, struct opc_err *err)
 static int run_improve(void *ctx, struct opc_err *err)
 {
     struct epoch *epoch = ctx;
-    const struct opc_feed feed = {.draw = opc_batch_draw, .ctx = &epoch->mix, .seed = 1};
-    struct opc_agent_report report;
+    const struct opc_feed feed = {OPC_SIZED(struct opc_feed), .draw = opc_batch_draw,
+                                  .ctx = &epoch->mix, .seed = 1};
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
     return opc_agent_improve(epoch->world.agent, &feed, UPDATES, &report, err);
 }
 
@@ -232,8 +240,9 @@ static int run_epoch(void *ctx, struct opc_err *err)
 static int create_epoch(struct epoch *epoch, struct opc_err *err)
 {
     const struct opc_bench *b = epoch->world.b;
-    /* Room for the imagined steps of one epoch. */
-    const struct opc_imagined_shape shape = {.obs = b->obs,
+    /* As many imagined steps as one epoch makes. */
+    const struct opc_imagined_shape shape = {OPC_SIZED(struct opc_imagined_shape),
+                                             .obs = b->obs,
                                              .act = b->act,
                                              .longest = HORIZON,
                                              .retain = 1,
@@ -245,8 +254,7 @@ static int create_epoch(struct epoch *epoch, struct opc_err *err)
     epoch->y = opc_alloc(STEPS, (size_t)(b->obs + 1) * sizeof *epoch->y);
     if (!epoch->sa || !epoch->y)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d recorded steps", STEPS);
-    code = opc_transition_make("corrected", epoch->world.past, epoch->world.model, STEPS,
-                               &epoch->world.transition, err);
+    code = make_transition(&epoch->world, "corrected", err);
     if (!code)
         code = opc_rollout_create(b->obs, b->act, HORIZON, OPC_ROLLOUT_ROWS, &epoch->rollout, err);
     if (!code)
@@ -301,7 +309,6 @@ int opc_bench_epoch(struct opc_bench *b, struct opc_err *err)
     /* In the reverse order of creation; all accept NULL. */
     opc_imagined_destroy(e.imagined);
     opc_rollout_destroy(e.rollout);
-    opc_transition_free(&e.world.transition);
     opc_free(e.sa);
     opc_free(e.y);
     free_world(&e.world);

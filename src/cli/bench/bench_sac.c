@@ -24,9 +24,9 @@ struct work {
 static int run_update(void *ctx, struct opc_err *err)
 {
     struct work *w = ctx;
-    const struct opc_feed feed = {
-        .draw = opc_batch_draw, .ctx = &w->mix, .seed = 1, .first = w->update++};
-    struct opc_agent_report report;
+    const struct opc_feed feed = {OPC_SIZED(struct opc_feed), .draw = opc_batch_draw,
+                                  .ctx = &w->mix, .seed = 1, .first = w->update++};
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
     return opc_agent_improve(w->agent, &feed, 1, &report, err);
 }
 
@@ -58,7 +58,8 @@ static int one_width(struct opc_bench *b, struct work *work, int h, struct opc_e
     /* Policy and critics of the same width. */
     config.policy_hidden = config.critic_hidden = (struct opc_ints){2, {h, h}};
     config.batch_size = b->batch;
-    const struct opc_agent_args args = {.obs = b->obs,
+    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args),
+                                        .obs = b->obs,
                                         .act = b->act,
                                         .seed = 1,
                                         .config = &config,
@@ -107,7 +108,8 @@ static int fill_store(struct opc_imagined *d, int obs, int act, struct opc_err *
 int opc_bench_sac(struct opc_bench *b, struct opc_err *err)
 {
     static const int usual[] = {64, 256};
-    const struct opc_imagined_shape shape = {.obs = b->obs,
+    const struct opc_imagined_shape shape = {OPC_SIZED(struct opc_imagined_shape),
+                                             .obs = b->obs,
                                              .act = b->act,
                                              .longest = STEPS,
                                              .forget = OPC_FORGET_EPOCHS,

@@ -125,12 +125,8 @@ int opc_training(const struct opc_config *config, const char *dir, bool resume, 
 {
     struct display display = {.quiet = quiet, .parent = parent};
     const struct opc_train_plan plan = {
-        .dir = dir,
-        .resume = resume,
-        .threads = threads,
-        .progress = show_progress,
-        .stop = stop_asked,
-        .ctx = &display,
+        OPC_SIZED(struct opc_train_plan), .dir = dir,         .resume = resume, .threads = threads,
+        .progress = show_progress,        .stop = stop_asked, .ctx = &display,
     };
     /* The first Ctrl-C ends the run in order, the second one at once. */
     opc_stop_catch("\nstopping; once more stops at once\n");

@@ -141,22 +141,25 @@ int opc_ilc_by_opc(int n, int m, int T, const double *A, const double *B, const 
     const struct linear model = {
         {.type = &linear_type, .obs = n, .act = m, .members = 1, .elites = 1}, A, B};
     struct opc_branches branches = {0};
-    struct opc_transition tr = {0};
+    struct opc_transition *tr = NULL;
     struct opc_episodes *past = NULL;
     int code = opc_branches_make(1 + T * m, T, n, m, &branches, err);
     if (!code)
         code = opc_episodes_create(n, m, T, 1, &past, err);
     if (!code)
         code = record_trial(past, n, m, T, s, u, branches.action, err);
+    const struct opc_transition_options options = {OPC_SIZED(struct opc_transition_options),
+                                                   .name = "corrected", .past = past,
+                                                   .model = &model.base, .steps = T};
     if (!code)
-        code = opc_transition_make("corrected", past, &model.base, T, &tr, err);
+        code = opc_transition_create(&options, &tr, err);
     if (!code)
-        code = opc_transition_refresh(&tr, NULL, err);
+        code = opc_transition_refresh(tr, NULL, err);
     if (!code)
-        code = imagine_changes(&branches, &tr, err);
+        code = imagine_changes(&branches, tr, err);
     if (!code)
         code = choose_actions(branches.state, (T + 1) * n, T * m, u, s_ref, M, W, next, err);
-    opc_transition_free(&tr);
+    opc_transition_destroy(tr);
     opc_episodes_destroy(past);
     opc_branches_free(&branches);
     return code;

@@ -288,8 +288,8 @@ static int begin_learning(struct run *run, int repeat, struct opc_err *err)
     if (!code)
         code = opc_episodes_create(run->n, run->m, episodes * run->T, episodes, &run->past, err);
     if (!code)
-        code = opc_ensemble_create(&e, run->n, run->m, opc_pool_threads(run->pool), seed,
-                                   (uint32_t)repeat, &run->model, err);
+        code = opc_ensemble_make(&e, run->n, run->m, opc_pool_threads(run->pool), seed,
+                                 (uint32_t)repeat, &run->model, err);
     /* Random actions, held for HOLD steps, on the plant with noise. */
     for (int k = 0; k < config->random_trials && !code; k++) {
         struct opc_rng rng = opc_rng_stream(seed, OPC_USE_RANDOM, (uint32_t)repeat, (uint32_t)k);
@@ -313,11 +313,10 @@ static int begin_learning(struct run *run, int repeat, struct opc_err *err)
 /* Adds the last trial, fits the model to everything, and linearises it along that trial. */
 static int fit_learned_model(struct run *run, int repeat, int trial, struct opc_err *err)
 {
-    struct opc_fit_report report;
-    const struct opc_fit_plan plan = {.seed = (uint64_t)run->config->seed,
-                                      .epoch = (uint32_t)repeat,
-                                      .index = (uint32_t)trial,
-                                      .pool = run->pool};
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
+    const struct opc_fit_plan plan = {
+        OPC_SIZED(struct opc_fit_plan), .seed = (uint64_t)run->config->seed,
+        .epoch = (uint32_t)repeat, .index = (uint32_t)trial, .pool = run->pool};
     int code = remember_trial(run, run->s, run->u, err);
     if (code)
         return code;

@@ -85,7 +85,7 @@ void opc_probe_from_anywhere(struct opc_branches *, const struct opc_episodes *,
 
 /* eq. 2 and eq. 5 with one model along the same episodes, with the run's settings. */
 struct opc_models {
-    struct opc_transition learned, corrected;
+    struct opc_transition *learned, *corrected;
 };
 int opc_models_make(const struct opc_probe *, const struct opc_predictor *,
                     const struct opc_episodes *past, struct opc_models *out, struct opc_err *err);

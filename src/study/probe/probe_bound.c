@@ -136,7 +136,7 @@ static int predict_iteration(const struct opc_probe *probe, struct history *hist
                                  err);
     /* j names the random streams: the same for both models and both policies. */
     for (int m = 0; m < MODELS && !code; m++) {
-        const struct opc_transition *tr = m == LEARNED ? &models.learned : &models.corrected;
+        const struct opc_transition *tr = m == LEARNED ? models.learned : models.corrected;
         code = predict_return(probe, tr, now, j, &branches, returns, &history->now[m][j],
                               &history->lost[m], err);
         if (!code)

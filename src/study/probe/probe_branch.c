@@ -55,20 +55,22 @@ void opc_probe_from_anywhere(struct opc_branches *branches, const struct opc_epi
 int opc_models_make(const struct opc_probe *probe, const struct opc_predictor *model,
                     const struct opc_episodes *past, struct opc_models *out, struct opc_err *err)
 {
-    /* `steps` is the capacity of the table of f(s_ref, a_ref) that eq. 5 needs. */
-    const struct opc_opc_config *set = &probe->config->set.opc;
-    const int steps = opc_episodes_steps(past);
-    struct opc_models models = {0};
-    int code = opc_transition_make("learned", past, model, steps, &models.learned, err);
-    if (!code)
-        code = opc_transition_make("corrected", past, model, steps, &models.corrected, err);
     /* The run's own settings decide whether eq. 2 samples and whether eq. 5 corrects rewards. */
-    if (!code) {
-        models.learned.sample = set->sample;
-        models.corrected.correct_reward = set->correct_reward;
-        /* Fills the table of f(s_ref, a_ref) once for all rollouts. */
-        code = opc_transition_refresh(&models.corrected, probe->pool, err);
-    }
+    const struct opc_opc_config *set = &probe->config->set.opc;
+    struct opc_transition_options options = {OPC_SIZED(struct opc_transition_options),
+                                             .name = "learned",
+                                             .past = past,
+                                             .model = model,
+                                             .mean = !set->sample,
+                                             .reward_by_model = !set->correct_reward};
+    struct opc_models models = {0};
+    int code = opc_transition_create(&options, &models.learned, err);
+    options.name = "corrected";
+    if (!code)
+        code = opc_transition_create(&options, &models.corrected, err);
+    /* Fills the table of f(s_ref, a_ref) once for all rollouts. */
+    if (!code)
+        code = opc_transition_refresh(models.corrected, probe->pool, err);
     if (code)
         opc_models_free(&models);
     else
@@ -79,8 +81,8 @@ int opc_models_make(const struct opc_probe *probe, const struct opc_predictor *m
 /* Accepts models of which only one was made. */
 void opc_models_free(struct opc_models *models)
 {
-    opc_transition_free(&models->learned);
-    opc_transition_free(&models->corrected);
+    opc_transition_destroy(models->learned);
+    opc_transition_destroy(models->corrected);
 }
 
 /* ---- following ------------------------------------------------------------------------------- */

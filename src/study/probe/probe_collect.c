@@ -112,8 +112,7 @@ static int branch_run(struct opc_states *states, int run, const struct opc_probe
                                  err);
     /* Starts are drawn again for each model from the same streams, hence are the same. */
     for (int by = 0; by < OPC_BY && !code; by++) {
-        const struct opc_transition *tr =
-            by == OPC_BY_LEARNED ? &models.learned : &models.corrected;
+        const struct opc_transition *tr = by == OPC_BY_LEARNED ? models.learned : models.corrected;
         opc_probe_from_anywhere(&branches, past, probe->seed, run);
         code = opc_probe_follow(probe, tr, (struct opc_actor){agent, 1}, run, &branches, err);
         /* The environment repeats the rollout's actions from the same start, as the second
@@ -149,7 +148,7 @@ static int check_lemma(struct opc_states *states, const struct opc_probe *probe,
                                  err);
     if (!code) {
         opc_probe_from_anywhere(&branches, past, probe->seed, states->runs);
-        code = opc_probe_follow(probe, &models.corrected, steady, states->runs, &branches, err);
+        code = opc_probe_follow(probe, models.corrected, steady, states->runs, &branches, err);
     }
     /* Compare every state of every rollout with the recording. A rollout that outlives its
      * recording is an error of our own, which infinity makes visible. */

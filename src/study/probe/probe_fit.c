@@ -14,6 +14,7 @@
 #include "num/scaler.h"
 #include "num/stats.h"
 #include "opc/mem.h"
+#include "opc/transition_type.h"
 #include "run/recorded.h"
 #include "run/retrace.h"
 
@@ -278,9 +279,9 @@ static int test_model(struct testbed *t, struct opc_predictor *model, struct out
 {
     struct opc_models models;
     OPC_TRY(opc_models_make(t->probe, model, t->recorded.past, &models, err));
-    models.learned.sample = false; /* the mean: the noise is the same for all rules */
-    measure_errors(t, &models.learned, out->error[LEARNED]);
-    measure_errors(t, &models.corrected, out->error[CORRECTED]);
+    models.learned->sample = false; /* the mean: the noise is the same for all rules */
+    measure_errors(t, models.learned, out->error[LEARNED]);
+    measure_errors(t, models.corrected, out->error[CORRECTED]);
     opc_models_free(&models);
     return OPC_OK;
 }
@@ -299,9 +300,9 @@ static int try_rule(struct testbed *t, const struct opc_request *request, int ru
         struct outcome *out = &t->outcome[rule * t->fits + i];
         const int epoch = t->first + i;
         bool usable = false;
-        struct opc_fit_report report;
-        const struct opc_fit_plan plan = {
-            .seed = p->seed, .epoch = (uint32_t)epoch, .pool = p->pool};
+        struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
+        const struct opc_fit_plan plan = {OPC_SIZED(struct opc_fit_plan), .seed = p->seed,
+                                          .epoch = (uint32_t)epoch, .pool = p->pool};
         if (request->progress)
             request->progress(request->ctx, (rule + (double)i / t->fits) / t->rules,
                               *t->rule[rule] ? t->rule[rule] : "as in the run");

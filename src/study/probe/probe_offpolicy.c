@@ -100,10 +100,10 @@ static int sweep_run(const struct opc_request *request, int run, const struct op
                               probe->dir);
         code = play_with(probe, actor, k, first, sweep, err);
         if (!code)
-            code = imagine_with(probe, &models.learned, actor, k, LEARNED, first, &branches, sweep,
+            code = imagine_with(probe, models.learned, actor, k, LEARNED, first, &branches, sweep,
                                 err);
         if (!code)
-            code = imagine_with(probe, &models.corrected, actor, k, CORRECTED, first, &branches,
+            code = imagine_with(probe, models.corrected, actor, k, CORRECTED, first, &branches,
                                 sweep, err);
     }
     opc_branches_free(&branches);

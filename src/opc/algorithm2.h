@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* src/opc/rollout.h - Algorithm 2: imagined rollouts from recorded states, into the replay buffer
+/* opc/algorithm2.h - Algorithm 2: imagined rollouts from recorded states, into the replay buffer
  * D_sim (data/imagined.h). run/imagine.c calls it.
  *
  *     until the new data holds N transitions:
@@ -13,8 +13,8 @@
  * Rollouts are numbered, and each draws from streams named by its number alone; the N transitions
  * are those of the first rollouts that have them. So the data depends neither on the number of
  * threads nor on how many rollouts advance together. */
-#ifndef OPC_ROLLOUT_H
-#define OPC_ROLLOUT_H
+#ifndef OPC_ALGORITHM2_H
+#define OPC_ALGORITHM2_H
 
 #include "opc/bounds.h"
 #include "opc/walk.h"

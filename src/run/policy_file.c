@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* A policy in a file of its own. Sections "shape" and "settings" say what the networks are; readers
+ * that have the run's config.yaml, as all did before these sections existed, do not look at them.
+ */
+#include "run/policy_file.h"
+
+#include "base/file.h"
+#include "opc/policy.h"
+#include "run/run.h"
+
+#include <string.h>
+
+static void print_settings(const struct opc_values *v, struct opc_text *out)
+{
+    struct opc_values copy = *v; /* parts are not const */
+    struct opc_part part[OPC_PARTS_MAX];
+    const int parts = opc_config_parts(&copy, part);
+    for (int i = 0; i < parts; i++)
+        for (int k = 0; k < part[i].section->n; k++) {
+            const struct opc_field *f = &part[i].section->fields[k];
+            opc_text_addf(out, "%s.%s=", part[i].section->name, f->name);
+            opc_field_print(f, part[i].values, out);
+            opc_text_add(out, "\n");
+        }
+}
+
+int opc_policy_describe(const struct opc_values *v, int obs, int act,
+                        struct opc_policy_about *about, struct opc_gather *gather,
+                        struct opc_err *err)
+{
+    *about = (struct opc_policy_about){.shape = {obs, act}};
+    print_settings(v, &about->settings);
+    OPC_TRY(opc_text_check(&about->settings, err));
+    OPC_TRY(opc_gather_visit(gather, "shape", about->shape, sizeof about->shape, err));
+    return opc_gather_visit(gather, "settings", about->settings.at, about->settings.used, err);
+}
+
+static int set_all(struct opc_config *config, const struct opc_named *settings, struct opc_err *err)
+{
+    const char *at = settings->data, *end = at + settings->bytes;
+    while (at < end) {
+        char line[1024];
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        const size_t n = (size_t)((stop ? stop : end) - at);
+        if (n >= sizeof line)
+            return opc_fail(err, OPC_EDAMAGED, "it has a setting of %zu characters", n);
+        memcpy(line, at, n);
+        line[n] = '\0';
+        OPC_TRY(opc_config_set(config, line, err));
+        at += n + 1;
+    }
+    return OPC_OK;
+}
+
+static int read_config(const struct opc_pack *pack, struct opc_config **out, struct opc_err *err)
+{
+    const struct opc_named *settings = opc_pack_find(pack, "settings");
+    struct opc_config *config;
+    if (!settings)
+        return opc_fail(err, OPC_EUSER,
+                        "it is of an earlier version and does not hold its settings; load its run "
+                        "directory instead");
+    OPC_TRY(opc_config_create(&config, err));
+    const int code = set_all(config, settings, err);
+    if (code)
+        opc_config_destroy(config);
+    else
+        *out = config;
+    return code;
+}
+
+/* The networks, as new, and then as the file has them. */
+static int make_agent(const struct opc_pack *pack, const struct opc_config *config,
+                      struct opc_agent **out, struct opc_err *err)
+{
+    enum { MAX_DIMENSION = 1 << 20 };
+    int64_t shape[2];
+    struct opc_agent *agent;
+    struct opc_predictor *model = NULL;
+    OPC_TRY(opc_pack_get(pack, "shape", shape, sizeof shape, err));
+    if (shape[0] < 1 || shape[0] > MAX_DIMENSION || shape[1] < 1 || shape[1] > MAX_DIMENSION)
+        return opc_fail(err, OPC_EDAMAGED, "it does not say what it is a policy for");
+    const int obs = (int)shape[0], act = (int)shape[1];
+    if (opc_agent_of(&config->set)->needs & OPC_NEEDS_MODEL)
+        OPC_TRY(opc_run_model(&config->set, obs, act, NULL, &model, err));
+    int code = opc_run_agent(&config->set, obs, act, model, NULL, NULL, &agent, err);
+    if (code) {
+        opc_predictor_destroy(model);
+        return code;
+    }
+    agent->model = model; /* destroyed with it from here on */
+    code = agent->type->state(agent, opc_pack_visit, (void *)pack, err);
+    if (!code && model)
+        code = model->type->state(model, opc_pack_visit, (void *)pack, err);
+    if (code)
+        opc_agent_destroy(agent);
+    else
+        *out = agent;
+    return code;
+}
+
+int opc_policy_file_load(const char *path, struct opc_agent **out, struct opc_err *err)
+{
+    struct opc_pack *pack;
+    struct opc_config *config = NULL;
+    OPC_TRY(opc_checkpoint_load(path, OPC_PACK_POLICY, &pack, err));
+    int code = read_config(pack, &config, err);
+    if (!code)
+        code = make_agent(pack, config, out, err);
+    if (code)
+        opc_within(err, "%s", path);
+    opc_config_destroy(config);
+    opc_pack_free(pack);
+    return code;
+}
+
+int opc_policy_config(const char *path, struct opc_config **out, struct opc_err *err)
+{
+    struct opc_pack *pack;
+    if (opc_is_directory(path) || !opc_file_exists(path))
+        return opc_config_of_run(path, out, err);
+    OPC_TRY(opc_checkpoint_load(path, OPC_PACK_POLICY, &pack, err));
+    const int code = read_config(pack, out, err);
+    if (code)
+        opc_within(err, "%s", path);
+    opc_pack_free(pack);
+    return code;
+}
