@@ -124,6 +124,15 @@ static int config_run(int argc, char **argv, struct opc_err *err)
     return explain_sections(word, &given, err);
 }
 
+/* The sections, for shell completion. */
+static const char *section_name(int i)
+{
+    struct opc_values none; /* only its sections are looked at */
+    struct opc_part part[OPC_PARTS_MAX];
+    const int parts = opc_config_parts(&none, part);
+    return i < parts ? part[i].section->name : i == parts ? opc_ilc_section.name : NULL;
+}
+
 const struct opc_command opc_cmd_config = {
     .name = "config",
     .usage = "[SECTION | FILE.yaml [KEY=VALUE...]] [OPTION...]",
@@ -132,7 +141,7 @@ const struct opc_command opc_cmd_config = {
               "With a file: all settings as a run with that file would have them, which is the "
               "config.yaml it would save.\n"
               "'opc config ilc' explains the settings of 'opc ilc', which are not part of a run.",
-    .words = "train env opc data model sac ppo eval record ilc",
+    .word_at = section_name,
     .options = &options,
     .run = config_run,
 };

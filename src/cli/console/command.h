@@ -21,6 +21,7 @@ struct opc_command {
     const char *summary;               /* one line without a full stop */
     const char *detail;                /* paragraphs, each one line, a newline between; or NULL */
     const char *words;                 /* the arguments it knows by name: "gemm sac fit"; or NULL */
+    opc_name_fn *word_at;              /* the same where a table has them; or NULL */
     const struct opc_section *options; /* or NULL: none */
     const struct opc_option_use *uses; /* options not listed are for all words; or NULL */
     /* argv[0] is the command's name. Returns an enum opc_code. */

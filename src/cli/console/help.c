@@ -241,6 +241,8 @@ void opc_help_completion(FILE *out)
     for (int i = 0; opc_commands[i]; i++) {
         const struct opc_command *c = opc_commands[i];
         fprintf(out, "    *:%s) words='%s", c->name, c->words ? c->words : "");
+        for (int k = 0; c->word_at && c->word_at(k); k++)
+            fprintf(out, "%s%s", k ? " " : "", c->word_at(k));
         /* help takes the names of all subcommands as words. */
         for (int k = 0; strcmp(c->name, "help") == 0 && opc_commands[k]; k++)
             fprintf(out, "%s%s", k ? " " : "", opc_commands[k]->name);
