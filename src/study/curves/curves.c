@@ -96,24 +96,22 @@ static int read_table(struct opc_curve_run *run, const struct opc_curves_plan *p
  * which do not distinguish groups. */
 static int print_rest(const struct opc_config *config, char **out, struct opc_err *err)
 {
+    struct opc_values values = config->set; /* parts are not const */
+    struct opc_part part[OPC_PARTS_MAX];
     struct opc_text rest = {0};
-    char *text, section[64] = "";
-    int code = opc_config_print(config, &text, err);
-    if (code)
-        return code;
-    /* A line without indentation begins a section; the others are "  name: value". */
-    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
-        const int n = (int)strcspn(line, "\n");
-        if (*line != ' ') {
-            snprintf(section, sizeof section, "%.*s", (int)strcspn(line, ":"), line);
-            continue;
+    const int parts = opc_config_parts(&values, part);
+    for (int i = 0; i < parts; i++)
+        for (int k = 0; k < part[i].section->n; k++) {
+            const struct opc_field *field = &part[i].section->fields[k];
+            const char *at = (const char *)part[i].values + field->offset;
+            if (at == (const char *)&values.train.seed ||
+                at == (const char *)&values.train.epochs || part[i].values == (void *)&values.env)
+                continue;
+            opc_text_addf(&rest, "%s.%s: ", part[i].section->name, field->name);
+            opc_field_print(field, part[i].values, &rest);
+            opc_text_add(&rest, "\n");
         }
-        if (strncmp(line, "  seed:", 7) && strncmp(line, "  epochs:", 9) &&
-            strcmp(section, "env") != 0)
-            opc_text_addf(&rest, "%s.%.*s\n", section, n - 2, line + 2);
-    }
-    opc_free(text);
-    code = opc_text_check(&rest, err);
+    const int code = opc_text_check(&rest, err);
     if (code)
         opc_text_free(&rest);
     else
