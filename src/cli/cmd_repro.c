@@ -56,70 +56,46 @@ static void show_progress(void *ctx, double done, const char *what)
     opc_bar_draw(done, text);
 }
 
-/* From what the runs have so far; the caption says if some are missing. */
-static int draw_exhibit(const struct work *work, struct opc_experiment *experiment,
-                        struct opc_err *err)
+/* Prints what the experiment is, and how many of its runs there are already. */
+static void print_begin(void *ctx, const struct opc_experiment *experiment,
+                        const struct opc_standing *standing)
 {
-    const int code =
-        opc_experiment_draw(experiment, work->given->threads, show_progress, experiment->name, err);
-    opc_bar_wipe();
-    if (!code)
-        printf("%s -> %s/%s.json and its pictures and tables\n", experiment->name, work->out,
-               experiment->name);
-    fflush(stdout);
-    return code;
-}
-
-/* Runs what is missing and draws. If runs failed or were stopped, the complete ones are drawn all
- * the same, and the failure is reported after that. */
-static int make_experiment(const struct work *work, struct opc_experiment *experiment,
-                           struct row *row, struct opc_err *err)
-{
-    struct opc_standing *standing = &row->standing;
-    int code = OPC_OK;
-    /* Nothing has changed since the exhibit was drawn. */
-    if (standing->current && !work->given->redraw) {
-        printf("%s is up to date\n", experiment->name);
-        snprintf(row->result, sizeof row->result, "up to date");
-        return OPC_OK;
-    }
-    /* What it is, and how many of its runs there are already. */
+    (void)ctx;
     printf("%s: %s", experiment->name, experiment->file->title);
     if (standing->runs)
         printf("%s%d run%s, %d of them done", *experiment->file->title ? "; " : "", standing->runs,
                standing->runs == 1 ? "" : "s", standing->complete);
     putchar('\n');
     fflush(stdout);
-    /* The runs, as a sweep in the foreground. */
-    if (standing->complete < standing->runs) {
-        const struct opc_schedule plan = {.out = experiment->runs_dir,
-                                          .jobs = work->given->jobs,
-                                          .threads = work->given->threads,
-                                          .launcher = work->launcher};
-        code = opc_sweeping(experiment->runs, plan, NULL, err);
-    }
-    opc_experiment_standing(experiment, standing);
-    /* Failed (OPC_EIO) or stopped runs may have left complete ones; after any other error nothing
-     * has run. */
-    if (code && code != OPC_EIO && code != OPC_ESTOPPED)
-        return code;
-    /* The first error is the one that is returned; one of drawing after that is only printed. */
-    struct opc_err fault = {0};
-    if (standing->complete > 0 || !experiment->runs) {
-        const int drawn = draw_exhibit(work, experiment, &fault);
-        if (drawn && !code)
-            *err = fault;
-        else if (drawn)
-            fprintf(stderr, "opc: %s\n", fault.text);
-        code = code ? code : drawn;
-        opc_experiment_standing(experiment, standing);
-    }
-    /* The word in the summary; "FAILED" was written before. */
-    if (code == OPC_ESTOPPED)
-        snprintf(row->result, sizeof row->result, "stopped, %d of %d runs", standing->complete,
-                 standing->runs);
+}
+
+/* Makes an experiment and says what came out, here and in its row of the summary. */
+static int make_experiment(const struct work *work, struct opc_experiment *experiment,
+                           struct row *row, struct opc_err *err)
+{
+    const struct opc_experiment_plan plan = {.jobs = work->given->jobs,
+                                             .threads = work->given->threads,
+                                             .launcher = work->launcher,
+                                             .redraw = work->given->redraw,
+                                             .sweep = opc_sweeping,
+                                             .begin = print_begin,
+                                             .progress = show_progress,
+                                             .ctx = experiment->name};
+    bool drawn;
+    const int code = opc_experiment_make(experiment, &plan, &row->standing, &drawn, err);
+    opc_bar_wipe();
+    if (drawn)
+        printf("%s -> %s/%s.json and its pictures and tables\n", experiment->name, work->out,
+               experiment->name);
     else if (!code)
-        snprintf(row->result, sizeof row->result, "made");
+        printf("%s is up to date\n", experiment->name);
+    fflush(stdout);
+    /* "FAILED" is there already. */
+    if (code == OPC_ESTOPPED)
+        snprintf(row->result, sizeof row->result, "stopped, %d of %d runs", row->standing.complete,
+                 row->standing.runs);
+    else if (!code)
+        snprintf(row->result, sizeof row->result, drawn ? "made" : "up to date");
     return code;
 }
 
@@ -133,7 +109,6 @@ static int reproduce(const struct work *work, struct row *row, struct opc_err *e
     int code =
         opc_experiment_open(work->dir, row->name, work->given->tier, work->out, &experiment, err);
     if (!code) {
-        opc_experiment_standing(experiment, &row->standing);
         code = make_experiment(work, experiment, row, err);
         opc_experiment_close(experiment);
     }

@@ -7,6 +7,7 @@
  * paths, so that the same runs give the same bytes. */
 #include "study/repro.h"
 
+#include "base/log.h"
 #include "opc/mem.h"
 #include "opc/version.h"
 
@@ -500,4 +501,50 @@ int opc_experiment_draw(const struct opc_experiment *experiment, int threads,
     opc_text_free(&seen.engines);
     opc_text_free(&seen.versions);
     return code;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* Starts the runs that are missing and returns when none is under way. */
+static int run_missing(const struct opc_experiment *experiment,
+                       const struct opc_experiment_plan *plan, struct opc_err *err)
+{
+    const struct opc_schedule schedule = {.out = experiment->runs_dir,
+                                          .jobs = plan->jobs,
+                                          .threads = plan->threads,
+                                          .launcher = plan->launcher};
+    return plan->sweep ? plan->sweep(experiment->runs, schedule, NULL, err)
+                       : opc_schedule_run(experiment->runs, &schedule, NULL, err);
+}
+
+int opc_experiment_make(const struct opc_experiment *experiment,
+                        const struct opc_experiment_plan *plan, struct opc_standing *standing,
+                        bool *drawn, struct opc_err *err)
+{
+    int code = OPC_OK;
+    *drawn = false;
+    opc_experiment_standing(experiment, standing);
+    /* Nothing has changed since the exhibit was drawn. */
+    if (standing->current && !plan->redraw)
+        return OPC_OK;
+    if (plan->begin)
+        plan->begin(plan->ctx, experiment, standing);
+    if (standing->complete < standing->runs)
+        code = run_missing(experiment, plan, err);
+    opc_experiment_standing(experiment, standing);
+    /* Failed or stopped runs may have left complete ones; after any other error nothing has run. */
+    if ((code && code != OPC_EIO && code != OPC_ESTOPPED) ||
+        (standing->complete == 0 && experiment->runs))
+        return code;
+    /* The first error is the one that is returned; one of drawing after that is only logged. */
+    struct opc_err fault = {0};
+    const int failed =
+        opc_experiment_draw(experiment, plan->threads, plan->progress, plan->ctx, &fault);
+    if (failed && code)
+        opc_log(OPC_WARN, "%s", fault.text);
+    else if (failed && err)
+        *err = fault;
+    *drawn = !failed;
+    opc_experiment_standing(experiment, standing);
+    return code ? code : failed;
 }

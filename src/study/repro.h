@@ -2,7 +2,8 @@
 /* study/repro.h - experiments by name: from a file, through its runs, to an exhibit.
  *
  * With the directory OUT, the runs of fig3 are below OUT/runs/fig3 and its exhibit is OUT/fig3.*
- * (study/exhibit/exhibit.h). Running is schedule.h's part; here is everything before and after. */
+ * (study/exhibit/exhibit.h). Running is schedule.h's part; here is everything before and after,
+ * and opc_experiment_make, which does all of it. */
 #ifndef OPC_STUDY_REPRO_H
 #define OPC_STUDY_REPRO_H
 
@@ -43,6 +44,26 @@ struct opc_standing {
     int supported, refuted, undecided; /* claims */
 };
 void opc_experiment_standing(const struct opc_experiment *, struct opc_standing *);
+
+/* How an experiment is made. */
+struct opc_experiment_plan {
+    int jobs, threads; /* runs at a time, and threads of each; 0: as many as there are processors */
+    const struct opc_launcher_type *launcher;
+    bool redraw; /* even if nothing has changed since the exhibit was drawn */
+    /* Runs what is missing; NULL: opc_schedule_run, without a display. */
+    int (*sweep)(const struct opc_sweep *, struct opc_schedule, struct opc_tally *,
+                 struct opc_err *err);
+    /* Called when work begins, with how far the experiment has got; may be NULL. */
+    void (*begin)(void *ctx, const struct opc_experiment *, const struct opc_standing *);
+    void (*progress)(void *ctx, double done, const char *what); /* of drawing; may be NULL */
+    void *ctx;
+};
+
+/* Runs what is missing and draws. If runs failed (OPC_EIO) or were stopped (OPC_ESTOPPED), the
+ * complete ones are drawn all the same, and the failure is returned after that. *drawn says whether
+ * there is a new exhibit; false without an error: it was up to date. */
+int opc_experiment_make(const struct opc_experiment *, const struct opc_experiment_plan *,
+                        struct opc_standing *standing, bool *drawn, struct opc_err *err);
 
 /* Makes the exhibit from the runs that are complete. */
 int opc_experiment_draw(const struct opc_experiment *, int threads,

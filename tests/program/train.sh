@@ -116,6 +116,11 @@ if OPC_BACKEND=sse2 "$OPC" doctor >kernels 2>&1 && grep -q 'kernels  *sse2' kern
     mkdir older
     tar -xzf "$SRC/tests/golden/runs-53b7601.tar.gz" -C older
     for kind in opc mbpo sac ppo; do
+        # A sweep of the same settings, whatever they were called then, takes the run for its own.
+        mkdir -p sweep-$kind
+        cp -r older/$kind sweep-$kind/s3
+        printf 'include: older/%s/config.yaml\nvary: {train.seed: [3]}\n' $kind >older-$kind.yaml
+        expect 0 '^s3 *done *2/2' "$OPC" sweep older-$kind.yaml status --out sweep-$kind
         sed -i 's/^  epochs: 2$/  epochs: 5/' older/$kind/config.yaml
         OPC_BACKEND=sse2 expect 0 '' "$OPC" resume older/$kind --quiet
         [ ! -s "$work/said" ] || wrong "an older run is resumed with a warning" "$OPC" resume
