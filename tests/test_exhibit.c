@@ -42,9 +42,9 @@ static int make_with(const char *dir, bool pictures, struct opc_err *err)
     if (!code)
         code = opc_exhibit_table(x, "final", "a table", t, err);
     opc_table_free(t);
-    opc_exhibit_claim(x, OPC_SUPPORTED, "water is wet", "%d of %d", 3, 4);
-    opc_exhibit_claim(x, OPC_NOT_SUPPORTED, "pigs fly", "none did");
-    opc_exhibit_claim(x, OPC_UNDECIDED, "who knows", "%.1f", 0.5);
+    opc_exhibit_claim(x, OPC_VERDICT_SUPPORTED, "water is wet", "%d of %d", 3, 4);
+    opc_exhibit_claim(x, OPC_VERDICT_NOT_SUPPORTED, "pigs fly", "none did");
+    opc_exhibit_claim(x, OPC_VERDICT_UNDECIDED, "who knows", "%.1f", 0.5);
     if (code) {
         opc_exhibit_drop(x);
         return code;
@@ -88,9 +88,9 @@ static void what_was_made_is_read_back(void **state)
     assert_int_equal(r->claims, 3);
     assert_string_equal(r->claim[0].claim, "water is wet");
     assert_string_equal(r->claim[0].measured, "3 of 4");
-    assert_int_equal(r->claim[0].verdict, OPC_SUPPORTED);
-    assert_int_equal(r->claim[1].verdict, OPC_NOT_SUPPORTED);
-    assert_int_equal(r->claim[2].verdict, OPC_UNDECIDED);
+    assert_int_equal(r->claim[0].verdict, OPC_VERDICT_SUPPORTED);
+    assert_int_equal(r->claim[1].verdict, OPC_VERDICT_NOT_SUPPORTED);
+    assert_int_equal(r->claim[2].verdict, OPC_VERDICT_UNDECIDED);
     assert_string_equal(r->note[0], "the engine differs");
     assert_there(dir, "fig9-final.csv", true);
     assert_there(dir, "fig9-claims.csv", true);

@@ -216,8 +216,8 @@ static const char *metal(int i)
 static void a_name_is_an_entry_of_a_table_that_lies_elsewhere(void **state)
 {
     (void)state;
-    const struct opc_field field = {"metal", OPC_NAME, 0,     "copper",    0,
-                                    0,       NULL,     metal, "of a wire", NULL};
+    const struct opc_field field = {"metal", OPC_FIELD_NAME, 0,     "copper",    0,
+                                    0,       NULL,           metal, "of a wire", NULL};
     const struct opc_section section = {"s", "help", &field, 1, sizeof(int)};
     struct opc_text t = {0};
     struct opc_err err;
@@ -241,7 +241,7 @@ static void a_name_is_an_entry_of_a_table_that_lies_elsewhere(void **state)
 static void a_default_that_does_not_parse_is_our_bug(void **state)
 {
     (void)state;
-    const struct opc_field broken = {"n", OPC_INT, 0, "none", 0, 1, NULL, NULL, "help", NULL};
+    const struct opc_field broken = {"n", OPC_FIELD_INT, 0, "none", 0, 1, NULL, NULL, "help", NULL};
     const struct opc_section section = {"s", "broken", &broken, 1, sizeof(int)};
     int v;
     struct opc_err err;
@@ -281,9 +281,9 @@ static void the_same_page_is_a_markdown_table(void **state)
     (void)state;
     struct opc_text t = {0};
     const struct opc_field rows[] = {
-        {"bar", OPC_TEXT, 0, "a|b", 0, 9, NULL, NULL, "this | that", NULL},
-        {"half", OPC_REAL, 0, "0.5", 0, INFINITY, NULL, NULL, "open upwards", NULL},
-        {"low", OPC_REAL, 0, "0.5", -INFINITY, 1, NULL, NULL, "open downwards", NULL},
+        {"bar", OPC_FIELD_TEXT, 0, "a|b", 0, 9, NULL, NULL, "this | that", NULL},
+        {"half", OPC_FIELD_REAL, 0, "0.5", 0, INFINITY, NULL, NULL, "open upwards", NULL},
+        {"low", OPC_FIELD_REAL, 0, "0.5", -INFINITY, 1, NULL, NULL, "open downwards", NULL},
     };
     const struct opc_section section = {"s", "help", rows, 3, 256};
     opc_section_markdown(&section, &t);
@@ -320,8 +320,8 @@ static void texts_are_collected_in_order(void **state)
     struct collected {
         struct opc_texts add;
     };
-    static const struct opc_field FIELD = {"add", OPC_TEXTS,     0,   "", 1, 255, NULL,
-                                           NULL,  "a directory", NULL};
+    static const struct opc_field FIELD = {"add", OPC_FIELD_TEXTS, 0,   "", 1, 255, NULL,
+                                           NULL,  "a directory",   NULL};
     static const struct opc_section SECTION = {"", "", &FIELD, 1, sizeof(struct collected)};
     struct collected v;
     struct opc_err err = {0};

@@ -215,16 +215,17 @@ static void claims_are_judged_by_what_runs_end_with(void **state)
         enum opc_verdict verdict;
         const char *key, *more;
     } WANT[] = {
-        {OPC_UNDECIDED, "P(OPC > MBPO(*)) = 0.80", "5 and 5"}, /* the interval reaches below 1/2 */
-        {OPC_UNDECIDED, "P(MBPO(*) > OPC) = 0.20", "5 and 5"},
-        {OPC_UNDECIDED, "P(OPC > SAC) = 1.00", "5 and 2"}, /* of two runs */
-        {OPC_UNDECIDED, "cartpole", "MBPO(*)"},
-        {OPC_UNDECIDED, "recorded", "complete"},
-        {OPC_SUPPORTED, "4 of 5", "102"},
-        {OPC_NOT_SUPPORTED, "2 of 5", "103.5"},
-        {OPC_UNDECIDED, "3 of 5", "103"},
-        {OPC_UNDECIDED, "2 of 2", "SAC"},
-        {OPC_UNDECIDED, "5 of 6", "0 of 1"}, /* the panel with the fewest */
+        {OPC_VERDICT_UNDECIDED, "P(OPC > MBPO(*)) = 0.80",
+         "5 and 5"}, /* the interval reaches below 1/2 */
+        {OPC_VERDICT_UNDECIDED, "P(MBPO(*) > OPC) = 0.20", "5 and 5"},
+        {OPC_VERDICT_UNDECIDED, "P(OPC > SAC) = 1.00", "5 and 2"}, /* of two runs */
+        {OPC_VERDICT_UNDECIDED, "cartpole", "MBPO(*)"},
+        {OPC_VERDICT_UNDECIDED, "recorded", "complete"},
+        {OPC_VERDICT_SUPPORTED, "4 of 5", "102"},
+        {OPC_VERDICT_NOT_SUPPORTED, "2 of 5", "103.5"},
+        {OPC_VERDICT_UNDECIDED, "3 of 5", "103"},
+        {OPC_VERDICT_UNDECIDED, "2 of 2", "SAC"},
+        {OPC_VERDICT_UNDECIDED, "5 of 6", "0 of 1"}, /* the panel with the fewest */
     };
     assert_int_equal(r->claims, 10);
     for (int i = 0; i < 10; i++) {
@@ -248,8 +249,8 @@ static void a_clear_difference_decides(void **state)
                    &err),
               &err);
     struct opc_exhibit_read *r = load(b);
-    assert_int_equal(r->claim[0].verdict, OPC_SUPPORTED);
-    assert_int_equal(r->claim[1].verdict, OPC_NOT_SUPPORTED);
+    assert_int_equal(r->claim[0].verdict, OPC_VERDICT_SUPPORTED);
+    assert_int_equal(r->claim[1].verdict, OPC_VERDICT_NOT_SUPPORTED);
     assert_contains(r->claim[0].measured, "P(OPC > MBPO(*)) = 1.00");
     assert_contains(r->claim[0].measured, "[1.00, 1.00]");
     assert_contains(r->claim[0].measured, "4 and 4");
@@ -270,10 +271,10 @@ static void while_runs_are_missing_nothing_is_decided(void **state)
                       &err),
               &err);
     struct opc_exhibit_read *r = load(b);
-    assert_int_equal(r->claim[0].verdict, OPC_UNDECIDED);
+    assert_int_equal(r->claim[0].verdict, OPC_VERDICT_UNDECIDED);
     assert_contains(r->claim[0].measured, "P(OPC > MBPO(*)) = 1.00");
     assert_contains(r->claim[0].measured, "2 runs");
-    assert_int_equal(r->claim[1].verdict, OPC_UNDECIDED);
+    assert_int_equal(r->claim[1].verdict, OPC_VERDICT_UNDECIDED);
     assert_contains(r->claim[1].measured, "2 runs");
     opc_exhibit_unload(r);
 }
@@ -295,11 +296,11 @@ static void panels_are_compared_line_by_line(void **state)
                    &err),
               &err);
     struct opc_exhibit_read *r = load(b);
-    assert_int_equal(r->claim[0].verdict, OPC_SUPPORTED);
+    assert_int_equal(r->claim[0].verdict, OPC_VERDICT_SUPPORTED);
     assert_contains(r->claim[0].measured, "P(Eq. 5 > MBPO(*)) = 1.00");
     assert_contains(r->claim[0].measured, "1 line");
-    assert_int_equal(r->claim[1].verdict, OPC_NOT_SUPPORTED);
-    assert_int_equal(r->claim[2].verdict, OPC_UNDECIDED);
+    assert_int_equal(r->claim[1].verdict, OPC_VERDICT_NOT_SUPPORTED);
+    assert_int_equal(r->claim[2].verdict, OPC_VERDICT_UNDECIDED);
     assert_true(r->notes >= 2);
     assert_string_equal(r->note[r->notes - 1], "Not the paper's.");
     assert_contains(r->claim[2].measured, "MBPO(*)");
@@ -314,7 +315,7 @@ static void three_runs_against_three_decide_nothing(void **state)
     struct opc_err err;
     assert_ok(make(b, 6, "claims: [{text: a, better: corrected, worse: learned}]", &err), &err);
     struct opc_exhibit_read *r = load(b);
-    assert_int_equal(r->claim[0].verdict, OPC_UNDECIDED);
+    assert_int_equal(r->claim[0].verdict, OPC_VERDICT_UNDECIDED);
     assert_contains(r->claim[0].measured, "3 and 3");
     assert_contains(r->claim[0].measured, "5.0 %");
     opc_exhibit_unload(r);
@@ -336,7 +337,7 @@ static void what_is_solved_is_solved_in_every_panel(void **state)
     assert_ok(make(&more, more.runs, "claims: [{text: a, solves: corrected, level: 990}]", &err),
               &err);
     struct opc_exhibit_read *r = load(b);
-    assert_int_equal(r->claim[0].verdict, OPC_NOT_SUPPORTED);
+    assert_int_equal(r->claim[0].verdict, OPC_VERDICT_NOT_SUPPORTED);
     assert_contains(r->claim[0].measured, "9 of 12");
     assert_contains(r->claim[0].measured, "0 of 3");
     opc_exhibit_unload(r);

@@ -24,10 +24,10 @@ static void nothing_is_heard_without_a_sink(void **state)
 {
     (void)state;
     struct heard h = {0};
-    opc_log(OPC_WARN, "to nobody");
+    opc_log(OPC_LEVEL_WARN, "to nobody");
     opc_log_to(hear, &h);
     opc_log_to(NULL, NULL);
-    opc_log(OPC_WARN, "to nobody");
+    opc_log(OPC_LEVEL_WARN, "to nobody");
     assert_int_equal(h.lines, 0);
 }
 
@@ -36,14 +36,14 @@ static void the_sink_gets_level_and_line(void **state)
     (void)state;
     struct heard h = {0};
     opc_log_to(hear, &h);
-    opc_log(OPC_WARN, "epoch %d of %s", 3, "hopper");
-    assert_int_equal(h.level, OPC_WARN);
+    opc_log(OPC_LEVEL_WARN, "epoch %d of %s", 3, "hopper");
+    assert_int_equal(h.level, OPC_LEVEL_WARN);
     assert_string_equal(h.last, "epoch 3 of hopper");
     char much[3000];
     memset(much, 'x', sizeof much - 1);
     much[sizeof much - 1] = '\0';
-    opc_log(OPC_DEBUG, "%s", much);
-    assert_int_equal(h.level, OPC_DEBUG);
+    opc_log(OPC_LEVEL_DEBUG, "%s", much);
+    assert_int_equal(h.level, OPC_LEVEL_DEBUG);
     assert_int_equal(strlen(h.last), 1000);
     opc_log_to(NULL, NULL);
 }
@@ -53,7 +53,7 @@ static void speak(void *ctx, int first, int end, int worker)
     (void)ctx;
     (void)worker;
     for (int i = first; i < end; i++)
-        opc_log(OPC_INFO, "item %d", i);
+        opc_log(OPC_LEVEL_INFO, "item %d", i);
 }
 
 static void lines_of_many_threads_do_not_mix(void **state)

@@ -77,7 +77,7 @@ static void assert_claims(const struct opc_exhibit_read *e, int claims)
 {
     assert_int_equal(e->claims, claims);
     for (int i = 0; i < claims; i++)
-        if (e->claim[i].verdict != OPC_SUPPORTED)
+        if (e->claim[i].verdict != OPC_VERDICT_SUPPORTED)
             fail_msg("%s: %s %s", e->name, e->claim[i].claim, e->claim[i].measured);
 }
 
@@ -180,9 +180,9 @@ static void figure_9_leaves_open_what_its_two_numbers_disagree_about(void **stat
     for (int i = 0; i < 2; i++) {
         struct opc_exhibit_read *e = made(*state, NAME[i], "smoke");
         assert_int_equal(e->claims, 3);
-        assert_int_equal(e->claim[0].verdict, OPC_SUPPORTED);
-        assert_int_equal(e->claim[1].verdict, OPC_SUPPORTED);
-        assert_int_equal(e->claim[2].verdict, OPC_UNDECIDED);
+        assert_int_equal(e->claim[0].verdict, OPC_VERDICT_SUPPORTED);
+        assert_int_equal(e->claim[1].verdict, OPC_VERDICT_SUPPORTED);
+        assert_int_equal(e->claim[2].verdict, OPC_VERDICT_UNDECIDED);
         bool said = false; /* among other notes, such as that a build draws nothing */
         for (int k = 0; k < e->notes; k++) {
             const char *grows = strstr(e->note[k], "grows"); /* the distance, not the signs */
@@ -199,8 +199,8 @@ static void the_theory_holds_in_its_safe_form(void **state)
     struct opc_exhibit_read *e = made(*state, "theory", "smoke");
     int refuted = 0;
     for (int i = 0; i < e->claims; i++)
-        if (e->claim[i].verdict != OPC_SUPPORTED) {
-            assert_int_equal(e->claim[i].verdict, OPC_NOT_SUPPORTED);
+        if (e->claim[i].verdict != OPC_VERDICT_SUPPORTED) {
+            assert_int_equal(e->claim[i].verdict, OPC_VERDICT_NOT_SUPPORTED);
             assert_contains(e->claim[i].claim, "published");
             refuted++;
         }

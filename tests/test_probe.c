@@ -581,12 +581,13 @@ static void the_bound_is_made_of_its_terms_and_holds(void **state)
 static void almost_always_is_more_than_more_often(void **state)
 {
     (void)state;
-    assert_int_equal(opc_bound_smaller(19, 1, 0), OPC_SUPPORTED);
-    assert_int_equal(opc_bound_smaller(9, 1, 10), OPC_SUPPORTED);
-    assert_int_equal(opc_bound_smaller(65, 35, 0), OPC_UNDECIDED); /* p = 0.002, but one in three */
-    assert_int_equal(opc_bound_smaller(4, 0, 0), OPC_UNDECIDED);   /* p = 0.06 */
-    assert_int_equal(opc_bound_smaller(0, 0, 20), OPC_UNDECIDED);
-    assert_int_equal(opc_bound_smaller(5, 15, 0), OPC_NOT_SUPPORTED);
+    assert_int_equal(opc_bound_smaller(19, 1, 0), OPC_VERDICT_SUPPORTED);
+    assert_int_equal(opc_bound_smaller(9, 1, 10), OPC_VERDICT_SUPPORTED);
+    assert_int_equal(opc_bound_smaller(65, 35, 0),
+                     OPC_VERDICT_UNDECIDED); /* p = 0.002, but one in three */
+    assert_int_equal(opc_bound_smaller(4, 0, 0), OPC_VERDICT_UNDECIDED); /* p = 0.06 */
+    assert_int_equal(opc_bound_smaller(0, 0, 20), OPC_VERDICT_UNDECIDED);
+    assert_int_equal(opc_bound_smaller(5, 15, 0), OPC_VERDICT_NOT_SUPPORTED);
 }
 
 static void a_run_settles_where_it_stays_near_its_best(void **state)
@@ -622,7 +623,7 @@ static void claims_of_exactness_are_supported(void **state)
     assert_ok(opc_exhibit_load(path, &e, &err), &err);
     assert_int_equal(e->claims, 4);
     for (int i = 2; i < 4; i++)
-        assert_int_equal(e->claim[i].verdict, OPC_SUPPORTED);
+        assert_int_equal(e->claim[i].verdict, OPC_VERDICT_SUPPORTED);
     assert_contains(e->claim[2].measured, "h = 0: 0");
     opc_exhibit_unload(e);
 }

@@ -252,9 +252,9 @@ static void a_page_shows_everything_in_order_and_escaped(void **state)
     put(*state, "in/.hidden.json", "{\"claims\": ");
     page = page_of(*state, "in", &made);
     assert_int_equal(made.exhibits, 3);
-    assert_int_equal(made.claims[OPC_SUPPORTED], 1);
-    assert_int_equal(made.claims[OPC_NOT_SUPPORTED], 1);
-    assert_int_equal(made.claims[OPC_UNDECIDED], 1);
+    assert_int_equal(made.claims[OPC_VERDICT_SUPPORTED], 1);
+    assert_int_equal(made.claims[OPC_VERDICT_NOT_SUPPORTED], 1);
+    assert_int_equal(made.claims[OPC_VERDICT_UNDECIDED], 1);
     assert_int_equal(made.pictures, 6);
     assert_int_equal(made.tables, 3);
     assert_int_equal(made.left_out, 1);
@@ -357,7 +357,7 @@ struct heard {
 static void hear(void *ctx, enum opc_level level, const char *line)
 {
     struct heard *h = ctx;
-    h->warnings += level == OPC_WARN;
+    h->warnings += level == OPC_LEVEL_WARN;
     snprintf(h->last, sizeof h->last, "%s", line);
 }
 

@@ -103,8 +103,9 @@ static void seconds_are_summed_over_the_epochs(void **state)
     opc_rundir_seconds(*state, &s);
     assert_int_equal(s.epochs, 3);
     assert_true(s.total == 19);
-    assert_true(s.phase[OPC_RANDOM] == 8 && s.phase[OPC_ACT] == 3 && s.phase[OPC_FIT] == 8);
-    assert_true(s.phase[OPC_SIMULATE] == 0); /* an older program had no such column */
+    assert_true(s.phase[OPC_PHASE_RANDOM] == 8 && s.phase[OPC_PHASE_ACT] == 3 &&
+                s.phase[OPC_PHASE_FIT] == 8);
+    assert_true(s.phase[OPC_PHASE_SIMULATE] == 0); /* an older program had no such column */
 }
 
 /* ---- the other files ------------------------------------------------------------------------- */

@@ -48,7 +48,7 @@ static void a_run_of_an_older_program_keeps_its_columns(void **state)
                   .value = {[OPC_SAC_Q] = 7, [OPC_SAC_ALPHA] = 0.25, [OPC_SAC_ENTROPY] = -1}},
     };
     assert_ok(opc_runlog_metrics(log, &row, &err), &err);
-    const double seconds[OPC_PHASES] = {[OPC_FIT] = 7, [OPC_MEASURE] = 0.5};
+    const double seconds[OPC_PHASES] = {[OPC_PHASE_FIT] = 7, [OPC_PHASE_MEASURE] = 0.5};
     assert_ok(opc_runlog_timing(log, 2, seconds, 9, &err), &err);
     opc_runlog_close(log);
     assert_file(*state, "timing.csv", "epoch,epoch_s\n1,2\n2,7.5\n");

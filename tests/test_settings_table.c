@@ -60,11 +60,11 @@ static void what_is_printed_is_compared_as_values(void **state)
     snprintf(path, sizeof path, "%s/tab.json", (char *)*state);
     assert_ok(opc_exhibit_load(path, &r, &err), &err);
     assert_int_equal(r->claims, 2);
-    assert_int_equal(r->claim[0].verdict, OPC_NOT_SUPPORTED);
+    assert_int_equal(r->claim[0].verdict, OPC_VERDICT_NOT_SUPPORTED);
     assert_contains(r->claim[0].measured, "4 of 6");
     assert_contains(r->claim[0].measured, "1 row");
     /* bullet:hopper keeps 5 epochs, mujoco:hopper 50 */
-    assert_int_equal(r->claim[1].verdict, OPC_NOT_SUPPORTED);
+    assert_int_equal(r->claim[1].verdict, OPC_VERDICT_NOT_SUPPORTED);
     assert_contains(r->claim[1].measured, "1 of 4");
     opc_exhibit_unload(r);
     snprintf(path, sizeof path, "%s/tab.csv", (char *)*state);

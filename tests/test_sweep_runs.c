@@ -123,7 +123,7 @@ static void refuse(void **state, const struct opc_sweep *s, const char *add, enu
 /* Warnings, a line each. */
 static void hear(void *ctx, enum opc_level level, const char *line)
 {
-    if (level == OPC_WARN)
+    if (level == OPC_LEVEL_WARN)
         opc_text_addf(ctx, "%s\n", line);
 }
 

@@ -4,7 +4,7 @@
  *     static void to_stderr(void *ctx, enum opc_level level, const char *line)
  *     {
  *         (void)ctx;
- *         fprintf(stderr, "%s%s\n", level == OPC_WARN ? "warning: " : "", line);
+ *         fprintf(stderr, "%s%s\n", level == OPC_LEVEL_WARN ? "warning: " : "", line);
  *     }
  *     opc_log_to(to_stderr, NULL);
  *
@@ -20,9 +20,9 @@ extern "C" {
 #endif
 
 enum opc_level {
-    OPC_DEBUG, /* for developers of the library */
-    OPC_INFO,  /* how far it is */
-    OPC_WARN,  /* the work goes on, but not as a user may expect */
+    OPC_LEVEL_DEBUG, /* for developers of the library */
+    OPC_LEVEL_INFO,  /* how far it is */
+    OPC_LEVEL_WARN,  /* the work goes on, but not as a user may expect */
 };
 
 /* One line without its newline. Called by any thread, but never by two at a time, so it need not

@@ -19,14 +19,14 @@ extern "C" {
 
 /* What an epoch consists of, in the order of Algorithm 1; `random` is before the first. */
 enum opc_phase {
-    OPC_RANDOM,
-    OPC_ACT,      /* on the real environment */
-    OPC_FIT,      /* the model to all that was recorded */
-    OPC_MEASURE,  /* its errors on the newest episodes */
-    OPC_SIMULATE, /* imagined rollouts */
-    OPC_IMPROVE,  /* the policy */
-    OPC_EVALUATE,
-    OPC_SAVE,
+    OPC_PHASE_RANDOM,
+    OPC_PHASE_ACT,      /* on the real environment */
+    OPC_PHASE_FIT,      /* the model to all that was recorded */
+    OPC_PHASE_MEASURE,  /* its errors on the newest episodes */
+    OPC_PHASE_SIMULATE, /* imagined rollouts */
+    OPC_PHASE_IMPROVE,  /* the policy */
+    OPC_PHASE_EVALUATE,
+    OPC_PHASE_SAVE,
     OPC_PHASES
 };
 /* The name of a phase, as in timing.csv and status.json. */

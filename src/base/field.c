@@ -30,14 +30,14 @@ static bool word_at(const struct opc_field *f, int i, char word[OPC_TEXT_SIZE])
  * HUGE_VAL where they mean no bound. */
 static double min_of(const struct opc_field *f)
 {
-    const bool whole = f->kind == OPC_INT || f->kind == OPC_INTS;
+    const bool whole = f->kind == OPC_FIELD_INT || f->kind == OPC_FIELD_INTS;
     return whole && f->min < INT_MIN ? INT_MIN : f->min;
 }
 
 static double max_of(const struct opc_field *f)
 {
-    const bool whole = f->kind == OPC_INT || f->kind == OPC_INTS;
-    if ((f->kind == OPC_TEXT || f->kind == OPC_TEXTS) && f->max > OPC_TEXT_SIZE - 1)
+    const bool whole = f->kind == OPC_FIELD_INT || f->kind == OPC_FIELD_INTS;
+    if ((f->kind == OPC_FIELD_TEXT || f->kind == OPC_FIELD_TEXTS) && f->max > OPC_TEXT_SIZE - 1)
         return OPC_TEXT_SIZE - 1;
     return whole && f->max > INT_MAX ? INT_MAX : f->max;
 }
@@ -59,7 +59,7 @@ static bool refuse(char why[WHY], const char *fmt, ...)
 
 static bool parse_number(const struct opc_field *f, const char *text, double *out, char why[WHY])
 {
-    const bool whole = f->kind == OPC_INT || f->kind == OPC_INTS;
+    const bool whole = f->kind == OPC_FIELD_INT || f->kind == OPC_FIELD_INTS;
     char min[OPC_PRINTED], max[OPC_PRINTED];
     double v;
     /* Whole numbers are read as reals, so that 1e6 is one; a double holds every int exactly. */
@@ -173,36 +173,36 @@ static bool parse_field(const struct opc_field *f, void *values, const char *tex
     struct opc_reals reals = {0};
     struct opc_ints ints = {0};
     switch (f->kind) {
-    case OPC_INT:
+    case OPC_FIELD_INT:
         if (!parse_number(f, text, &real, why))
             return false;
         whole = (int)real;
         memcpy(at, &whole, sizeof whole);
         return true;
-    case OPC_REAL:
+    case OPC_FIELD_REAL:
         if (!parse_number(f, text, &real, why))
             return false;
         memcpy(at, &real, sizeof real);
         return true;
-    case OPC_BOOL:
+    case OPC_FIELD_BOOL:
         if (!parse_bool(text, &yes, why))
             return false;
         memcpy(at, &yes, sizeof yes);
         return true;
-    case OPC_TEXT:
+    case OPC_FIELD_TEXT:
         if (!parse_text(f, text, why))
             return false;
         /* The bytes after the NUL are part of the value when runs are compared. */
         memset(at, 0, OPC_TEXT_SIZE);
         snprintf((char *)at, OPC_TEXT_SIZE, "%s", text);
         return true;
-    case OPC_CHOICE:
-    case OPC_NAME:
+    case OPC_FIELD_CHOICE:
+    case OPC_FIELD_NAME:
         if (!parse_choice(f, text, &whole, why))
             return false;
         memcpy(at, &whole, sizeof whole);
         return true;
-    case OPC_INTS:
+    case OPC_FIELD_INTS:
         if (!parse_list(f, text, &reals, why))
             return false;
         ints.n = reals.n;
@@ -210,12 +210,12 @@ static bool parse_field(const struct opc_field *f, void *values, const char *tex
             ints.at[i] = (int)reals.at[i];
         memcpy(at, &ints, sizeof ints);
         return true;
-    case OPC_REALS:
+    case OPC_FIELD_REALS:
         if (!parse_list(f, text, &reals, why))
             return false;
         memcpy(at, &reals, sizeof reals);
         return true;
-    case OPC_TEXTS: return parse_texts(f, text, at, why);
+    case OPC_FIELD_TEXTS: return parse_texts(f, text, at, why);
     }
     return false;
 }
@@ -282,7 +282,7 @@ int opc_section_defaults(const struct opc_section *s, void *values, struct opc_e
     for (int i = 0; i < s->n; i++) {
         const struct opc_field *f = &s->fields[i];
         char why[WHY];
-        if (f->kind == OPC_TEXTS && !*f->fallback)
+        if (f->kind == OPC_FIELD_TEXTS && !*f->fallback)
             continue; /* no text at all, which the cleared struct says already */
         if (!parse_field(f, values, f->fallback, why))
             return opc_fail(err, OPC_EBUG, "the default of %s.%s, %s, %s", s->name, f->name,
@@ -352,33 +352,33 @@ void opc_field_print(const struct opc_field *f, const void *values, struct opc_t
     struct opc_texts texts;
     char word[OPC_TEXT_SIZE];
     switch (f->kind) {
-    case OPC_INT:
+    case OPC_FIELD_INT:
         memcpy(&whole, at, sizeof whole);
         opc_text_addf(t, "%d", whole);
         break;
-    case OPC_REAL:
+    case OPC_FIELD_REAL:
         memcpy(&real, at, sizeof real);
         opc_text_add_real(t, real);
         break;
-    case OPC_BOOL:
+    case OPC_FIELD_BOOL:
         memcpy(&yes, at, sizeof yes);
         opc_text_add(t, yes ? "true" : "false");
         break;
-    case OPC_TEXT: opc_text_add(t, (const char *)at); break;
-    case OPC_CHOICE:
-    case OPC_NAME:
+    case OPC_FIELD_TEXT: opc_text_add(t, (const char *)at); break;
+    case OPC_FIELD_CHOICE:
+    case OPC_FIELD_NAME:
         memcpy(&whole, at, sizeof whole);
         if (word_at(f, whole, word))
             opc_text_add(t, word);
         break;
-    case OPC_INTS:
+    case OPC_FIELD_INTS:
         memcpy(&ints, at, sizeof ints);
         opc_text_add(t, "[");
         for (int i = 0; i < ints.n; i++)
             opc_text_addf(t, "%s%d", i ? ", " : "", ints.at[i]);
         opc_text_add(t, "]");
         break;
-    case OPC_REALS:
+    case OPC_FIELD_REALS:
         memcpy(&reals, at, sizeof reals);
         opc_text_add(t, "[");
         for (int i = 0; i < reals.n; i++) {
@@ -387,7 +387,7 @@ void opc_field_print(const struct opc_field *f, const void *values, struct opc_t
         }
         opc_text_add(t, "]");
         break;
-    case OPC_TEXTS:
+    case OPC_FIELD_TEXTS:
         memcpy(&texts, at, sizeof texts);
         for (int i = 0; i < texts.n; i++)
             opc_text_addf(t, "%s%s", i ? ", " : "", texts.at[i]);
@@ -398,15 +398,15 @@ void opc_field_print(const struct opc_field *f, const void *values, struct opc_t
 size_t opc_field_size(const struct opc_field *f)
 {
     switch (f->kind) {
-    case OPC_INT:
-    case OPC_NAME:
-    case OPC_CHOICE: return sizeof(int);
-    case OPC_REAL: return sizeof(double);
-    case OPC_BOOL: return sizeof(bool);
-    case OPC_TEXT: return OPC_TEXT_SIZE;
-    case OPC_INTS: return sizeof(struct opc_ints);
-    case OPC_REALS: return sizeof(struct opc_reals);
-    case OPC_TEXTS: return sizeof(struct opc_texts);
+    case OPC_FIELD_INT:
+    case OPC_FIELD_NAME:
+    case OPC_FIELD_CHOICE: return sizeof(int);
+    case OPC_FIELD_REAL: return sizeof(double);
+    case OPC_FIELD_BOOL: return sizeof(bool);
+    case OPC_FIELD_TEXT: return OPC_TEXT_SIZE;
+    case OPC_FIELD_INTS: return sizeof(struct opc_ints);
+    case OPC_FIELD_REALS: return sizeof(struct opc_reals);
+    case OPC_FIELD_TEXTS: return sizeof(struct opc_texts);
     }
     return 0;
 }
@@ -445,7 +445,7 @@ static void add_range(const struct opc_field *f, struct opc_text *t)
     opc_text_add(t, isinf(min) ? "<= " : isinf(max) ? "" : " .. ");
     if (!isinf(max))
         opc_text_add_real(t, max);
-    opc_text_add(t, f->kind == OPC_INTS || f->kind == OPC_REALS ? " each" : "");
+    opc_text_add(t, f->kind == OPC_FIELD_INTS || f->kind == OPC_FIELD_REALS ? " each" : "");
 }
 
 /* The help, the words to choose from, and the other names. */
@@ -479,9 +479,10 @@ static void add_cell(const struct opc_field *f, int column, struct opc_text *t)
     case TYPE: opc_text_add(t, NAME[f->kind]); break;
     case DEFAULT: opc_text_add(t, f->fallback); break;
     case ALLOWED:
-        if (f->kind == OPC_TEXT || f->kind == OPC_TEXTS)
+        if (f->kind == OPC_FIELD_TEXT || f->kind == OPC_FIELD_TEXTS)
             opc_text_add(t, f->min >= 1 ? "not empty" : "");
-        else if (f->kind != OPC_BOOL && f->kind != OPC_CHOICE && f->kind != OPC_NAME)
+        else if (f->kind != OPC_FIELD_BOOL && f->kind != OPC_FIELD_CHOICE &&
+                 f->kind != OPC_FIELD_NAME)
             add_range(f, t);
         break;
     case MEANING: add_meaning(f, t); break;

@@ -50,15 +50,15 @@ struct opc_texts {
 };
 
 enum opc_kind {
-    OPC_INT,
-    OPC_REAL,
-    OPC_BOOL,
-    OPC_TEXT,
-    OPC_CHOICE,
-    OPC_INTS,
-    OPC_REALS,
-    OPC_NAME,
-    OPC_TEXTS, /* an option that may be given several times */
+    OPC_FIELD_INT,
+    OPC_FIELD_REAL,
+    OPC_FIELD_BOOL,
+    OPC_FIELD_TEXT,
+    OPC_FIELD_CHOICE,
+    OPC_FIELD_INTS,
+    OPC_FIELD_REALS,
+    OPC_FIELD_NAME,
+    OPC_FIELD_TEXTS, /* an option that may be given several times */
 };
 
 struct opc_field {
@@ -67,8 +67,8 @@ struct opc_field {
     size_t offset;        /* of the member in the struct that the section fills */
     const char *fallback; /* the default, as a user would write it */
     double min, max;
-    const char *words;  /* "one|two|three"; NULL unless OPC_CHOICE */
-    opc_name_fn *names; /* NULL unless OPC_NAME */
+    const char *words;  /* "one|two|three"; NULL unless OPC_FIELD_CHOICE */
+    opc_name_fn *names; /* NULL unless OPC_FIELD_NAME */
     const char *help;   /* one sentence, no full stop */
     /* Other names under which it is read, "rate|lr": what it was called before, and what other
      * programs call it. It is printed and saved under `name` only. NULL: none. */
@@ -98,7 +98,7 @@ struct opc_section {
  * OPC_FIRST_TWO puts NULL where those are left out. */
 #define OPC_ROW(kind, name, fallback, min, max, ...)                                               \
     {#name,                                                                                        \
-     OPC_##kind,                                                                                   \
+     OPC_FIELD_##kind,                                                                             \
      offsetof(SELF, name),                                                                         \
      fallback,                                                                                     \
      OPC_LIMITS_##kind(min, max),                                                                  \

@@ -67,7 +67,7 @@ static int check_rows(const struct opc_curves *c, const struct given *given, str
     /* Some have rows: name those that do not. */
     for (int i = 0; i < c->runs; i++)
         if (c->run[i].n == 0)
-            opc_log(OPC_WARN, "%s has no value of %s yet and is not drawn", c->run[i].dir,
+            opc_log(OPC_LEVEL_WARN, "%s has no value of %s yet and is not drawn", c->run[i].dir,
                     given->of);
     return OPC_OK;
 }

@@ -102,7 +102,7 @@ static int hand_over(const struct given *given, const char *word,
             continue;
         /* The value is handed over as text, by name; of several texts, one after the other. */
         const bool wanted = opc_section_find(analysis->settings, f->name) != NULL;
-        if (wanted && f->kind == OPC_TEXTS) {
+        if (wanted && f->kind == OPC_FIELD_TEXTS) {
             const struct opc_texts *texts = (const void *)((const char *)given + f->offset);
             for (int k = 0; k < texts->n && !code; k++)
                 code = opc_section_set(analysis->settings, settings, f->name, texts->at[k], err);

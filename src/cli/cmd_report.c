@@ -46,13 +46,13 @@ static int report_run(int argc, char **argv, struct opc_err *err)
         .machine = machine,
     };
     /* Missing parts are logged as they are met. */
-    opc_display_listen(OPC_INFO);
+    opc_display_listen(OPC_LEVEL_INFO);
     code = opc_report_write(&plan, &made, err);
     if (code)
         return code;
     printf("%d exhibit%s, claims: %d supported, %d not supported, %d undecided -> %s\n",
-           made.exhibits, made.exhibits == 1 ? "" : "s", made.claims[OPC_SUPPORTED],
-           made.claims[OPC_NOT_SUPPORTED], made.claims[OPC_UNDECIDED], given.out);
+           made.exhibits, made.exhibits == 1 ? "" : "s", made.claims[OPC_VERDICT_SUPPORTED],
+           made.claims[OPC_VERDICT_NOT_SUPPORTED], made.claims[OPC_VERDICT_UNDECIDED], given.out);
     /* The page exists, but it is not whole. */
     if (made.missing)
         return opc_fail(err, OPC_EIO,

@@ -132,7 +132,7 @@ static int read_own_runs(const struct opc_sweep *sweep, const char *out,
             code = opc_fail(err, OPC_ENOMEM, "out of memory for the runs");
     }
     if (!code && foreign)
-        opc_log(OPC_WARN, "%d foreign runs are left out; 'status' names them", foreign);
+        opc_log(OPC_LEVEL_WARN, "%d foreign runs are left out; 'status' names them", foreign);
     if (!code)
         code = opc_sweep_runs_read(sweep, dir, complete, runs, err);
     for (int i = 0; dir && i < sweep->tasks; i++)

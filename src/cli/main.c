@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     struct opc_err err = {0};
     unsetenv("POSIXLY_CORRECT"); /* options may stand anywhere, as every usage line has them */
     keep_streams();
-    opc_display_listen(OPC_WARN);
+    opc_display_listen(OPC_LEVEL_WARN);
     int code = run_command(argc, argv, &err);
     /* A full disk shows when the last bytes leave, so the output counts only once it is closed. */
     const bool lost = ferror(stdout) != 0;

@@ -169,7 +169,7 @@ static int parse_argument(const struct opc_env_arg *a, const char *text, double 
         int word;
     } value = {0};
     const struct opc_field field = {.name = a->name,
-                                    .kind = a->words ? OPC_CHOICE : OPC_REAL,
+                                    .kind = a->words ? OPC_FIELD_CHOICE : OPC_FIELD_REAL,
                                     .fallback = a->fallback,
                                     .min = a->min,
                                     .max = a->max,

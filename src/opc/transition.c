@@ -147,8 +147,9 @@ static int refresh_references(struct opc_transition *tr, struct opc_pool *pool, 
 {
     const int steps = opc_transition_window(tr, &tr->first);
     if (steps > tr->capacity)
-        return opc_fail(err, OPC_EBUG, "%d steps were recorded, but there is room to correct %d",
-                        steps, tr->capacity);
+        return opc_fail(err, OPC_EBUG,
+                        "%d steps were recorded, but the table of references holds %d", steps,
+                        tr->capacity);
     const size_t obs = (size_t)tr->obs, act = (size_t)tr->act;
     /* PIECE recorded steps at a time: gather s_ref and a_ref, and predict them with every elite. */
     int b = tr->first_episode, t = 0;

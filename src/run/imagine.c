@@ -82,7 +82,7 @@ int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
     const int horizon = opc_horizon(v, (int)run->now.epoch);
     if (run->now.fits == 0)
         return OPC_OK;
-    opc_progress_enter(run, OPC_SIMULATE);
+    opc_progress_enter(run, OPC_PHASE_SIMULATE);
     int code = move_window(run, err);
     if (code)
         return code;

@@ -51,7 +51,7 @@ static bool can_improve(const struct opc_run *run)
 /* Makes gradient steps number `done` to `end` - 1 of an improvement. */
 static int gradient_steps(struct opc_run *run, int done, int end, struct opc_err *err)
 {
-    opc_progress_enter(run, OPC_IMPROVE);
+    opc_progress_enter(run, OPC_PHASE_IMPROVE);
     opc_bounds_update(run->bounds, run->past);
     for (int n; done < end; done += n) {
         struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
@@ -103,7 +103,7 @@ static int learn_from_episodes(struct opc_run *run, struct opc_err *err)
         .stop = opc_progress_stop,
         .stop_ctx = run,
     };
-    opc_progress_enter(run, OPC_IMPROVE);
+    opc_progress_enter(run, OPC_PHASE_IMPROVE);
     const int code = opc_agent_improve(run->agent, &feed, 0, &report, err);
     if (!code)
         add_to_row(run, &report);

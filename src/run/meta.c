@@ -103,11 +103,12 @@ int opc_run_compare_worlds(const struct opc_run *run, struct opc_err *err)
     snprintf(model, sizeof model, "%08x", (unsigned)env->model_hash);
     /* A warning is enough: the checkpoint itself does not depend on the simulator's version. */
     if (*began.engine && env->engine && strcmp(began.engine, env->engine) != 0)
-        opc_runlog_message(run->log, OPC_WARN, "this run was begun with %s and goes on with %s",
-                           began.engine, env->engine);
+        opc_runlog_message(run->log, OPC_LEVEL_WARN,
+                           "this run was begun with %s and goes on with %s", began.engine,
+                           env->engine);
     if (*began.model_crc32c && env->model && strcmp(began.model_crc32c, model) != 0)
         opc_runlog_message(
-            run->log, OPC_WARN,
+            run->log, OPC_LEVEL_WARN,
             "this run was begun with another model of %s than this one; set OPC_MODELS "
             "as it was then, or take the plugin of then",
             run->set->env.name);

@@ -78,10 +78,10 @@ void opc_progress_begin_epoch(struct opc_run *run)
         p->first_epoch = p->epoch;
     /* An epoch's row is written before its checkpoint, so the time of that checkpoint is reported
      * with the next row: it stays. The random phase is reported with the first row. */
-    for (int k = OPC_ACT; k < OPC_SAVE; k++)
+    for (int k = OPC_PHASE_ACT; k < OPC_PHASE_SAVE; k++)
         p->seconds[k] = 0;
     if (p->epoch > p->first_epoch)
-        p->seconds[OPC_RANDOM] = 0;
+        p->seconds[OPC_PHASE_RANDOM] = 0;
 }
 
 /* Long phases ask this often, so it also keeps the display alive. */

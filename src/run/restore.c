@@ -219,7 +219,7 @@ static void compare_kernels(const struct opc_run *run, const struct opc_pack *sl
     if (!opc_pack_get(slot, "kernels", then, sizeof then, NULL) &&
         (then[sizeof then - 1] || !opc_kernels_agree(then, now)))
         opc_runlog_message(
-            run->log, OPC_WARN,
+            run->log, OPC_LEVEL_WARN,
             "this run was made with the kernels %.15s and goes on with %s; it will not "
             "be the same to the bit (OPC_BACKEND=%.15s chooses the former)",
             then, now, then);
@@ -284,7 +284,7 @@ static int load_slots(struct opc_run *run, struct opc_pack *slot[2], int *presen
         if (code == OPC_EUSER || code == OPC_ENOMEM)
             return code;
         if (code)
-            opc_runlog_message(run->log, OPC_WARN, "%s", err->text);
+            opc_runlog_message(run->log, OPC_LEVEL_WARN, "%s", err->text);
     }
     return OPC_OK;
 }
@@ -310,7 +310,7 @@ static int try_slot(struct opc_run *run, struct opc_pack *slot, int which, struc
     run->next_slot = !which; /* the next checkpoint replaces the other one */
     if (code != OPC_EDAMAGED)
         return code;
-    opc_runlog_message(run->log, OPC_WARN, "%s: %s", opc_slot_name[which], err->text);
+    opc_runlog_message(run->log, OPC_LEVEL_WARN, "%s: %s", opc_slot_name[which], err->text);
     if (opc_run_remake(run, &fault)) {
         *err = fault;
         code = (int)fault.code;
@@ -378,7 +378,7 @@ static int newest_slot(const char *dir, struct opc_pack **out, struct opc_err *e
         return OPC_OK;
     if (!newest)
         return opc_fail(err, fault.code, "%s", fault.text);
-    opc_log(OPC_WARN, "%s", fault.text);
+    opc_log(OPC_LEVEL_WARN, "%s", fault.text);
     return OPC_OK;
 }
 

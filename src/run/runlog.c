@@ -506,12 +506,12 @@ void opc_runlog_message(struct opc_runlog *log, enum opc_level level, const char
     vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     /* what a person should see, and then everything, with the time */
-    if (level >= OPC_INFO)
+    if (level >= OPC_LEVEL_INFO)
         opc_log(level, "%s", line);
     if (!log || log->log_fd < 0)
         return;
     print_time(now);
     const int n = snprintf(stamped, sizeof stamped, "%s %s%s\n", now,
-                           level == OPC_WARN ? "warning: " : "", line);
+                           level == OPC_LEVEL_WARN ? "warning: " : "", line);
     (void)opc_write_all(log->log_fd, stamped, (size_t)n);
 }

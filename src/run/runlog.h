@@ -83,8 +83,8 @@ bool opc_runlog_has_column(const char *name, int members, char nearest[64]);
 int opc_runlog_status(struct opc_runlog *, const char *state, const char *why,
                       const struct opc_progress *, struct opc_err *err);
 
-/* One line of log.txt, with the time; from OPC_INFO on also a line of the program's log. It cannot
- * fail: a log that cannot be written must not end a run. */
+/* One line of log.txt, with the time; from OPC_LEVEL_INFO on also a line of the program's log. It
+ * cannot fail: a log that cannot be written must not end a run. */
 void opc_runlog_message(struct opc_runlog *, enum opc_level, const char *fmt, ...) OPC_PRINTF(3, 4);
 
 #endif

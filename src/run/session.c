@@ -46,19 +46,20 @@ static int write_result(struct opc_run *run, struct opc_err *err)
 static void log_start(const struct opc_run *run)
 {
     const struct opc_values *v = run->set;
-    opc_runlog_message(run->log, OPC_INFO, "%s: %d observations, %d actions, seed %d, %d threads",
-                       v->env.name, run->obs, run->act, v->train.seed, opc_pool_threads(run->pool));
-    opc_runlog_message(run->log, OPC_INFO, "%s", run->memory);
+    opc_runlog_message(run->log, OPC_LEVEL_INFO,
+                       "%s: %d observations, %d actions, seed %d, %d threads", v->env.name,
+                       run->obs, run->act, v->train.seed, opc_pool_threads(run->pool));
+    opc_runlog_message(run->log, OPC_LEVEL_INFO, "%s", run->memory);
     if (run->model && v->opc.reference_epochs > v->train.epochs)
-        opc_runlog_message(run->log, OPC_WARN,
+        opc_runlog_message(run->log, OPC_LEVEL_WARN,
                            "opc.reference_epochs = %d is more than train.epochs = %d: the window "
                            "will never leave anything out, as with 0",
                            v->opc.reference_epochs, v->train.epochs);
     if (run->now.epoch > 0)
-        opc_runlog_message(run->log, OPC_INFO, "going on after epoch %lld of %d",
+        opc_runlog_message(run->log, OPC_LEVEL_INFO, "going on after epoch %lld of %d",
                            (long long)run->now.epoch, v->train.epochs);
     else if (run->now.total_steps > 0)
-        opc_runlog_message(run->log, OPC_INFO, "going on after the random phase");
+        opc_runlog_message(run->log, OPC_LEVEL_INFO, "going on after the random phase");
 }
 
 /* Builds the run and brings it to the point from which it continues. What was built stays in `run`
@@ -106,7 +107,7 @@ static void report_failure(struct opc_run *run, int code, const struct opc_err *
     const char *state = code == OPC_ESTOPPED    ? "stopped"
                         : code == OPC_EDIVERGED ? "diverged"
                                                 : "failed";
-    opc_runlog_message(run->log, OPC_DEBUG, "%s: %s", state, err->text);
+    opc_runlog_message(run->log, OPC_LEVEL_DEBUG, "%s: %s", state, err->text);
     opc_runlog_status(run->log, state, err->text, &run->reported, &ignored);
 }
 

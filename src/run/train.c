@@ -100,11 +100,11 @@ static int play_randomly(struct opc_run *run, struct opc_err *err)
 
 static int random_phase(struct opc_run *run, struct opc_err *err)
 {
-    opc_progress_enter(run, OPC_RANDOM);
+    opc_progress_enter(run, OPC_PHASE_RANDOM);
     OPC_TRY(play_randomly(run, err));
     /* A checkpoint even before the first epoch: hardware cannot repeat these steps. It goes into
      * the second slot, because epoch 1 takes the first. */
-    opc_progress_enter(run, OPC_SAVE);
+    opc_progress_enter(run, OPC_PHASE_SAVE);
     run->next_slot = 1;
     if (run->now.total_steps > 0)
         OPC_TRY(opc_run_save(run, err));
@@ -130,8 +130,8 @@ static void begin_epoch(struct opc_run *run)
 static int take_real_step(struct opc_run *run, int t, struct opc_err *err)
 {
     const struct opc_train_config *train = &run->set->train;
-    if (run->progress.phase != OPC_ACT)
-        opc_progress_enter(run, OPC_ACT);
+    if (run->progress.phase != OPC_PHASE_ACT)
+        opc_progress_enter(run, OPC_PHASE_ACT);
     if (!opc_play_running(run->play))
         OPC_TRY(opc_play_start(run->play, err));
     /* a ~ pi(s), then s', r from the environment; play records them */
@@ -157,7 +157,7 @@ static int fit_model(struct opc_run *run, struct opc_err *err)
     const int steps = opc_episodes_steps(run->past);
     if (steps < MIN_STEPS_TO_FIT)
         return OPC_OK;
-    opc_progress_enter(run, OPC_FIT);
+    opc_progress_enter(run, OPC_PHASE_FIT);
     const struct opc_fit_plan plan = {
         OPC_SIZED(struct opc_fit_plan),
         .seed = run->seed,
@@ -200,7 +200,7 @@ static int measure_errors(struct opc_run *run, struct opc_err *err)
     struct opc_onpolicy got;
     if (run->play->env->type->machine)
         return OPC_OK; /* hardware cannot be brought back to a recorded state */
-    opc_progress_enter(run, OPC_MEASURE);
+    opc_progress_enter(run, OPC_PHASE_MEASURE);
     const int code = opc_onpolicy_errors(&plan, &got, err);
     memcpy(row->learned, got.learned, sizeof row->learned);
     memcpy(row->corrected, got.corrected, sizeof row->corrected);
@@ -238,7 +238,7 @@ static int evaluate_policy(struct opc_run *run, struct opc_err *err)
     const int epoch = (int)run->now.epoch + 1;
     if (epoch % v->eval.every != 0 && epoch != v->train.epochs)
         return OPC_OK;
-    opc_progress_enter(run, OPC_EVALUATE);
+    opc_progress_enter(run, OPC_PHASE_EVALUATE);
     const struct opc_eval_plan plan = {
         .agent = run->agent,
         .worlds = run->worlds,
@@ -270,15 +270,16 @@ static void log_epoch(struct opc_run *run)
     if (row->evaluated)
         snprintf(evaluated, sizeof evaluated, "return %.1f (%.1f to %.1f)", row->eval.mean,
                  row->eval.min, row->eval.max);
-    opc_runlog_message(run->log, OPC_DEBUG, "epoch %d of %d: %ld steps, %s, model error %.3g, %s",
-                       row->epoch, run->set->train.epochs, row->env_steps, evaluated,
-                       run->now.model_error, opc_print_duration(sum, spent));
+    opc_runlog_message(run->log, OPC_LEVEL_DEBUG,
+                       "epoch %d of %d: %ld steps, %s, model error %.3g, %s", row->epoch,
+                       run->set->train.epochs, row->env_steps, evaluated, run->now.model_error,
+                       opc_print_duration(sum, spent));
 }
 
 static int save_epoch(struct opc_run *run, struct opc_err *err)
 {
     struct opc_epoch_row *row = &run->row;
-    opc_progress_enter(run, OPC_SAVE);
+    opc_progress_enter(run, OPC_PHASE_SAVE);
     run->now.epoch++;
     /* The row is complete; write it, ... */
     row->epoch = (int)run->now.epoch;
@@ -295,7 +296,7 @@ static int save_epoch(struct opc_run *run, struct opc_err *err)
     log_epoch(run);
     OPC_TRY(opc_runlog_timing(run->log, row->epoch, run->progress.seconds, now - run->began, err));
     /* Time spent saving from here on is reported with the next row: this one is written. */
-    run->progress.seconds[OPC_SAVE] = 0;
+    run->progress.seconds[OPC_PHASE_SAVE] = 0;
 
     /* ... then the checkpoint, which counts on the row being there. */
     const int every = run->set->record.snapshots;

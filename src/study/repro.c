@@ -296,9 +296,9 @@ void opc_experiment_standing(const struct opc_experiment *experiment, struct opc
     opc_free(text);
     snprintf(standing->tier, sizeof standing->tier, "%s", read->tier);
     for (int i = 0; i < read->claims; i++) {
-        standing->supported += read->claim[i].verdict == OPC_SUPPORTED;
-        standing->refuted += read->claim[i].verdict == OPC_NOT_SUPPORTED;
-        standing->undecided += read->claim[i].verdict == OPC_UNDECIDED;
+        standing->supported += read->claim[i].verdict == OPC_VERDICT_SUPPORTED;
+        standing->refuted += read->claim[i].verdict == OPC_VERDICT_NOT_SUPPORTED;
+        standing->undecided += read->claim[i].verdict == OPC_VERDICT_UNDECIDED;
     }
     opc_exhibit_unload(read);
 }
@@ -541,7 +541,7 @@ int opc_experiment_make(const struct opc_experiment *experiment,
     const int failed =
         opc_experiment_draw(experiment, plan->threads, plan->progress, plan->ctx, &fault);
     if (failed && code)
-        opc_log(OPC_WARN, "%s", fault.text);
+        opc_log(OPC_LEVEL_WARN, "%s", fault.text);
     else if (failed && err)
         *err = fault;
     *drawn = !failed;

@@ -159,7 +159,7 @@ static int look_at_all(struct scheduler *sched, struct opc_err *err)
     }
     /* other versions may compute other numbers; that is for the user to judge */
     if (others)
-        opc_log(OPC_WARN, "%s/%s%s was made by opc %s, this is opc %s; it counts as it is",
+        opc_log(OPC_LEVEL_WARN, "%s/%s%s was made by opc %s, this is opc %s; it counts as it is",
                 sched->plan->out, sched->sweep->task[other].name, others > 1 ? " (and others)" : "",
                 sched->job[other].look.version, OPC_VERSION);
     if (!foreign)
@@ -334,10 +334,10 @@ static int start_task(struct scheduler *sched, int i, struct opc_err *err)
     OPC_TRY(sched->launcher->type->submit(sched->launcher, &command, &job->id, err));
     job->stage = RUNS;
     if (job->look.begun)
-        opc_log(OPC_INFO, "going on with %s after epoch %d of %d", task->name, job->look.epoch,
-                task->set.train.epochs);
+        opc_log(OPC_LEVEL_INFO, "going on with %s after epoch %d of %d", task->name,
+                job->look.epoch, task->set.train.epochs);
     else
-        opc_log(OPC_INFO, "started %s", task->name);
+        opc_log(OPC_LEVEL_INFO, "started %s", task->name);
     return OPC_OK;
 }
 
@@ -351,7 +351,7 @@ static void task_done(struct scheduler *sched, int i)
     if (!queue_path(sched, task, path, NULL))
         unlink(path);
     snprintf(value, sizeof value, "%.4g", job->look.eval_return);
-    opc_log(OPC_INFO, "done with %s: return %s (%s)", task->name,
+    opc_log(OPC_LEVEL_INFO, "done with %s: return %s (%s)", task->name,
             isnan(job->look.eval_return) ? "-" : value, print_so_far(sched, far));
 }
 
@@ -365,7 +365,7 @@ static void task_failed(struct scheduler *sched, int i)
     if (!*job->look.why &&
         !opc_schedule_path(sched->plan->out, &sched->sweep->task[i], ".log", log, NULL))
         last_log_line(log, job->look.why, sizeof job->look.why);
-    opc_log(OPC_WARN, "%s failed with exit status %d (%s/%s.log)%s%s", name, job->status,
+    opc_log(OPC_LEVEL_WARN, "%s failed with exit status %d (%s/%s.log)%s%s", name, job->status,
             sched->plan->out, name, *job->look.why ? ": " : "", job->look.why);
 }
 
@@ -397,7 +397,7 @@ static void task_ended(struct scheduler *sched, int i, bool ours)
     else {
         job->retries++;
         job->stage = WAITS;
-        opc_log(OPC_WARN, "%s ended with exit status %d; it is tried again (%d of %d)",
+        opc_log(OPC_LEVEL_WARN, "%s ended with exit status %d; it is tried again (%d of %d)",
                 sched->sweep->task[i].name, job->status, job->retries, retries);
     }
 }

@@ -151,7 +151,7 @@ static int add_word(struct opening *opening, struct opc_vary *vary, const struct
 {
     const struct opc_field *f = opc_config_field(&opening->scratch, vary->key, NULL, err);
     const char *dots = strstr(word->text, "..");
-    if (f->kind != OPC_INT || !dots)
+    if (f->kind != OPC_FIELD_INT || !dots)
         return add_value(opening, vary, word->text, path, word->line, err);
     char number[OPC_PRINTED];
     int first, last;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* Globals, because there is one terminal in a process. */
-static enum opc_level min_level = OPC_WARN;
+static enum opc_level min_level = OPC_LEVEL_WARN;
 static bool bar_drawn; /* a bar is on the current line */
 
 /* The sink of base/log.h, which calls it from one thread at a time. */
@@ -29,8 +29,8 @@ static void print_log_line(void *ctx, enum opc_level level, const char *line)
         return;
     /* The line takes the place of the bar, which the next progress draws again below it. */
     opc_bar_wipe();
-    fprintf(level == OPC_WARN ? stderr : stdout, "%s%s\n",
-            level == OPC_WARN ? "opc: warning: " : "", line);
+    fprintf(level == OPC_LEVEL_WARN ? stderr : stdout, "%s%s\n",
+            level == OPC_LEVEL_WARN ? "opc: warning: " : "", line);
     fflush(stdout);
 }
 

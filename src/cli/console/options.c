@@ -126,7 +126,7 @@ int opc_options_read(const struct opc_section *options, int argc, char **argv, v
     /* A BOOL may stand alone (--json) or have a value (--json=no). */
     for (int i = 0; i < options->n; i++) {
         const struct opc_field *f = &options->fields[i];
-        const int value = f->kind == OPC_BOOL ? optional_argument : required_argument;
+        const int value = f->kind == OPC_FIELD_BOOL ? optional_argument : required_argument;
         gnu[i] = (struct option){opc_option_name(f, names[i]), value, NULL, PAST + i};
     }
     int code = options->n ? opc_section_defaults(options, into, err) : OPC_OK;

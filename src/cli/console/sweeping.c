@@ -78,11 +78,11 @@ int opc_sweeping(const struct opc_sweep *sweep, struct opc_schedule plan, struct
             sigaction(SIGHUP, &before[i], NULL);
     }
     /* Without a terminal the lines of the log are the display. */
-    opc_display_listen(OPC_INFO);
+    opc_display_listen(OPC_LEVEL_INFO);
     plan.progress = show_tally;
     plan.stops = stops_asked;
     const int code = opc_schedule_run(sweep, &plan, tally, err);
-    opc_display_listen(OPC_WARN);
+    opc_display_listen(OPC_LEVEL_WARN);
     opc_bar_wipe();
     for (int i = 0; i < N_SIGNALS; i++)
         sigaction(SIGNALS[i], &before[i], NULL);

@@ -56,7 +56,7 @@ static void print_table_head(void)
 {
     printf("%5s %8s %9s %6s %7s | seconds:\n%5s %8s %9s %6s %7s |", "", "real", "", "", "model",
            "epoch", "steps", "return", "length", "error");
-    for (int k = OPC_ACT; k < OPC_PHASES; k++)
+    for (int k = OPC_PHASE_ACT; k < OPC_PHASES; k++)
         printf(" %5.4s", opc_phase_name((enum opc_phase)k));
     putchar('\n');
 }
@@ -70,7 +70,7 @@ static void print_table_line(struct display *display, const struct opc_progress 
         print_table_head();
     printf("%5d %8ld %9s %6s %7s |", p->epoch, p->env_steps, print_brief(p->eval_return, a),
            print_brief(p->eval_length, b), print_brief(p->model_error, c));
-    for (int k = OPC_ACT; k < OPC_PHASES; k++)
+    for (int k = OPC_PHASE_ACT; k < OPC_PHASES; k++)
         printf(" %5.*f", p->seconds[k] < 100 ? 1 : 0, p->seconds[k]);
     putchar('\n');
 }
@@ -130,7 +130,7 @@ int opc_training(const struct opc_config *config, const char *dir, bool resume, 
     };
     /* The first Ctrl-C ends the run in order, the second one at once. */
     opc_stop_catch("\nstopping; once more stops at once\n");
-    opc_display_listen(quiet ? OPC_WARN : OPC_INFO);
+    opc_display_listen(quiet ? OPC_LEVEL_WARN : OPC_LEVEL_INFO);
     int code = opc_train(config, &plan, err);
     opc_bar_wipe();
     /* A stop is not a failure: say how to go on. */

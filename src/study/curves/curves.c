@@ -649,7 +649,8 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
             code = add_inner(curves, dir[i], plan, err);
     }
     if (!code && files)
-        opc_log(OPC_WARN, "%d of the names are files, not directories, and are left out", files);
+        opc_log(OPC_LEVEL_WARN, "%d of the names are files, not directories, and are left out",
+                files);
     if (!code && curves->runs == 0)
         code = opc_fail(err, OPC_EUSER, "there are no runs to draw");
     /* Groups, then their names, then their bands: each needs the one before. */

@@ -132,7 +132,8 @@ static bool is_there(const struct opc_learning *learning, const struct claim *cl
 {
     if (opc_learning_find(learning, line) >= 0)
         return true;
-    opc_exhibit_claim(exhibit, OPC_UNDECIDED, claim->text, "There is no complete run of %s.", line);
+    opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
+                      "There is no complete run of %s.", line);
     return false;
 }
 
@@ -182,7 +183,7 @@ static int decide_duel(const struct opc_learning *learning, const struct claim *
             tasks++;
         }
     if (tasks == 0) {
-        opc_exhibit_claim(exhibit, OPC_UNDECIDED, claim->text,
+        opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
                           "No %s%s%s has runs of both %s and %s.", duel->task,
                           claim->panel ? " like " : "", claim->panel ? claim->panel : "",
                           duel->name[0], duel->name[1]);
@@ -199,10 +200,10 @@ static int decide_duel(const struct opc_learning *learning, const struct claim *
                  "; so few runs decide nothing: chance puts all above all in %.1f %% of cases",
                  100 * chance);
     /* P(a > b) must be on one side of 1/2 with its whole interval. */
-    const enum opc_verdict verdict = *few           ? OPC_UNDECIDED
-                                     : p.low > 0.5  ? OPC_SUPPORTED
-                                     : p.high < 0.5 ? OPC_NOT_SUPPORTED
-                                                    : OPC_UNDECIDED;
+    const enum opc_verdict verdict = *few           ? OPC_VERDICT_UNDECIDED
+                                     : p.low > 0.5  ? OPC_VERDICT_SUPPORTED
+                                     : p.high < 0.5 ? OPC_VERDICT_NOT_SUPPORTED
+                                                    : OPC_VERDICT_UNDECIDED;
     opc_exhibit_claim(exhibit, verdict, claim->text,
                       "P(%s > %s) = %.2f, 95 %% interval [%.2f, %.2f], over %d and %d runs in %d "
                       "%s%s%s.",
@@ -291,8 +292,9 @@ static void decide_solves(const struct opc_learning *learning, const struct clai
         }
     }
     if (runs == 0) {
-        opc_exhibit_claim(exhibit, OPC_UNDECIDED, claim->text, "No panel like %s has a run of %s.",
-                          claim->panel ? claim->panel : "*", learning->label[line]);
+        opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
+                          "No panel like %s has a run of %s.", claim->panel ? claim->panel : "*",
+                          learning->label[line]);
         return;
     }
     char where[96] = "", few[96];
@@ -300,10 +302,10 @@ static void decide_solves(const struct opc_learning *learning, const struct clai
         snprintf(where, sizeof where, " in the lowest of %d panels, %d of %d", panels, low, lows);
     say_too_few(learning, fewest, sizeof few, few);
     opc_exhibit_claim(exhibit,
-                      *few          ? OPC_UNDECIDED
-                      : min >= 0.75 ? OPC_SUPPORTED
-                      : min < 0.5   ? OPC_NOT_SUPPORTED
-                                    : OPC_UNDECIDED,
+                      *few          ? OPC_VERDICT_UNDECIDED
+                      : min >= 0.75 ? OPC_VERDICT_SUPPORTED
+                      : min < 0.5   ? OPC_VERDICT_NOT_SUPPORTED
+                                    : OPC_VERDICT_UNDECIDED,
                       claim->text, "%d of %d runs of %s end at %g or above (median %.4g%s)%s.",
                       reached, runs, learning->label[line], claim->level, median, where, few);
 }

@@ -232,11 +232,13 @@ static int settings_table_make(const struct opc_request *request, const void *se
         code = opc_exhibit_table(exhibit, NULL, "as printed, and as set", table, err);
     if (!code) {
         opc_exhibit_claim(
-            exhibit, sheet.equal == sheet.compared ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+            exhibit,
+            sheet.equal == sheet.compared ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
             "The settings are those the paper prints.",
             "%d of %d values are; the words of %d row%s are read as the table says", sheet.equal,
             sheet.compared, sheet.readings, sheet.readings == 1 ? "" : "s");
-        opc_exhibit_claim(exhibit, sheet.apart == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+        opc_exhibit_claim(exhibit,
+                          sheet.apart == 0 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
                           "They are the same for both engines.",
                           "%d of %d values of a second task differ from those of the first",
                           sheet.apart, sheet.tasks);

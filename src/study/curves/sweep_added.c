@@ -227,7 +227,7 @@ static int check_run(const struct source *source, int i, struct opc_sweep_run *r
                         source->path, task->name, run->epochs, want, source->sweep->path,
                         run->epochs);
     if (run->complete && run->epochs && run->epochs < want) {
-        opc_log(OPC_WARN, "%s: %s has %d of %d epochs and counts as incomplete", source->path,
+        opc_log(OPC_LEVEL_WARN, "%s: %s has %d of %d epochs and counts as incomplete", source->path,
                 task->name, run->epochs, want);
         run->complete = false;
     }
@@ -266,7 +266,7 @@ static int warn_if_different(const struct opc_sweep_runs *runs, int i, const cha
     bool same = true;
     const int code = compare_evaluations(used, found, &same, err);
     if (!code && !same)
-        opc_log(OPC_WARN,
+        opc_log(OPC_LEVEL_WARN,
                 "%s: its evaluations in %s are others (score %s); those of %s are used "
                 "(score %s)",
                 runs->sweep->task[i].name, dir, opc_print_fixed(found->score, 2, there),

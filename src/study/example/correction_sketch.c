@@ -228,13 +228,14 @@ static void correction_sketch_claims(const struct plane plane[2], struct opc_exh
     model =
         hypot(off->model[STEPS][0] - off->env[STEPS][0], off->model[STEPS][1] - off->env[STEPS][1]);
     opc = hypot(off->opc[STEPS][0] - off->env[STEPS][0], off->opc[STEPS][1] - off->env[STEPS][1]);
-    opc_exhibit_claim(exhibit, apart == 0 && moved > 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+    opc_exhibit_claim(exhibit,
+                      apart == 0 && moved > 0 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
                       "With the recorded actions the corrected steps are the recorded ones, "
                       "however wrong the model is.",
                       "Corrected and recorded states differ by %g, those of the model by up to "
                       "%.3f.",
                       apart, moved);
-    opc_exhibit_claim(exhibit, shift < 1e-12 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+    opc_exhibit_claim(exhibit, shift < 1e-12 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
                       "With other actions a corrected state differs from the recorded one by the "
                       "difference of two means of the model.",
                       "The two differences agree to %.1e; after %d steps the corrected state is "

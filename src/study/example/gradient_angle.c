@@ -162,9 +162,9 @@ static int gradient_angle_make(const struct opc_request *request, const void *se
         code = opc_exhibit_figure(exhibit, NULL, "The signed gradient distance", &figure, err);
     if (!code)
         opc_exhibit_claim(exhibit,
-                          !same && !other ? OPC_UNDECIDED
-                          : astray        ? OPC_NOT_SUPPORTED
-                                          : OPC_SUPPORTED,
+                          !same && !other ? OPC_VERDICT_UNDECIDED
+                          : astray        ? OPC_VERDICT_NOT_SUPPORTED
+                                          : OPC_VERDICT_SUPPORTED,
                           "Gradients of the same sign are in [0, 0.5) apart, of different signs in "
                           "(−1, 0).",
                           "%d pairs of the same sign and %d of different signs; %d outside these "

@@ -224,23 +224,25 @@ static void gradient_field_claims(const struct field *field, const struct settin
     int inside, outside;
     /* The model must be wrong between the optima and nowhere else. */
     count_wrong_cells(field, &inside, &outside);
-    opc_exhibit_claim(exhibit, inside > 0 && outside == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
-                      "Small errors of the model turn its gradient to the wrong side, in a wedge "
-                      "between the true optimum and the model's own.",
-                      "%.2f %% of the %d stable cells have the wrong sign; %d of them lie between "
-                      "the two optima, %d elsewhere.",
-                      model->wrong, model->cells, inside, outside);
+    opc_exhibit_claim(
+        exhibit, inside > 0 && outside == 0 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
+        "Small errors of the model turn its gradient to the wrong side, in a wedge "
+        "between the true optimum and the model's own.",
+        "%.2f %% of the %d stable cells have the wrong sign; %d of them lie between "
+        "the two optima, %d elsewhere.",
+        model->wrong, model->cells, inside, outside);
     /* Fewer wrong signs and a smaller distance, both. */
     opc_exhibit_claim(
         exhibit,
-        opc->wrong < model->wrong && opc->mean < model->mean ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+        opc->wrong < model->wrong && opc->mean < model->mean ? OPC_VERDICT_SUPPORTED
+                                                             : OPC_VERDICT_NOT_SUPPORTED,
         "On-policy corrections make the gradient robust against model errors.",
         "Wrong sign in %.2f %% of the stable cells with corrections, %.2f %% without; mean "
         "distance %.4f against %.4f.",
         opc->wrong, model->wrong, opc->mean, model->mean);
     if (set->error == OPC_ERROR_A && set->theta_min + set->theta_max == -2) { /* a grid around -1 */
         const double gap = asymmetry(field);
-        opc_exhibit_claim(exhibit, gap < 1e-9 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+        opc_exhibit_claim(exhibit, gap < 1e-9 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
                           "The field of ΔA is symmetric about (θ, ΔA) = (−1, 0).",
                           "Opposite cells differ by at most %.1e in |d|.", gap);
     }

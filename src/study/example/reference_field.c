@@ -226,13 +226,13 @@ static void reference_field_claims(const struct field *field, const struct setti
             worst = fmax(worst, field->sum[p].wrong);
         }
     if (zero)
-        opc_exhibit_claim(exhibit, max < 1e-12 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+        opc_exhibit_claim(exhibit, max < 1e-12 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
                           "Without a model error the corrected gradient is exact, whichever policy "
                           "made the recording.",
                           "The greatest distance is %.1e.", max);
     /* Off-policy with a model error. */
     if (wrong) {
-        opc_exhibit_claim(exhibit, worst < 50 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+        opc_exhibit_claim(exhibit, worst < 50 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
                           "With a model error the corrected gradient mostly keeps the right side "
                           "off-policy.",
                           "The wrong side is taken in at most %.2f %% of the stable cells of a "
@@ -245,9 +245,9 @@ static void reference_field_claims(const struct field *field, const struct setti
         /* Judged by distance and by sign; if the two disagree, the claim is undecided. */
         const int worse = (field->mean[1] > field->mean[0]) + (share[1] > share[0]);
         opc_exhibit_claim(exhibit,
-                          !field->cells[0] || !field->cells[1] || worse == 1 ? OPC_UNDECIDED
-                          : worse == 2                                       ? OPC_SUPPORTED
-                                                                             : OPC_NOT_SUPPORTED,
+                          !field->cells[0] || !field->cells[1] || worse == 1 ? OPC_VERDICT_UNDECIDED
+                          : worse == 2                                       ? OPC_VERDICT_SUPPORTED
+                                       : OPC_VERDICT_NOT_SUPPORTED,
                           "The corrected gradient degrades near instability.",
                           "The mean distance is %.4f where a closed loop, of environment or model, "
                           "is within %g of instability, and %.4f elsewhere; the wrong side is "

@@ -230,7 +230,7 @@ static void return_curves_claims(const struct curves *curves, struct opc_exhibit
             best_model = recording->best[OPC_BY_MODEL];
         }
     }
-    opc_exhibit_claim(exhibit, gap < 1e-12 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+    opc_exhibit_claim(exhibit, gap < 1e-12 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
                       "The corrected model has the true return at the policy of its recording.",
                       "The two differ by at most %.1e at the %d recorded policies.", gap,
                       curves->panels);
@@ -239,15 +239,17 @@ static void return_curves_claims(const struct curves *curves, struct opc_exhibit
     const struct recording *first = &curves->at[0], *last = &curves->at[curves->panels - 1];
     opc_exhibit_claim(
         exhibit,
-        has_right_sign(first, OPC_BY_OPC) && !has_right_sign(last, OPC_BY_OPC) ? OPC_SUPPORTED
-                                                                               : OPC_NOT_SUPPORTED,
+        has_right_sign(first, OPC_BY_OPC) && !has_right_sign(last, OPC_BY_OPC)
+            ? OPC_VERDICT_SUPPORTED
+            : OPC_VERDICT_NOT_SUPPORTED,
         "The corrected gradient there is mostly right, but it can have the wrong sign (left and "
         "right plot).",
         "At θₙ = %g: true %+.4f, corrected %+.4f, model %+.4f; at θₙ = %g: %+.4f, %+.4f, %+.4f.",
         first->theta_n, first->at[OPC_BY_TRUTH].slope, first->at[OPC_BY_OPC].slope,
         first->at[OPC_BY_MODEL].slope, last->theta_n, last->at[OPC_BY_TRUTH].slope,
         last->at[OPC_BY_OPC].slope, last->at[OPC_BY_MODEL].slope);
-    opc_exhibit_claim(exhibit, miss_opc < miss_model ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+    opc_exhibit_claim(exhibit,
+                      miss_opc < miss_model ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
                       "The corrected model's best policy is near the true one, the model's is not.",
                       "Best policies: environment −1, model %.3f, corrected %.3f (the worst of the "
                       "panels).",

@@ -315,8 +315,8 @@ static int state_distribution_draw(const struct study *study, const struct setti
 static enum opc_verdict nearer(const struct side *side)
 {
     if (fabs(side->gain) <= 3 * side->gain_error)
-        return OPC_UNDECIDED;
-    return side->gain > 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED;
+        return OPC_VERDICT_UNDECIDED;
+    return side->gain > 0 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED;
 }
 
 /* Both claims compare distances to trajectories that OPC has not seen. */
@@ -326,7 +326,7 @@ static void state_distribution_claims(const struct study *study, const struct se
     const struct side *on = &study->side[0], *off = &study->side[1];
     /* On-policy OPC must also reproduce its recordings exactly. */
     opc_exhibit_claim(
-        exhibit, on->apart > 0 ? OPC_NOT_SUPPORTED : nearer(on),
+        exhibit, on->apart > 0 ? OPC_VERDICT_NOT_SUPPORTED : nearer(on),
         "On-policy the corrected model has the environment's distribution, while the model drifts "
         "away.",
         "Corrected trajectories differ from their recordings by %g; W2 to fresh trajectories of "

@@ -327,7 +327,7 @@ static int theory_draw(const struct marginals m[2], int steps, const struct lemm
 /* Supported if the statement held in every case. */
 static enum opc_verdict verdict_of(struct tally t, int form)
 {
-    return t.failed[form] ? OPC_NOT_SUPPORTED : OPC_SUPPORTED;
+    return t.failed[form] ? OPC_VERDICT_NOT_SUPPORTED : OPC_VERDICT_SUPPORTED;
 }
 
 /* Tallies by statement. */
@@ -346,9 +346,9 @@ static void theory_claims(const struct tallies *n, const struct lemma1 *lemma,
     /* The variance must fall as 1/B, within three standard errors of the slope. */
     const bool rate = fabs(lemma->slope + 1) <= 3 * lemma->slope_error;
     opc_exhibit_claim(exhibit,
-                      isnan(lemma->slope)            ? OPC_UNDECIDED
-                      : n->lemma1.failed[0] || !rate ? OPC_NOT_SUPPORTED
-                                                     : OPC_SUPPORTED,
+                      isnan(lemma->slope)            ? OPC_VERDICT_UNDECIDED
+                      : n->lemma1.failed[0] || !rate ? OPC_VERDICT_NOT_SUPPORTED
+                                                     : OPC_VERDICT_SUPPORTED,
                       "Lemma 1: with a deterministic policy the corrected estimate of the return "
                       "is that of replay, and converges at the rate 1/B.",
                       "The estimates differ by %g; their variance goes as B to the power %.3f ± "

@@ -22,9 +22,9 @@
 
 /* The answer to a claim of the paper. */
 enum opc_verdict {
-    OPC_SUPPORTED,
-    OPC_NOT_SUPPORTED,
-    OPC_UNDECIDED, /* too few runs, or the intervals overlap */
+    OPC_VERDICT_SUPPORTED,
+    OPC_VERDICT_NOT_SUPPORTED,
+    OPC_VERDICT_UNDECIDED, /* too few runs, or the intervals overlap */
 };
 
 struct opc_exhibit;

@@ -93,13 +93,13 @@ static enum opc_verdict read_verdict(struct reader *reader, const struct opc_jso
 {
     const char *word = opc_json_string(opc_json_find(claim, "verdict"));
     if (word && strcmp(word, "supported") == 0)
-        return OPC_SUPPORTED;
+        return OPC_VERDICT_SUPPORTED;
     if (word && strcmp(word, "not supported") == 0)
-        return OPC_NOT_SUPPORTED;
+        return OPC_VERDICT_NOT_SUPPORTED;
     if (!word || strcmp(word, "undecided") != 0)
         note_fault(reader, "claims", i, "verdict",
                    "neither supported, not supported nor undecided");
-    return OPC_UNDECIDED;
+    return OPC_VERDICT_UNDECIDED;
 }
 
 /* Reads everything; after a failure the rest stays NULL or 0. */

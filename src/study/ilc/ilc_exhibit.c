@@ -377,7 +377,7 @@ static int trajectory_table(int runs, struct opc_ilc_trials *const run[],
 /* For claims that are either true or false. */
 static enum opc_verdict ilc_verdict(bool yes)
 {
-    return yes ? OPC_SUPPORTED : OPC_NOT_SUPPORTED;
+    return yes ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED;
 }
 
 /* The error must fall: in every trial for the linear form, to a quarter for the others. */
@@ -432,7 +432,7 @@ static void claim_filter(const struct opc_ilc_trials *trials, struct opc_exhibit
     /* A clear majority: more than two standard deviations of a fair coin. */
     const bool clear = fabs(2.0 * better - repeats) > 2.0 * sqrt(repeats);
     opc_exhibit_claim(
-        exhibit, !clear ? OPC_UNDECIDED : ilc_verdict(2 * better > repeats),
+        exhibit, !clear ? OPC_VERDICT_UNDECIDED : ilc_verdict(2 * better > repeats),
         "stochastic: a Kalman filter over trials tracks better than believing each "
         "trial",
         "median RMS error after %d updates %.4g with the filter, %.4g without; better "

@@ -395,9 +395,9 @@ enum opc_verdict opc_bound_smaller(int smaller, int larger, int equal)
     /* Ties say nothing about the sign and are left out of the test. */
     const int n = smaller + larger;
     if (chance_of_heads(larger, n) < CHANCE)
-        return OPC_NOT_SUPPORTED;
-    return chance_of_heads(smaller, n) < CHANCE && 10 * larger <= n + equal ? OPC_SUPPORTED
-                                                                            : OPC_UNDECIDED;
+        return OPC_VERDICT_NOT_SUPPORTED;
+    return chance_of_heads(smaller, n) < CHANCE && 10 * larger <= n + equal ? OPC_VERDICT_SUPPORTED
+                                                                            : OPC_VERDICT_UNDECIDED;
 }
 
 /* OPC's on-policy error against MBPO(*)'s, iteration by iteration. */
@@ -435,7 +435,7 @@ static void claim_bound(int runs, const struct history *history, struct opc_exhi
             for (int m = 0; m < MODELS; m++, all++)
                 holds += history[r].gain[j] >=
                          history[r].promise[m][j] - 1e-9 * (1 + fabs(history[r].promise[m][j]));
-    opc_exhibit_claim(exhibit, holds == all ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+    opc_exhibit_claim(exhibit, holds == all ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
                       "The bound on policy improvement holds in every iteration.",
                       "it holds in %d of %d cases (it is an identity: this checks the program)",
                       holds, all);
@@ -475,9 +475,9 @@ static void claim_stable(int runs, const struct history *history, struct opc_exh
             opc_text_add(&text, from == 0 ? "always near it" : "not settled");
     }
     opc_exhibit_claim(exhibit,
-                      stable == runs                ? OPC_SUPPORTED
-                      : stable == 0 && able == runs ? OPC_NOT_SUPPORTED
-                                                    : OPC_UNDECIDED,
+                      stable == runs                ? OPC_VERDICT_SUPPORTED
+                      : stable == 0 && able == runs ? OPC_VERDICT_NOT_SUPPORTED
+                                                    : OPC_VERDICT_UNDECIDED,
                       "The policy fails in early iterations (paper: n <= 8) and is stable in later "
                       "ones (paper: n >= 12).",
                       "%s (stable: over the last third)", opc_text_get(&text));

@@ -434,7 +434,7 @@ static void claim_differences(const struct testbed *t, struct opc_exhibit *exhib
     if (rules == 0)
         return;
     opc_exhibit_claim(
-        exhibit, OPC_UNDECIDED,
+        exhibit, OPC_VERDICT_UNDECIDED,
         "Eq. 5 needs less of a fit than eq. 2, because it uses differences only.",
         "mean change of the error after H steps over %d rules, relative to the first: "
         "%+.1f %% by eq. 5, %+.1f %% by eq. 2 (one run does not decide it)",

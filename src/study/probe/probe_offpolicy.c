@@ -302,10 +302,10 @@ static void claim_on_policy(const struct sweep *sweep, bool able, struct opc_exh
                               opc = share_interval(sweep, one, CORRECTED);
     opc_exhibit_claim(
         exhibit,
-        !able || sweep->beta->at[one] != 1       ? OPC_UNDECIDED
-        : model.low > 0.95 && opc.low > 0.95     ? OPC_SUPPORTED
-        : model.high <= 0.95 || opc.high <= 0.95 ? OPC_NOT_SUPPORTED
-                                                 : OPC_UNDECIDED,
+        !able || sweep->beta->at[one] != 1       ? OPC_VERDICT_UNDECIDED
+        : model.low > 0.95 && opc.low > 0.95     ? OPC_VERDICT_SUPPORTED
+        : model.high <= 0.95 || opc.high <= 0.95 ? OPC_VERDICT_NOT_SUPPORTED
+                                                 : OPC_VERDICT_UNDECIDED,
         "On-policy (beta = 1) more than 95 % of the rollouts are predicted to last to "
         "the time limit.",
         "at beta = %g: %.3g %% by OPC (95 %% interval over rollouts %.1f to %.1f), "
@@ -329,9 +329,9 @@ static void claim_far(const struct sweep *sweep, bool able, struct opc_exhibit *
                 max[way] = fmax(max[way], share_complete(sweep, k, way));
         }
     opc_exhibit_claim(exhibit,
-                      !able || !asked                            ? OPC_UNDECIDED
-                      : max[LEARNED] == 0 && max[CORRECTED] == 0 ? OPC_SUPPORTED
-                                                                 : OPC_NOT_SUPPORTED,
+                      !able || !asked                            ? OPC_VERDICT_UNDECIDED
+                      : max[LEARNED] == 0 && max[CORRECTED] == 0 ? OPC_VERDICT_SUPPORTED
+                                                                 : OPC_VERDICT_NOT_SUPPORTED,
                       "For beta >= 2.3 all predicted rollouts fail.",
                       "lasting to the time limit at one of %d such beta, at most: %.3g %% by OPC, "
                       "%.3g %% by MBPO(*), %.3g %% on the environment",
@@ -363,10 +363,10 @@ static void claim_alike(const struct sweep *sweep, bool able, struct opc_exhibit
     const double twice = 2 * error_of_gap(sweep, worst, LEARNED, CORRECTED);
     opc_exhibit_claim(
         exhibit,
-        !able                ? OPC_UNDECIDED
-        : gap + twice <= max ? OPC_SUPPORTED
-        : gap - twice > max  ? OPC_NOT_SUPPORTED
-                             : OPC_UNDECIDED,
+        !able                ? OPC_VERDICT_UNDECIDED
+        : gap + twice <= max ? OPC_VERDICT_SUPPORTED
+        : gap - twice > max  ? OPC_VERDICT_NOT_SUPPORTED
+                             : OPC_VERDICT_UNDECIDED,
         "Off-policy, OPC and MBPO(*) degrade alike.",
         "their mean returns differ most at beta = %g, by %.3g %% of the return at "
         "beta = 1, give or take %.2g %% (alike: up to %d %%); mean distance from the environment: "

@@ -359,13 +359,13 @@ static void claim_smaller(const struct summary *summary, const struct opc_probe 
                       summary->ratio[item], summary->ratio_low[item], summary->ratio_high[item]);
     }
     if (summary->last[truth] == 0)
-        opc_exhibit_claim(exhibit, OPC_UNDECIDED, CLAIM[truth],
+        opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, CLAIM[truth],
                           "more than half of the rollouts end in their first step");
     else
         opc_exhibit_claim(exhibit,
-                          all    ? OPC_SUPPORTED
-                          : none ? OPC_NOT_SUPPORTED
-                                 : OPC_UNDECIDED,
+                          all    ? OPC_VERDICT_SUPPORTED
+                          : none ? OPC_VERDICT_NOT_SUPPORTED
+                                 : OPC_VERDICT_UNDECIDED,
                           CLAIM[truth],
                           "median |error| after %d step%s, OPC / MBPO(*) [95 %% bootstrap]: %s",
                           summary->last[truth], summary->last[truth] == 1 ? "" : "s",
@@ -393,10 +393,11 @@ static void claim_states(const struct summary *summary, const struct opc_probe *
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
         claim_smaller(summary, probe, truth, exhibit);
     /* Both must be zero exactly: at h = 0 nothing was predicted, and Lemma 1 holds to the bit. */
-    opc_exhibit_claim(exhibit, start == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+    opc_exhibit_claim(exhibit, start == 0 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
                       "The error is zero at h = 0.", "largest error at h = 0: %g", start);
     opc_exhibit_claim(exhibit,
-                      summary->states->without_noise == 0 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+                      summary->states->without_noise == 0 ? OPC_VERDICT_SUPPORTED
+                                                          : OPC_VERDICT_NOT_SUPPORTED,
                       "Without exploration OPC has no error at all (Lemma 1).",
                       "largest error of %d rollouts of %d steps without exploration: %g",
                       summary->states->each * summary->states->runs, summary->states->horizon,

@@ -241,7 +241,8 @@ static void claim_trajectories(const struct opc_states *states, int k, bool cosi
     /* Each model is compared with the environment under its own actions. */
     const double ours = leaves_range_by(&opc, &real), theirs = leaves_range_by(&model, &other);
     opc_exhibit_claim(exhibit,
-                      theirs > 0 && 10 * ours <= theirs ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+                      theirs > 0 && 10 * ours <= theirs ? OPC_VERDICT_SUPPORTED
+                                                        : OPC_VERDICT_NOT_SUPPORTED,
                       cosine ? "OPC stays near 1, where the environment is; MBPO(*) goes astray."
                              : "OPC stays where the environment is; MBPO(*) goes astray.",
                       "OPC lies in [%.5g, %.5g] and the environment with its actions in [%.5g, "
@@ -252,7 +253,8 @@ static void claim_trajectories(const struct opc_states *states, int k, bool cosi
                       other.max, ours, theirs);
     /* A margin of 0.01 above 1 keeps rounding and small errors from deciding. */
     if (cosine)
-        opc_exhibit_claim(exhibit, model.max > 1.01 ? OPC_SUPPORTED : OPC_NOT_SUPPORTED,
+        opc_exhibit_claim(exhibit,
+                          model.max > 1.01 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
                           "MBPO(*) takes values no cosine has.",
                           "of %d rollouts, above 1 at some step: %d by MBPO(*), up to %.5g; %d by "
                           "OPC, up to %.5g (takes: above 1.01)",
@@ -263,9 +265,9 @@ static void claim_trajectories(const struct opc_states *states, int k, bool cosi
     const bool clear = earlier - early > 2 * sqrt(earlier + early);
     opc_exhibit_claim(
         exhibit,
-        clear             ? OPC_SUPPORTED
-        : earlier > early ? OPC_UNDECIDED
-                          : OPC_NOT_SUPPORTED,
+        clear             ? OPC_VERDICT_SUPPORTED
+        : earlier > early ? OPC_VERDICT_UNDECIDED
+                          : OPC_VERDICT_NOT_SUPPORTED,
         "Rollouts of MBPO(*) end too early.",
         "of %d rollouts, in a terminal state before step %d where the environment with "
         "the same actions is not: %d by MBPO(*), %d by OPC",

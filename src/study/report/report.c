@@ -162,13 +162,14 @@ static void add_count(struct opc_text *html, int n, const char *kind, const char
 static void add_counts(struct opc_text *html, const struct page *page)
 {
     const int *claims = page->made->claims;
-    const int all = claims[OPC_SUPPORTED] + claims[OPC_NOT_SUPPORTED] + claims[OPC_UNDECIDED];
+    const int all = claims[OPC_VERDICT_SUPPORTED] + claims[OPC_VERDICT_NOT_SUPPORTED] +
+                    claims[OPC_VERDICT_UNDECIDED];
     opc_text_add(html, "<dl class=\"counts\">\n");
     add_count(html, page->n, "all", page->n == 1 ? "exhibit" : "exhibits");
-    add_count(html, claims[OPC_SUPPORTED], "yes",
-              claims[OPC_SUPPORTED] == 1 ? "claim supported" : "claims supported");
-    add_count(html, claims[OPC_NOT_SUPPORTED], "no", "not supported");
-    add_count(html, claims[OPC_UNDECIDED], "open", "undecided");
+    add_count(html, claims[OPC_VERDICT_SUPPORTED], "yes",
+              claims[OPC_VERDICT_SUPPORTED] == 1 ? "claim supported" : "claims supported");
+    add_count(html, claims[OPC_VERDICT_NOT_SUPPORTED], "no", "not supported");
+    add_count(html, claims[OPC_VERDICT_UNDECIDED], "open", "undecided");
     opc_text_add(html, "</dl>\n");
     if (!all)
         return;
@@ -176,7 +177,7 @@ static void add_counts(struct opc_text *html, const struct page *page)
      * numbers. */
     opc_text_add(html, "<div class=\"bar\" aria-hidden=\"true\">");
     static const char *const KIND[] = {"yes", "no", "open"};
-    for (int v = OPC_SUPPORTED; v <= OPC_UNDECIDED; v++)
+    for (int v = OPC_VERDICT_SUPPORTED; v <= OPC_VERDICT_UNDECIDED; v++)
         if (claims[v])
             opc_text_addf(html, "<span class=\"%s\" style=\"flex:%d\"></span>", KIND[v], claims[v]);
     opc_text_add(html, "</div>\n");
@@ -234,7 +235,7 @@ static void add_summary(struct opc_text *html, const struct page *page)
         opc_text_add(html, "</td><td>");
         opc_html_text(html, card->exhibit->tier);
         opc_text_add(html, "</td><td class=\"verdicts\">");
-        for (int v = OPC_SUPPORTED; v <= OPC_UNDECIDED; v++)
+        for (int v = OPC_VERDICT_SUPPORTED; v <= OPC_VERDICT_UNDECIDED; v++)
             if (card->claims[v])
                 opc_report_verdict(html, (enum opc_verdict)v, card->claims[v]);
         if (!card->exhibit->claims)
@@ -255,7 +256,7 @@ static int add_exhibits(struct opc_text *html, struct page *page, struct opc_err
         struct opc_report_card *card = &page->card[i];
         code = opc_report_exhibit(html, card, &pictures, err);
         /* Totals over all exhibits. */
-        for (int v = OPC_SUPPORTED; v <= OPC_UNDECIDED; v++)
+        for (int v = OPC_VERDICT_SUPPORTED; v <= OPC_VERDICT_UNDECIDED; v++)
             made->claims[v] += card->claims[v];
         made->missing += card->missing;
         made->pictures += card->exhibit->pictures;

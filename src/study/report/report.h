@@ -18,7 +18,7 @@ struct opc_report_plan {
 /* What the page contains. */
 struct opc_report_made {
     int exhibits, pictures, tables;
-    int claims[OPC_UNDECIDED + 1]; /* by verdict */
+    int claims[OPC_VERDICT_UNDECIDED + 1]; /* by verdict */
     int missing;  /* pictures and tables that cannot be read: marked in the page, and logged */
     int left_out; /* .json files that are not exhibits; logged */
 };

@@ -22,9 +22,9 @@ void opc_report_verdict(struct opc_text *html, enum opc_verdict verdict, int n)
 {
     /* CSS class, sign and word of each verdict; the sign is hidden from screen readers. */
     static const char *const SHOWN_AS[][3] = {
-        [OPC_SUPPORTED] = {"yes", "&#10003;", "supported"},
-        [OPC_NOT_SUPPORTED] = {"no", "&#10007;", "not supported"},
-        [OPC_UNDECIDED] = {"open", "?", "undecided"}};
+        [OPC_VERDICT_SUPPORTED] = {"yes", "&#10003;", "supported"},
+        [OPC_VERDICT_NOT_SUPPORTED] = {"no", "&#10007;", "not supported"},
+        [OPC_VERDICT_UNDECIDED] = {"open", "?", "undecided"}};
     opc_text_addf(html, "<span class=\"verdict %s\"><span aria-hidden=\"true\">%s</span> ",
                   SHOWN_AS[verdict][0], SHOWN_AS[verdict][1]);
     if (n >= 0)
@@ -60,7 +60,7 @@ static int cannot_show(struct opc_text *html, struct opc_report_card *card, cons
 {
     if (code == OPC_ENOMEM)
         return code;
-    opc_log(OPC_WARN, "%s: %s", card->exhibit->name, why->text);
+    opc_log(OPC_LEVEL_WARN, "%s: %s", card->exhibit->name, why->text);
     opc_text_add(html, "<p class=\"missing\"><strong>Missing:</strong> <code>");
     opc_html_text(html, file);
     opc_text_addf(html,
@@ -244,7 +244,7 @@ static void add_heading(struct opc_text *html, const struct opc_report_card *car
                 "</span></h2>\n<p class=\"badges\">");
     if (*exhibit->tier)
         add_element(html, "<span class=\"tier\">tier ", exhibit->tier, "</span> ");
-    for (int v = OPC_SUPPORTED; v <= OPC_UNDECIDED; v++)
+    for (int v = OPC_VERDICT_SUPPORTED; v <= OPC_VERDICT_UNDECIDED; v++)
         if (card->claims[v]) {
             opc_report_verdict(html, (enum opc_verdict)v, card->claims[v]);
             opc_text_add(html, " ");

@@ -140,7 +140,7 @@ static int find_exhibit(struct search *search, const char *path, struct opc_err 
         return code;
     /* Logged, because a misnamed exhibit would otherwise vanish silently. */
     if (!exhibit) {
-        opc_log(OPC_INFO, "%s is no exhibit and is left out", path);
+        opc_log(OPC_LEVEL_INFO, "%s is no exhibit and is left out", path);
         search->left_out++;
         return OPC_OK;
     }

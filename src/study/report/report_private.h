@@ -30,7 +30,7 @@ struct opc_report_card {
     char label[80];  /* "Figure 2" */
     char anchor[80]; /* its id, unique in the page and without a dot: ids in pictures have one */
     bool ambiguous;  /* another exhibit has the same name and tier */
-    int claims[OPC_UNDECIDED + 1];
+    int claims[OPC_VERDICT_UNDECIDED + 1];
     int missing; /* files that could not be shown */
 };
 
