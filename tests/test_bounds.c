@@ -30,7 +30,7 @@ static void bounds_are_the_recorded_range_and_a_margin(void **state)
     struct opc_bounds *bounds, *once;
     struct opc_err err;
     const float step[][OBS] = {{-0.99f, 3}, {-1.01f, 3}, {5, 3}, {5.01f, 3}, {2, 3.001f}, {NAN, 3}};
-    const bool out_of[] = {false, true, false, true, true, false};
+    const bool out_of[] = {false, true, false, true, false, false};
     bool out[6];
     assert_ok(opc_episodes_create(OBS, ACT, 10, 10, &past, &err), &err);
     assert_ok(opc_bounds_create(OBS, ACT, &bounds, &err), &err);
@@ -49,7 +49,7 @@ static void bounds_are_the_recorded_range_and_a_margin(void **state)
     record(past, 1);
     opc_bounds_update(bounds, past);
     assert_true(bounds->low[0] == -1 && bounds->high[0] == 5);
-    assert_true(bounds->low[1] == 3 && bounds->high[1] == 3); /* it never moved */
+    assert_true(isinf(bounds->low[1]) && isinf(bounds->high[1])); /* it never moved */
     assert_true(fabsf(bounds->reward_low + 1.2f) < 1e-6f);
     assert_true(fabsf(bounds->reward_high - 1.2f) < 1e-6f);
     opc_bounds_refuse(bounds, 6, NULL, NULL, step[0], out);

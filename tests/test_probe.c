@@ -667,7 +667,7 @@ static void fits_are_compared_on_what_the_next_epoch_recorded(void **state)
     snprintf(dir, sizeof dir, "%s/fit", (const char *)r->dir);
     snprintf(path, sizeof path, "%s/fig-fits.csv", dir);
     assert_ok(analyse(r->whole, "probe_fit",
-                      "{epochs: 2, samples: 16, steps: 4, noise: 0, rule: max_epochs=1}", 2, dir,
+                      "{epochs: 2, samples: 16, steps: 4, noise: 0, rule: [max_epochs=1]}", 2, dir,
                       &err),
               &err);
     assert_ok(opc_table_read(path, &t, &err), &err);

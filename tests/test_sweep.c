@@ -212,6 +212,8 @@ static void contradictions_are_refused_with_file_and_line(void **state)
     refused(state, "vary:\n  train.seed: []\n", NULL, NULL, 2, "no values");
     refused(state, "vary:\n  train.seed: [1, 2,\n    1..3]\n", NULL, NULL, 3, "value 1");
     refused(state, "vary:\n  sac.learning_rate: [0.001, 1e-3]\n", NULL, NULL, 2, "value 0.001");
+    refused(state, "vary:\n  sac.rate: [0.001]\n  sac.learning_rate: [0.002]\n", NULL, NULL, 3,
+            "sac.rate");
     refused(state, "vary:\n  train.seed: 3..1\n", NULL, NULL, 2, "3..1");
     refused(state, "vary:\n  train.sed: 1..3\n", NULL, NULL, 2, "'seed'");
     refused(state, "vary:\n  train.seed: {a: 1}\n", NULL, NULL, 2, "list");

@@ -377,7 +377,8 @@ static void bound_values(struct sac *sac, const struct opc_feed *feed)
     const float rest = 1.0f - (float)sac->config.discount; /* 0: values have no bounds */
     sac->q_high = fmaxf(0.0f, scale * feed->reward_high + fmaxf(c, 0.0f)) / rest;
     sac->q_low = fminf(0.0f, scale * feed->reward_low + fminf(c, 0.0f)) / rest;
-    if (!(rest > 0.0f)) {
+    const bool unknown = feed->reward_low == 0.0f && feed->reward_high == 0.0f;
+    if (!(rest > 0.0f) || unknown) {
         sac->q_high = INFINITY;
         sac->q_low = -INFINITY;
     }
@@ -436,8 +437,10 @@ static int sac_improve(struct opc_agent *a, const struct opc_feed *feed, int upd
         v[OPC_SAC_ENTROPY] -= m.logp / updates;
         v[OPC_SAC_TARGET_MIN] = fmin(v[OPC_SAC_TARGET_MIN], m.target_min);
         v[OPC_SAC_TARGET_MAX] = fmax(v[OPC_SAC_TARGET_MAX], m.target_max);
-        if (i % 64 == 63 && feed->stop && feed->stop(feed->stop_ctx))
+        if (i % 64 == 63 && feed->stop && feed->stop(feed->stop_ctx)) {
+            report->updates = i + 1; /* those made so far are kept */
             return opc_fail(err, OPC_ESTOPPED, "stopped while improving the policy");
+        }
     }
     v[OPC_SAC_ALPHA] = (double)expf(sac->log_alpha);
     return OPC_OK;

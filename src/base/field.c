@@ -418,7 +418,10 @@ bool opc_field_equals(const struct opc_field *f, const void *values, const char 
         struct opc_ints ints;
         struct opc_texts texts;
         char text[OPC_TEXT_SIZE];
-    } other = {0};
+    } other;
+    memset(&other, 0, sizeof other);
+    if (f->kind == OPC_FIELD_TEXTS && !*text) /* as opc_section_defaults has it: none */
+        return memcmp(&other.texts, (const char *)values + f->offset, sizeof other.texts) == 0;
     /* Parse the text into a zeroed value of its own and compare bytes; offset 0 puts it at the
      * start. */
     struct opc_field alone = *f;

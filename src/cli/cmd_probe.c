@@ -94,22 +94,25 @@ static int hand_over(const struct given *given, const char *word,
         const struct opc_field *f = &options.fields[i];
         /* An option left at its default takes the default of the analysis's setting if the two
          * agree. */
-        const bool usual = opc_option_is_usual(f, given, &fresh, &value);
+        const struct opc_texts *texts =
+            f->kind == OPC_FIELD_TEXTS ? (const void *)((const char *)given + f->offset) : NULL;
+        const bool usual =
+            opc_option_is_usual(f, given, &fresh, &value) && !(texts && texts->n > 0);
         /* The command is what gives the same numbers again: only options that differ and matter. */
-        if (!usual && !is_one_of(f->name, MUTE))
+        for (int k = 0; texts && k < texts->n; k++)
+            opc_text_addf(command, " --%s '%s'", f->name, texts->at[k]);
+        if (!usual && !texts && !is_one_of(f->name, MUTE))
             opc_text_addf(command, " --%s '%s'", f->name, opc_text_get(&value));
         if (is_one_of(f->name, OWN))
             continue;
         /* The value is handed over as text, by name; of several texts, one after the other. */
         const bool wanted = opc_section_find(analysis->settings, f->name) != NULL;
-        if (wanted && f->kind == OPC_FIELD_TEXTS) {
-            const struct opc_texts *texts = (const void *)((const char *)given + f->offset);
-            for (int k = 0; k < texts->n && !code; k++)
-                code = opc_section_set(analysis->settings, settings, f->name, texts->at[k], err);
-        } else if (wanted)
+        for (int k = 0; wanted && texts && k < texts->n && !code; k++)
+            code = opc_section_set(analysis->settings, settings, f->name, texts->at[k], err);
+        if (wanted && !texts)
             code =
                 opc_section_set(analysis->settings, settings, f->name, opc_text_get(&value), err);
-        else if (!usual)
+        else if (!wanted && !usual)
             code = opc_fail(err, OPC_EUSER, "--%s means nothing to %s", f->name, word);
     }
     opc_text_free(&value);

@@ -13,6 +13,7 @@
 
 /* How much wider than the recording they are, as a share of its range. */
 static const float STATE_MARGIN = 0.25f, REWARD_MARGIN = 0.10f;
+static const float STILL = 1e-6f; /* an entry that moves by no more has no bounds */
 
 int opc_bounds_create(int obs, int act, struct opc_bounds **out, struct opc_err *err)
 {
@@ -67,9 +68,11 @@ void opc_bounds_update(struct opc_bounds *b, const struct opc_episodes *past)
         b->reward_max = fmaxf(b->reward_max, r);
     }
     for (int j = 0; j < b->obs; j++) {
-        const float w = STATE_MARGIN * (b->max[j] - b->min[j]);
-        b->low[j] = b->min[j] - w;
-        b->high[j] = b->max[j] + w;
+        const float range = b->max[j] - b->min[j], w = STATE_MARGIN * range;
+        /* A model never predicts a constant exactly, so a range of nothing would refuse it all. */
+        const bool moves = range > STILL * fmaxf(1.0f, fabsf(b->max[j]));
+        b->low[j] = moves ? b->min[j] - w : -INFINITY;
+        b->high[j] = moves ? b->max[j] + w : INFINITY;
     }
     const float v = REWARD_MARGIN * (b->reward_max - b->reward_min);
     b->reward_low = b->reward_min - v;

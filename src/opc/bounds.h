@@ -3,6 +3,7 @@
  * not believed.
  *
  *     state entry j:  [min_j - w_j, max_j + w_j],  w_j = 0.25 (max_j - min_j)
+ *                     an entry that hardly moves, by less than 1e-6 max(1, |max_j|), has no bounds
  *     reward:         [r_min - v, r_max + v],      v   = 0.10 (r_max - r_min)
  *
  * A learned model extrapolates far outside its data, and critics extrapolate from there: one such

@@ -48,6 +48,7 @@ struct opc_run {
     struct opc_many *worlds; /* more environments of the same task, for evaluation and errors */
     int obs, act;            /* dimensions of states and actions */
 
+    struct opc_bounds *bounds; /* of everything recorded (opc/bounds.h) */
     struct opc_episodes *past; /* everything recorded on the real environment */
     int capacity;              /* steps that `past` can hold */
     /* [epochs + 1] episodes recorded by the end of epoch n; entry 0 is the random phase. So the
@@ -60,7 +61,6 @@ struct opc_run {
     struct opc_transition *transition;
     bool stale;                /* the transition's table is older than the model: refresh it */
     struct opc_scaler *states; /* mean and deviation of the recorded states, ... */
-    struct opc_bounds *bounds; /* of everything recorded, with or without a model */
     size_t states_count;       /* ... of which it has seen this many */
     struct opc_rollout *rollout;
     struct opc_imagined *imagined;

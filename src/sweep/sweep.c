@@ -224,6 +224,18 @@ static int add_vary(struct opening *opening, struct part from, struct opc_err *e
     return code;
 }
 
+/* The entry for the same setting, whatever name it has there; NULL: there is none. */
+static const struct opc_yaml *find_varied(const struct opc_yaml *map, const char *key)
+{
+    char name[OPC_KEY], other[OPC_KEY];
+    const bool known = opc_config_key(key, name);
+    for (const struct opc_yaml *e = map ? map->first : NULL; e; e = e->next)
+        if (strcmp(e->key, key) == 0 ||
+            (known && opc_config_key(e->key, other) && strcmp(other, name) == 0))
+            return e;
+    return NULL;
+}
+
 /* The varied settings of the file, in its order; a tier may replace the values of some of them. */
 static int read_vary(struct opening *opening, struct opc_err *err)
 {
@@ -236,7 +248,7 @@ static int read_vary(struct opening *opening, struct opc_err *err)
         const char *meant = NULL;
         int nearest = INT_MAX;
         /* a key of the tier that the file does not vary is a mistake, probably of spelling */
-        if (node && opc_yaml_find(node, e->key))
+        if (find_varied(node, e->key))
             continue;
         for (const struct opc_yaml *k = node ? node->first : NULL; k; k = k->next)
             if (opc_nearer(e->key, k->key, &nearest))
@@ -252,7 +264,10 @@ static int read_vary(struct opening *opening, struct opc_err *err)
     if (!opening->sweep->vary)
         return out_of_memory(err);
     for (const struct opc_yaml *e = node ? node->first : NULL; e && !code; e = e->next) {
-        struct part from = part_inside(opening->tier_vary, e->key);
+        if (find_varied(node, e->key) != e)
+            return opc_fail(err, OPC_EUSER, "%s:%d: %s varies what %s varies already",
+                            opening->vary.path, e->line, e->key, find_varied(node, e->key)->key);
+        struct part from = {find_varied(opening->tier_vary.node, e->key), opening->tier_vary.path};
         if (!from.node)
             from = (struct part){e, opening->vary.path};
         code = add_vary(opening, from, err);

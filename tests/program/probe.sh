@@ -20,6 +20,8 @@ expect 0 '^    supported: .* 4 of 4 ' "$OPC" probe run bound --samples 5
 expect 0 'at beta = 1:' "$OPC" probe run offpolicy --samples 5 --beta 0,1,2.5
 expect 0 '^    undecided: .* 1 rules.*by eq. 5.*by eq. 2' \
     "$OPC" probe run fit --rule '' --rule 'max_epochs=1 patience=0' --samples 5 --steps 3
+grep -q "\"command\": \"opc probe RUN fit --samples '5' --rule '' --rule 'max_epochs=1 patience=0' --steps '3'\"" \
+    run/probe/fit.json || wrong "the command" cat run/probe/fit.json
 test "$(head -1 run/probe/fit.csv)" = \
     rule,fits,seconds,learned_1,learned_H,corrected_1,corrected_H
 expect 2 '^opc: probe: --rule .*states' "$OPC" probe run states --rule 'patience=1'

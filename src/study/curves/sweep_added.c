@@ -35,6 +35,16 @@ static void close_source(struct source *source)
 
 /* ---- which run a row is of ------------------------------------------------------------------- */
 
+/* The column of a varied setting, which may have an older name there; -1: there is none. */
+static int find_key_column(const struct opc_table *table, const char *key)
+{
+    char name[OPC_KEY];
+    for (int column = 0; column < opc_table_columns(table); column++)
+        if (opc_config_key(opc_table_name(table, column), name) && strcmp(name, key) == 0)
+            return column;
+    return opc_table_find(table, key);
+}
+
 /* The varied keys are the columns before `complete`; they must be those of the sweep's file. */
 static int find_keys(struct source *source, struct opc_err *err)
 {
@@ -47,7 +57,7 @@ static int find_keys(struct source *source, struct opc_err *err)
                         source->path, sweep->path);
     /* Every key of the file must be in the table ... */
     for (int k = 0; k < sweep->keys; k++) {
-        source->key[k] = opc_table_find(source->table, sweep->vary[k].key);
+        source->key[k] = find_key_column(source->table, sweep->vary[k].key);
         if (source->key[k] < 0 || source->key[k] > source->complete)
             return opc_fail(err, OPC_EUSER,
                             "%s does not tell the runs of %s apart: it has no varied column '%s'; "

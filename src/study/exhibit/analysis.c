@@ -79,12 +79,18 @@ int opc_analysis_fill(const struct opc_section *section, const struct opc_yaml *
     for (const struct opc_yaml *node = map ? map->first : NULL; node && !code; node = node->next) {
         if (strcmp(node->key, "analysis") == 0)
             continue;
-        opc_text_clear(&text);
-        code = flatten_node(node, &text, err);
-        if (!code)
-            code = opc_text_check(&text, err);
-        if (!code && opc_section_set(section, settings, node->key, opc_text_get(&text), err))
-            code = opc_within(err, "line %d", node->line);
+        /* Of several texts each is set by itself; any other list is one value. */
+        const struct opc_field *field = opc_section_find(section, node->key);
+        const bool each = field && field->kind == OPC_FIELD_TEXTS && node->kind == OPC_YAML_LIST;
+        for (const struct opc_yaml *item = each ? node->first : node; item && !code;
+             item = each ? item->next : NULL) {
+            opc_text_clear(&text);
+            code = flatten_node(item, &text, err);
+            if (!code)
+                code = opc_text_check(&text, err);
+            if (!code && opc_section_set(section, settings, node->key, opc_text_get(&text), err))
+                code = opc_within(err, "line %d", node->line);
+        }
     }
     opc_text_free(&text);
     return code;

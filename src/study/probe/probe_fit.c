@@ -416,7 +416,7 @@ static int draw_fit_figure(const struct testbed *t, struct opc_exhibit *exhibit,
 }
 
 /* The question for OPC: it needs only differences of the model, so does a worse fit hurt it less?
- * Over the rules, the relative rise of the error after H steps above that of the run's own rule. */
+ * Over the rules, the relative rise of the error after H steps above that of the first rule. */
 static void claim_differences(const struct testbed *t, struct opc_exhibit *exhibit)
 {
     double rise[WAYS] = {0};
@@ -495,9 +495,9 @@ static int make_fit_exhibit(const struct opc_request *request, const void *setti
         claim_differences(&t, exhibit);
         opc_exhibit_note(exhibit,
                          "Fits after epochs %d to %d, each tested on the recordings of the epoch "
-                         "after it; the first fit of a rule starts from new weights and does not "
-                         "count. Seconds depend on the machine.",
-                         t.first, t.first + t.fits - 1);
+                         "after it; the first fit of a rule starts from new weights%s. Seconds "
+                         "depend on the machine.",
+                         t.first, t.first + t.fits - 1, t.fits > 1 ? " and does not count" : "");
     }
     free_testbed(&t);
     opc_probe_close(&probe);
