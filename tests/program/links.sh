@@ -75,6 +75,7 @@ Below is code.
     [code](nowhere)
 `[code](nowhere)`
 END
+# shellcheck disable=SC2016 # backticks of Markdown
 printf '# B\n## Second part\n## Twice\n## Twice\n```sh\n# Third\n```\n[up](../a.md)\n' >"$work/docs/b.md"
 broken "$work" a.md >"$work/said"
 broken "$work" docs/b.md >>"$work/said"

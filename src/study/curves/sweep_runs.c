@@ -16,11 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-int opc_sweep_runs_no_memory(struct opc_err *err)
-{
-    return opc_fail(err, OPC_ENOMEM, "out of memory for the runs of the sweep");
-}
-
 /* ---- numbers computed from the rows ---------------------------------------------------------- */
 
 /* The column of that name; -1 if the run has none. */
