@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "opc/config.h"
 #include "opc/mem.h"
-#include "run/rundir.h"
+#include "run/files/rundir.h"
 #include "study/exhibit/table.h"
 #include "test.h"
 

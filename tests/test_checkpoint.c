@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/checkpoint.h"
+#include "run/files/checkpoint.h"
 
 #include "base/crc.h"
 #include "base/file.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/ppo.h"
 #include "agent/sac.h"
-#include "run/config.h"
+#include "run/config/config.h"
 
 #include "base/file.h"
 #include "opc/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An evaluation: every episode from a start of its own, whole, and without exploration. */
-#include "run/evaluate.h"
+#include "run/real/evaluate.h"
 
 #include "test.h"
 

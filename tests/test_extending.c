@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "opc/mem.h"
 #include "opc/train.h"
-#include "run/config.h"
+#include "run/config/config.h"
 #include "runs.h"
 
 static const char *const TINY[] = {

@@ -12,9 +12,9 @@
 #include "opc/env.h"
 #include "opc/mem.h"
 #include "opc/train.h"
-#include "run/config.h"
-#include "run/json.h"
-#include "run/onpolicy.h"
+#include "run/config/config.h"
+#include "run/files/json.h"
+#include "run/real/onpolicy.h"
 #include "runs.h"
 
 enum {

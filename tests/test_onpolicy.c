@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The error that metrics.csv reports, and the real environment it is measured against. */
-#include "run/onpolicy.h"
+#include "run/real/onpolicy.h"
 
 #include "opc/mem.h"
 #include "opc/transition_type.h"
-#include "run/play.h"
-#include "run/retrace.h"
+#include "run/real/play.h"
+#include "run/real/retrace.h"
 #include "test.h"
 
 /* linear1d with A = 0.9 and B = 0.5 moves to s' = 0.9 s + 0.5 u, where the action a in [-1, 1]

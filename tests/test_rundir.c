@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Run directories as others find them: whole, half-written, damaged or not there. */
-#include "run/rundir.h"
+#include "run/files/rundir.h"
 
 #include "base/file.h"
 #include "opc/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of a resumed run: truncated to the checkpoint, with the columns they had. */
-#include "run/runlog.h"
+#include "run/files/runlog.h"
 
 #include "agent/sac.h"
 #include "base/file.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/yaml.h"
+#include "run/config/yaml.h"
 
 #include "test.h"
 

@@ -2,7 +2,7 @@
 /* The table of agents, and the calls of opc/agent.h that go through an agent's type. A new agent is
  * a file next to this one and a line in TYPES; settings and columns of metrics.csv come from its
  * opc_agent_type. The order of the table never changes: the hash of a run's settings
- * (run/config_hash.c) and the columns of metrics.csv (run/record.c) follow it. */
+ * (run/config/config_hash.c) and the columns of metrics.csv (run/files/runlog.c) follow it. */
 #include "agent/policy.h"
 #include "agent/ppo.h"
 #include "agent/sac.h"

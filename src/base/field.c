@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Settings made from one table (base/field.h): text to value, value to text, and the page of help.
- * Used by the configuration (run/config.c), by the options of every subcommand
+ * Used by the configuration (run/config/config.c), by the options of every subcommand
  * (cli/console/options.c) and by the arguments of environments (env/env.c).
  *
  * Invariants: a value is written only when the whole text is good, and bytes that a value does not

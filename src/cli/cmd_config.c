@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "cli/console/command.h"
 #include "opc/mem.h"
-#include "run/config.h"
+#include "run/config/config.h"
 #include "study/ilc/ilc_run.h"
 
 #include <limits.h>

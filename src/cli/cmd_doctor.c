@@ -12,8 +12,8 @@
 #include "num/kernel.h"
 #include "opc/version.h"
 #include "plot/draw.h"
-#include "run/json.h"
-#include "run/yaml.h"
+#include "run/config/yaml.h"
+#include "run/files/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

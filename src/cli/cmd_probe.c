@@ -8,7 +8,7 @@
 #include "cli/console/display.h"
 #include "opc/mem.h"
 #include "opc/train.h"
-#include "run/rundir.h"
+#include "run/files/rundir.h"
 #include "study/probe/probe.h"
 
 #include <stdio.h>

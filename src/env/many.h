@@ -4,8 +4,8 @@
  *
  * The environments share what opc_env_another shares. Environment i sees nothing of the others, so
  * results do not depend on the number of threads; neither does the error, which is that of the
- * lowest i. Evaluation (run/evaluate.c), replaying recorded episodes (run/retrace.c) and probing
- * (study/probe/probe.c) play batches. */
+ * lowest i. Evaluation (run/real/evaluate.c), replaying recorded episodes (run/real/retrace.c) and
+ * probing (study/probe/probe.c) play batches. */
 #ifndef OPC_ENV_MANY_H
 #define OPC_ENV_MANY_H
 

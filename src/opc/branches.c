@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Rollouts kept whole, for run/onpolicy.c, study/probe and study/ilc. opc/walk.c advances them and
- * drops rows that ended; here each rollout keeps its place, and rows->start says which one a row
- * is. Nothing is drawn here, so the results are those of opc/walk.c alone. */
+/* Rollouts kept whole, for run/real/onpolicy.c, study/probe and study/ilc. opc/walk.c advances them
+ * and drops rows that ended; here each rollout keeps its place, and rows->start says which one a
+ * row is. Nothing is drawn here, so the results are those of opc/walk.c alone. */
 #include "opc/branches.h"
 
 #include "opc/mem.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* src/opc/branches.h - rollouts from given starts that are kept whole, to be compared step by step.
  *
- * This is for analysis of a model: run/onpolicy.c, study/probe and study/ilc. Algorithm 2
+ * This is for analysis of a model: run/real/onpolicy.c, study/probe and study/ilc. Algorithm 2
  * (opc/algorithm2.h) draws its starts and stores experience; here the caller chooses the starts and
  * reads whole trajectories. */
 #ifndef OPC_BRANCHES_H

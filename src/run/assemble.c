@@ -9,7 +9,7 @@
 
 #include "num/scaler.h"
 #include "opc/mem.h"
-#include "run/evaluate.h"
+#include "run/real/evaluate.h"
 
 #include <math.h>
 #include <stdio.h>

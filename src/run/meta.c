@@ -5,9 +5,9 @@
 #include "base/revision.h"
 #include "num/kernel.h"
 #include "opc/version.h"
-#include "run/json.h"
+#include "run/files/json.h"
+#include "run/files/rundir.h"
 #include "run/run.h"
-#include "run/rundir.h"
 
 #include <stdio.h>
 #include <string.h>

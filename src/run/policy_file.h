@@ -5,8 +5,8 @@
 #define OPC_RUN_POLICY_FILE_H
 
 #include "opc/agent.h"
-#include "run/checkpoint.h"
-#include "run/config.h"
+#include "run/config/config.h"
+#include "run/files/checkpoint.h"
 
 struct opc_policy_about {
     int64_t shape[2];         /* obs, act */

@@ -8,7 +8,7 @@
 
 #include "data/episodes_private.h"
 #include "opc/mem.h"
-#include "run/checkpoint.h"
+#include "run/files/checkpoint.h"
 #include "run/save.h"
 
 #include <stdio.h>

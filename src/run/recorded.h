@@ -7,7 +7,7 @@
 #define OPC_RUN_RECORDED_H
 
 #include "opc/episodes.h"
-#include "run/config.h"
+#include "run/config/config.h"
 
 struct opc_recorded {
     struct opc_episodes *past; /* episode b was reset from (train.seed, OPC_USE_RESET, 0, b) */

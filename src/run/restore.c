@@ -9,8 +9,8 @@
 #include "data/episodes_private.h"
 #include "num/kernel.h"
 #include "opc/mem.h"
-#include "run/checkpoint.h"
-#include "run/rundir.h"
+#include "run/files/checkpoint.h"
+#include "run/files/rundir.h"
 #include "run/save.h"
 
 #include <dirent.h>

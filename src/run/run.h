@@ -11,9 +11,9 @@
 #include "env/many.h"
 #include "opc/algorithm2.h"
 #include "opc/train.h"
-#include "run/config.h"
-#include "run/play.h"
-#include "run/runlog.h"
+#include "run/config/config.h"
+#include "run/files/runlog.h"
+#include "run/real/play.h"
 
 /* A part of a growing store, records from .. to-1, that was written to a file of its own after
  * `epoch`. Counted from the first record ever, also where the oldest have been dropped. */

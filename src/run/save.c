@@ -15,7 +15,7 @@
 #include "data/episodes_private.h"
 #include "num/kernel.h"
 #include "opc/mem.h"
-#include "run/checkpoint.h"
+#include "run/files/checkpoint.h"
 #include "run/policy_file.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/sized.h"
 #include "num/kernel.h"
-#include "run/json.h"
+#include "run/files/json.h"
 #include "run/progress.h"
 #include "run/train.h"
 

@@ -23,9 +23,9 @@
 #include "run/train.h"
 
 #include "data/episodes_private.h"
-#include "run/evaluate.h"
-#include "run/onpolicy.h"
 #include "run/progress.h"
+#include "run/real/evaluate.h"
+#include "run/real/onpolicy.h"
 
 #include <math.h>
 #include <stdio.h>

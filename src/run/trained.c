@@ -9,10 +9,10 @@
 
 #include "base/sized.h"
 #include "opc/mem.h"
-#include "run/evaluate.h"
+#include "run/files/rundir.h"
 #include "run/policy_file.h"
+#include "run/real/evaluate.h"
 #include "run/run.h"
-#include "run/rundir.h"
 
 #include <dirent.h>
 #include <stdlib.h>

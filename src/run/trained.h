@@ -5,7 +5,7 @@
 
 #include "opc/agent.h"
 #include "opc/predictor.h"
-#include "run/config.h"
+#include "run/config/config.h"
 
 struct opc_trained {
     int epoch; /* at the end of which they were saved; 0: initial weights */

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "opc/train.h"
-#include "run/rundir.h"
+#include "run/files/rundir.h"
 
 #include <errno.h>
 #include <math.h>

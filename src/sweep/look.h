@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* sweep/look.h - is what a directory holds the run that a sweep wants, and how far is it?
  *
- * run/rundir.h reads the directory; this compares it with the wanted settings. The scheduler calls
- * it before it starts a run and after one has ended, `opc sweep status` and `opc repro` to report.
- * A foreign directory is never touched. */
+ * run/files/rundir.h reads the directory; this compares it with the wanted settings. The scheduler
+ * calls it before it starts a run and after one has ended, `opc sweep status` and `opc repro` to
+ * report. A foreign directory is never touched. */
 #ifndef OPC_SWEEP_LOOK_H
 #define OPC_SWEEP_LOOK_H
 
-#include "run/config.h"
+#include "run/config/config.h"
 
 enum opc_state {
     OPC_STATE_MISSING,

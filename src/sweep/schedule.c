@@ -16,7 +16,7 @@
 #include "env/types.h"
 #include "opc/mem.h"
 #include "opc/version.h"
-#include "run/rundir.h"
+#include "run/files/rundir.h"
 
 #include <errno.h>
 #include <fcntl.h>

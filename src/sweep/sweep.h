@@ -7,7 +7,7 @@
 #ifndef OPC_SWEEP_SWEEP_H
 #define OPC_SWEEP_SWEEP_H
 
-#include "run/config.h"
+#include "run/config/config.h"
 
 struct opc_vary { /* a setting that differs between runs */
     char *key;    /* section.name, under its present name */

@@ -2,7 +2,7 @@
 /* Checkpoints from hostile hands. Random bytes never pass the checks, so the checks of the input
  * are made right first: what is then accepted must lie within the file. */
 #include "base/crc.h"
-#include "run/checkpoint.h"
+#include "run/files/checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Configuration files from hostile hands: reading never goes astray, a refusal has a reason, and
  * what is accepted, printed and read again, is the same. */
-#include "run/config.h"
+#include "run/config/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

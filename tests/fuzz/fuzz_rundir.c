@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables of run directories from hostile hands: reading never goes astray, every cell is there, and
  * a whole line put together again is the line that was read. */
-#include "run/rundir.h"
+#include "run/files/rundir.h"
 
 #include "opc/mem.h"
 

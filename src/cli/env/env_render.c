@@ -14,7 +14,7 @@
 #include "opc/env.h"
 #include "opc/mem.h"
 #include "opc/train.h"
-#include "run/rundir.h"
+#include "run/files/rundir.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -87,7 +87,7 @@ int opc_read_numbers(const char *path, int columns, const char *what, double **o
 {
     char *text;
     size_t size;
-    if (!opc_file_exists(path)) /* its name is what is wrong, as in run/yaml.c */
+    if (!opc_file_exists(path)) /* its name is what is wrong, as in run/config/yaml.c */
         return opc_fail(err, OPC_EUSER, "cannot read %s: there is no such file", path);
     int code = opc_file_read(path, LARGEST_FILE, &text, &size, err);
     if (code)

@@ -14,8 +14,8 @@
 #include "num/stats.h"
 #include "opc/mem.h"
 #include "opc/train.h"
-#include "run/config.h"
-#include "run/rundir.h"
+#include "run/config/config.h"
+#include "run/files/rundir.h"
 
 #include <ctype.h>
 #include <dirent.h>

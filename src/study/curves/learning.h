@@ -6,7 +6,7 @@
 #define OPC_STUDY_LEARNING_H
 
 #include "num/stats.h"
-#include "run/yaml.h"
+#include "run/config/yaml.h"
 #include "study/curves/curves.h"
 #include "study/exhibit/exhibit.h"
 

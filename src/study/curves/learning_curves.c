@@ -17,7 +17,7 @@
 #include "opc/config.h"
 #include "opc/mem.h"
 #include "opc/predictor.h"
-#include "run/runlog.h"
+#include "run/files/runlog.h"
 #include "study/curves/curves_draw.h"
 #include "study/curves/learning.h"
 #include "study/exhibit/analysis.h"

@@ -8,7 +8,7 @@
 #ifndef OPC_STUDY_SWEEP_RUNS_H
 #define OPC_STUDY_SWEEP_RUNS_H
 
-#include "run/rundir.h"
+#include "run/files/rundir.h"
 #include "study/exhibit/table.h"
 #include "sweep/sweep.h"
 

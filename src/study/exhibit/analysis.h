@@ -12,7 +12,7 @@
 
 #include "base/field.h"
 #include "base/pool.h"
-#include "run/yaml.h"
+#include "run/config/yaml.h"
 #include "study/exhibit/exhibit.h"
 
 /* Everything an analysis is given. */

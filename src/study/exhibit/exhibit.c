@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "opc/mem.h"
 #include "opc/version.h"
-#include "run/json.h"
+#include "run/files/json.h"
 
 #include <errno.h>
 #include <stdarg.h>

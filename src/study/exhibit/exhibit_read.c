@@ -6,7 +6,7 @@
  * leave the exhibit's directory. */
 #include "base/file.h"
 #include "opc/mem.h"
-#include "run/json.h"
+#include "run/files/json.h"
 #include "study/exhibit/exhibit.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "study/probe/probe.h"
 
 #include "opc/mem.h"
-#include "run/retrace.h"
+#include "run/real/retrace.h"
 
 /* ---- starts ---------------------------------------------------------------------------------- */
 

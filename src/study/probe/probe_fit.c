@@ -5,8 +5,8 @@
  *
  * Starts are recorded steps of the next epoch. From each, H actions are the recorded ones plus
  * noise; without noise eq. 5 would be exact whatever the model. The environment is brought to the
- * start by playing the episode again (run/retrace.h) and takes the same actions: that is the truth,
- * the same for all rules. So rules differ in nothing but the fit. */
+ * start by playing the episode again (run/real/retrace.h) and takes the same actions: that is the
+ * truth, the same for all rules. So rules differ in nothing but the fit. */
 #include "study/probe/probe.h"
 
 #include "base/clock.h"
@@ -15,8 +15,8 @@
 #include "num/stats.h"
 #include "opc/mem.h"
 #include "opc/transition_type.h"
+#include "run/real/retrace.h"
 #include "run/recorded.h"
-#include "run/retrace.h"
 
 #include <math.h>
 #include <stdio.h>

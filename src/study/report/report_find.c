@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "opc/mem.h"
-#include "run/rundir.h"
+#include "run/files/rundir.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run/config.h - all settings of a run, and where they came from.
+/* run/config/config.h - all settings of a run, and where they came from.
  *
  * Each section is one table (base/field.h); a row has kind, name, default, range, help, and other
  * names under which it is read. The tables of `model` and of the agents are in their modules; the
@@ -12,7 +12,7 @@
 #include "opc/agent.h"
 #include "opc/config.h"
 #include "opc/transition_type.h"
-#include "run/yaml.h"
+#include "run/config/yaml.h"
 
 /* clang-format off */
 #define OPC_TRAIN_FIELDS(X)                                                                         \

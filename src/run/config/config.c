@@ -5,7 +5,7 @@
  *
  * Invariant: a setting is one row of a table (OPC_TRAIN_FIELDS and its like). Its default, range,
  * help, member, parsing and printing all come from that row. */
-#include "run/config.h"
+#include "run/config/config.h"
 
 #include "env/types.h"
 #include "opc/mem.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run/checkpoint.h - named sections of bytes in one file, which is read whole or refused.
+/* run/files/checkpoint.h - named sections of bytes in one file, which is read whole or refused.
  *
  * Checkpoints, policies, snapshots and segments of recorded and imagined data are all such files
  * (docs/checkpoint-format.md). Every byte is covered by a CRC-32C; a file appears by rename. */

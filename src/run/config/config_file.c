@@ -8,7 +8,7 @@
  * matters only where two of them set the same setting. */
 #include "base/file.h"
 #include "opc/mem.h"
-#include "run/config.h"
+#include "run/config/config.h"
 
 #include <ctype.h>
 #include <fnmatch.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run/json.h - JSON; json.c is the only file that includes jansson's header.
+/* run/files/json.h - JSON; json.c is the only file that includes jansson's header.
  *
  *     struct opc_json *j = opc_json_begin();
  *     opc_json_text(j, "state", "running");

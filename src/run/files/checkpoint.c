@@ -19,7 +19,7 @@
  *
  * The sections follow the header and each other without gaps, and the file ends with the last.
  * Data are stored as they were in memory. */
-#include "run/checkpoint.h"
+#include "run/files/checkpoint.h"
 
 #include "base/crc.h"
 #include "base/file.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run/play.h - the real environment: one episode after the other, recorded.
+/* run/real/play.h - the real environment: one episode after the other, recorded.
  *
  * Episodes are numbered and each starts from the stream of its number; what follows depends on the
  * actions alone. So an interrupted episode is restored by playing its actions again, and nothing of

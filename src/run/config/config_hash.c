@@ -9,7 +9,7 @@
  * differs from its default, so that a new one leaves all older runs alone. Whoever changes the
  * default of a setting adds its old default to UNCHANGED below. */
 #include "base/crc.h"
-#include "run/config.h"
+#include "run/config/config.h"
 
 #include <stdio.h>
 #include <string.h>

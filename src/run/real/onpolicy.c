@@ -5,12 +5,12 @@
  *
  * Invariant: nothing here changes what training does. Random numbers come from streams of
  * OPC_USE_STUDY, and an error that cannot be measured is NaN, not a failure. */
-#include "run/onpolicy.h"
+#include "run/real/onpolicy.h"
 
 #include "data/episodes_private.h"
 #include "opc/branches.h"
 #include "opc/mem.h"
-#include "run/retrace.h"
+#include "run/real/retrace.h"
 
 #include <math.h>
 

@@ -4,13 +4,13 @@
  * Invariant: nothing is remembered between two calls, and nothing is written. Each call reads the
  * files as they are at that time, while a process may be working on the run; so files may be
  * missing and tables may end within a line, and neither is an error. */
-#include "run/rundir.h"
+#include "run/files/rundir.h"
 
 #include "base/file.h"
 #include "base/text.h"
 #include "opc/mem.h"
-#include "run/config.h"
-#include "run/json.h"
+#include "run/config/config.h"
+#include "run/files/json.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run/yaml.h - the part of YAML that settings are written in; yaml.c is the only file that
+/* run/config/yaml.h - the part of YAML that settings are written in; yaml.c is the only file that
  * includes libyaml's header.
  *
  * It has words, lists and maps; anchors, aliases, tags and a second document are refused. A word is

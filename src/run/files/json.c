@@ -4,7 +4,7 @@
  *
  * Invariant: the add functions never fail. Lack of memory is remembered in the object and reported
  * by opc_json_write, so that a writer is a list of lines without checks. */
-#include "run/json.h"
+#include "run/files/json.h"
 
 #include "base/file.h"
 #include "opc/mem.h"

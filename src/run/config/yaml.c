@@ -5,7 +5,7 @@
  * Invariant: everything is refused that could be read in two ways (anchors, tags, keys that occur
  * twice, more than one document), with file and line. A word stays text here, whatever it looks
  * like. */
-#include "run/yaml.h"
+#include "run/config/yaml.h"
 
 #include "base/file.h"
 #include "opc/mem.h"

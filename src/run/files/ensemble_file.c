@@ -5,7 +5,7 @@
 
 #include "base/pool.h"
 #include "model/ensemble_private.h"
-#include "run/checkpoint.h"
+#include "run/files/checkpoint.h"
 
 #include <string.h>
 

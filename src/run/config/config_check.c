@@ -5,7 +5,7 @@
  *
  * Invariant: a message names the settings at fault apart from its words, in err->settings, so that
  * file and line can be reported without parsing it. */
-#include "run/config.h"
+#include "run/config/config.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* run/evaluate.h - how good a policy is: returns of whole episodes, on environments that training
- * does not use. */
+/* run/real/evaluate.h - how good a policy is: returns of whole episodes, on environments that
+ * training does not use. */
 #ifndef OPC_RUN_EVALUATE_H
 #define OPC_RUN_EVALUATE_H
 

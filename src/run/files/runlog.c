@@ -6,12 +6,12 @@
  * Invariant: tables grow by whole lines, each appended by one call of write, and a checkpoint that
  * names their lengths is written only after they are on disk. So a reader never takes half a row
  * for a row, and a resumed run finds every row its checkpoint counts on. */
-#include "run/runlog.h"
+#include "run/files/runlog.h"
 
 #include "opc/mem.h"
-#include "run/config.h"
-#include "run/json.h"
-#include "run/rundir.h"
+#include "run/config/config.h"
+#include "run/files/json.h"
+#include "run/files/rundir.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* run/runlog.h - the one writer of a run directory (docs/run-directory.md); run/rundir.h is its
- * reader, and checkpoints are written by run/save.c.
+/* run/files/runlog.h - the one writer of a run directory (docs/run-directory.md);
+ * run/files/rundir.h is its reader, and checkpoints are written by run/save.c.
  *
  * metrics.csv holds nothing that depends on the clock or the number of threads, so that two runs
  * can be compared with cmp; timing.csv is a table of its own for that reason. A run without a
@@ -32,7 +32,7 @@ struct opc_epoch_row {
     double train_return, train_length; /* their means */
     int fits, members;
     struct opc_fit_report fit; /* the last fit of the epoch */
-    /* on-policy model errors of that fit, by eq. 2 and by eq. 5 (run/onpolicy.h) */
+    /* on-policy model errors of that fit, by eq. 2 and by eq. 5 (run/real/onpolicy.h) */
     double learned[OPC_ERRORS], corrected[OPC_ERRORS];
     int horizon;
     long rollouts, imagined; /* rollouts simulated in this epoch, and their steps */

@@ -6,7 +6,7 @@
  * Invariant: the state that the policy sees is the recorded one, rounded to float; the
  * environment's own state stays double. Actions are recorded as the agent gave them, before they
  * are clipped. */
-#include "run/play.h"
+#include "run/real/play.h"
 
 #include "opc/mem.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run/onpolicy.h - how far the transition models are off where the policy has just been: the
+/* run/real/onpolicy.h - how far the transition models are off where the policy has just been: the
  * on-policy model error the paper is about. */
 #ifndef OPC_RUN_ONPOLICY_H
 #define OPC_RUN_ONPOLICY_H
@@ -8,7 +8,7 @@
 #include "opc/agent.h"
 #include "opc/episodes.h"
 #include "opc/predictor.h"
-#include "run/runlog.h"
+#include "run/files/runlog.h"
 
 struct opc_onpolicy_plan {
     const struct opc_episodes *past; /* episode b was reset from (seed, OPC_USE_RESET, 0, b) */
@@ -30,8 +30,8 @@ struct opc_onpolicy {
 
 /* Rolls out k = 1, 5 and 10 steps from recorded states, with actions drawn from the policy, by eq.
  * 2 and by eq. 5 with the recording as reference, and compares the states with those the
- * environment reaches with the same actions (run/retrace.h). An error is the root mean square over
- * starts and entries of the state, each entry divided by its standard deviation over the past.
+ * environment reaches with the same actions (run/real/retrace.h). An error is the root mean square
+ * over starts and entries of the state, each entry divided by its standard deviation over the past.
  *
  * Starts are early enough in their episodes for at most OPC_ONPOLICY_STEPS steps on the
  * environments. A start whose recording ends before step k, or whose task ends on the environment,

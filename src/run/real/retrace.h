@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* run/retrace.h - what the environment does from a recorded step on, with other actions than the
- * recorded ones.
+/* run/real/retrace.h - what the environment does from a recorded step on, with other actions than
+ * the recorded ones.
  *
  * An episode is determined by the stream it was reset from and by its actions. So the environment
  * is brought to any recorded step by playing the episode again, without a simulator's internal

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* run/rundir.h - the one reader of run directories (docs/run-directory.md).
+/* run/files/rundir.h - the one reader of run directories (docs/run-directory.md).
  *
- * run/runlog.c, run/meta.c and run/session.c write them. This reads them for a run that is resumed,
- * and for sweeps, plots, probes and tests, which did not start the run. Settings are read by
- * opc_config_of_run (opc/train.h), checkpoints by run/restore.c.
+ * run/files/runlog.c, run/meta.c and run/session.c write them. This reads them for a run that is
+ * resumed, and for sweeps, plots, probes and tests, which did not start the run. Settings are read
+ * by opc_config_of_run (opc/train.h), checkpoints by run/restore.c.
  *
  * A directory may be read at any time, also while a process works on it: files are replaced as a
  * whole, and only complete lines of tables count. Nothing here changes a directory. */

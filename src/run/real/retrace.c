@@ -5,7 +5,7 @@
  *
  * Invariant: the state at a row's start equals the recorded one in every bit, or the retrace fails;
  * a simulator that does not repeat itself cannot say what would have happened. */
-#include "run/retrace.h"
+#include "run/real/retrace.h"
 
 #include "opc/mem.h"
 

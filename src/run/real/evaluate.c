@@ -5,7 +5,7 @@
  * Invariant: the number of environments does not change a result. An episode's random numbers come
  * from the stream of its number, and its rewards are added in the order of its steps, whichever
  * batch it is in. */
-#include "run/evaluate.h"
+#include "run/real/evaluate.h"
 
 #include "opc/mem.h"
 
