@@ -85,7 +85,7 @@ static int merge(void *ctx, struct opc_err *err)
     if (!code)
         code = opc_sweep_runs_list(runs, &t[1], err);
     if (!code)
-        code = opc_sweep_table(runs, &t[2], err);
+        code = opc_sweep_table(runs, 0, &t[2], err);
     snprintf(dir, sizeof dir, "%s/%s", m->test, m->out);
     if (!code)
         code = opc_make_directories(dir, err);

@@ -49,15 +49,20 @@ static void make_run(void **state, struct swept *s, int i, int each, int n, cons
     assert_ok(opc_file_write(path, timing, strlen(timing), &err), &err);
 }
 
-static void assert_table(void **state, const struct swept *s, const char *want)
+static void assert_table_at(void **state, const struct swept *s, double at, const char *want)
 {
     struct opc_sweep_runs *runs;
     struct opc_table *t;
     struct opc_err err;
     assert_ok(opc_sweep_runs_read(s->sweep, s->dir, s->complete, &runs, &err), &err);
-    assert_ok(opc_sweep_table(runs, &t, &err), &err);
+    assert_ok(opc_sweep_table(runs, at, &t, &err), &err);
     test_assert_csv(*state, t, want);
     opc_sweep_runs_free(runs);
+}
+
+static void assert_table(void **state, const struct swept *s, const char *want)
+{
+    assert_table_at(state, s, 0, want);
 }
 
 #define COLUMNS "task,method,reference_epochs,seeds,env_steps,median,low,high,minutes"
@@ -102,6 +107,26 @@ static void seeds_of_the_same_settings_are_a_row(void **state)
                          "cartpole,OPC,0,1,200,-1000.00,-1000.00,-1000.00,2.50,256\n"
                          "cartpole,SAC,,2,630,82.50,65.00,100.00,12.50,128\n"
                          "cartpole,SAC,,1,630,65.00,65.00,65.00,,256\n");
+    opc_sweep_close(s.sweep);
+}
+
+/* After 600 steps, the scores of CLIMBING, LEVEL and SWINGING are those of their first six
+ * evaluations: -180, 80 and 39 (five of six: -1000, 10, 20, 30, 40; 0, 100 four times; 0, 0, 130,
+ * 65, 0). A run under way counts once it has got there, a complete one that ended before does not.
+ */
+static void at_a_step_runs_that_got_there_count(void **state)
+{
+    struct swept s;
+    open_sweep(state, "vary: {train.seed: 1..5}\n", &s);
+    make_run(state, &s, 0, 100, 7, CLIMBING, RESUMED);
+    make_run(state, &s, 1, 100, 6, LEVEL, FIVE);
+    s.complete[1] = false;
+    make_run(state, &s, 2, 100, 7, SWINGING, TWENTY);
+    make_run(state, &s, 3, 100, 5, LEVEL, FIVE); /* too short */
+    assert_table_at(state, &s, 600, COLUMNS "\ncartpole,OPC,0,3,600,39.00,-180.00,80.00,\n");
+    /* Between two evaluations, the one before counts; after the last, none. */
+    assert_table_at(state, &s, 650, COLUMNS "\ncartpole,OPC,0,2,600,-70.50,-180.00,39.00,\n");
+    assert_table_at(state, &s, 701, COLUMNS "\n");
     opc_sweep_close(s.sweep);
 }
 
@@ -162,7 +187,7 @@ static int tabulate(void *ctx, struct opc_err *err)
     struct opc_text text = {0};
     int code = opc_sweep_runs_read(s->sweep, s->dir, s->complete, &runs, err);
     if (!code)
-        code = opc_sweep_table(runs, &t, err);
+        code = opc_sweep_table(runs, 0, &t, err);
     if (!code) {
         opc_table_print(t, &text);
         code = opc_text_check(&text, err);
@@ -188,11 +213,9 @@ int main(void)
 {
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {
-        IN_DIR(seeds_of_the_same_settings_are_a_row),
-        IN_DIR(without_a_complete_run_there_is_no_row),
-        IN_DIR(tasks_and_methods_have_their_names),
-        IN_DIR(reference_epochs_are_those_of_the_runs),
-        IN_DIR(lack_of_memory_is_survived),
+        IN_DIR(seeds_of_the_same_settings_are_a_row),   IN_DIR(at_a_step_runs_that_got_there_count),
+        IN_DIR(without_a_complete_run_there_is_no_row), IN_DIR(tasks_and_methods_have_their_names),
+        IN_DIR(reference_epochs_are_those_of_the_runs), IN_DIR(lack_of_memory_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

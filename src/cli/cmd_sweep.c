@@ -22,7 +22,8 @@
     X(INT,  jobs,     "0",     0, 4096, "number of runs at a time; 0: one per processor")                    \
     X(INT,  threads,  "0",     0, 1024, "threads of each run; 0: the processors divided by the runs at a time") \
     X(TEXT, launcher, "local", 1, 64,   "how runs are started; local: as processes on this machine")      \
-    X(TEXTS, add,     "",      1, 255,  "directory of an earlier merge, to take over runs that OUT lacks; may be repeated")
+    X(TEXTS, add,     "",      1, 255,  "directory of an earlier merge: merge takes over the runs that OUT lacks, run and status leave out those it has complete; may be repeated") \
+    X(REAL, at,       "0",     0, 1e12, "also a table of the scores after this many real steps, of all runs that have made them; 0: only at their end")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -31,8 +32,8 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 static const struct opc_option_use uses[] = {
-    {"only", "run status"}, {"jobs", "run"},  {"threads", "run"},
-    {"launcher", "run"},    {"add", "merge"}, {NULL, NULL},
+    {"only", "run status"}, {"jobs", "run"}, {"threads", "run"},
+    {"launcher", "run"},    {"at", "merge"}, {NULL, NULL},
 };
 
 /* ---- run ------------------------------------------------------------------------------------- */
@@ -194,15 +195,21 @@ static int write_merged(const struct opc_sweep_runs *runs, const char *out, stru
     return code;
 }
 
-/* Writes and prints table.csv; without a complete run the old one stays. */
-static int write_table(const struct opc_sweep_runs *runs, const char *out, struct opc_err *err)
+/* Writes and prints table.csv, or table-AT.csv with the scores after so many steps; without a run
+ * that counts the old one stays. */
+static int write_table(const struct opc_sweep_runs *runs, double at, const char *out,
+                       struct opc_err *err)
 {
-    char path[OPC_PATH];
+    char path[OPC_PATH], name[64] = "table.csv", when[64] = "";
     struct opc_table *t = NULL;
     struct opc_text text = {0};
-    int code = opc_path_join(path, out, "table.csv", err);
+    if (at > 0) {
+        snprintf(name, sizeof name, "table-%.0f.csv", at);
+        snprintf(when, sizeof when, " up to step %.0f", at);
+    }
+    int code = opc_path_join(path, out, name, err);
     if (!code)
-        code = opc_sweep_table(runs, &t, err);
+        code = opc_sweep_table(runs, at, &t, err);
     /* The file first, then the same table on the terminal. */
     if (!code && opc_table_rows(t) > 0) {
         code = opc_table_write(t, path, err);
@@ -210,13 +217,25 @@ static int write_table(const struct opc_sweep_runs *runs, const char *out, struc
         if (!code)
             code = opc_text_check(&text, err);
         if (!code)
-            printf("\n%s(complete runs; median, low and high of the mean of their last 5 "
-                   "evaluations, over seeds) -> %s\n",
-                   opc_text_get(&text), path);
+            printf("\n%s(%s; median, low and high of the mean of their last 5 evaluations%s, over "
+                   "seeds) -> %s\n",
+                   opc_text_get(&text),
+                   at > 0 ? "runs that have made these steps" : "complete runs", when, path);
     } else if (!code)
-        printf("no run is complete yet; %s is not written\n", path);
+        printf("no run %s yet; %s is not written\n",
+               at > 0 ? "has made these steps" : "is complete", path);
     opc_text_free(&text);
     opc_table_free(t);
+    return code;
+}
+
+/* The runs of OUT and those of the added directories. */
+static int read_all_runs(const struct opc_sweep *sweep, const struct given *given, const char *out,
+                         struct opc_sweep_runs **runs, struct opc_err *err)
+{
+    int code = read_own_runs(sweep, out, runs, err);
+    for (int i = 0; i < given->add.n && !code; i++)
+        code = opc_sweep_runs_add(*runs, given->add.at[i], err);
     return code;
 }
 
@@ -231,14 +250,38 @@ static int merge_runs(const struct opc_sweep *sweep, const struct given *given, 
         code = opc_fail(err, OPC_EUSER, "there is no directory %s; 'opc sweep %s run' makes it",
                         out, sweep->path);
     if (!code)
-        code = read_own_runs(sweep, out, &runs, err);
-    for (int i = 0; i < given->add.n && !code; i++)
-        code = opc_sweep_runs_add(runs, given->add.at[i], err);
+        code = read_all_runs(sweep, given, out, &runs, err);
     if (!code)
         code = write_merged(runs, out, err);
     if (!code)
-        code = write_table(runs, out, err);
+        code = write_table(runs, 0, out, err);
+    if (!code && given->at > 0)
+        code = write_table(runs, given->at, out, err);
     opc_sweep_runs_free(runs);
+    return code;
+}
+
+/* run and status: drops the runs that an added directory has complete and OUT has not. Their
+ * directories are not needed. */
+static int leave_out_added(struct opc_sweep *sweep, const struct given *given, const char *out,
+                           struct opc_err *err)
+{
+    struct opc_sweep_runs *runs = NULL;
+    int left_out = 0, code = read_all_runs(sweep, given, out, &runs, err);
+    bool *keep = opc_alloc((size_t)sweep->tasks + 1, sizeof *keep);
+    if (!code && !keep)
+        code = opc_fail(err, OPC_ENOMEM, "out of memory for the runs");
+    for (int i = 0; i < sweep->tasks && !code; i++) {
+        keep[i] = runs->run[i].added < 0 || !runs->run[i].complete;
+        left_out += !keep[i];
+    }
+    opc_sweep_runs_free(runs); /* it reads the tasks */
+    if (!code) {
+        opc_sweep_keep(sweep, keep);
+        printf("%d run%s complete in what was added, %d %s left\n", left_out,
+               left_out == 1 ? " is" : "s are", sweep->tasks, sweep->tasks == 1 ? "is" : "are");
+    }
+    opc_free(keep);
     return code;
 }
 
@@ -300,9 +343,13 @@ static int sweep_run(int argc, char **argv, struct opc_err *err)
     else if (!opc_sweep_has_runs(sweep))
         code = opc_fail(err, OPC_EUSER,
                         "%s has no runs, only something to compute; 'opc repro' does it", file);
-    else if (*given.only)
+    else if (given.add.n > 0 && strcmp(what, "merge") != 0)
+        code = leave_out_added(sweep, &given, out, err);
+    if (!code && *given.only && sweep->tasks > 0)
         code = opc_sweep_narrow(sweep, given.only, err);
-    if (!code && strcmp(what, "run") == 0)
+    if (!code && sweep->tasks == 0)
+        ; /* nothing is left to do or to show */
+    else if (!code && strcmp(what, "run") == 0)
         code = run_all(sweep, &given, out, err);
     else if (!code && strcmp(what, "status") == 0)
         code = show_status(sweep, out);
@@ -325,7 +372,10 @@ const struct opc_command opc_cmd_sweep = {
         "OUT/runs.csv, and what the complete ones end with, over seeds, in OUT/table.csv and on "
         "the terminal. With --add DIR it takes over the runs that DIR, which an earlier merge "
         "wrote to, has complete and OUT has not, and those without a row in OUT; OUT "
-        "need not have any run, or exist.\n"
+        "need not have any run, or exist. run and status with --add DIR leave out what DIR has "
+        "complete: its directory is not needed. merge --at STEPS also writes OUT/table-STEPS.csv, "
+        "the "
+        "scores after so many steps, for runs of different lengths.\n"
         "A run is OUT/NAME, its output OUT/NAME.log. A directory that holds a run of other "
         "settings is called foreign; then nothing is started.",
     .words = "run status merge",

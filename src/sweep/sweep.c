@@ -597,24 +597,35 @@ static void free_task(struct opc_task *task)
     opc_free(task->choice);
 }
 
-int opc_sweep_narrow(struct opc_sweep *sweep, const char *pattern, struct opc_err *err)
+void opc_sweep_keep(struct opc_sweep *sweep, const bool *keep)
 {
-    /* The names are counted first: a pattern that matches nothing must leave the sweep as it is. */
     int kept = 0;
     for (int i = 0; i < sweep->tasks; i++)
-        kept += fnmatch(pattern, sweep->task[i].name, 0) == 0;
-    if (kept == 0)
-        return opc_fail(err, OPC_EUSER,
-                        "no run of %s is called like '%s'; 'opc sweep %s status' names them",
-                        sweep->path, pattern, sweep->path);
-    kept = 0;
-    for (int i = 0; i < sweep->tasks; i++)
-        if (fnmatch(pattern, sweep->task[i].name, 0) == 0)
+        if (keep[i])
             sweep->task[kept++] = sweep->task[i];
         else
             free_task(&sweep->task[i]);
     sweep->tasks = kept;
-    return OPC_OK;
+}
+
+int opc_sweep_narrow(struct opc_sweep *sweep, const char *pattern, struct opc_err *err)
+{
+    bool *keep = opc_alloc((size_t)sweep->tasks + 1, sizeof *keep);
+    int kept = 0;
+    if (!keep)
+        return opc_fail(err, OPC_ENOMEM, "out of memory for the runs of %s", sweep->path);
+    /* The names are counted first: a pattern that matches nothing must leave the sweep as it is. */
+    for (int i = 0; i < sweep->tasks; i++) {
+        keep[i] = fnmatch(pattern, sweep->task[i].name, 0) == 0;
+        kept += keep[i];
+    }
+    if (kept)
+        opc_sweep_keep(sweep, keep);
+    opc_free(keep);
+    return kept ? OPC_OK
+                : opc_fail(err, OPC_EUSER,
+                           "no run of %s is called like '%s'; 'opc sweep %s status' names them",
+                           sweep->path, pattern, sweep->path);
 }
 
 void opc_sweep_close(struct opc_sweep *sweep)

@@ -56,6 +56,8 @@ static inline bool opc_sweep_has_runs(const struct opc_sweep *s)
 
 /* Keeps the tasks whose names match the pattern (* and ? as in a shell); OPC_EUSER: none does. */
 int opc_sweep_narrow(struct opc_sweep *, const char *pattern, struct opc_err *err);
+/* Keeps the tasks i with keep[i], in their order; they may be none. */
+void opc_sweep_keep(struct opc_sweep *, const bool *keep);
 
 /* The value of a varied key in a task. */
 static inline const char *opc_task_value(const struct opc_sweep *s, const struct opc_task *t,

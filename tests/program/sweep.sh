@@ -140,8 +140,22 @@ expect 2 '^opc: sweep: other/merged.csv:18: .*replay.* 2 .*a.yaml' "$OPC" sweep 
 cut -d, -f2- ref/merged.csv >other/merged.csv
 expect 2 "^opc: sweep: other/merged.csv .*a.yaml.*'opc.transition'" "$OPC" sweep a.yaml merge -o new --add other
 expect 2 '^opc: sweep: .*nowhere/merged.csv.*--add' "$OPC" sweep a.yaml merge -o new --add nowhere
-expect 2 '^opc: sweep: .*--add.*run.*merge' "$OPC" sweep a.yaml run -o new --add ref
 [ ! -e new ] || wrong "a refused merge leaves a directory" ls new
+
+# run and status leave out what an added table has complete: nothing is computed for it.
+expect 0 '^3 .* added, 0 ' "$OPC" sweep a.yaml run -o rest --add ref
+[ ! -e rest ] || wrong "computes what was added" ls rest
+grep -v '^corrected' ref/merged.csv >old2/merged.csv # replay_s1 alone
+expect 0 '^1 .* added, 2 .*
+^corrected_s1 .*missing
+^2 runs in rest' "$OPC" sweep a.yaml status -o rest --add old2
+expect 0 '^1 .* added, 2 ' "$OPC" sweep a.yaml run -o rest --add old2 --only corrected_s2
+[ ! -e rest/replay_s1 ] && [ ! -e rest/corrected_s1 ] || wrong "runs more than is left" ls rest
+cmp ref/corrected_s2/metrics.csv rest/corrected_s2/metrics.csv
+expect 2 "^opc: sweep: .*'replay" "$OPC" sweep a.yaml run -o rest --add old2 --only 'replay*'
+expect 0 '^1 .* old2$' "$OPC" sweep a.yaml merge -o rest --add old2 --at 100
+[ "$(head -n 1 rest/table-100.csv)" = "$(head -n 1 rest/table.csv)" ]
+expect 2 '^opc: sweep: .*--at.*run.*merge' "$OPC" sweep a.yaml run -o rest --at 100
 
 # A table is not replaced by nothing, nor by a part of it.
 cp ref/merged.csv merged

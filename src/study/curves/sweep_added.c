@@ -279,9 +279,9 @@ static int warn_if_different(const struct opc_sweep_runs *runs, int i, const cha
         opc_log(OPC_LEVEL_WARN,
                 "%s: its evaluations in %s are others (score %s); those of %s are used "
                 "(score %s)",
-                runs->sweep->task[i].name, dir, opc_print_fixed(found->score, 2, there),
+                runs->sweep->task[i].name, dir, opc_print_fixed(found->end.score, 2, there),
                 used->added < 0 ? "its own directory" : runs->from[used->added].dir,
-                opc_print_fixed(used->score, 2, here));
+                opc_print_fixed(used->end.score, 2, here));
     return code;
 }
 

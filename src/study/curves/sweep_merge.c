@@ -146,9 +146,9 @@ int opc_sweep_runs_list(const struct opc_sweep_runs *runs, struct opc_table **ou
             opc_table_int(*out, run->epochs);
         else
             opc_table_word(*out, "");
-        opc_table_real(*out, run->env_steps);
-        opc_table_real(*out, run->total_steps);
-        opc_table_real(*out, run->score);
+        opc_table_real(*out, run->end.env_steps);
+        opc_table_real(*out, run->end.total_steps);
+        opc_table_real(*out, run->end.score);
         opc_table_real(*out, run->minutes);
         opc_table_word(*out, run->version);
         opc_table_word(*out, run->revision);

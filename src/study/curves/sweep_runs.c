@@ -53,26 +53,37 @@ int opc_sweep_run_evaluations(const struct opc_sweep_run *run, int *row, double 
     return n;
 }
 
-int opc_sweep_run_measure(struct opc_sweep_run *run, struct opc_err *err)
+int opc_sweep_run_measure_at(const struct opc_sweep_run *run, double at,
+                             struct opc_sweep_measure *out, struct opc_err *err)
 {
     const size_t rows = (size_t)run->rows + 1;
     double *steps = opc_alloc(rows, sizeof *steps), *value = opc_alloc(rows, sizeof *value);
     int *row = opc_alloc(rows, sizeof *row);
     const int code = steps && value && row ? OPC_OK : opc_sweep_runs_no_memory(err);
     if (!code) {
-        const int n = opc_sweep_run_evaluations(run, row, steps, value);
-        const int epoch = find_column(run, "epoch"), total = find_column(run, "total_steps");
-        /* Rows end with the last epoch; steps and score are those of the last evaluations. */
-        const double last = run->rows ? cell_number(run, run->rows - 1, epoch) : (double)NAN;
-        run->epochs = last >= 1 && last < 1e9 ? (int)last : 0;
-        run->env_steps = n ? steps[n - 1] : (double)NAN;
-        run->total_steps = n ? cell_number(run, row[n - 1], total) : (double)NAN;
-        run->score = opc_curve_end(n, value);
+        const int total = find_column(run, "total_steps");
+        int n = opc_sweep_run_evaluations(run, row, steps, value);
+        /* Steps grow from row to row, so what lies after `at` is at the end. */
+        out->reached = n && steps[n - 1] >= at;
+        while (n && steps[n - 1] > at)
+            n--;
+        out->env_steps = n ? steps[n - 1] : (double)NAN;
+        out->total_steps = n ? cell_number(run, row[n - 1], total) : (double)NAN;
+        out->score = opc_curve_end(n, value);
     }
     opc_free(steps);
     opc_free(value);
     opc_free(row);
     return code;
+}
+
+int opc_sweep_run_measure(struct opc_sweep_run *run, struct opc_err *err)
+{
+    /* Rows end with the last epoch; steps and score are those of the last evaluations. */
+    const int epoch = find_column(run, "epoch");
+    const double last = run->rows ? cell_number(run, run->rows - 1, epoch) : (double)NAN;
+    run->epochs = last >= 1 && last < 1e9 ? (int)last : 0;
+    return opc_sweep_run_measure_at(run, HUGE_VAL, &run->end, err);
 }
 
 bool opc_sweep_run_epochs_ascend(const struct opc_sweep_run *run)

@@ -12,6 +12,13 @@
 #include "study/exhibit/table.h"
 #include "sweep/sweep.h"
 
+/* What a run has come to after a number of real steps. */
+struct opc_sweep_measure {
+    double env_steps, total_steps; /* of the last evaluation; NaN: none */
+    double score;                  /* mean of the last five evaluations; NaN: none */
+    bool reached;                  /* the run has an evaluation at that many steps or later */
+};
+
 /* One run: its rows, what is computed from them, and what they do not contain. */
 struct opc_sweep_run {
     int rows; /* 0: nothing is known about the run */
@@ -22,9 +29,8 @@ struct opc_sweep_run {
     int added; /* index of the added directory it comes from; -1: its own directory */
 
     /* Computed from the rows. An evaluation is a row that has env_steps and eval_return. */
-    int epochs;                    /* number of the last epoch; 0: the rows do not say */
-    double env_steps, total_steps; /* of the last evaluation; NaN: none */
-    double score;                  /* mean of the last five evaluations; NaN: none */
+    int epochs; /* number of the last epoch; 0: the rows do not say */
+    struct opc_sweep_measure end;
 
     /* Not contained in the rows. */
     double minutes;                     /* by the clock, over all resumes; NaN: not known */
@@ -58,6 +64,9 @@ int opc_sweep_runs_read(const struct opc_sweep *, char *const *dir, const bool *
  * tables are not of runs of this sweep. After a failure the runs can only be freed. */
 int opc_sweep_runs_add(struct opc_sweep_runs *, const char *dir, struct opc_err *err);
 void opc_sweep_runs_free(struct opc_sweep_runs *); /* NULL is fine */
+/* What a run had come to after `at` real steps (env_steps), from its rows up to there. */
+int opc_sweep_run_measure_at(const struct opc_sweep_run *, double at, struct opc_sweep_measure *out,
+                             struct opc_err *err);
 
 /* merged.csv: every row of every run, the varied values and `complete` before the columns of
  * metrics.csv. A run that lacks a column has empty cells there. */

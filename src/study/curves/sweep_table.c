@@ -2,8 +2,8 @@
 /* Scores of the runs of a sweep, a row for each group of seeds; `opc sweep FILE merge` writes it
  * next to the merged table.
  *
- * Invariant: only complete runs count. The score of a run that is under way belongs to another
- * number of steps. */
+ * Invariant: only runs that have made the same steps count: the complete ones, or, where the table
+ * is asked for at a number of steps, those that have got there. */
 #include "study/curves/sweep_table.h"
 
 #include "num/stats.h"
@@ -57,8 +57,10 @@ struct group {
     double env_steps; /* of the shortest */
 };
 
-/* Collects the complete runs of task i's group; none if an earlier task already had this group. */
-static void measure_group(const struct opc_sweep_runs *runs, int i, struct group *group)
+/* Collects the runs of task i's group that count; none if an earlier task already had this group.
+ */
+static int measure_group(const struct opc_sweep_runs *runs, int i, double at, struct group *group,
+                         struct opc_err *err)
 {
     const struct opc_sweep *sweep = runs->sweep;
     group->runs = group->timed = 0;
@@ -68,16 +70,20 @@ static void measure_group(const struct opc_sweep_runs *runs, int i, struct group
         if (sweep->task[k].group != sweep->task[i].group)
             continue;
         if (k < i)
-            return;
+            return OPC_OK;
+        struct opc_sweep_measure end = run->end;
+        if (at > 0)
+            OPC_TRY(opc_sweep_run_measure_at(run, at, &end, err));
         /* Incomplete runs, and runs without an evaluation, have no score. */
-        if (!run->rows || !run->complete || isnan(run->score))
+        if (!run->rows || !(at > 0 ? end.reached : run->complete) || isnan(end.score))
             continue;
-        group->env_steps = fmin(group->env_steps, run->env_steps);
-        group->score[group->runs++] = run->score;
-        /* Written first, counted only if it is known. */
+        group->env_steps = fmin(group->env_steps, end.env_steps);
+        group->score[group->runs++] = end.score;
+        /* Written first, counted only if it is known. The time is that of a whole run. */
         group->minutes[group->timed] = run->minutes;
-        group->timed += !isnan(run->minutes);
+        group->timed += !isnan(run->minutes) && at <= 0;
     }
+    return OPC_OK;
 }
 
 /* Methods without rollouts have no references, so the cell stays empty. */
@@ -110,17 +116,18 @@ static void add_group_row(const struct opc_sweep *sweep, const struct opc_task *
 
 /* ---------------------------------------------------------------------------------------------- */
 
-int opc_sweep_table(const struct opc_sweep_runs *runs, struct opc_table **out, struct opc_err *err)
+int opc_sweep_table(const struct opc_sweep_runs *runs, double at, struct opc_table **out,
+                    struct opc_err *err)
 {
     const struct opc_sweep *sweep = runs->sweep;
     const size_t tasks = (size_t)sweep->tasks + 1;
     struct group group = {.score = opc_alloc(tasks, sizeof *group.score),
                           .minutes = opc_alloc(tasks, sizeof *group.minutes)};
-    const int code = group.score && group.minutes ? sweep_table_create(sweep, out, err)
-                                                  : sweep_table_no_memory(err);
+    int code = group.score && group.minutes ? sweep_table_create(sweep, out, err)
+                                            : sweep_table_no_memory(err);
     for (int i = 0; i < sweep->tasks && !code; i++) {
-        measure_group(runs, i, &group);
-        if (group.runs > 0)
+        code = measure_group(runs, i, at, &group, err);
+        if (!code && group.runs > 0)
             add_group_row(sweep, &sweep->task[i], &group, *out);
     }
     opc_free(group.score);
