@@ -305,9 +305,9 @@ static void directories_are_made_with_their_parents(void **state)
     assert_ok(opc_file_write(in(state, "file"), "", 0, &err), &err);
     assert_true(opc_file_exists(in(state, "file")));
     assert_false(opc_is_directory(in(state, "file")));
-    assert_fails(opc_make_directories(in(state, "file/x"), &err), OPC_EIO, &err, in(state, "file"));
+    assert_fails(opc_make_directories(in(state, "file/x"), &err), OPC_EUSER, &err,
+                 in(state, "file"));
     assert_null(strstr(err.text, in(state, "file/x"))); /* the part that is a file is named */
-    assert_mentions(&err, strerror(ENOTDIR));
     opc_fault_system(1);
     assert_int_equal(opc_make_directories(in(state, "z"), &err), OPC_EIO);
     assert_false(opc_file_exists(in(state, "z")));

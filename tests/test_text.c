@@ -235,6 +235,21 @@ static void sizes_and_durations_are_for_people(void **state)
     assert_string_equal(opc_print_bytes((double)NAN, printed), "?");
 }
 
+static void shell_words_can_be_pasted(void **state)
+{
+    char out[64];
+    (void)state;
+    assert_string_equal(opc_shell_word("runs/a_1.x", out, sizeof out), "runs/a_1.x");
+    assert_string_equal(opc_shell_word("-weird", out, sizeof out), "./-weird");
+    assert_string_equal(opc_shell_word("a b", out, sizeof out), "\"a b\"");
+    assert_string_equal(opc_shell_word("-a b", out, sizeof out), "\"./-a b\"");
+    assert_string_equal(opc_shell_word("a\"$`\\b", out, sizeof out), "\"a\\\"\\$\\`\\\\b\"");
+    assert_string_equal(opc_shell_word("", out, sizeof out), "\"\"");
+    /* What does not fit is cut, and stays a string. */
+    assert_string_equal(opc_shell_word("abcdef", out, 4), "ab");
+    assert_string_equal(opc_shell_word("abc", out, 1), "");
+}
+
 static void edit_distance_counts_the_slips_of_a_typist(void **state)
 {
     (void)state;
@@ -304,6 +319,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(numbers_look_the_same_in_every_locale, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test(sizes_and_durations_are_for_people),
+        cmocka_unit_test(shell_words_can_be_pasted),
         cmocka_unit_test(edit_distance_counts_the_slips_of_a_typist),
         cmocka_unit_test(the_nearest_word_is_offered_if_it_is_near),
         cmocka_unit_test(the_nearest_name_is_found_in_tables_of_any_form),

@@ -26,6 +26,11 @@ static bool word_at(const struct opc_field *f, int i, char word[OPC_TEXT_SIZE])
     return at != NULL;
 }
 
+static bool is_text(const struct opc_field *f)
+{
+    return f->kind == OPC_FIELD_TEXT || f->kind == OPC_FIELD_TEXTS || f->kind == OPC_FIELD_PATH;
+}
+
 /* The bounds that hold: those of the table, but no wider than the type. Tables write 1e9 or
  * HUGE_VAL where they mean no bound. */
 static double min_of(const struct opc_field *f)
@@ -37,8 +42,8 @@ static double min_of(const struct opc_field *f)
 static double max_of(const struct opc_field *f)
 {
     const bool whole = f->kind == OPC_FIELD_INT || f->kind == OPC_FIELD_INTS;
-    if ((f->kind == OPC_FIELD_TEXT || f->kind == OPC_FIELD_TEXTS) && f->max > OPC_TEXT_SIZE - 1)
-        return OPC_TEXT_SIZE - 1;
+    if (is_text(f))
+        return fmin(f->max, (f->kind == OPC_FIELD_TEXT ? OPC_TEXT_SIZE : OPC_LONG_TEXT_SIZE) - 1);
     return whole && f->max > INT_MAX ? INT_MAX : f->max;
 }
 
@@ -157,7 +162,7 @@ static bool parse_texts(const struct opc_field *f, const char *text, unsigned ch
         return false;
     if (texts.n == OPC_LIST_MAX)
         return refuse(why, "is one too many: it may be given %d times", OPC_LIST_MAX);
-    snprintf(texts.at[texts.n++], OPC_TEXT_SIZE, "%s", text);
+    snprintf(texts.at[texts.n++], OPC_LONG_TEXT_SIZE, "%s", text);
     memcpy(at, &texts, sizeof texts);
     return true;
 }
@@ -190,11 +195,12 @@ static bool parse_field(const struct opc_field *f, void *values, const char *tex
         memcpy(at, &yes, sizeof yes);
         return true;
     case OPC_FIELD_TEXT:
+    case OPC_FIELD_PATH:
         if (!parse_text(f, text, why))
             return false;
         /* The bytes after the NUL are part of the value when runs are compared. */
-        memset(at, 0, OPC_TEXT_SIZE);
-        snprintf((char *)at, OPC_TEXT_SIZE, "%s", text);
+        memset(at, 0, opc_field_size(f));
+        snprintf((char *)at, opc_field_size(f), "%s", text);
         return true;
     case OPC_FIELD_CHOICE:
     case OPC_FIELD_NAME:
@@ -364,7 +370,8 @@ void opc_field_print(const struct opc_field *f, const void *values, struct opc_t
         memcpy(&yes, at, sizeof yes);
         opc_text_add(t, yes ? "true" : "false");
         break;
-    case OPC_FIELD_TEXT: opc_text_add(t, (const char *)at); break;
+    case OPC_FIELD_TEXT:
+    case OPC_FIELD_PATH: opc_text_add(t, (const char *)at); break;
     case OPC_FIELD_CHOICE:
     case OPC_FIELD_NAME:
         memcpy(&whole, at, sizeof whole);
@@ -404,6 +411,7 @@ size_t opc_field_size(const struct opc_field *f)
     case OPC_FIELD_REAL: return sizeof(double);
     case OPC_FIELD_BOOL: return sizeof(bool);
     case OPC_FIELD_TEXT: return OPC_TEXT_SIZE;
+    case OPC_FIELD_PATH: return OPC_LONG_TEXT_SIZE;
     case OPC_FIELD_INTS: return sizeof(struct opc_ints);
     case OPC_FIELD_REALS: return sizeof(struct opc_reals);
     case OPC_FIELD_TEXTS: return sizeof(struct opc_texts);
@@ -417,7 +425,7 @@ bool opc_field_equals(const struct opc_field *f, const void *values, const char 
         struct opc_reals reals;
         struct opc_ints ints;
         struct opc_texts texts;
-        char text[OPC_TEXT_SIZE];
+        char text[OPC_LONG_TEXT_SIZE];
     } other;
     memset(&other, 0, sizeof other);
     if (f->kind == OPC_FIELD_TEXTS && !*text) /* as opc_section_defaults has it: none */
@@ -471,8 +479,8 @@ static void add_cell(const struct opc_field *f, int column, struct opc_text *t)
 {
     static const char *const HEAD[] = {"setting", "type", "default", "allowed", "meaning"};
     /* In the order of enum opc_kind; to a user a NAME is a choice, too. */
-    static const char *const NAME[] = {"int",  "real",  "bool",   "text", "choice",
-                                       "ints", "reals", "choice", "texts"};
+    static const char *const NAME[] = {"int",  "real",  "bool",   "text",  "choice",
+                                       "ints", "reals", "choice", "texts", "path"};
     if (!f) {
         opc_text_add(t, HEAD[column]);
         return;
@@ -482,7 +490,7 @@ static void add_cell(const struct opc_field *f, int column, struct opc_text *t)
     case TYPE: opc_text_add(t, NAME[f->kind]); break;
     case DEFAULT: opc_text_add(t, f->fallback); break;
     case ALLOWED:
-        if (f->kind == OPC_FIELD_TEXT || f->kind == OPC_FIELD_TEXTS)
+        if (is_text(f))
             opc_text_add(t, f->min >= 1 ? "not empty" : "");
         else if (f->kind != OPC_FIELD_BOOL && f->kind != OPC_FIELD_CHOICE &&
                  f->kind != OPC_FIELD_NAME)

@@ -22,10 +22,10 @@
  *     #undef SELF
  *
  * min and max bound the value of an INT or REAL, each element of INTS and REALS, the length in
- * bytes of a TEXT (at most 255) or of each of TEXTS, and nothing for a BOOL. A CHOICE has its words
- * there instead, in the order of the enum its int stands for. A NAME is a choice among the entries
- * of a table that lies elsewhere: a function gives the name of entry 0, 1, ... and NULL after the
- * last, and the int is the index of the entry. */
+ * bytes of a TEXT (at most 255), of a PATH or of each of TEXTS (at most 4095), and nothing for a
+ * BOOL. A CHOICE has its words there instead, in the order of the enum its int stands for. A NAME
+ * is a choice among the entries of a table that lies elsewhere: a function gives the name of entry
+ * 0, 1, ... and NULL after the last, and the int is the index of the entry. */
 #ifndef OPC_BASE_FIELD_H
 #define OPC_BASE_FIELD_H
 
@@ -35,7 +35,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { OPC_TEXT_SIZE = 256, OPC_LIST_MAX = 16 };
+enum { OPC_TEXT_SIZE = 256, OPC_LONG_TEXT_SIZE = 4096, OPC_LIST_MAX = 16 };
 
 struct opc_ints {
     int n, at[OPC_LIST_MAX];
@@ -46,7 +46,7 @@ struct opc_reals {
 };
 struct opc_texts {
     int n;
-    char at[OPC_LIST_MAX][OPC_TEXT_SIZE];
+    char at[OPC_LIST_MAX][OPC_LONG_TEXT_SIZE];
 };
 
 enum opc_kind {
@@ -59,6 +59,7 @@ enum opc_kind {
     OPC_FIELD_REALS,
     OPC_FIELD_NAME,
     OPC_FIELD_TEXTS, /* an option that may be given several times */
+    OPC_FIELD_PATH,  /* a text as long as the path of a file may be */
 };
 
 struct opc_field {
@@ -93,6 +94,7 @@ struct opc_section {
 #define OPC_MEMBER_INTS(name) struct opc_ints name;
 #define OPC_MEMBER_REALS(name) struct opc_reals name;
 #define OPC_MEMBER_TEXTS(name) struct opc_texts name;
+#define OPC_MEMBER_PATH(name) char name[OPC_LONG_TEXT_SIZE];
 
 /* FIELDS(OPC_ROW) makes the table. The last arguments are help and, optionally, the other names;
  * OPC_FIRST_TWO puts NULL where those are left out. */
@@ -113,6 +115,7 @@ struct opc_section {
 #define OPC_LIMITS_INTS(min, max) min, max, NULL, NULL
 #define OPC_LIMITS_REALS(min, max) min, max, NULL, NULL
 #define OPC_LIMITS_TEXTS(min, max) min, max, NULL, NULL
+#define OPC_LIMITS_PATH(min, max) min, max, NULL, NULL
 
 /* 0 FIELDS(OPC_ONE) expands to 0 + 1 + 1 ..., the number of fields. */
 #define OPC_ONE(...) +1

@@ -318,8 +318,11 @@ int opc_make_directories(const char *path, struct opc_err *err)
         /* One that exists already is fine, also if another process has just made it. */
         if ((opc_fault_hits_system() || mkdir(part, 0777)) &&
             !(errno == EEXIST && opc_is_directory(part)))
-            return opc_fail_errno(err, errno == EEXIST ? ENOTDIR : errno,
-                                  "cannot make directory %s", part);
+            return errno == EEXIST || errno == ENOTDIR
+                       ? opc_fail(err, OPC_EUSER,
+                                  "cannot make directory %s: it is a file; choose another path",
+                                  part)
+                       : opc_fail_errno(err, errno, "cannot make directory %s", part);
     }
     return OPC_OK;
 }

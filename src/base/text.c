@@ -280,6 +280,37 @@ static int min(int a, int b)
     return a < b ? a : b;
 }
 
+char *opc_shell_word(const char *path, char *out, size_t size)
+{
+    static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_./:=@%+,-";
+    const bool quoted = !*path || path[strspn(path, PLAIN)];
+    size_t n = 0;
+    if (size == 0)
+        return out;
+        /* One byte is kept for the NUL, and one for the closing quote. */
+#define PUT(c)                                                                                     \
+    if (n + 2 < size)                                                                              \
+    out[n++] = (c)
+    if (quoted)
+        PUT('"');
+    if (*path == '-') {
+        PUT('.');
+        PUT('/');
+    }
+    for (; *path; path++) {
+        /* These have a meaning inside double quotes. */
+        if (strchr("\"\\$`", *path))
+            PUT('\\');
+        PUT(*path);
+    }
+#undef PUT
+    if (quoted && n + 1 < size)
+        out[n++] = '"';
+    out[n] = '\0';
+    return out;
+}
+
 int opc_edit_distance(const char *a, const char *b)
 {
     enum { LONGEST = 63 };

@@ -44,6 +44,11 @@ char *opc_print_fixed(double, int digits, char out[OPC_PRINTED]);
 char *opc_print_bytes(double bytes, char out[OPC_PRINTED]); /* 812 B, 5.2 GB (powers of 1000) */
 char *opc_print_duration(double seconds, char out[OPC_PRINTED]); /* 4.2 s, 1 h 03 min, 2 d 07 h */
 
+/* A path as it may be typed after a command: as it is, or in double quotes where a shell would read
+ * something else, and with ./ before a leading dash. Returns `out`, cut short if it does not fit.
+ */
+char *opc_shell_word(const char *path, char *out, size_t size);
+
 /* The number of characters that must be changed, added, dropped or swapped with their neighbour to
  * get from one string to the other; INT_MAX for strings of 64 bytes and more. */
 int opc_edit_distance(const char *, const char *);

@@ -18,9 +18,9 @@
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(TEXT, state,       "",        0, 255,  "file with one line of numbers separated by commas, the full state to start from; noise-free start if left out") \
-    X(TEXT, actions,     "",        0, 255,  "file with one action per line, its numbers separated by commas, in the task's own units; to render, also random or zero") \
-    X(TEXT, out,         "",        0, 255,  "file to write: a table (trace; standard output if left out), or film.mp4, film.gif or picture.png (render)") \
+    X(PATH, state,       "",        0, 4095,  "file with one line of numbers separated by commas, the full state to start from; noise-free start if left out") \
+    X(PATH, actions,     "",        0, 4095,  "file with one action per line, its numbers separated by commas, in the task's own units; to render, also random or zero") \
+    X(PATH, out,         "",        0, 4095,  "file to write: a table (trace; standard output if left out), or film.mp4, film.gif or picture.png (render)") \
     X(INT,  steps,       "200",     0, 1e6,  "number of steps to play if no file of actions is given")                                       \
     X(INT,  seed,        "1",       0, 2e9,  "seed of resets and random actions")                                                 \
     X(TEXT, size,        "640x480", 3, 20,   "width and height of the picture")                                                          \

@@ -15,7 +15,7 @@
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(TEXT, out,      "",      0, 255,  "directory for the exhibit 'ilc': figure, tables, claims")  \
+    X(PATH, out,      "",      0, 4095,  "directory for the exhibit 'ilc': figure, tables, claims")  \
     X(INT,  threads,  "1",     0, 1024, "threads that fit the learned model; 0: one per processor; results do not depend on this number") \
     X(BOOL, quiet,    "false", 0, 1,    "print nothing but warnings and errors")
 /* clang-format on */

@@ -15,15 +15,15 @@
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(TEXT, out,    "curves.svg",  1, 255, "file to draw: .svg, .pdf or .png")                     \
+    X(PATH, out,    "curves.svg",  1, 4095, "file to draw: .svg, .pdf or .png")                     \
     X(TEXT, of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                        \
     X(TEXT, over,   "",            0, 64,  "column of metrics.csv for the horizontal axis; by default env_steps, with --published total_steps") \
     X(INT,  smooth, "1",           1, 999, "moving average over this many values, an odd number; the paper's figures use 5") \
     X(TEXT, title,  "",            0, 255, "heading of the figure")                                \
-    X(TEXT, published, "",         0, 255, "CSV file of published curves, one of which is drawn behind the runs") \
+    X(PATH, published, "",         0, 4095, "CSV file of published curves, one of which is drawn behind the runs") \
     X(TEXT, published_task, "",    0, 255, "task of the published curve, as the column env of its file has it") \
     X(TEXT, published_method, "",  0, 255, "method of the published curve, as the column method of its file has it")          \
-    X(TEXT, table,  "",            0, 255, "CSV file to write: the runs next to the published curve after 10000, 25000, 50000 and 75000 steps and at their end")
+    X(PATH, table,  "",            0, 4095, "CSV file to write: the runs next to the published curve after 10000, 25000, 50000 and 75000 steps and at their end")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)

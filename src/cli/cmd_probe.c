@@ -17,7 +17,7 @@
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(TEXT,  out,        "",     0, 255,  "directory to write to; RUN/probe if none is named")     \
+    X(PATH,  out,        "",     0, 4095,  "directory to write to; RUN/probe if none is named")     \
     X(INT,   seed,       "1",    0, 2e9,  "seed of the episodes and rollouts")            \
     X(INT,   threads,    "0",    0, 1024, "threads to compute with; 0: one per processor")         \
     X(BOOL,  quiet,      "false", 0, 1,   "print the claims only")                                     \

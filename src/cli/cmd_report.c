@@ -13,7 +13,7 @@
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(TEXT, out,   "report.html", 1, 255, "HTML file to write")                                              \
+    X(PATH, out,   "report.html", 1, 4095, "HTML file to write")                                              \
     X(TEXT, title, "",            0, 255, "heading of the page")
 /* clang-format on */
 struct given {

@@ -16,12 +16,12 @@
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(TEXT, out,         "",      0, 200,  "directory of runs and exhibits; by default repro-TIER") \
+    X(PATH, out,         "",      0, 4095,  "directory of runs and exhibits; by default repro-TIER") \
     X(TEXT, tier,        "small", 1, 64,   "how much to spend: smoke (minutes), small (hours for a figure of runs), full (the paper's, days)") \
     X(INT,  jobs,        "0",     0, 4096, "number of runs at a time; 0: one per processor")                 \
     X(INT,  threads,     "0",     0, 1024, "threads of each run; 0: the processors divided by the runs at a time") \
     X(TEXT, launcher,    "local", 1, 64,   "how runs are started; local: as processes on this machine") \
-    X(TEXT, experiments, "",      0, 255,  "directory of the experiment files; by default experiments/paper, or those installed") \
+    X(PATH, experiments, "",      0, 4095,  "directory of the experiment files; by default experiments/paper, or those installed") \
     X(BOOL, redraw,      "false", 0, 1,    "draw exhibits again even if they are up to date")
 /* clang-format on */
 struct given {
@@ -35,7 +35,7 @@ static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 struct work {
     const struct given *given;
     const struct opc_launcher_type *launcher;
-    char out[OPC_TEXT_SIZE], dir[OPC_PATH];
+    char out[OPC_PATH], dir[OPC_PATH];
 };
 
 /* One line of the summary that is printed after several experiments. */
@@ -198,7 +198,7 @@ static bool list_one(const struct work *work, const char *name)
 /* Every experiment with its state in OUT; an error only if none can be used. */
 static int list_experiments(const struct work *work, char *const *name, int n, struct opc_err *err)
 {
-    char in[OPC_TEXT_SIZE + 8];
+    char in[OPC_PATH + 8];
     int good = 0;
     snprintf(in, sizeof in, "in %s", work->out);
     printf("%-12s %-34s %s\n", "experiment", in, "title");

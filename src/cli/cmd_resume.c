@@ -2,10 +2,15 @@
 /* opc resume - goes on with a run that was stopped or killed.
  *
  * Settings come from the run's own config.yaml; opc_train compares them with what the checkpoint
- * was made with. */
+ * was made with. KEY=VALUE may change what does not change the past: train.epochs. */
+#include "base/file.h"
 #include "cli/console/command.h"
 #include "cli/console/training.h"
-#include "opc/train.h"
+#include "run/config/config.h"
+#include "run/files/rundir.h"
+#include "sweep/look.h"
+
+#include <string.h>
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
@@ -20,6 +25,37 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 
+/* Changes settings of the run in its config.yaml, all or none of them. Refused is what would make
+ * another run of it: then its past would not be that of its settings. */
+static int change_settings(const char *dir, struct opc_config *config, int n, char **words,
+                           struct opc_err *err)
+{
+    const struct opc_values before = config->set;
+    struct opc_rundir_status status;
+    for (int i = 0; i < n; i++) {
+        /* One by one, so that the message names the one that will not do. */
+        const uint32_t hash = opc_config_hash(&config->set);
+        OPC_TRY(opc_config_set(config, words[i], err));
+        if (opc_config_hash(&config->set) != hash)
+            return opc_fail(err, OPC_EUSER,
+                            "%s would change what the run has learned from so far; %s", words[i],
+                            opc_config_may_go_on(&before)
+                                ? "only train.epochs can be changed. Train another run: opc train "
+                                  "DIR/config.yaml KEY=VALUE --out OTHER"
+                                : "nothing can be changed, because what this agent learns depends "
+                                  "on train.epochs");
+    }
+    opc_rundir_status(dir, &status);
+    if (config->set.train.epochs < status.epoch)
+        return opc_fail(err, OPC_EUSER, "train.epochs = %d: the run has %d epochs already",
+                        config->set.train.epochs, status.epoch);
+    if (status.locked)
+        return opc_fail(err, OPC_EUSER,
+                        "the run is being worked on by another process; stop it first");
+    return config->set.train.epochs == before.train.epochs ? OPC_OK
+                                                           : opc_look_raise(dir, &config->set, err);
+}
+
 static int resume_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
@@ -28,24 +64,34 @@ static int resume_run(int argc, char **argv, struct opc_err *err)
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
         return code;
-    if (argc - first != 1)
-        return opc_fail(err, OPC_EUSER, "name one run directory: opc resume DIR");
+    if (argc == first)
+        return opc_fail(err, OPC_EUSER, "name one run directory: opc resume DIR [KEY=VALUE...]");
+    for (int i = first + 1; i < argc; i++)
+        if (!strchr(argv[i], '='))
+            return opc_fail(err, OPC_EUSER,
+                            "'%s' is not KEY=VALUE; one run at a time: opc resume DIR", argv[i]);
     code = opc_config_of_run(argv[first], &config, err);
     if (code)
         return code;
+    if (argc - first > 1)
+        code = change_settings(argv[first], config, argc - first - 1, argv + first + 1, err);
     /* From the last checkpoint, in the foreground like `opc train`. */
-    code = opc_training(config, argv[first], true, given.threads, given.quiet, given.parent, err);
+    if (!code)
+        code =
+            opc_training(config, argv[first], true, given.threads, given.quiet, given.parent, err);
     opc_config_destroy(config);
     return code;
 }
 
 const struct opc_command opc_cmd_resume = {
     .name = "resume",
-    .usage = "DIR [OPTION...]",
+    .usage = "DIR [KEY=VALUE...] [OPTION...]",
     .summary = "go on with a run that was stopped or killed",
-    .detail = "Goes on from the end of the last complete epoch; the result is the same, to the "
-              "bit, as if the run had never been interrupted. To train longer, raise train.epochs "
-              "in DIR/config.yaml first; other settings cannot be changed.",
+    .detail =
+        "Goes on from the end of the last complete epoch; the result is the same, to the "
+        "bit, as if the run had never been interrupted. 'opc resume DIR train.epochs=N' trains "
+        "longer, also a run that is done; other settings cannot be changed, because they would "
+        "make another run of it.",
     .options = &options,
     .run = resume_run,
 };

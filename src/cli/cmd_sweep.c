@@ -16,13 +16,13 @@
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(TEXT, out,      "",      0, 255,  "directory of the runs; by default sweep-FILE, or sweep-FILE-TIER") \
+    X(PATH, out,      "",      0, 4095,  "directory of the runs; by default sweep-FILE, or sweep-FILE-TIER") \
     X(TEXT, tier,     "",      0, 64,   "tier of the file to use; by default the file as it is") \
     X(TEXT, only,     "",      0, 255,  "take only runs whose names match this pattern, with * and ? as in a shell; quote it") \
     X(INT,  jobs,     "0",     0, 4096, "number of runs at a time; 0: one per processor")                    \
     X(INT,  threads,  "0",     0, 1024, "threads of each run; 0: the processors divided by the runs at a time") \
     X(TEXT, launcher, "local", 1, 64,   "how runs are started; local: as processes on this machine")      \
-    X(TEXTS, add,     "",      1, 255,  "directory of an earlier merge: merge takes over the runs that OUT lacks, run and status leave out those it has complete; may be repeated") \
+    X(TEXTS, add,     "",      1, 4095,  "directory of an earlier merge: merge takes over the runs that OUT lacks, run and status leave out those it has complete; may be repeated") \
     X(REAL, at,       "0",     0, 1e12, "also a table of the scores after this many real steps, of all runs that have made them; 0: only at their end")
 /* clang-format on */
 struct given {

@@ -6,12 +6,13 @@
 #include "base/file.h"
 #include "cli/console/command.h"
 #include "cli/console/training.h"
+#include "run/config/config.h"
 
 #include <string.h>
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(TEXT, out,     "",      0, 255,  "run directory to make; this option is required")                 \
+    X(PATH, out,     "",      0, 4095,  "run directory to make; this option is required")                 \
     X(INT,  threads, "0",     0, 1024, "threads to compute with; 0: one per processor; results do not depend on this number") \
     X(BOOL, quiet,   "false", 0, 1,    "print nothing but warnings and errors")                    \
     X(INT,  parent,  "0",     0, 2e9,  "stop as after Ctrl-C once the process of this number is no longer the parent; 0: never")
@@ -45,6 +46,15 @@ static int train_run(int argc, char **argv, struct opc_err *err)
         code = opc_config_load(path, &config, err);
     if (code)
         return code;
+    /* As with KEY=VALUE alone. A file that only varies settings has a message of its own. */
+    if (opc_sources_count(config->from) == 0 && !opc_sources_extra(config->from, "vary")) {
+        opc_config_destroy(config);
+        return opc_fail(
+            err, OPC_EUSER,
+            "%s sets nothing; experiments/examples/ has files to start from, 'opc config' "
+            "explains the settings",
+            path);
+    }
     /* Words after the file change single settings, in their order. */
     for (int i = first + 1; i < argc && !code; i++)
         code = opc_config_set(config, argv[i], err);

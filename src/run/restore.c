@@ -338,10 +338,11 @@ int opc_run_restore(struct opc_run *run, struct opc_err *err)
     opc_pack_free(slot[1]);
     if (code != OPC_EDAMAGED || present == 0)
         return code;
-    return opc_fail(err, OPC_EDAMAGED,
-                    "no checkpoint of %s can be used (log.txt says why); its metrics.csv is as it "
-                    "was; to train again from the start, choose another directory",
-                    opc_runlog_dir(run->log));
+    return opc_fail(
+        err, OPC_EDAMAGED,
+        "no checkpoint of %s can be used (log.txt says why); put back the files that are "
+        "missing or damaged, or train again from the start in another directory",
+        opc_runlog_dir(run->log));
 }
 
 /* ---- its policy and model -------------------------------------------------------------------- */

@@ -46,9 +46,10 @@ static int write_result(struct opc_run *run, struct opc_err *err)
 static void log_start(const struct opc_run *run)
 {
     const struct opc_values *v = run->set;
-    opc_runlog_message(run->log, OPC_LEVEL_INFO,
-                       "%s: %d observations, %d actions, seed %d, %d threads", v->env.name,
-                       run->obs, run->act, v->train.seed, opc_pool_threads(run->pool));
+    opc_runlog_message(
+        run->log, OPC_LEVEL_INFO, "%s: %d observation%s, %d action%s, seed %d, %d thread%s",
+        v->env.name, run->obs, run->obs == 1 ? "" : "s", run->act, run->act == 1 ? "" : "s",
+        v->train.seed, opc_pool_threads(run->pool), opc_pool_threads(run->pool) == 1 ? "" : "s");
     opc_runlog_message(run->log, OPC_LEVEL_INFO, "%s", run->memory);
     if (run->model && v->opc.reference_epochs > v->train.epochs)
         opc_runlog_message(run->log, OPC_LEVEL_WARN,

@@ -263,16 +263,18 @@ static int evaluate_policy(struct opc_run *run, struct opc_err *err)
 static void log_epoch(struct opc_run *run)
 {
     const struct opc_epoch_row *row = &run->row;
-    char evaluated[96] = "not evaluated", spent[OPC_PRINTED];
+    char evaluated[96] = "not evaluated", error[64] = "", spent[OPC_PRINTED];
     double sum = 0;
     for (int p = 0; p < OPC_PHASES; p++)
         sum += run->progress.seconds[p];
     if (row->evaluated)
         snprintf(evaluated, sizeof evaluated, "return %.1f (%.1f to %.1f)", row->eval.mean,
                  row->eval.min, row->eval.max);
-    opc_runlog_message(run->log, OPC_LEVEL_DEBUG,
-                       "epoch %d of %d: %ld steps, %s, model error %.3g, %s", row->epoch,
-                       run->set->train.epochs, row->env_steps, evaluated, run->now.model_error,
+    /* A task that does not repeat itself, a machine say, has nothing to compare the model with. */
+    if (!isnan(run->now.model_error))
+        snprintf(error, sizeof error, "model error %.3g, ", run->now.model_error);
+    opc_runlog_message(run->log, OPC_LEVEL_DEBUG, "epoch %d of %d: %ld steps, %s, %s%s", row->epoch,
+                       run->set->train.epochs, row->env_steps, evaluated, error,
                        opc_print_duration(sum, spent));
 }
 

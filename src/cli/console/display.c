@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +20,14 @@
 
 /* Globals, because there is one terminal in a process. */
 static enum opc_level min_level = OPC_LEVEL_WARN;
-static bool bar_drawn; /* a bar is on the current line */
+static bool bar_drawn;   /* a bar is on the current line */
+static bool reader_gone; /* standard output is a pipe that nobody reads any more */
+
+void opc_display_flush(void)
+{
+    if (fflush(stdout) && errno == EPIPE)
+        reader_gone = true;
+}
 
 /* The sink of base/log.h, which calls it from one thread at a time. */
 static void print_log_line(void *ctx, enum opc_level level, const char *line)
@@ -31,7 +39,7 @@ static void print_log_line(void *ctx, enum opc_level level, const char *line)
     opc_bar_wipe();
     fprintf(level == OPC_LEVEL_WARN ? stderr : stdout, "%s%s\n",
             level == OPC_LEVEL_WARN ? "opc: warning: " : "", line);
-    fflush(stdout);
+    opc_display_flush();
 }
 
 void opc_display_listen(enum opc_level min)
@@ -110,6 +118,8 @@ static void on_signal(int number)
         return;
 }
 
+const int opc_stop_warnings[] = {SIGUSR1, SIGXCPU, SIGXFSZ, 0};
+
 void opc_stop_catch(const char *said)
 {
     /* SA_RESETHAND: the second signal of a kind has its default action and ends the process. */
@@ -122,9 +132,14 @@ void opc_stop_catch(const char *said)
     struct sigaction before;
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup */
         sigaction(SIGHUP, &action, NULL);
+    for (int i = 0; opc_stop_warnings[i]; i++)
+        sigaction(opc_stop_warnings[i], &action, NULL);
+    /* `opc train ... | head -1`: the next line cannot be written, which opc_stop_wanted sees. */
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, NULL);
 }
 
 bool opc_stop_wanted(void)
 {
-    return stop_wanted;
+    return stop_wanted || reader_gone;
 }

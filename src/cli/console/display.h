@@ -24,8 +24,14 @@ struct opc_pace { /* {0} to begin with */
 };
 void opc_pace_show(struct opc_pace *, double share, const char *what);
 
-/* From now on the first SIGINT, SIGTERM or SIGHUP only makes opc_stop_wanted true, and prints
- * `said` (NULL: nothing) on a terminal; a second SIGINT or SIGTERM ends the process. */
+/* Flushes standard output, and notes when it is a pipe that nobody reads any more. */
+void opc_display_flush(void);
+
+/* What batch systems send before they end a process: SIGUSR1, SIGXCPU, SIGXFSZ; ends with 0. */
+extern const int opc_stop_warnings[];
+/* From now on the first SIGINT, SIGTERM, SIGHUP or warning of a batch system, and a reader of
+ * standard output who goes away, only make opc_stop_wanted true; a signal also prints `said` (NULL:
+ * nothing) on a terminal. A second SIGINT or SIGTERM ends the process. */
 void opc_stop_catch(const char *said);
 bool opc_stop_wanted(void);
 

@@ -96,14 +96,16 @@ static void describe_option(const struct opc_command *c, const struct opc_field 
     static const char *const VALUE[] = {
         [OPC_FIELD_INT] = " N",         [OPC_FIELD_REAL] = " X",      [OPC_FIELD_BOOL] = "",
         [OPC_FIELD_TEXT] = " TEXT",     [OPC_FIELD_CHOICE] = " WORD", [OPC_FIELD_INTS] = " N,N,...",
-        [OPC_FIELD_REALS] = " X,X,...", [OPC_FIELD_NAME] = " WORD",   [OPC_FIELD_TEXTS] = " TEXT"};
+        [OPC_FIELD_REALS] = " X,X,...", [OPC_FIELD_NAME] = " WORD",   [OPC_FIELD_TEXTS] = " TEXT",
+        [OPC_FIELD_PATH] = " PATH"};
     char name[OPC_OPTION_NAME], range[256] = "", standard[96] = "";
     snprintf(left, left_size, "%s--%s%s", strcmp(f->name, "out") == 0 ? "-o, " : "",
              opc_option_name(f, name), VALUE[f->kind]);
     /* Words or range; "false" goes without saying as a default. */
     if (f->kind == OPC_FIELD_CHOICE)
         snprintf(range, sizeof range, "%s", f->words);
-    else if (f->kind != OPC_FIELD_BOOL && f->kind != OPC_FIELD_TEXT && f->kind != OPC_FIELD_TEXTS)
+    else if (f->kind != OPC_FIELD_BOOL && f->kind != OPC_FIELD_TEXT && f->kind != OPC_FIELD_TEXTS &&
+             f->kind != OPC_FIELD_PATH)
         snprintf(range, sizeof range, "%.10g to %.10g", f->min, f->max);
     if (*f->fallback && strcmp(f->fallback, "false") != 0)
         snprintf(standard, sizeof standard, "%sdefault %s", *range ? ", " : "", f->fallback);

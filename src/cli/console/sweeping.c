@@ -34,7 +34,7 @@ static void on_signal(int number)
         return;
 }
 
-static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
+static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU, SIGXFSZ};
 enum { N_SIGNALS = sizeof SIGNALS / sizeof *SIGNALS };
 
 /* For the schedule, which asks between its steps. */

@@ -115,7 +115,7 @@ static void show_progress(void *ctx, const struct opc_progress *p)
     }
     if (!(p->epoch_done && p->epoch == p->epochs))
         draw_bar(display, p);
-    fflush(stdout);
+    opc_display_flush();
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -134,8 +134,10 @@ int opc_training(const struct opc_config *config, const char *dir, bool resume, 
     int code = opc_train(config, &plan, err);
     opc_bar_wipe();
     /* A stop is not a failure: say how to go on. */
+    char named[OPC_PATH];
+    opc_shell_word(dir, named, sizeof named);
     if (code == OPC_ESTOPPED)
-        return opc_fail(err, OPC_ESTOPPED, "stopped by request; 'opc resume %s' goes on", dir);
+        return opc_fail(err, OPC_ESTOPPED, "stopped by request; 'opc resume %s' goes on", named);
     /* Tell the user whether there is a checkpoint to go back to. */
     char a[OPC_PATH], b[OPC_PATH];
     const bool kept = (!opc_path_join(a, dir, "checkpoints/a.opc", NULL) && opc_file_exists(a)) ||
@@ -147,6 +149,6 @@ int opc_training(const struct opc_config *config, const char *dir, bool resume, 
                           kept ? " (what was learned before is kept)" : "");
     if (!code && !quiet)
         printf("done; 'opc plot %s' draws the learning curve, 'opc evaluate %s' plays the policy\n",
-               dir, dir);
+               named, named);
     return code;
 }

@@ -184,7 +184,7 @@ int opc_config_set(struct opc_config *config, const char *assignment, struct opc
 /* Texts are quoted where YAML needs it. */
 static void print_value(const struct opc_field *f, const void *values, struct opc_text *text)
 {
-    if (f->kind == OPC_FIELD_TEXT)
+    if (f->kind == OPC_FIELD_TEXT || f->kind == OPC_FIELD_PATH)
         opc_yaml_add_word(text, (const char *)values + f->offset);
     else
         opc_field_print(f, values, text);

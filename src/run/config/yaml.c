@@ -197,6 +197,11 @@ static int syntax_error(const struct reader *reader, const yaml_parser_t *p, str
     if (p->error == YAML_READER_ERROR) /* has no mark, but an offset */
         return opc_fail(err, OPC_EUSER, "%s: byte %zu: %s; the file must be UTF-8 text",
                         reader->name, p->problem_offset, problem);
+    /* libyaml says "found character that cannot start any token" of a tab. */
+    if (p->error == YAML_SCANNER_ERROR && p->unread > 0 && p->buffer.pointer[0] == '\t')
+        return opc_fail(err, OPC_EUSER,
+                        "%s:%d: a tab in column %d; YAML indents with blanks, two for each level",
+                        reader->name, line_of(p->problem_mark), (int)p->problem_mark.column + 1);
     return opc_fail(err, OPC_EUSER, "%s:%d: %s%s%s (column %d)", reader->name,
                     line_of(p->problem_mark), p->context ? p->context : "", p->context ? ": " : "",
                     problem, (int)p->problem_mark.column + 1);

@@ -80,6 +80,14 @@ int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *
                      "there is no run in %s: it has no config.yaml; 'opc train' starts one", dir);
     if (!code)
         code = opc_config_load(path, out, err);
+    /* A run writes all its settings; an empty file would mean all defaults. */
+    if (!code && opc_sources_count((*out)->from) == 0) {
+        opc_config_destroy(*out);
+        return opc_fail(err, OPC_EUSER,
+                        "%s is empty: the settings of the run are lost; put them back, "
+                        "or start another run with 'opc train'",
+                        path);
+    }
     /* A run that is older than this setting used all of the past as references, whatever the
      * default is today. */
     if (!code && !opc_sources_sets((*out)->from, 0, "opc.reference_epochs")) {

@@ -372,9 +372,13 @@ static int open_table(struct opc_runlog *log, const char *name, uint64_t end, in
     struct stat st;
     if (*file >= 0)
         close(*file); /* the second attempt, with the older checkpoint */
-    int code = open_file(log, name, O_WRONLY | O_CREAT | O_APPEND, file, err);
-    if (code)
-        return code;
+    *file = -1;
+    /* One that is missing is not made anew: it would be empty where rows were. */
+    if (end > 0 && !opc_rundir_has(log->dir, name))
+        return opc_fail(err, OPC_EDAMAGED,
+                        "%s/%s is missing, the checkpoint was taken when it had %llu bytes",
+                        log->dir, name, (unsigned long long)end);
+    OPC_TRY(open_file(log, name, O_WRONLY | O_CREAT | O_APPEND, file, err));
     if (fstat(*file, &st) == 0 && (uint64_t)st.st_size < end)
         return opc_fail(err, OPC_EDAMAGED,
                         "%s/%s has %lld bytes, the checkpoint was taken when it had %llu", log->dir,

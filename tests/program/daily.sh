@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What new users stumbled over in daily use, each a case that failed once: closed pipes and batch systems'
+# warnings, long paths, missing and empty files, training longer, plots of damaged and doubled runs.
+# shellcheck source=tests/program/lib
+. "$SRC/tests/program/lib"
+cd "$work"
+smoke=$SRC/experiments/examples/smoke.yaml
+
+state() { # DIR: as its status.json has it
+    sed -n 's/.*"state": "\([a-z]*\)".*/\1/p' "$1/status.json"
+}
+
+# ---- ends that lose nothing --------------------------------------------------------------------------
+# A reader who goes away stops the run in order.
+{
+    got=0
+    "$OPC" train "$smoke" train.epochs=100000 --out piped 2>said || got=$?
+    echo $got >status
+} | head -n 1 >/dev/null
+[ "$(cat status)" = 75 ] || wrong "exit status $(cat status) with a closed pipe" cat said
+[ "$(state piped)" = stopped ] || wrong "a closed pipe leaves it" state piped
+# So do the warnings of batch systems.
+for signal in USR1 XCPU XFSZ; do
+    "$OPC" train "$smoke" train.epochs=100000 --out $signal >/dev/null 2>said &
+    await $! $signal/metrics.csv
+    kill -s $signal $!
+    got=0
+    wait $! || got=$?
+    [ $got = 75 ] || wrong "exit status $got after SIG$signal" cat said
+    [ "$(state $signal)" = stopped ] || wrong "SIG$signal leaves it" state $signal
+done
+
+# ---- paths -------------------------------------------------------------------------------------------
+part=$(printf 'long%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30)
+expect 0 '' "$OPC" train "$smoke" --quiet --out "$part/$part/$part/run"
+expect 0 '' "$OPC" plot "$part/$part/$part/run" -o "$part/$part/$part/curves.svg"
+[ -s "$part/$part/$part/curves.svg" ]
+# What is printed can be pasted into a shell.
+expect 0 "'opc plot \"a b/run\"'" "$OPC" train "$smoke" --out 'a b/run'
+touch file
+expect 2 'file' "$OPC" train "$smoke" --out file
+
+# ---- files that are missing, empty or not YAML ---------------------------------------------------------
+expect 0 '' "$OPC" train "$smoke" --quiet --out run
+cp -r run gone
+rm gone/metrics.csv gone/result.json
+expect 3 'gone/metrics.csv' "$OPC" resume gone
+[ ! -e gone/metrics.csv ] || wrong "an empty table appears" ls -l gone
+mkdir hollow
+: >hollow/config.yaml
+expect 2 'hollow/config.yaml' "$OPC" resume hollow
+: >empty.yaml
+expect 2 'empty.yaml' "$OPC" train empty.yaml --out new
+printf '# only a comment\n' >empty.yaml
+expect 2 'empty.yaml' "$OPC" train empty.yaml --out new
+[ ! -e new ] || wrong "a run of an empty file begins" ls new
+printf 'train:\n\tepochs: 3\n' >tab.yaml
+expect 2 'tab.yaml:2: .*tab.* 1' "$OPC" train tab.yaml --out new
+
+# ---- train longer --------------------------------------------------------------------------------------
+expect 0 '' "$OPC" train "$smoke" train.epochs=5 --quiet --out five
+expect 0 '^ *5 ' "$OPC" resume run train.epochs=5
+cmp run/metrics.csv five/metrics.csv
+cmp run/policy.opc five/policy.opc
+cmp run/config.yaml five/config.yaml
+cp run/config.yaml before
+expect 2 'sac.learning_rate=1' "$OPC" resume run sac.learning_rate=1
+expect 2 'train.epochs=2.*5\|train.epochs = 2.*5' "$OPC" resume run train.epochs=2
+expect 2 "'epochs'" "$OPC" resume run train.epoch=9
+expect 2 "'other'" "$OPC" resume run other
+expect 2 'train.seed=2' "$OPC" resume run train.epochs=9 train.seed=2
+cmp before run/config.yaml # refused whole
