@@ -306,23 +306,27 @@ static int limit_disagreement(struct opc_rollout *rollout, const struct opc_roll
     return OPC_OK;
 }
 
-/* Says why a call gives up: which of the limits refused the most steps. */
+/* Says why a call gives up: which of the limits refused the most steps, and what would help. */
 static int report_refusals(const struct opc_rollout_report *done, size_t empty, struct opc_err *err)
 {
-    static const char *const BY[OPC_END_TERMINAL] = {
-        [OPC_END_REFUSED] = "",
-        [OPC_END_BOUND] = " by opc.bounds (column end_bound)",
-        [OPC_END_DRIFT] = " by opc.max_drift (column end_drift)",
-        [OPC_END_DISAGREEMENT] = " by opc.max_disagreement (column end_disagreement)",
-        [OPC_END_DROPPED] = " by opc.reference_terminal = drop (column end_reference)",
+    static const struct {
+        const char *by, *advice;
+    } LIMIT[OPC_END_TERMINAL] = {
+        [OPC_END_REFUSED] = {"", ""},
+        [OPC_END_BOUND] = {" by opc.bounds (column end_bound)", "; set it to false"},
+        [OPC_END_DRIFT] = {" by opc.max_drift (column end_drift)", "; raise it, or set it to 0"},
+        [OPC_END_DISAGREEMENT] = {" by opc.max_disagreement (column end_disagreement)",
+                                  "; raise it, or set it to 0"},
+        [OPC_END_DROPPED] = {" by opc.reference_terminal = drop (column end_reference)",
+                             "; set it to continue"},
     };
     int by = OPC_END_REFUSED;
     for (int k = by; k < OPC_END_TERMINAL; k++)
         by = done->end[k] > done->end[by] ? k : by;
     return opc_fail(err, OPC_EDIVERGED,
                     "the last %zu imagined rollouts were refused their first step%s: there is "
-                    "nothing to learn from",
-                    empty, BY[by]);
+                    "nothing to learn from%s",
+                    empty, LIMIT[by].by, LIMIT[by].advice);
 }
 
 /* Bugs of the caller: sizes that do not fit, no recorded steps, a table f_ref older than the
