@@ -51,6 +51,9 @@ struct loop {
     double returns, lengths, agent[OPC_AGENT_COLUMNS];
     double reward_min, reward_max, max_std;
     double ends[OPC_ENDS];
+    struct opc_disagreement *disagreement; /* NULL: no limit; its mean is kept in these two */
+    double disagreement_mean;
+    uint64_t simulations;
     float path[201 * (MAX_OBS + MAX_ACT + 2)];
     double eval[4]; /* mean, min, max, length */
     double best;    /* mean of all epochs */
@@ -231,6 +234,35 @@ static struct opc_bounds bounds_of(const struct loop *loop, float *low, float *h
     return all;
 }
 
+/* 1 / sigma of recorded states; on these tasks every entry moves. */
+static struct opc_drift drift_of(const struct loop *loop, float *inverse)
+{
+    return (struct opc_drift){loop->env->obs, loop->v->opc.max_drift, inverse};
+}
+
+/* 1 / d^2 of s' - s and of the reward, divided by how many there are; 1 for what does not vary. The
+ * running mean comes from this loop, not from what the last simulation left. */
+static void measure_targets(struct loop *loop)
+{
+    const int obs = loop->env->obs;
+    if (!loop->disagreement)
+        return;
+    for (int j = 0; j <= obs; j++) {
+        double n = 0, sum = 0, squares = 0;
+        for (int b = 0; b < opc_episodes_count(loop->past); b++)
+            for (int t = 0; t < opc_episodes_length(loop->past, b); t++, n++) {
+                const struct opc_step s = opc_episodes_at(loop->past, b, t);
+                const double x = (double)(j < obs ? s.next[j] - s.state[j] : s.reward);
+                sum += x;
+                squares += x * x;
+            }
+        const double variance = squares / n - sum / n * sum / n;
+        loop->disagreement->weight[j] = (variance > 1e-12 ? 1 / variance : 1) / (obs + 1);
+    }
+    loop->disagreement->now =
+        (struct opc_disagreement_state){loop->disagreement_mean, loop->simulations++};
+}
+
 static void simulate_rollouts(struct loop *loop, int round)
 {
     const struct opc_values *v = loop->v;
@@ -243,7 +275,9 @@ static void simulate_rollouts(struct loop *loop, int round)
     if (loop->fits_ever == 0)
         return;
     look_at_states(loop, mean, inverse);
-    struct opc_bounds bounds = bounds_of(loop, low, high);
+    const struct opc_bounds bounds = bounds_of(loop, low, high);
+    const struct opc_drift drift = drift_of(loop, inverse);
+    measure_targets(loop);
     loop->transition->first_episode = first_of_window(loop);
     assert_ok(opc_transition_refresh(loop->transition, NULL, &err), &err);
     if (v->data.reset)
@@ -258,7 +292,10 @@ static void simulate_rollouts(struct loop *loop, int round)
         .act_ctx = loop->learner,
         .terminal = is_over,
         .terminal_ctx = loop->env,
-        .bounds = v->opc.bounds ? &bounds : NULL,
+        .limits = {.bounds = v->opc.bounds ? &bounds : NULL,
+                   .drift = v->opc.max_drift > 0 ? &drift : NULL,
+                   .disagreement = loop->disagreement,
+                   .drop = v->opc.reference_terminal == 2},
         .states = &states,
         .horizon = h,
         .transitions = (size_t)opc_share(v->opc.transitions, v->train.rounds, round),
@@ -271,6 +308,8 @@ static void simulate_rollouts(struct loop *loop, int round)
         .index = loop->next_rollout,
     };
     assert_ok(opc_rollout_run(loop->rollout, &plan, loop->imagined, &report, &err), &err);
+    if (loop->disagreement)
+        loop->disagreement_mean = loop->disagreement->limit;
     loop->next_rollout = report.index;
     loop->rollouts += (int)report.rollouts;
     loop->reward_min = fmin(loop->reward_min, (double)report.reward_min);
@@ -490,6 +529,10 @@ static void make_model(struct loop *loop, int capacity)
     };
     assert_ok(opc_transition_create(&options, &loop->transition, &err), &err);
     assert_ok(opc_rollout_create(obs, actions, h, 64, &loop->rollout, &err), &err);
+    if (v->opc.max_disagreement > 0)
+        assert_ok(opc_disagreement_create(obs, actions, 64, v->opc.max_disagreement,
+                                          &loop->disagreement, &err),
+                  &err);
     const struct opc_imagined_shape shape = {
         OPC_SIZED(struct opc_imagined_shape),
         .obs = obs,
@@ -537,6 +580,7 @@ static void destroy_loop(struct loop *loop)
     opc_agent_destroy(loop->learner);
     opc_imagined_destroy(loop->imagined);
     opc_rollout_destroy(loop->rollout);
+    opc_disagreement_destroy(loop->disagreement);
     opc_transition_destroy(loop->transition);
     opc_predictor_destroy(loop->model);
     opc_episodes_destroy(loop->past);
@@ -588,8 +632,11 @@ static void compare_row(const struct loop *loop, const char *dir, const char *wh
         {"state_max_std", loop->rollouts ? loop->max_std : (double)NAN, 1e-5},
         {"end_horizon", loop->ends[OPC_END_HORIZON] / loop->rollouts, 0},
         {"end_terminal", loop->ends[OPC_END_TERMINAL] / loop->rollouts, 0},
-        {"end_reference", loop->ends[OPC_END_REFERENCE] / loop->rollouts, 0},
-        {"end_bound", loop->ends[OPC_END_REFUSED] / loop->rollouts, 0},
+        {"end_reference",
+         (loop->ends[OPC_END_REFERENCE] + loop->ends[OPC_END_DROPPED]) / loop->rollouts, 0},
+        {"end_bound", loop->ends[OPC_END_BOUND] / loop->rollouts, 0},
+        {"end_drift", loop->ends[OPC_END_DRIFT] / loop->rollouts, 0},
+        {"end_disagreement", loop->ends[OPC_END_DISAGREEMENT] / loop->rollouts, 0},
     };
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         compare_cell(loop, dir, what, cells[i].name, cells[i].want, cells[i].tolerance);
@@ -681,10 +728,18 @@ static void both_agree(const char *dir, const char *const *more, double entropy)
 
     make_loop(&loop, &config->set, entropy);
     play_at_random(&loop);
+    double ends[OPC_ENDS] = {0};
     while (loop.epoch < config->set.train.epochs) {
         play_epoch(&loop);
         compare_row(&loop, dir, opc_text_get(&what));
+        for (int k = 0; k < OPC_ENDS; k++)
+            ends[k] += loop.ends[k];
     }
+    /* Each limit that was set has ended some rollouts, or the case would test nothing. */
+    const struct opc_opc_config *opc = &config->set.opc;
+    assert_true(!(opc->max_drift > 0) || ends[OPC_END_DRIFT] > 0);
+    assert_true(!(opc->max_disagreement > 0) || ends[OPC_END_DISAGREEMENT] > 0);
+    assert_true(opc->reference_terminal != OPC_REFERENCE_DROP || ends[OPC_END_DROPPED] > 0);
     compare_policies(&loop, dir, opc_text_get(&what));
     compare_result(&loop, dir);
     destroy_loop(&loop);
@@ -771,6 +826,24 @@ static const struct loop_case CASES[] = {
      SET("opc.bounds=true", "sac.bound_targets=true", "opc.transition=learned"), CARTPOLE},
     {"bounds_of_rewards_without_a_model",
      SET("opc.transition=replay", "sac.bound_targets=true", "env.name=pendulum"), PENDULUM},
+    {"drift_limit", SET("opc.max_drift=0.3"), CARTPOLE},
+    {"drift_limit_in_the_original_loop",
+     SET("opc.max_drift=4", "opc.transition=learned", "train.fit_every=10",
+         "train.simulate_every=5", "train.improve_every=1", "train.fit_first=true",
+         "train.reset_each_epoch=false", "opc.rollouts=80", "data.forget=steps"),
+     CARTPOLE},
+    {"steps_dropped_where_only_the_reference_fell", SET("opc.reference_terminal=drop"), CARTPOLE},
+    {"disagreement_of_the_correction_in_rounds",
+     SET("opc.max_disagreement=1.5", "train.rounds=3", "opc.reference_epochs=1"), CARTPOLE},
+    {"disagreement_of_the_prediction_in_the_original_loop",
+     SET("opc.max_disagreement=1", "opc.transition=learned", "train.fit_every=10",
+         "train.simulate_every=5", "train.improve_every=1", "train.fit_first=true",
+         "train.reset_each_epoch=false", "opc.rollouts=80", "data.forget=steps"),
+     CARTPOLE},
+    {"all_limits_at_once",
+     SET("opc.max_disagreement=0.5", "opc.max_drift=1", "opc.reference_terminal=drop",
+         "opc.bounds=true"),
+     CARTPOLE},
     {"original_mbpo",
      SET("train.fit_every=10", "train.simulate_every=5", "train.improve_every=1",
          "train.fit_first=true", "train.reset_each_epoch=false", "opc.transition=learned",

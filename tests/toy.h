@@ -70,6 +70,7 @@ enum toy_kind {
     TOY_ELITE,   /* s' = s + 1 + elite, reward = elite: says who answered */
     TOY_BROKEN,  /* not a number, for rows with a negative first entry */
     TOY_GREEDY,  /* infinite reward */
+    TOY_TORN,    /* elite 0 stays where it is, the others do not know a number */
 };
 
 struct toy_model {
@@ -92,6 +93,7 @@ static inline void toy_f(enum toy_kind kind, const float *s, const float *a, int
         case TOY_ELITE: x[k] = k == OBS ? elite : sk + 1 + elite; break;
         case TOY_BROKEN: x[k] = s[0] < 0 && k == 1 ? (double)NAN : 1; break;
         case TOY_GREEDY: x[k] = k == OBS ? HUGE_VAL : 0; break;
+        case TOY_TORN: x[k] = elite ? (double)NAN : sk; break;
         default: break;
         }
     }

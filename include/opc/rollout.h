@@ -35,7 +35,13 @@ typedef void opc_terminal_fn(void *ctx, int n, const float *s, const float *a, c
 
 /* Why a rollout ended; where two reasons meet in one step, the one that stands first. */
 enum opc_end {
-    OPC_END_REFUSED,   /* its last step is not to be used: the rollout ended before it */
+    /* Its last step is not to be used: the rollout ended before it. */
+    OPC_END_REFUSED,      /* for a reason of the plan's own, or because it is not finite */
+    OPC_END_BOUND,        /* it leaves the range of what was recorded (opc.bounds) */
+    OPC_END_DRIFT,        /* it leads too far from its reference (opc.max_drift) */
+    OPC_END_DISAGREEMENT, /* the elites disagree about it (opc.max_disagreement) */
+    OPC_END_DROPPED,      /* only its reference became terminal (opc.reference_terminal = drop) */
+    /* Its last step is part of it. */
     OPC_END_TERMINAL,  /* the task ended in s' */
     OPC_END_HORIZON,   /* it has H steps */
     OPC_END_REFERENCE, /* the recording it walks along ended */

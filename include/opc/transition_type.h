@@ -37,6 +37,10 @@ struct opc_transition_type {
     bool needs_model;     /* it asks a predictor */
     bool needs_reference; /* every step walks along a recorded one, and ends where that ends */
     bool replays;         /* the step is the recorded one: its action, state, reward and end */
+    /* The step adds f(s, a) - f(s_ref, a_ref) to a recorded one: it leaves f(s, a) of the row's
+     * elite in work, and refresh fills the table f_ref. Then the elites are compared by what they
+     * add (opc.max_disagreement), otherwise by f(s, a) alone. */
+    bool corrects;
     void (*step)(const struct opc_transition *, struct opc_walk *, struct opc_pool *);
     /* Optional; NULL: it keeps nothing. What it takes for a window of this many steps is freed by
      * opc_transition_destroy; bytes says how much that is for rows of this many floats. */
@@ -66,6 +70,14 @@ struct opc_transition {
 /* Entry i of the table; NULL after the last. The order never changes: it is part of what a run's
  * settings are recognised by. */
 OPC_API const struct opc_transition_type *opc_transition_type(int i);
+/* f(s_ref, a_ref) of a recorded step of the window by this elite, [obs + 1], from the table. */
+static inline const float *opc_transition_f_ref(const struct opc_transition *tr, int episode,
+                                                int time, int elite)
+{
+    const int step = opc_episodes_first(tr->past, episode) + time;
+    const size_t row = (size_t)elite * (size_t)tr->capacity + (size_t)(step - tr->first);
+    return tr->f_ref + row * ((size_t)tr->obs + 1);
+}
 /* Moves all rows of the walk by one step: fills next and reward, and with replay the actions. */
 OPC_API void opc_transition_step(const struct opc_transition *, struct opc_walk *,
                                  struct opc_pool *);

@@ -6,17 +6,17 @@
  *         b ~ U{episodes of the reference window}, t ~ U{its steps};  s = s_t of episode b
  *         for h = 0 .. H-1:
  *             a ~ pi(. | s);  s' by eq. 5 (or 2, or 3), reference t + h of b;  d = terminal(s')
- *             break if the step is refused; store (s, a, r, s', d)
+ *             break if the step is refused (opc/limits.h); store (s, a, r, s', d)
  *             break if s' is terminal, or if the recording ends in step t + h
  *             s = s'
  *
  * Rollouts are numbered, and each draws from streams named by its number alone; the N transitions
  * are those of the first rollouts that have them. So the data depends neither on the number of
- * threads nor on how many rollouts advance together. */
+ * threads nor on how many rollouts advance together. With a limit on disagreement, the first steps
+ * of the first rollouts are made once more beforehand, to know what is much. */
 #ifndef OPC_ALGORITHM2_H
 #define OPC_ALGORITHM2_H
 
-#include "opc/bounds.h"
 #include "opc/walk.h"
 
 struct opc_imagined; /* data/imagined.h: D_sim */
@@ -34,12 +34,9 @@ struct opc_rollout_plan {
     void *act_ctx;
     opc_terminal_fn *terminal; /* NULL: never */
     void *terminal_ctx;
-    opc_terminal_fn *refuse; /* steps that are not stored and end their rollout; NULL: none; not
-                              * asked with bounds */
+    opc_terminal_fn *refuse; /* steps that are not stored and end their rollout; NULL: none */
     void *refuse_ctx;
-    /* Steps into states outside them are refused, too, and stored rewards are clipped; NULL: no
-     * bounds. */
-    struct opc_bounds *bounds;
+    struct opc_limits limits;        /* steps beyond these are refused, too */
     const struct opc_scaler *states; /* of the recording, for state_max_std; NULL: no such thing */
     int horizon;                     /* H */
     size_t transitions;              /* N; the last rollout may go beyond */
@@ -74,7 +71,8 @@ void opc_rollout_destroy(struct opc_rollout *);                       /* NULL is
 size_t opc_rollout_need(int obs, int act, int horizon, int capacity); /* bytes */
 
 /* Appends to the open epoch of `into`. OPC_EDIVERGED: a state or reward is not finite, or the first
- * step of 100 000 rollouts in a row is refused (or of all, if plan->rollouts is set). */
+ * step of 100 000 rollouts in a row is refused (or of all, if plan->rollouts is set). OPC_EBUG: the
+ * plan does not fit what was prepared. */
 int opc_rollout_run(struct opc_rollout *, const struct opc_rollout_plan *,
                     struct opc_imagined *into, struct opc_rollout_report *, struct opc_err *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Bounds from the recording. Called by run/imagine.c and run/improve.c before each simulation and
- * improvement, and by Algorithm 2 for every imagined step.
+ * improvement, by opc/walk.c for every imagined step, and by Algorithm 2 for rewards.
  *
  * Invariant: bounds only widen, because nothing recorded is forgotten; so an update looks at the
  * new records alone. */
@@ -79,17 +79,10 @@ void opc_bounds_update(struct opc_bounds *b, const struct opc_episodes *past)
     b->reward_high = b->reward_max + v;
 }
 
-void opc_bounds_refuse(void *ctx, int n, const float *s, const float *a, const float *next,
-                       bool *out)
+bool opc_bounds_contain(const struct opc_bounds *b, const float *state)
 {
-    const struct opc_bounds *b = ctx;
-    (void)s;
-    (void)a;
-    for (int i = 0; i < n; i++) {
-        const float *state = next + (size_t)i * (size_t)b->obs;
-        int j = 0;
-        while (j < b->obs && !(state[j] < b->low[j] || state[j] > b->high[j]))
-            j++;
-        out[i] = j < b->obs;
-    }
+    for (int j = 0; j < b->obs; j++)
+        if (state[j] < b->low[j] || state[j] > b->high[j])
+            return false;
+    return true;
 }

@@ -7,8 +7,9 @@
  *     reward:         [r_min - v, r_max + v],      v   = 0.10 (r_max - r_min)
  *
  * A learned model extrapolates far outside its data, and critics extrapolate from there: one such
- * state can ruin a run (docs/learning.md). run/imagine.c refuses steps into such states, Algorithm
- * 2 clips the rewards it stores, and SAC can clip its targets to what these rewards allow. */
+ * state can ruin a run (docs/learning.md). Steps into such states are refused (opc/walk.c),
+ * Algorithm 2 clips the rewards it stores, and SAC can clip its targets to what these rewards
+ * allow. */
 #ifndef OPC_BOUNDS_H
 #define OPC_BOUNDS_H
 
@@ -29,9 +30,9 @@ void opc_bounds_destroy(struct opc_bounds *); /* NULL is fine */
 /* Takes in what was recorded since the last call. What the bounds are depends on the recording
  * alone, not on how often they were updated. */
 void opc_bounds_update(struct opc_bounds *, const struct opc_episodes *past);
-/* An opc_terminal_fn (opc/walk.h): out[i] says that next[i] is out of bounds. ctx: the bounds. */
-void opc_bounds_refuse(void *ctx, int n, const float *s, const float *a, const float *next,
-                       bool *out);
+/* False if an entry of state[obs] is out of bounds. NaN is not: that is for whoever looks for
+ * divergence. */
+bool opc_bounds_contain(const struct opc_bounds *, const float *state);
 /* A reward within the bounds. */
 static inline float opc_bounds_clip_reward(const struct opc_bounds *b, float r)
 {

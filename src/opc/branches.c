@@ -81,7 +81,7 @@ static void keep_steps(struct opc_branches *branches, const struct opc_rows *row
         const int branch = rows->start[i];
         const size_t step = (size_t)branch * (size_t)branches->horizon + (size_t)rows->h;
         branches->end[branch] = rows->end[i];
-        if (rows->end[i] == OPC_END_REFUSED)
+        if (!opc_end_keeps_step(rows->end[i]))
             continue;
         memcpy(branches->action + step * act, rows->action + (size_t)i * act, act * sizeof(float));
         branches->reward[step] = rows->reward[i];

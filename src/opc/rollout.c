@@ -109,8 +109,7 @@ static bool is_terminal(const struct opc_rollout_plan *plan, const struct opc_ro
     if (rows->end[i] == OPC_END_TERMINAL)
         return true;
     return (tr->type->replays || (tr->type->needs_reference && plan->reference_terminal)) &&
-           opc_rows_reference_ends(rows, i, tr->past) &&
-           opc_episodes_at(tr->past, rows->episode[i], rows->time[i]).terminal;
+           opc_rows_reference_terminal(rows, i, tr->past);
 }
 
 /* Closes a slot: the rollout has this many steps and ends in this state. */
@@ -136,7 +135,7 @@ static void store_step(const struct round *round, int i, struct tally *tally)
     const enum opc_end end = rows->end[i];
     if (end != OPC_END_NONE)
         tally->end[end]++;
-    if (end == OPC_END_REFUSED) {
+    if (!opc_end_keeps_step(end)) {
         end_rollout(rollout, slot, h, state);
         return;
     }
@@ -146,7 +145,7 @@ static void store_step(const struct round *round, int i, struct tally *tally)
     memcpy(record, state, obs * sizeof(float));
     memcpy(opc_record_action(record, rows->obs), rows->action + (size_t)i * act,
            act * sizeof(float));
-    const struct opc_bounds *bounds = round->plan->bounds;
+    const struct opc_bounds *bounds = round->plan->limits.bounds;
     *opc_record_reward(record, rows->obs, rows->act) =
         bounds ? opc_bounds_clip_reward(bounds, rows->reward[i]) : rows->reward[i];
     *opc_record_mark(record, rows->obs, rows->act) =
@@ -217,8 +216,9 @@ static struct opc_walk_plan walk_of(const struct opc_rollout_plan *plan)
         .act_ctx = plan->act_ctx,
         .terminal = plan->terminal,
         .terminal_ctx = plan->terminal_ctx,
-        .refuse = plan->bounds ? opc_bounds_refuse : plan->refuse,
-        .refuse_ctx = plan->bounds ? plan->bounds : plan->refuse_ctx,
+        .refuse = plan->refuse,
+        .refuse_ctx = plan->refuse_ctx,
+        .limits = plan->limits,
         .elite_per_rollout = plan->elite_per_rollout,
         .horizon = plan->horizon,
         .pool = plan->pool,
@@ -262,19 +262,71 @@ static int append_round(const struct round *round, int count, struct opc_imagine
 
 /* ---- until the new data holds N transitions -------------------------------------------------- */
 
-/* How many rollouts the next round starts: those missing even if all reach the horizon. */
-static int rollouts_to_start(const struct opc_rollout *rollout, const struct opc_rollout_plan *plan,
-                             const struct opc_rollout_report *done)
+/* How many rollouts are missing even if all of them reach the horizon, or `max` if that is less. */
+static int rollouts_missing(const struct opc_rollout_plan *plan,
+                            const struct opc_rollout_report *done, int max)
 {
-    const size_t capacity = (size_t)rollout->rows->capacity;
-    size_t missing;
+    size_t missing = 0;
     if (plan->rollouts > 0)
         missing = (size_t)plan->rollouts - done->rollouts;
     else if (done->transitions < plan->transitions)
         missing = (plan->transitions - done->transitions - 1) / (size_t)plan->horizon + 1;
-    else
-        missing = 0;
-    return (int)(missing < capacity ? missing : capacity);
+    return missing < (size_t)max ? (int)missing : max;
+}
+
+/* Sets the limit of disagreement from the first steps of the first rollouts. Their number does not
+ * depend on how many advance together, so they cannot be those of the first round: they are made
+ * here, in portions, and again with their rollouts. */
+static int limit_disagreement(struct opc_rollout *rollout, const struct opc_rollout_plan *plan,
+                              struct opc_err *err)
+{
+    struct opc_disagreement *d = plan->limits.disagreement;
+    struct opc_rows *rows = rollout->rows;
+    const struct opc_walk_plan walk = walk_of(plan);
+    const int n = rollouts_missing(plan, &(struct opc_rollout_report){0}, OPC_DISAGREEMENT_SAMPLE);
+    for (int done = 0; done < n; done += rows->n) {
+        struct round round = {rollout, plan, plan->index + (uint32_t)done};
+        rows->n = n - done < rows->capacity ? n - done : rows->capacity;
+        opc_pool_each(walk.pool, rows->n, OPC_WALK_CHUNK, draw_starts, &round);
+        opc_walk_start(&walk, rows);
+        opc_walk_step(&walk, rows);
+        for (int i = 0; i < rows->n; i++) {
+            if (!opc_rows_finite(rows, i))
+                return report_divergence(&round, i, err);
+            if (!isfinite(d->u[i]))
+                return opc_fail(err, OPC_EDIVERGED,
+                                "a member of the model predicts what is not finite in step 1 of "
+                                "imagined rollout %u",
+                                (unsigned)(round.index + (uint32_t)i));
+            d->first[done + i] = d->u[i];
+        }
+    }
+    if (n > 0)
+        opc_disagreement_set_limit(d, n);
+    return OPC_OK;
+}
+
+/* Says why a call gives up: which of the limits refused the most steps, and what would help. */
+static int report_refusals(const struct opc_rollout_report *done, size_t empty, struct opc_err *err)
+{
+    static const struct {
+        const char *by, *advice;
+    } LIMIT[OPC_END_TERMINAL] = {
+        [OPC_END_REFUSED] = {"", ""},
+        [OPC_END_BOUND] = {" by opc.bounds (column end_bound)", "; set it to false"},
+        [OPC_END_DRIFT] = {" by opc.max_drift (column end_drift)", "; raise it, or set it to 0"},
+        [OPC_END_DISAGREEMENT] = {" by opc.max_disagreement (column end_disagreement)",
+                                  "; raise it, or set it to 0"},
+        [OPC_END_DROPPED] = {" by opc.reference_terminal = drop (column end_reference)",
+                             "; set it to continue"},
+    };
+    int by = OPC_END_REFUSED;
+    for (int k = by; k < OPC_END_TERMINAL; k++)
+        by = done->end[k] > done->end[by] ? k : by;
+    return opc_fail(err, OPC_EDIVERGED,
+                    "the last %zu imagined rollouts were refused their first step%s: there is "
+                    "nothing to learn from%s",
+                    empty, LIMIT[by].by, LIMIT[by].advice);
 }
 
 /* Bugs of the caller: sizes that do not fit, no recorded steps, a table f_ref older than the
@@ -286,10 +338,14 @@ static int check_plan(const struct opc_rollout *rollout, const struct opc_rollou
     const int obs = rollout->rows->obs, act = rollout->rows->act;
     int first;
     const int steps = opc_transition_window(tr, &first);
+    const struct opc_disagreement *d = plan->limits.disagreement;
     if (plan->horizon < 1 || plan->horizon > rollout->horizon || tr->obs != obs || tr->act != act ||
         opc_imagined_obs(into) != obs || opc_imagined_act(into) != act)
         return opc_fail(err, OPC_EBUG, "rollouts of %d steps (%d + %d) were prepared, not of %d",
                         rollout->horizon, obs, act, plan->horizon);
+    if (d && (d->capacity < rollout->rows->capacity || d->obs != obs))
+        return opc_fail(err, OPC_EBUG, "elites can be compared on %d rollouts, not on %d",
+                        d->capacity, rollout->rows->capacity);
     if (steps == 0)
         return opc_fail(err, OPC_EBUG, "rollouts start before anything was recorded");
     if (tr->f_ref && (tr->filled != steps || tr->first != first))
@@ -307,8 +363,11 @@ int opc_rollout_run(struct opc_rollout *rollout, const struct opc_rollout_plan *
     struct opc_rollout_report done = {
         .index = plan->index, .reward_min = INFINITY, .reward_max = -INFINITY};
     size_t empty = 0;
+    const int capacity = rollout->rows->capacity;
     int code = check_plan(rollout, plan, into, err);
-    for (int count; !code && (count = rollouts_to_start(rollout, plan, &done)) > 0;) {
+    if (!code && plan->limits.disagreement)
+        code = limit_disagreement(rollout, plan, err);
+    for (int count; !code && (count = rollouts_missing(plan, &done, capacity)) > 0;) {
         struct round round = {rollout, plan, done.index};
         if (plan->stop && plan->stop(plan->stop_ctx))
             return opc_fail(err, OPC_ESTOPPED, "stopped while imagining");
@@ -316,10 +375,7 @@ int opc_rollout_run(struct opc_rollout *rollout, const struct opc_rollout_plan *
         if (!code)
             code = append_round(&round, count, into, &done, &empty, err);
         if (!code && (empty >= MAX_EMPTY || (plan->rollouts && empty == (size_t)plan->rollouts)))
-            code = opc_fail(err, OPC_EDIVERGED,
-                            "the last %zu imagined rollouts were refused their first step%s: there "
-                            "is nothing to learn from",
-                            empty, plan->bounds ? " by opc.bounds (column end_bound)" : "");
+            code = report_refusals(&done, empty, err);
     }
     if (done.rollouts > 0)
         done.length = (double)done.transitions / (double)done.rollouts;

@@ -93,11 +93,8 @@ static void step_learned(const struct opc_transition *tr, struct opc_walk *walk,
 /* f(s_ref, a_ref) by the row's elite, from the table. */
 static const float *f_reference(const struct job *job, int i)
 {
-    const struct opc_transition *tr = job->tr;
-    const int step = opc_episodes_first(tr->past, job->walk->episode[i]) + job->walk->time[i];
-    const size_t row =
-        (size_t)job->walk->elite[i] * (size_t)tr->capacity + (size_t)(step - tr->first);
-    return tr->f_ref + row * ((size_t)tr->obs + 1);
+    const struct opc_walk *walk = job->walk;
+    return opc_transition_f_ref(job->tr, walk->episode[i], walk->time[i], walk->elite[i]);
 }
 
 /* References lie all over the recorded past, so their memory is prefetched AHEAD rows early. */
@@ -225,6 +222,7 @@ static const struct opc_transition_type CORRECTED = {
     .colour = 0x0072b2,
     .needs_model = true,
     .needs_reference = true,
+    .corrects = true,
     .step = step_corrected,
     .prepare = allocate_references,
     .bytes = reference_bytes,

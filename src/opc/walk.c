@@ -80,14 +80,48 @@ bool opc_rows_reference_ends(const struct opc_rows *rows, int row, const struct 
     return rows->time[row] + 1 == opc_episodes_length(past, rows->episode[row]);
 }
 
+bool opc_rows_reference_terminal(const struct opc_rows *rows, int row,
+                                 const struct opc_episodes *past)
+{
+    return opc_rows_reference_ends(rows, row, past) &&
+           opc_episodes_at(past, rows->episode[row], rows->time[row]).terminal;
+}
+
+/* True if s' is further from s_ref' than the drift limit. A row of eq. 2 that outlived its
+ * recording has no s_ref'. */
+static bool has_drifted(const struct opc_walk_plan *plan, const struct opc_rows *rows, int i)
+{
+    const struct opc_episodes *past = plan->transition->past;
+    const struct opc_drift *drift = plan->limits.drift;
+    if (!drift || rows->time[i] >= opc_episodes_length(past, rows->episode[i]))
+        return false;
+    const struct opc_step ref = opc_episodes_at(past, rows->episode[i], rows->time[i]);
+    return opc_drift_between(drift, rows->next + (size_t)i * (size_t)rows->obs, ref.next) >
+           drift->limit;
+}
+
 /* Decides whether a row ends with this step, and why; no other function does. The order of the
  * tests is that of enum opc_end. */
 static enum opc_end why_row_ends(const struct opc_walk_plan *plan, const struct opc_rows *rows,
                                  int i)
 {
     const struct opc_transition *tr = plan->transition;
+    const struct opc_limits *limits = &plan->limits;
+    const struct opc_disagreement *d = limits->disagreement;
+    /* the step is not to be used */
     if (rows->refused[i] || (plan->refuse_not_finite && !opc_rows_finite(rows, i)))
         return OPC_END_REFUSED;
+    if (limits->bounds &&
+        !opc_bounds_contain(limits->bounds, rows->next + (size_t)i * (size_t)rows->obs))
+        return OPC_END_BOUND;
+    if (has_drifted(plan, rows, i))
+        return OPC_END_DRIFT;
+    if (d && !(d->u[i] <= d->limit)) /* an elite that predicts NaN does not agree */
+        return OPC_END_DISAGREEMENT;
+    if (limits->drop && tr->type->needs_reference && !rows->terminal[i] &&
+        opc_rows_reference_terminal(rows, i, tr->past))
+        return OPC_END_DROPPED;
+    /* it is the last one */
     if (rows->terminal[i])
         return OPC_END_TERMINAL;
     if (rows->h + 1 == plan->horizon)
@@ -134,6 +168,8 @@ void opc_walk_step(const struct opc_walk_plan *plan, struct opc_rows *rows)
         .work = rows->work,
     };
     opc_transition_step(tr, &walk, plan->pool);
+    if (plan->limits.disagreement)
+        opc_disagreement_measure(plan->limits.disagreement, tr, &walk, plan->pool);
     opc_pool_each(plan->pool, rows->n, OPC_WALK_CHUNK, find_ended, &job);
 }
 

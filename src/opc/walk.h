@@ -17,6 +17,7 @@
 #ifndef OPC_WALK_H
 #define OPC_WALK_H
 
+#include "opc/limits.h"
 #include "opc/rollout.h"
 #include "opc/transition_type.h"
 
@@ -29,11 +30,12 @@ struct opc_walk_plan {
     void *terminal_ctx;
     opc_terminal_fn *refuse; /* steps that are not to be used; NULL: none */
     void *refuse_ctx;
-    bool refuse_not_finite;  /* refuse also steps whose s' or reward is not finite */
-    bool end_with_reference; /* also by eq. 2, which needs no recorded step to go on */
-    bool elite_per_rollout;  /* otherwise one is drawn for each step */
-    int horizon;             /* H */
-    struct opc_pool *pool;   /* may be NULL */
+    bool refuse_not_finite;   /* refuse also steps whose s' or reward is not finite */
+    struct opc_limits limits; /* refuse also steps beyond these */
+    bool end_with_reference;  /* also by eq. 2, which needs no recorded step to go on */
+    bool elite_per_rollout;   /* otherwise one is drawn for each step */
+    int horizon;              /* H */
+    struct opc_pool *pool;    /* may be NULL */
 };
 
 /* Rows 0 .. n-1 are under way. They keep their order when others leave, but not their places:
@@ -64,8 +66,15 @@ int opc_rows_create(int obs, int act, int capacity, bool own_noise, struct opc_r
 void opc_rows_destroy(struct opc_rows *);               /* NULL is fine */
 size_t opc_rows_need(int obs, int act, int capacity);   /* bytes, without noise */
 bool opc_rows_finite(const struct opc_rows *, int row); /* its s' and reward are */
-/* True if the row's reference is the last step of its episode. */
+/* True if a rollout that ends for this reason, or goes on, has the step it has just taken. */
+static inline bool opc_end_keeps_step(enum opc_end end)
+{
+    return end >= OPC_END_TERMINAL;
+}
+/* True if the row's reference is the last step of its episode; and if that one ended in a terminal
+ * state. */
 bool opc_rows_reference_ends(const struct opc_rows *, int row, const struct opc_episodes *past);
+bool opc_rows_reference_terminal(const struct opc_rows *, int row, const struct opc_episodes *past);
 
 /* Rows done by one thread in one go; for the caller's own passes over them. */
 enum { OPC_WALK_CHUNK = 512 };

@@ -107,6 +107,8 @@ static struct need estimate_need(const struct opc_run *run)
     const struct opc_imagined_shape shape = imagined_shape(run);
     need.imagined = (double)opc_imagined_need(&shape);
     need.rollouts = (double)opc_rollout_need(run->obs, run->act, shape.longest, rows_at_once(v));
+    if (v->opc.max_disagreement > 0)
+        need.rollouts += (double)opc_disagreement_need(run->obs, rows_at_once(v));
     /* The table of inputs and targets exists twice (run->sa and run->y, and the trainer's copy),
      * and each member has a list of its rows. */
     need.fit = capacity * (2 * (2 * run->obs + run->act + 1) * f + 4 * (v->model.members + 1));
@@ -217,6 +219,11 @@ static int make_model_parts(struct opc_run *run, struct opc_err *err)
     OPC_TRY(opc_scaler_create(run->obs, &run->states, err));
     OPC_TRY(
         opc_rollout_create(run->obs, run->act, shape.longest, rows_at_once(v), &run->rollout, err));
+    if (v->opc.max_drift > 0)
+        OPC_TRY(opc_drift_create(run->obs, v->opc.max_drift, &run->drift, err));
+    if (v->opc.max_disagreement > 0)
+        OPC_TRY(opc_disagreement_create(run->obs, run->act, rows_at_once(v),
+                                        v->opc.max_disagreement, &run->disagreement, err));
     OPC_TRY(opc_imagined_create(&shape, &run->imagined, err));
     const size_t capacity = (size_t)run->capacity, obs = (size_t)run->obs, act = (size_t)run->act;
     const struct opc_block tables[] = {
@@ -308,6 +315,8 @@ void opc_run_free(struct opc_run *run)
     opc_rollout_destroy(run->rollout);
     opc_transition_destroy(run->transition);
     opc_scaler_destroy(run->states);
+    opc_drift_destroy(run->drift);
+    opc_disagreement_destroy(run->disagreement);
     opc_bounds_destroy(run->bounds);
     opc_predictor_destroy(run->model);
     opc_free(run->sa);

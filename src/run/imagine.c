@@ -42,7 +42,7 @@ static int first_reference(const struct opc_run *run)
 }
 
 /* Moves the reference window to the current epoch, tabulates the model's predictions in it for
- * eq. 5, and updates the statistics of recorded states against which imagined ones are reported. */
+ * eq. 5, and updates the statistics of what was recorded, by which imagined steps are judged. */
 static int move_window(struct opc_run *run, struct opc_err *err)
 {
     struct opc_transition *tr = run->transition;
@@ -53,6 +53,10 @@ static int move_window(struct opc_run *run, struct opc_err *err)
         run->states_count = all.n;
     }
     opc_bounds_update(run->bounds, run->past);
+    if (run->drift)
+        opc_drift_update(run->drift, run->states);
+    if (run->disagreement)
+        opc_disagreement_update(run->disagreement, run->past);
     opc_transition_move_window(tr, first_reference(run));
     const int steps = opc_transition_window(tr, &first);
     /* The table is up to date if neither the model nor the window has changed. */
@@ -100,13 +104,16 @@ int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
         .act_ctx = run->agent,
         .terminal = is_terminal,
         .terminal_ctx = run->play->env,
-        .bounds = v->opc.bounds ? run->bounds : NULL,
+        .limits = {.bounds = v->opc.bounds ? run->bounds : NULL,
+                   .drift = run->drift,
+                   .disagreement = run->disagreement,
+                   .drop = v->opc.reference_terminal == OPC_REFERENCE_DROP},
         .states = run->states,
         .horizon = horizon,
         .transitions = (size_t)opc_share(v->opc.transitions, v->train.rounds, k),
         .rollouts = opc_share(v->opc.rollouts, v->train.rounds, k),
         .start = (enum opc_start)v->opc.start,
-        .reference_terminal = v->opc.reference_terminal,
+        .reference_terminal = v->opc.reference_terminal == OPC_REFERENCE_TERMINAL,
         .elite_per_rollout = v->opc.elite,
         .seed = run->seed,
         .epoch = opc_epoch_number(run),

@@ -199,6 +199,9 @@ static int restore_from_slot(struct opc_run *run, struct opc_pack *slot, struct 
     OPC_TRY(restore_past(run, err));
     if (run->imagined)
         OPC_TRY(restore_imagined(run, slot, err));
+    if (run->disagreement)
+        OPC_TRY(opc_pack_get(slot, "disagreement", &run->disagreement->now,
+                             sizeof run->disagreement->now, err));
     OPC_TRY(run->agent->type->state(run->agent, opc_pack_visit, slot, err));
     if (run->model)
         OPC_TRY(run->model->type->state(run->model, opc_pack_visit, slot, err));

@@ -62,6 +62,8 @@ struct opc_run {
     bool stale;                /* the transition's table is older than the model: refresh it */
     struct opc_scaler *states; /* mean and deviation of the recorded states, ... */
     size_t states_count;       /* ... of which it has seen this many */
+    struct opc_drift *drift;   /* NULL: opc.max_drift is 0 */
+    struct opc_disagreement *disagreement; /* NULL: opc.max_disagreement is 0 */
     struct opc_rollout *rollout;
     struct opc_imagined *imagined;
 

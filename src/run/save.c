@@ -189,6 +189,9 @@ static int save_slot(struct opc_run *run, struct opc_runlog_ends ends, struct op
         *tape = run->imagined ? *opc_imagined_state(run->imagined) : none;
     if (!code)
         code = opc_gather_visit(gather, "imagined.state", tape, sizeof *tape, err);
+    if (!code && run->disagreement)
+        code = opc_gather_visit(gather, "disagreement", &run->disagreement->now,
+                                sizeof run->disagreement->now, err);
     if (!code)
         code = gather_networks(run, gather, err);
     if (!code)

@@ -70,6 +70,8 @@ try 'opc train smoke.yaml sac.discount=1.5 --out new'
 try 'opc train smoke.yaml opc.transition=corected --out new'
 try 'opc train smoke.yaml train.fit_every=30 --out new'
 try 'opc train smoke.yaml train.agent=ppo --out new'
+try 'opc train smoke.yaml opc.max_disagreement=2 model.elites=1 --out new'
+try 'opc train smoke.yaml opc.max_drift=1e-9 --out far --quiet'
 file number.yaml <<'END'
 train:
   epochs: many

@@ -13,7 +13,7 @@ same() { # DIR DIR: the results, and nothing but the results, are equal
     done
 }
 
-# ---- the four loops: the paper's, the original MBPO's, SAC's, PPO's ------------------------------
+# ---- the loops: the paper's, the original MBPO's, SAC's, PPO's -----------------------------------
 cat >paper.yaml <<END
 include: $smoke
 train: {epochs: 6, random_steps: 100, rounds: 3}
@@ -26,6 +26,15 @@ train: {epochs: 6, random_steps: 60, fit_every: 25, simulate_every: 25, improve_
         fit_first: true, reset_each_epoch: false, learning_starts: 80}
 opc: {transition: learned, rollouts: 300, horizon: [1, 4, 1, 5], reference_epochs: 1}
 data: {forget: steps, retain: 1, real_ratio: 0.05}
+END
+# the same two loops with every limit that ends rollouts; what is much disagreement is remembered
+cat >limits.yaml <<END
+include: paper.yaml
+opc: {max_drift: 1, max_disagreement: 1, reference_terminal: drop, bounds: true}
+END
+cat >limits-original.yaml <<END
+include: original.yaml
+opc: {max_drift: 4, max_disagreement: 1}
 END
 cat >sac.yaml <<END
 include: $smoke
@@ -40,7 +49,7 @@ opc.transition: replay
 ppo: {policy_hidden: [8], critic_hidden: [8], batch_size: 32, update_epochs: 3, anneal_lr: false}
 END
 
-for loop in paper original sac ppo; do
+for loop in paper original limits limits-original sac ppo; do
     expect 0 "^ *6  *600 
 'opc plot $loop'.*'opc evaluate $loop'" "$OPC" train $loop.yaml --out $loop --threads 1
     for file in config.yaml meta.json metrics.csv timing.csv status.json log.txt policy.opc \
@@ -67,7 +76,7 @@ done
 # ---- kill -9 at any instant ----------------------------------------------------------------------
 # It would go on for ever, so that every kill meets it at work; then it is told to end two epochs later,
 # and killed once more on the way there.
-for loop in paper original sac ppo; do
+for loop in paper original limits limits-original sac ppo; do
     for wait in 0 0.02 0.07 0.13 0.2 0.3; do
         rm -rf killed whole
         "$OPC" train $loop.yaml train.epochs=1000000 --out killed --threads 1 --quiet &
@@ -262,6 +271,11 @@ expect 4 '^opc: train: .*epoch [0-9]' \
     "$OPC" train sac.yaml sac.learning_rate=1 sac.reward_scale=1e6 sac.tau=1 train.updates_per_step=50 \
     train.epochs=40 --out diverged
 grep -q '"state": "diverged"' diverged/status.json
+# A limit that refuses every rollout is named, and not waited for for ever.
+expect 4 '^opc: train: .*epoch 1, .*opc.max_drift .*end_drift' \
+    "$OPC" train paper.yaml opc.max_drift=1e-9 --out drifted
+expect 2 '^opc: train: opc.max_disagreement = 2 .*model.elites = 1' \
+    "$OPC" train paper.yaml opc.max_disagreement=2 model.elites=1 --out x
 
 # ---- evaluate ------------------------------------------------------------------------------------
 expect 0 '^3 .*epoch 6: .*return [0-9.]*, ' "$OPC" evaluate paper --episodes 3 --seed 5

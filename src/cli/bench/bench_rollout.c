@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* opc bench rollout - one step of many imagined rollouts: act, draw an elite for each state, and
- * the next state by eq. 2 (learned) and by eq. 5 (corrected). opc bench epoch - the parts of an
- * epoch of HalfCheetah with the settings of Table 1, at 50,000 recorded steps and ten passes of the
- * fit, without the environment.
+ * the next state by eq. 2 (learned) and by eq. 5 (corrected), and by eq. 5 with a limit on the
+ * disagreement of the elites (disagreement), all of which predict each step then. opc bench epoch -
+ * the parts of an epoch of HalfCheetah with the settings of Table 1, at 50,000 recorded steps and
+ * ten passes of the fit, without the environment.
  *
  * Both call what training calls (opc/rollout.h, model/, agent/); data and weights are random, which
  * costs the same time. */
@@ -29,7 +30,8 @@ struct world {
     struct opc_predictor *model;
     struct opc_agent *agent;
     struct opc_transition *transition;
-    struct opc_walk_plan walk; /* through the transition above */
+    struct opc_disagreement *disagreement; /* NULL: the walk has no such limit */
+    struct opc_walk_plan walk;             /* through the transition above */
     struct opc_rows *rows;
 };
 
@@ -132,6 +134,7 @@ static void free_world(struct world *world)
     opc_predictor_destroy(world->model);
     opc_agent_destroy(world->agent);
     opc_rows_destroy(world->rows);
+    opc_disagreement_destroy(world->disagreement);
 }
 
 /* The same step again and again: rows that would end are not taken out. */
@@ -143,6 +146,16 @@ static int run_step(void *ctx, struct opc_err *err)
     return OPC_OK;
 }
 
+/* From here on the walk compares the elites. */
+static int limit_disagreement(struct world *world, struct opc_err *err)
+{
+    const struct opc_bench *b = world->b;
+    OPC_TRY(opc_disagreement_create(b->obs, b->act, b->states, 2, &world->disagreement, err));
+    opc_disagreement_update(world->disagreement, world->past);
+    world->walk.limits.disagreement = world->disagreement;
+    return OPC_OK;
+}
+
 int opc_bench_rollout(struct opc_bench *b, struct opc_err *err)
 {
     struct world world = {.b = b};
@@ -151,21 +164,23 @@ int opc_bench_rollout(struct opc_bench *b, struct opc_err *err)
     /* Multiply-adds of one row: policy with two layers, model with four of width 200. */
     const double policy = (double)b->obs * h + (double)h * h + (double)h * 2 * b->act;
     const double model = 200.0 * (in + 3 * 200 + out);
-    static const char *const names[] = {"learned", "corrected"};
-    /* Both transitions move the same rows with the same model and policy. */
-    for (int i = 0; !code && i < 2; i++) {
-        code = make_transition(&world, names[i], err);
+    static const char *const names[] = {"learned", "corrected", "disagreement"};
+    /* All of them move the same rows with the same model and policy. */
+    for (int i = 0; !code && i < 3; i++) {
+        code = i < 2 ? make_transition(&world, names[i], err) : limit_disagreement(&world, err);
         if (!code)
             /* eq. 5 needs f(s_ref, a_ref) of all recorded steps, which is not part of the step. */
             code = opc_transition_refresh(world.transition, b->pool, err);
         if (!code) {
             opc_walk_start(&world.walk, world.rows);
+            const int passes = i < 2 ? 1 : world.model->elites;
             char name[64];
             snprintf(name, sizeof name, "rollout %s", names[i]);
             const struct opc_bench_work work = {.name = name,
                                                 .hidden = h,
                                                 .batch = b->states,
-                                                .flops = 2.0 * b->states * (policy + model),
+                                                .flops =
+                                                    2.0 * b->states * (policy + passes * model),
                                                 .run = run_step,
                                                 .ctx = &world};
             code = opc_bench_measure(b, &work, err);

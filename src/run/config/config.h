@@ -41,10 +41,12 @@
     X(CHOICE, start,            "uniform", "uniform|paper", , "where rollouts start: at any recorded step, or in any episode at most T - H steps after its start (Algorithm 2 as printed)") \
     X(INT,    reference_epochs, "0",      0, 1e6, "K: rollouts start in, and are corrected by, recordings of the last K epochs only; 0: of all epochs and the random phase. The model is fitted to everything") \
     X(BOOL,   bounds,           "false",  0, 1,   "end an imagined rollout, without its last step, where it leaves the range of recorded states by more than a quarter, and clip imagined rewards to the recorded range plus a tenth")                           \
+    X(REAL,   max_drift,        "0",      0, 1e6, "L: end an imagined rollout, without its last step, where it is further from its reference than L standard deviations of recorded states (root mean square over entries); 0: no limit") \
+    X(REAL,   max_disagreement, "0",      0, 1e6, "xi: end an imagined rollout, without its last step, where the elites disagree about the step (eq. 5: about the correction) more than xi times as much as in 95 % of first steps; 0: no limit") \
     X(BOOL,   correct_reward,   "true",   0, 1,   "apply eq. 5 to the reward too; otherwise the model predicts it") \
     X(BOOL,   sample,           "true",   0, 1,   "opc.transition = learned draws from the model's Gaussian; otherwise it takes the mean") \
     X(CHOICE, elite,            "step",   "step|rollout", , "a member of the ensemble is drawn for each step, or for each rollout") \
-    X(CHOICE, reference_terminal, "continue", "continue|terminal", , "the last step of a rollout whose reference ended in a terminal state: counts as not terminal (d = 0), or as terminal (d = 1)")
+    X(CHOICE, reference_terminal, "continue", "continue|terminal|drop", , "the last step of a rollout whose reference ended in a terminal state, and it did not: counts as not terminal (d = 0), counts as terminal (d = 1), or is not stored")
 
 #define OPC_DATA_FIELDS(X)                                                                          \
     X(INT,    retain,           "50",     1, 1024, "number of epochs whose imagined rollouts are kept") \
@@ -59,6 +61,9 @@
 #define OPC_RECORD_FIELDS(X)                                                                        \
     X(INT,    snapshots,        "0",      0, 1e6, "save policy and model to snapshots/ every this many epochs; 0: never")
 /* clang-format on */
+
+/* opc.reference_terminal */
+enum { OPC_REFERENCE_CONTINUE, OPC_REFERENCE_TERMINAL, OPC_REFERENCE_DROP };
 
 struct opc_train_config {
     OPC_TRAIN_FIELDS(OPC_MEMBER)

@@ -71,6 +71,13 @@ static int check_model(const struct opc_values *v, struct opc_err *err)
         return opc_fail_settings(err, "model.elites model.members",
                                  "model.elites = %d is more than model.members = %d",
                                  v->model.elites, v->model.members);
+    /* disagreement takes two */
+    if (v->opc.max_disagreement > 0 && v->model.elites < 2)
+        return opc_fail_settings(
+            err, "opc.max_disagreement model.elites",
+            "opc.max_disagreement = %g compares the elites of the ensemble, and model.elites = %d; "
+            "set at least 2, or opc.max_disagreement = 0",
+            v->opc.max_disagreement, v->model.elites);
     /* real_ratio = 1 would draw nothing from the imagined data */
     if (v->data.real_ratio == 1)
         return opc_fail_settings(

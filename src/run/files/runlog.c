@@ -262,8 +262,11 @@ static void add_metrics(struct line *line, const struct opc_epoch_row *row, int 
     const double rollouts = row->rollouts ? (double)row->rollouts : none;
     add_cell(line, "end_horizon", (double)row->end[OPC_END_HORIZON] / rollouts);
     add_cell(line, "end_terminal", (double)row->end[OPC_END_TERMINAL] / rollouts);
-    add_cell(line, "end_reference", (double)row->end[OPC_END_REFERENCE] / rollouts);
-    add_cell(line, "end_bound", (double)row->end[OPC_END_REFUSED] / rollouts);
+    add_cell(line, "end_reference",
+             (double)(row->end[OPC_END_REFERENCE] + row->end[OPC_END_DROPPED]) / rollouts);
+    add_cell(line, "end_bound", (double)row->end[OPC_END_BOUND] / rollouts);
+    add_cell(line, "end_drift", (double)row->end[OPC_END_DRIFT] / rollouts);
+    add_cell(line, "end_disagreement", (double)row->end[OPC_END_DISAGREEMENT] / rollouts);
     add_cell(line, "state_max_std", row->rollouts ? row->state_max_std : none);
     add_cell(line, "reward_min", row->rollouts ? row->reward_min : none);
     add_cell(line, "reward_max", row->rollouts ? row->reward_max : none);
