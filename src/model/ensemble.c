@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The probabilistic ensemble: prediction, state and life of the model p~ of eq. 2, whose mean f
  * enters eq. 5. opc/transition.c asks it through opc_predictor_mean and opc_predictor_sample;
- * fitting is in trainer.c. A change must keep this: a row's prediction depends, to the bit, on the
+ * fitting is in fit.c. A change must keep this: a row's prediction depends, to the bit, on the
  * row, its elite and its stream alone, wherever the row stands in a batch. Eq. 5 is exact on-policy
  * because of it. */
 #include "model/ensemble_private.h"
@@ -77,6 +77,17 @@ static void add_noise(const struct query *query, const struct chunk *chunk, int 
     }
 }
 
+/* One panel [dim][16] of normalised predictions to the task's units, m + d mu. Noise is in it
+ * already, and becomes d exp(l / 2) eps. */
+static void unscale_targets(const struct opc_ensemble *ensemble, float *out)
+{
+    for (int j = 0; j < ensemble->dim; j++) {
+        const float m = ensemble->target->mean[j], d = (float)opc_scaler_std(ensemble->target, j);
+        for (int i = 0; i < OPC_PANEL; i++)
+            out[j * OPC_PANEL + i] = m + d * out[j * OPC_PANEL + i];
+    }
+}
+
 /* Up to ROWS rows of one elite: gather, scale, network, noise, add s, scatter. */
 static void predict_chunk(const struct query *query, const struct chunk *chunk,
                           struct opc_arena *scratch)
@@ -111,6 +122,8 @@ static void predict_chunk(const struct query *query, const struct chunk *chunk,
     for (int p = 0; p < panels; p++) {
         float *to = out + (size_t)p * ys;
         const float *from = s + (size_t)(p * obs) * OPC_PANEL;
+        if (ensemble->target)
+            unscale_targets(ensemble, to);
         for (int i = 0; i < obs * OPC_PANEL; i++)
             to[i] += from[i];
     }
@@ -208,6 +221,8 @@ static void ensemble_destroy(struct opc_predictor *p)
     opc_adam_destroy(ensemble->adam);
     opc_adam_destroy(ensemble->bound_adam);
     opc_scaler_destroy(ensemble->scaler);
+    opc_scaler_destroy(ensemble->target);
+    opc_scaler_destroy(ensemble->target_before);
     opc_mlp_destroy(ensemble->net);
     opc_free(ensemble);
 }
@@ -223,6 +238,7 @@ static int ensemble_state(struct opc_predictor *p,
     const size_t weights = ensemble->adam->count * sizeof(float);
     const size_t bounds = ensemble->bound_adam->count * sizeof(float);
     const size_t inputs = (size_t)ensemble->in * sizeof(float);
+    const size_t outputs = (size_t)ensemble->dim * sizeof(float);
     const struct {
         const char *name;
         void *data;
@@ -240,8 +256,12 @@ static int ensemble_state(struct opc_predictor *p,
         {"model.bounds.v", ensemble->bound_adam->v, bounds},
         {"model.scale.mean", ensemble->scaler->mean, inputs},
         {"model.scale.inverse", ensemble->scaler->inverse, inputs},
+        /* with model.normalize_targets only */
+        {"model.target.mean", ensemble->target ? ensemble->target->mean : NULL, outputs},
+        {"model.target.inverse", ensemble->target ? ensemble->target->inverse : NULL, outputs},
     };
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+    const size_t parts = sizeof part / sizeof *part - (ensemble->target ? 0 : 2);
+    for (size_t i = 0; i < parts; i++) {
         int code = visit(ctx, part[i].name, part[i].data, part[i].bytes, err);
         if (code)
             return code;
@@ -330,6 +350,10 @@ int opc_ensemble_make(const struct opc_ensemble_config *config, int obs, int act
         code = opc_adam_create(bounds, adam, &ensemble->bound_adam, err);
     if (!code)
         code = opc_scaler_create(ensemble->in, &ensemble->scaler, err);
+    if (!code && config->normalize_targets)
+        code = opc_scaler_create(ensemble->dim, &ensemble->target, err);
+    if (!code && config->normalize_targets)
+        code = opc_scaler_create(ensemble->dim, &ensemble->target_before, err);
     if (!code) {
         ensemble->bound = opc_alloc(bounds, sizeof *ensemble->bound);
         ensemble->order = opc_alloc(OPC_AT_ONCE, sizeof *ensemble->order);

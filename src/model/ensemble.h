@@ -35,7 +35,8 @@
     X(REAL,   log_var_max,    "0.5",    -50, 50,  "upper bound of the log-variance at the start")   \
     X(REAL,   log_var_min,    "-10",    -50, 50,  "lower bound of the log-variance at the start")   \
     X(CHOICE, scale_on,       "train",  "train|all", , "rows that set the input scale: the training rows, or the held-out ones too (mbrl-lib)") \
-    X(CHOICE, scale_std,      "population", "population|sample", , "divisor of the standard deviation: n, or n - 1 (mbrl-lib)")
+    X(CHOICE, scale_std,      "population", "population|sample", , "divisor of the standard deviation: n, or n - 1 (mbrl-lib)") \
+    X(BOOL,   normalize_targets, "false", 0, 1,   "the networks learn targets of mean 0 and variance 1; holdout errors and log-variance bounds are in these units", "normalise_targets")
 /* clang-format on */
 struct opc_ensemble_config {
     OPC_ENSEMBLE_FIELDS(OPC_MEMBER)

@@ -26,6 +26,7 @@ train: {epochs: 6, random_steps: 60, fit_every: 25, simulate_every: 25, improve_
         fit_first: true, reset_each_epoch: false, learning_starts: 80}
 opc: {transition: learned, rollouts: 300, horizon: [1, 4, 1, 5], reference_epochs: 1}
 data: {forget: steps, retain: 1, real_ratio: 0.05}
+model.normalize_targets: true
 END
 cat >sac.yaml <<END
 include: $smoke
