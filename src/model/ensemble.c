@@ -239,6 +239,7 @@ static int ensemble_state(struct opc_predictor *p,
     const size_t bounds = ensemble->bound_adam->count * sizeof(float);
     const size_t inputs = (size_t)ensemble->in * sizeof(float);
     const size_t outputs = (size_t)ensemble->dim * sizeof(float);
+    const struct opc_scaler *target = ensemble->target;
     const struct {
         const char *name;
         void *data;
@@ -256,13 +257,15 @@ static int ensemble_state(struct opc_predictor *p,
         {"model.bounds.v", ensemble->bound_adam->v, bounds},
         {"model.scale.mean", ensemble->scaler->mean, inputs},
         {"model.scale.inverse", ensemble->scaler->inverse, inputs},
-        /* with model.normalize_targets only */
-        {"model.target.mean", ensemble->target ? ensemble->target->mean : NULL, outputs},
-        {"model.target.inverse", ensemble->target ? ensemble->target->inverse : NULL, outputs},
+        /* Those of settings that are off are NULL and left out, as in files of older programs. */
+        {"model.target.mean", target ? target->mean : NULL, outputs},
+        {"model.target.inverse", target ? target->inverse : NULL, outputs},
+        {"model.rows", ensemble->config.new_ratio > 0 ? &ensemble->rows : NULL,
+         sizeof ensemble->rows},
     };
-    const size_t parts = sizeof part / sizeof *part - (ensemble->target ? 0 : 2);
-    for (size_t i = 0; i < parts; i++) {
-        int code = visit(ctx, part[i].name, part[i].data, part[i].bytes, err);
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        const int code =
+            part[i].data ? visit(ctx, part[i].name, part[i].data, part[i].bytes, err) : OPC_OK;
         if (code)
             return code;
     }
@@ -271,6 +274,41 @@ static int ensemble_state(struct opc_predictor *p,
         if (p->elite[i] < 0 || p->elite[i] >= p->members)
             return opc_fail(err, OPC_EDAMAGED, "elite %d is member %d of %d", i, p->elite[i],
                             p->members);
+    return OPC_OK;
+}
+
+static void copy_adam(const struct opc_adam *from, struct opc_adam *to)
+{
+    to->steps = from->steps;
+    memcpy(to->m, from->m, from->count * sizeof *to->m);
+    memcpy(to->v, from->v, from->count * sizeof *to->v);
+}
+
+static void copy_scaler(const struct opc_scaler *from, struct opc_scaler *to)
+{
+    memcpy(to->mean, from->mean, (size_t)from->dim * sizeof *to->mean);
+    memcpy(to->inverse, from->inverse, (size_t)from->dim * sizeof *to->inverse);
+}
+
+int opc_ensemble_copy(const struct opc_predictor *from, struct opc_predictor *to,
+                      struct opc_err *err)
+{
+    const struct opc_ensemble *old = (const struct opc_ensemble *)from;
+    struct opc_ensemble *ensemble = opc_ensemble_of(to);
+    if (from->obs != to->obs || from->act != to->act || from->elites != to->elites ||
+        memcmp(&old->net->shape, &ensemble->net->shape, sizeof old->net->shape) != 0 ||
+        old->sets != ensemble->sets || !old->target != !ensemble->target)
+        return opc_fail(err, OPC_EUSER, "an ensemble cannot take over networks of another shape");
+    memcpy(to->elite, from->elite, sizeof to->elite);
+    ensemble->fits = old->fits;
+    ensemble->rows = old->rows;
+    memcpy(ensemble->net->param, old->net->param, old->adam->count * sizeof(float));
+    memcpy(ensemble->bound, old->bound, old->bound_adam->count * sizeof(float));
+    copy_adam(old->adam, ensemble->adam);
+    copy_adam(old->bound_adam, ensemble->bound_adam);
+    copy_scaler(old->scaler, ensemble->scaler);
+    if (old->target)
+        copy_scaler(old->target, ensemble->target);
     return OPC_OK;
 }
 
@@ -294,6 +332,12 @@ static int check_config(const struct opc_ensemble_config *config, struct opc_err
     if (layers > OPC_MLP_LAYERS)
         return opc_fail(err, OPC_EUSER, "model.hidden lists %d layers; at most %d",
                         config->hidden.n, OPC_MLP_LAYERS - 1);
+    if (config->new_ratio > 0 && !config->bootstrap)
+        return opc_fail(
+            err, OPC_EUSER,
+            "model.new_ratio = %g needs model.bootstrap = true: without it every row is "
+            "drawn once in a pass",
+            config->new_ratio);
     if (config->weight_decay.n != 1 && config->weight_decay.n != layers)
         return opc_fail(
             err, OPC_EUSER,

@@ -26,6 +26,7 @@ struct opc_ensemble {
     uint64_t seed; /* seed and which name the streams of the first weights */
     uint32_t which;
     long fits;                 /* how often it has been fitted */
+    long rows;                 /* that the last fit was given; later ones are new */
     struct opc_mlp *net;       /* all members */
     struct opc_adam *adam;     /* of net's parameters */
     struct opc_scaler *scaler; /* of the inputs; shared by all members */

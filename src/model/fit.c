@@ -3,7 +3,11 @@
  * falling, the best weights, the elites. run/train.c calls opc_ensemble_fit through
  * opc_predictor_fit, every train.fit_every steps. A change must keep the order in which each
  * member's stream is drawn from (OPC_USE_FIT): bootstrap first, then one shuffle after each pass.
- */
+
+ *
+ * A fit that goes on with the last one's weights learns little that is new, and patience in passes
+ * makes it pay for all rows again. model.holdout_every counts patience in gradient steps, max_steps
+ * is a budget of them, and new_ratio draws the rows that came since the last fit more often. */
 #include "base/pool.h"
 #include "model/ensemble_private.h"
 
@@ -48,31 +52,10 @@ struct fit {
     float *best_param;               /* [members][each] */
     double *squares;                 /* scratch of opc_trainer_holdout */
     double best[OPC_MEMBERS], error[OPC_MEMBERS];
-    double loss; /* mean over the last pass's steps and members */
+    int steps, passes; /* gradient steps and whole passes so far */
+    int at;            /* the next batch's first row within the pass */
+    double loss;       /* mean over members and the steps since the holdout error before */
 };
-
-/* One pass of every member over its rows, in batches; the last batch may be short. */
-static int train_pass(struct fit *fit, int pass, struct opc_err *err)
-{
-    const int members = fit->ensemble->base.members;
-    double sum = 0.0;
-    int steps = 0;
-    /* Batch `at` of every member; the members' rows lie n_train apart. */
-    for (int at = 0; at < fit->n_train; at += fit->batch, steps++) {
-        const int left = fit->n_train - at;
-        const double loss = opc_trainer_step(fit->trainer, left < fit->batch ? left : fit->batch,
-                                             fit->rows + at, (size_t)fit->n_train);
-        if (!isfinite(loss))
-            return opc_fail(
-                err, OPC_EDIVERGED,
-                "the model's loss became %g in pass %d, step %d of epoch %u; lower "
-                "model.learning_rate, or look for huge values in the environment's observations",
-                loss, pass, steps, fit->plan->epoch);
-        sum += loss;
-    }
-    fit->loss = sum / ((double)steps * members);
-    return OPC_OK;
-}
 
 /* The order of the next pass, member by member from its own stream. */
 static void shuffle_members(void *ctx, int first, int end, int worker)
@@ -83,8 +66,55 @@ static void shuffle_members(void *ctx, int first, int end, int worker)
         shuffle(&fit->rng[m], fit->n_train, fit->rows + (size_t)m * (size_t)fit->n_train);
 }
 
-/* Measures every member's holdout error. NaN in those rows or in a weight makes it NaN, and ends
- * the run. */
+/* The next batch of every member; the members' rows lie n_train apart. The last batch of a pass may
+ * be short, and is followed by the order of the next pass. */
+static int train_batch(struct fit *fit, double *sum, struct opc_err *err)
+{
+    const int left = fit->n_train - fit->at, members = fit->ensemble->base.members;
+    const double loss = opc_trainer_step(fit->trainer, left < fit->batch ? left : fit->batch,
+                                         fit->rows + fit->at, (size_t)fit->n_train);
+    if (!isfinite(loss))
+        return opc_fail(
+            err, OPC_EDIVERGED,
+            "the model's loss became %g in pass %d, step %d of epoch %u; lower "
+            "model.learning_rate, or look for huge values in the environment's observations",
+            loss, fit->passes, fit->at / fit->batch, fit->plan->epoch);
+    *sum += loss;
+    fit->steps++;
+    fit->at += fit->batch;
+    if (fit->at >= fit->n_train) {
+        fit->at = 0;
+        fit->passes++;
+        opc_pool_each(fit->plan->pool, members, 1, shuffle_members, fit);
+    }
+    return OPC_OK;
+}
+
+/* Has the fit used up its passes or its gradient steps? */
+static bool is_spent(const struct fit *fit)
+{
+    const struct opc_ensemble_config *config = &fit->ensemble->config;
+    return (config->max_epochs && fit->passes >= config->max_epochs) ||
+           (config->max_steps && fit->steps >= config->max_steps);
+}
+
+/* Trains until the holdout error is to be measured: for holdout_every gradient steps, or for a pass
+ * if that is 0; less where the fit is spent. */
+static int train_stretch(struct fit *fit, struct opc_err *err)
+{
+    const int every = fit->ensemble->config.holdout_every, first = fit->steps;
+    double sum = 0.0;
+    bool is_over = false;
+    while (!is_over) {
+        OPC_TRY(train_batch(fit, &sum, err));
+        is_over = is_spent(fit) || (every ? fit->steps - first >= every : fit->at == 0);
+    }
+    fit->loss = sum / ((double)(fit->steps - first) * fit->ensemble->base.members);
+    return OPC_OK;
+}
+
+/* Measures every member's holdout error in `pass`. NaN in those rows or in a weight makes it NaN,
+ * and ends the run. */
 static int measure_holdout(struct fit *fit, int pass, struct opc_err *err)
 {
     opc_trainer_holdout(fit->trainer, fit->n_hold, fit->split, fit->squares, fit->error);
@@ -124,39 +154,30 @@ static bool keep_improved(struct fit *fit)
     return any;
 }
 
-/* Passes over the data until no member has improved for more than `patience` of them; then the best
- * weights come back. */
-static int train_until_no_better(struct fit *fit, struct opc_fit_report *report,
-                                 struct opc_err *err)
+/* Trains until no member has improved in more than `patience` measurements of the holdout error, or
+ * until the fit is spent; then the best weights come back. */
+static int train_until_no_better(struct fit *fit, struct opc_err *err)
 {
     struct opc_ensemble *ensemble = fit->ensemble;
     const int members = ensemble->base.members;
     const size_t all = (size_t)members * ensemble->net->each * sizeof(float);
-    /* Nothing is better yet than the weights the fit starts from; 1e10 lets any first pass improve
-     * on them. */
+    /* Nothing is better yet than the weights the fit starts from; 1e10 lets the first measurement
+     * improve on them. */
     memcpy(fit->best_param, ensemble->net->param, all);
     for (int m = 0; m < members; m++)
-        fit->best[m] = 1e10; /* so that the first pass always counts */
-    int since = 0, pass = 0;
+        fit->best[m] = 1e10;
+    int since = 0;
     /* mbrl-lib: the weights that came in have to be improved on, too. */
     if (ensemble->config.best == OPC_BEST_INCOMING) {
-        const int code = measure_holdout(fit, pass, err);
-        if (code)
-            return code;
+        OPC_TRY(measure_holdout(fit, 0, err));
         memcpy(fit->best, fit->error, sizeof fit->best);
     }
     while (since <= ensemble->config.patience) {
-        /* One pass, the order of the next one, and the holdout error after it. */
-        int code = train_pass(fit, pass, err);
-        if (code)
-            return code;
-        opc_pool_each(fit->plan->pool, members, 1, shuffle_members, fit);
-        code = measure_holdout(fit, pass, err);
-        if (code)
-            return code;
+        const int pass = fit->passes;
+        OPC_TRY(train_stretch(fit, err));
+        OPC_TRY(measure_holdout(fit, pass, err));
         since = keep_improved(fit) ? 0 : since + 1;
-        pass++;
-        if (ensemble->config.max_epochs && pass >= ensemble->config.max_epochs)
+        if (is_spent(fit))
             break;
         if (fit->plan->stop && fit->plan->stop(fit->plan->stop_ctx))
             return opc_fail(err, OPC_ESTOPPED, "stopped while fitting the model");
@@ -167,8 +188,40 @@ static int train_until_no_better(struct fit *fit, struct opc_fit_report *report,
         opc_trainer_holdout(fit->trainer, fit->n_hold, fit->split, fit->squares, fit->error);
     else /* mbrl-lib ranks by each member's best, whatever weights it came from */
         memcpy(fit->error, fit->best, sizeof fit->error);
-    report->passes = pass;
     return OPC_OK;
+}
+
+/* A bootstrap of member m: each of its rows is one of the n training rows, drawn with replacement.
+ * The first `fresh` of them are new since the last fit. With model.new_ratio above their share a
+ * row is new with that probability, and otherwise one of the rest. */
+static void draw_bootstrap(struct fit *fit, int m, int n, const int *train, int fresh)
+{
+    struct opc_rng *rng = &fit->rng[m];
+    int *rows = fit->rows + (size_t)m * (size_t)n;
+    const double ratio = fit->ensemble->config.new_ratio;
+    const bool prefers_new = fresh > 0 && fresh < n && ratio * n > fresh;
+    for (int i = 0; i < n; i++) {
+        if (!prefers_new)
+            rows[i] = train[opc_rng_below(rng, (uint32_t)n)];
+        else if (opc_rng_unit_double(rng) < ratio)
+            rows[i] = train[opc_rng_below(rng, (uint32_t)fresh)];
+        else
+            rows[i] = train[fresh + (int)opc_rng_below(rng, (uint32_t)(n - fresh))];
+    }
+}
+
+/* Moves the training rows that are new since the last fit to the front, and returns how many they
+ * are. Rows are in the order of time, so new is what lies beyond the rows of the last fit. */
+static int gather_new(int n, int *train, long seen)
+{
+    int fresh = 0;
+    for (int i = 0; i < n; i++)
+        if (train[i] >= seen) {
+            const int keep = train[i];
+            train[i] = train[fresh];
+            train[fresh++] = keep;
+        }
+    return fresh;
 }
 
 /* Splits the data into holdout and training rows at random, and draws each member's training rows:
@@ -180,18 +233,41 @@ static void split_holdout(struct fit *fit, int n)
     for (int i = 0; i < n; i++)
         fit->split[i] = i;
     shuffle(&r, n, fit->split);
-    const int *train = fit->split + fit->n_hold;
+    const struct opc_ensemble_config *config = &fit->ensemble->config;
+    int *train = fit->split + fit->n_hold;
+    const int fresh =
+        config->new_ratio > 0 ? gather_new(fit->n_train, train, fit->ensemble->rows) : 0;
     for (int m = 0; m < fit->ensemble->base.members; m++) {
         int *rows = fit->rows + (size_t)m * (size_t)fit->n_train;
         fit->rng[m] = opc_rng_stream(plan->seed, OPC_USE_FIT, plan->epoch,
                                      plan->index * OPC_MEMBERS + (uint32_t)m);
-        for (int i = 0; i < fit->n_train; i++)
-            rows[i] = fit->ensemble->config.bootstrap
-                          ? train[opc_rng_below(&fit->rng[m], (uint32_t)fit->n_train)]
-                          : train[i];
-        if (!fit->ensemble->config.bootstrap)
+        if (config->bootstrap) {
+            draw_bootstrap(fit, m, fit->n_train, train, fresh);
+        } else {
+            memcpy(rows, train, (size_t)fit->n_train * sizeof *rows);
             shuffle(&fit->rng[m], fit->n_train, rows);
+        }
     }
+}
+
+/* The elites: the members with the smallest holdout errors. Then the report. */
+static void conclude(struct fit *fit, struct opc_fit_report *report)
+{
+    struct opc_ensemble *ensemble = fit->ensemble;
+    choose_elites(&ensemble->base, fit->error);
+    memcpy(report->holdout, fit->error, sizeof report->holdout);
+    report->passes = fit->passes;
+    report->steps = fit->steps;
+    report->train_loss = fit->loss;
+    for (int i = 0; i < ensemble->sets; i++)
+        for (int j = 0; j < ensemble->dim; j++) {
+            const float *upper = ensemble->bound + 2 * i * ensemble->dim;
+            report->log_std_max += 0.5 * (double)upper[j] / (ensemble->sets * ensemble->dim);
+            report->log_std_min +=
+                0.5 * (double)upper[ensemble->dim + j] / (ensemble->sets * ensemble->dim);
+        }
+    ensemble->fits++;
+    ensemble->rows = fit->n_hold + fit->n_train;
 }
 
 int opc_ensemble_fit(struct opc_predictor *p, int n, const float *sa, const float *y,
@@ -236,21 +312,9 @@ int opc_ensemble_fit(struct opc_predictor *p, int n, const float *sa, const floa
         code = opc_trainer_create(p, n, sa, y, plan->pool, &fit.trainer, err);
     }
     if (!code)
-        code = train_until_no_better(&fit, report, err);
-    /* The elites: the members with the smallest holdout errors. Then the report. */
-    if (!code) {
-        choose_elites(p, fit.error);
-        memcpy(report->holdout, fit.error, sizeof report->holdout);
-        report->train_loss = fit.loss;
-        for (int i = 0; i < ensemble->sets; i++)
-            for (int j = 0; j < ensemble->dim; j++) {
-                const float *upper = ensemble->bound + 2 * i * ensemble->dim;
-                report->log_std_max += 0.5 * (double)upper[j] / (ensemble->sets * ensemble->dim);
-                report->log_std_min +=
-                    0.5 * (double)upper[ensemble->dim + j] / (ensemble->sets * ensemble->dim);
-            }
-        ensemble->fits++;
-    }
+        code = train_until_no_better(&fit, err);
+    if (!code)
+        conclude(&fit, report);
     opc_trainer_destroy(fit.trainer);
     opc_free(fit.split);
     opc_free(fit.rows);

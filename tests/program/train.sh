@@ -18,6 +18,7 @@ cat >paper.yaml <<END
 include: $smoke
 train: {epochs: 6, random_steps: 100, rounds: 3}
 opc.reference_epochs: 2
+model: {holdout_every: 3, max_steps: 14, new_ratio: 0.4}
 record.snapshots: 3
 END
 cat >original.yaml <<END
