@@ -274,7 +274,8 @@ static void soft_bounds_give_the_reference_values(void **state)
  * algorithms.md 1.5 in its plainest form, with only the gradient step taken from the library. */
 
 struct retold {
-    int n_hold, n_train, passes;
+    int n_hold, n_train, passes, steps;
+    double share; /* of rows that are new since the last fit among those drawn */
     double holdout[OPC_MEMBERS], loss;
     int elite[OPC_MEMBERS];
     int kept_apart; /* passes after which some members were kept and others not */
@@ -327,11 +328,27 @@ static struct retold retell(struct model *m, const struct data *d, uint32_t epoc
     int *index = calloc((size_t)(members * t.n_train), sizeof *index);
     float *kept = floats_of((size_t)members * each, 0.0f);
     assert_non_null(index);
+    /* New rows to the front, and with new_ratio above their share a coin decides who is drawn. */
+    int fresh = 0, *train = split + t.n_hold;
+    for (int i = 0; c->new_ratio > 0 && i < t.n_train; i++)
+        if (train[i] >= e->rows) {
+            const int keep = train[i];
+            train[i] = train[fresh];
+            train[fresh++] = keep;
+        }
+    const bool prefers = fresh > 0 && fresh < t.n_train && c->new_ratio * t.n_train > fresh;
     for (int k = 0; k < members; k++) {
         own[k] = opc_rng_stream(77, OPC_USE_FIT, epoch, 2 * OPC_MEMBERS + (uint32_t)k);
         rows[k] = index + k * t.n_train;
-        for (int i = 0; i < t.n_train; i++)
-            rows[k][i] = split[t.n_hold + (c->bootstrap ? any_below(&own[k], t.n_train) : i)];
+        for (int i = 0; i < t.n_train; i++) {
+            int from = 0, of = t.n_train;
+            if (prefers && opc_rng_unit_double(&own[k]) < c->new_ratio)
+                of = fresh;
+            else if (prefers)
+                of -= from = fresh;
+            rows[k][i] = train[c->bootstrap ? from + any_below(&own[k], of) : i];
+            t.share += (double)(rows[k][i] >= e->rows) / (members * t.n_train);
+        }
         if (!c->bootstrap)
             shuffle(&own[k], t.n_train, rows[k]);
     }
@@ -343,16 +360,25 @@ static struct retold retell(struct model *m, const struct data *d, uint32_t epoc
         holdout_of(m, d, t.n_hold, split, best);
     memcpy(kept, e->net->param, (size_t)members * each * sizeof *kept);
     struct opc_trainer *trainer = trainer_of(m, d);
-    for (int since = 0; since <= c->patience;) {
+    bool spent = false;
+    for (int since = 0, at = 0; since <= c->patience && !spent;) {
         int steps = 0;
         t.loss = 0.0;
-        for (int at = 0; at < t.n_train; at += c->batch_size, steps++) {
+        do {
             const int here = t.n_train - at < c->batch_size ? t.n_train - at : c->batch_size;
             t.loss += opc_trainer_step(trainer, here, index + at, (size_t)t.n_train) / members;
-        }
+            t.steps++;
+            steps++;
+            if ((at += c->batch_size) >= t.n_train) {
+                at = 0;
+                t.passes++;
+                for (int k = 0; k < members; k++)
+                    shuffle(&own[k], t.n_train, rows[k]);
+            }
+            spent = (c->max_epochs && t.passes == c->max_epochs) ||
+                    (c->max_steps && t.steps == c->max_steps);
+        } while (!spent && (c->holdout_every ? steps < c->holdout_every : at > 0));
         t.loss /= steps;
-        for (int k = 0; k < members; k++)
-            shuffle(&own[k], t.n_train, rows[k]);
         holdout_of(m, d, t.n_hold, split, error);
         int improved = 0;
         for (int k = 0; k < members; k++)
@@ -372,8 +398,6 @@ static struct retold retell(struct model *m, const struct data *d, uint32_t epoc
         }
         t.kept_apart += improved > 0 && improved < members;
         since = improved ? 0 : since + 1;
-        if (++t.passes == c->max_epochs)
-            break;
     }
     opc_trainer_destroy(trainer);
     t.restored = memcmp(e->net->param, kept, (size_t)members * each * sizeof *kept) != 0;
@@ -392,16 +416,19 @@ static struct retold retell(struct model *m, const struct data *d, uint32_t epoc
     return t;
 }
 
-/* Fits one model by the library and a twin by the retelling, `fits` times on different data. */
+/* Fits one model by the library and a twin by the retelling, `fits` times on different data; with
+ * new_ratio there are 20 more rows each time. */
 static struct retold fit_twice(const struct setup *s, int n, int fits)
 {
     struct model *m = model_open(s), *twin = model_open(s);
     struct retold t = {0};
     for (uint32_t k = 0; k < (uint32_t)fits; k++) {
-        struct data d = data_of(s->obs, s->act, n, 50 + k);
+        const int more = s->config.new_ratio > 0 ? 20 * (int)k : 0;
+        struct data d = data_of(s->obs, s->act, n + more, 50 + k);
         const struct opc_fit_report report = fit(m, &d, k);
         t = retell(twin, &d, k);
         assert_int_equal(report.passes, t.passes);
+        assert_int_equal(report.steps, t.steps);
         assert_near(report.train_loss, t.loss, 1e-12);
         double upper = 0.0, lower = 0.0;
         for (int i = 0; i < m->e->sets; i++)
@@ -418,6 +445,7 @@ static struct retold fit_twice(const struct setup *s, int n, int fits)
         memcpy(twin->p->elite, m->p->elite,
                sizeof m->p->elite); /* beyond the elites, as they are */
         twin->e->fits++;
+        twin->e->rows = d.n;
         unsigned char *told = parts_copy(&twin->parts);
         assert_parts_are(&m->parts, told);
         free(told);
@@ -464,6 +492,46 @@ static void max_epochs_ends_a_fit_and_still_restores(void **state)
     s.config.max_epochs = 1;
     s.config.max_holdout = 7;
     assert_int_equal(fit_twice(&s, 100, 1).n_hold, 7);
+}
+
+/* Patience in gradient steps: at most `patience` + 1 measurements without an improvement. */
+static void the_holdout_is_measured_every_few_steps(void **state)
+{
+    (void)state;
+    struct setup s = setup_of(2, 1);
+    s.config.holdout_every = 7; /* a pass has 4 steps */
+    const struct retold t = fit_twice(&s, 100, 2);
+    assert_int_equal(t.steps % 7, 0);
+    assert_int_equal(t.passes, t.steps / 4);
+    assert_true(t.steps > 7 * 6);
+    s.config.max_epochs = 3; /* still ends it, wherever the measurements are */
+    assert_int_equal(fit_twice(&s, 100, 2).steps, 12);
+}
+
+static void a_budget_of_steps_ends_a_fit_and_still_restores(void **state)
+{
+    (void)state;
+    struct setup s = setup_of(2, 1);
+    const int budget[] = {1, 3, 4, 13}, every[] = {0, 2};
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 2; k++) {
+            s.config.max_steps = budget[i];
+            s.config.holdout_every = every[k];
+            assert_int_equal(fit_twice(&s, 100, 2).steps, budget[i]);
+        }
+}
+
+static void new_rows_are_drawn_more_often(void **state)
+{
+    (void)state;
+    struct setup s = setup_of(2, 1);
+    s.config.members = 5;
+    s.config.max_steps = 20;
+    s.config.new_ratio = 0.6; /* 20 of 140 are new in the third fit */
+    assert_near(fit_twice(&s, 100, 3).share, 0.6, 0.08);
+    s.config.new_ratio = 0.05; /* less than their share: all rows alike */
+    assert_near(fit_twice(&s, 100, 3).share, 20.0 / 140, 0.06);
+    assert_near(fit_twice(&s, 100, 1).share, 1.0, 1e-9); /* in the first fit all rows are new */
 }
 
 static void without_bootstrap_each_row_is_seen_once_a_pass(void **state)
@@ -656,6 +724,11 @@ static void wrong_settings_are_refused(void **state)
                  "model.weight_decay");
     s.config.weight_decay = (struct opc_reals){0};
     assert_int_equal(opc_ensemble_make(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER);
+    s = setup_of(2, 1);
+    s.config.new_ratio = 0.5;
+    s.config.bootstrap = false;
+    assert_fails(opc_ensemble_make(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
+                 "model.bootstrap");
     s = setup_of(2, 1);
     s.config.hidden = (struct opc_ints){8, {4, 4, 4, 4, 4, 4, 4, 4}};
     assert_fails(opc_ensemble_make(&s.config, 2, 1, 1, 0, 0, &p, &err), OPC_EUSER, &err,
@@ -887,6 +960,7 @@ static void a_loaded_state_goes_on_to_the_same_bits(void **state)
         struct setup s = setup_of(2, 1);
         s.config.max_epochs = 4;
         s.config.warm_start = warm;
+        s.config.new_ratio = 0.4; /* and what is new depends on the fit before */
         struct model *m = model_open(&s);
         fit(m, &d[0], 0);
         fit(m, &d[1], 1);
@@ -915,6 +989,37 @@ static void a_loaded_state_goes_on_to_the_same_bits(void **state)
         model_close(m);
         model_close(twin);
     }
+    data_free(&d[0]);
+    data_free(&d[1]);
+}
+
+static void a_copy_goes_on_like_the_original(void **state)
+{
+    (void)state;
+    struct data d[2] = {data_of(2, 1, 80, 75), data_of(2, 1, 100, 76)};
+    struct opc_err err = {0};
+    struct setup s = setup_of(2, 1);
+    s.config.max_epochs = 4;
+    s.config.new_ratio = 0.5;
+    s.config.normalize_targets = true;
+    struct model *m = model_open(&s);
+    fit(m, &d[0], 0);
+    s.seed++; /* other first weights */
+    struct model *twin = model_open(&s);
+    assert_ok(opc_ensemble_copy(m->p, twin->p, &err), &err);
+    for (int round = 0; round < 2; round++) {
+        unsigned char *want = parts_copy(&m->parts);
+        assert_parts_are(&twin->parts, want);
+        free(want);
+        fit(m, &d[1], 1);
+        fit(twin, &d[1], 1);
+    }
+    s.config.members++;
+    struct model *larger = model_open(&s);
+    assert_fails(opc_ensemble_copy(m->p, larger->p, &err), OPC_EUSER, &err, "shape");
+    model_close(m);
+    model_close(twin);
+    model_close(larger);
     data_free(&d[0]);
     data_free(&d[1]);
 }
@@ -1159,6 +1264,9 @@ int main(void)
         once(a_fit_keeps_each_member_s_best_and_stops_by_patience),
         once(patience_and_improvement_decide_when_to_stop),
         once(max_epochs_ends_a_fit_and_still_restores),
+        once(the_holdout_is_measured_every_few_steps),
+        once(a_budget_of_steps_ends_a_fit_and_still_restores),
+        once(new_rows_are_drawn_more_often),
         once(without_bootstrap_each_row_is_seen_once_a_pass),
         once(a_whole_snapshot_is_taken_when_any_member_improved),
         once(incoming_weights_stay_when_nothing_beats_them),
@@ -1173,6 +1281,7 @@ int main(void)
         once(samples_have_the_member_s_mean_and_variance),
         each_backend(a_fit_has_the_same_bits_on_any_number_of_threads),
         once(a_loaded_state_goes_on_to_the_same_bits),
+        once(a_copy_goes_on_like_the_original),
         once(seed_epoch_and_index_name_a_fit),
         once(too_few_rows_are_refused),
         once(nan_in_any_row_stops_the_fit),

@@ -25,9 +25,12 @@ enum { OPC_MEMBERS = 32 };
 
 struct opc_fit_report {
     size_t size;                 /* of this struct (opc/sized.h) */
-    int passes;                  /* over the training data until it stopped */
+    int passes;                  /* whole ones over the training data until it stopped */
+    int steps;                   /* gradient steps */
     double holdout[OPC_MEMBERS]; /* mean squared error of each member after the fit */
-    double train_loss;           /* mean over members of the last pass's negative log-likelihood */
+    /* Negative log-likelihood, mean over members and the last pass, or the steps since the holdout
+     * error was measured before. */
+    double train_loss;
     double log_std_min, log_std_max; /* mean of the bounds of the log deviation */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The probabilistic ensemble: prediction, state and life of the model p~ of eq. 2, whose mean f
  * enters eq. 5. opc/transition.c asks it through opc_predictor_mean and opc_predictor_sample;
- * fitting is in trainer.c. A change must keep this: a row's prediction depends, to the bit, on the
+ * fitting is in fit.c. A change must keep this: a row's prediction depends, to the bit, on the
  * row, its elite and its stream alone, wherever the row stands in a batch. Eq. 5 is exact on-policy
  * because of it. */
 #include "model/ensemble_private.h"
@@ -77,6 +77,17 @@ static void add_noise(const struct query *query, const struct chunk *chunk, int 
     }
 }
 
+/* One panel [dim][16] of normalised predictions to the task's units, m + d mu. Noise is in it
+ * already, and becomes d exp(l / 2) eps. */
+static void unscale_targets(const struct opc_ensemble *ensemble, float *out)
+{
+    for (int j = 0; j < ensemble->dim; j++) {
+        const float m = ensemble->target->mean[j], d = (float)opc_scaler_std(ensemble->target, j);
+        for (int i = 0; i < OPC_PANEL; i++)
+            out[j * OPC_PANEL + i] = m + d * out[j * OPC_PANEL + i];
+    }
+}
+
 /* Up to ROWS rows of one elite: gather, scale, network, noise, add s, scatter. */
 static void predict_chunk(const struct query *query, const struct chunk *chunk,
                           struct opc_arena *scratch)
@@ -111,6 +122,8 @@ static void predict_chunk(const struct query *query, const struct chunk *chunk,
     for (int p = 0; p < panels; p++) {
         float *to = out + (size_t)p * ys;
         const float *from = s + (size_t)(p * obs) * OPC_PANEL;
+        if (ensemble->target)
+            unscale_targets(ensemble, to);
         for (int i = 0; i < obs * OPC_PANEL; i++)
             to[i] += from[i];
     }
@@ -208,6 +221,8 @@ static void ensemble_destroy(struct opc_predictor *p)
     opc_adam_destroy(ensemble->adam);
     opc_adam_destroy(ensemble->bound_adam);
     opc_scaler_destroy(ensemble->scaler);
+    opc_scaler_destroy(ensemble->target);
+    opc_scaler_destroy(ensemble->target_before);
     opc_mlp_destroy(ensemble->net);
     opc_free(ensemble);
 }
@@ -223,6 +238,8 @@ static int ensemble_state(struct opc_predictor *p,
     const size_t weights = ensemble->adam->count * sizeof(float);
     const size_t bounds = ensemble->bound_adam->count * sizeof(float);
     const size_t inputs = (size_t)ensemble->in * sizeof(float);
+    const size_t outputs = (size_t)ensemble->dim * sizeof(float);
+    const struct opc_scaler *target = ensemble->target;
     const struct {
         const char *name;
         void *data;
@@ -240,9 +257,15 @@ static int ensemble_state(struct opc_predictor *p,
         {"model.bounds.v", ensemble->bound_adam->v, bounds},
         {"model.scale.mean", ensemble->scaler->mean, inputs},
         {"model.scale.inverse", ensemble->scaler->inverse, inputs},
+        /* Those of settings that are off are NULL and left out, as in files of older programs. */
+        {"model.target.mean", target ? target->mean : NULL, outputs},
+        {"model.target.inverse", target ? target->inverse : NULL, outputs},
+        {"model.rows", ensemble->config.new_ratio > 0 ? &ensemble->rows : NULL,
+         sizeof ensemble->rows},
     };
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-        int code = visit(ctx, part[i].name, part[i].data, part[i].bytes, err);
+        const int code =
+            part[i].data ? visit(ctx, part[i].name, part[i].data, part[i].bytes, err) : OPC_OK;
         if (code)
             return code;
     }
@@ -251,6 +274,41 @@ static int ensemble_state(struct opc_predictor *p,
         if (p->elite[i] < 0 || p->elite[i] >= p->members)
             return opc_fail(err, OPC_EDAMAGED, "elite %d is member %d of %d", i, p->elite[i],
                             p->members);
+    return OPC_OK;
+}
+
+static void copy_adam(const struct opc_adam *from, struct opc_adam *to)
+{
+    to->steps = from->steps;
+    memcpy(to->m, from->m, from->count * sizeof *to->m);
+    memcpy(to->v, from->v, from->count * sizeof *to->v);
+}
+
+static void copy_scaler(const struct opc_scaler *from, struct opc_scaler *to)
+{
+    memcpy(to->mean, from->mean, (size_t)from->dim * sizeof *to->mean);
+    memcpy(to->inverse, from->inverse, (size_t)from->dim * sizeof *to->inverse);
+}
+
+int opc_ensemble_copy(const struct opc_predictor *from, struct opc_predictor *to,
+                      struct opc_err *err)
+{
+    const struct opc_ensemble *old = (const struct opc_ensemble *)from;
+    struct opc_ensemble *ensemble = opc_ensemble_of(to);
+    if (from->obs != to->obs || from->act != to->act || from->elites != to->elites ||
+        memcmp(&old->net->shape, &ensemble->net->shape, sizeof old->net->shape) != 0 ||
+        old->sets != ensemble->sets || !old->target != !ensemble->target)
+        return opc_fail(err, OPC_EUSER, "an ensemble cannot take over networks of another shape");
+    memcpy(to->elite, from->elite, sizeof to->elite);
+    ensemble->fits = old->fits;
+    ensemble->rows = old->rows;
+    memcpy(ensemble->net->param, old->net->param, old->adam->count * sizeof(float));
+    memcpy(ensemble->bound, old->bound, old->bound_adam->count * sizeof(float));
+    copy_adam(old->adam, ensemble->adam);
+    copy_adam(old->bound_adam, ensemble->bound_adam);
+    copy_scaler(old->scaler, ensemble->scaler);
+    if (old->target)
+        copy_scaler(old->target, ensemble->target);
     return OPC_OK;
 }
 
@@ -274,6 +332,12 @@ static int check_config(const struct opc_ensemble_config *config, struct opc_err
     if (layers > OPC_MLP_LAYERS)
         return opc_fail(err, OPC_EUSER, "model.hidden lists %d layers; at most %d",
                         config->hidden.n, OPC_MLP_LAYERS - 1);
+    if (config->new_ratio > 0 && !config->bootstrap)
+        return opc_fail(
+            err, OPC_EUSER,
+            "model.new_ratio = %g needs model.bootstrap = true: without it every row is "
+            "drawn once in a pass",
+            config->new_ratio);
     if (config->weight_decay.n != 1 && config->weight_decay.n != layers)
         return opc_fail(
             err, OPC_EUSER,
@@ -330,6 +394,10 @@ int opc_ensemble_make(const struct opc_ensemble_config *config, int obs, int act
         code = opc_adam_create(bounds, adam, &ensemble->bound_adam, err);
     if (!code)
         code = opc_scaler_create(ensemble->in, &ensemble->scaler, err);
+    if (!code && config->normalize_targets)
+        code = opc_scaler_create(ensemble->dim, &ensemble->target, err);
+    if (!code && config->normalize_targets)
+        code = opc_scaler_create(ensemble->dim, &ensemble->target_before, err);
     if (!code) {
         ensemble->bound = opc_alloc(bounds, sizeof *ensemble->bound);
         ensemble->order = opc_alloc(OPC_AT_ONCE, sizeof *ensemble->order);

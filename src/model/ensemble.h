@@ -23,9 +23,12 @@
     X(INT,    batch_size,     "256",    1, 65536, "rows in one gradient step, for each member", "batch") \
     X(REAL,   holdout_ratio,  "0.2",    0, 0.9,   "share of the data that is held out to measure the error on", "holdout") \
     X(INT,    max_holdout,    "5000",   1, 1e9,   "upper limit on the number of held-out rows (mbrl-lib: none)", "holdout_most") \
-    X(INT,    patience,       "5",      0, 1e6,   "a fit stops after more than this many passes without an improvement of the holdout error") \
+    X(INT,    patience,       "5",      0, 1e6,   "a fit stops after more than this many passes (with holdout_every: measurements) without an improvement of the holdout error") \
     X(REAL,   min_improvement, "0.01",  0, 1,     "smallest relative fall of a member's holdout error that counts as an improvement", "improvement") \
     X(INT,    max_epochs,     "0",      0, 1e6,   "a fit stops after this many passes over the data; 0: only patience ends it", "most_passes") \
+    X(INT,    max_steps,      "0",      0, 1e9,   "a fit stops after this many gradient steps; 0: no such limit") \
+    X(INT,    holdout_every,  "0",      0, 1e9,   "gradient steps between two measurements of the holdout error, which patience counts; 0: a pass over the data") \
+    X(REAL,   new_ratio,      "0",      0, 1,     "smallest share of rows recorded since the last fit among those that a member trains on; 0: all rows are drawn alike") \
     X(CHOICE, best,           "fresh",  "fresh|incoming", , "the holdout error that has to be improved on first: the one after the first pass, or the one before it (mbrl-lib)") \
     X(CHOICE, snapshot,       "member", "member|whole", , "what is restored after a fit: each member's best weights, or those of the whole ensemble (mbrl-lib)") \
     X(BOOL,   bootstrap,      "true",   0, 1,     "each member draws its own training rows with replacement") \
@@ -35,7 +38,8 @@
     X(REAL,   log_var_max,    "0.5",    -50, 50,  "upper bound of the log-variance at the start")   \
     X(REAL,   log_var_min,    "-10",    -50, 50,  "lower bound of the log-variance at the start")   \
     X(CHOICE, scale_on,       "train",  "train|all", , "rows that set the input scale: the training rows, or the held-out ones too (mbrl-lib)") \
-    X(CHOICE, scale_std,      "population", "population|sample", , "divisor of the standard deviation: n, or n - 1 (mbrl-lib)")
+    X(CHOICE, scale_std,      "population", "population|sample", , "divisor of the standard deviation: n, or n - 1 (mbrl-lib)") \
+    X(BOOL,   normalize_targets, "false", 0, 1,   "the networks learn targets of mean 0 and variance 1; holdout errors and log-variance bounds are in these units", "normalise_targets")
 /* clang-format on */
 struct opc_ensemble_config {
     OPC_ENSEMBLE_FIELDS(OPC_MEMBER)
@@ -55,6 +59,11 @@ int opc_ensemble_set(struct opc_ensemble_config *, const char *assignment, struc
  * weights (OPC_USE_INIT). OPC_EUSER: the settings contradict each other. */
 int opc_ensemble_make(const struct opc_ensemble_config *, int obs, int act, int threads,
                       uint64_t seed, uint32_t which, struct opc_predictor **out,
+                      struct opc_err *err);
+
+/* Takes over what `from` has learned: weights, moments, bounds, scales, elites, counts. The
+ * settings stay as they are; those that shape the networks must be equal, or it is OPC_EUSER. */
+int opc_ensemble_copy(const struct opc_predictor *from, struct opc_predictor *to,
                       struct opc_err *err);
 
 /* One gradient step of every member, for benchmarks and for tests against other implementations.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* model/ensemble_private.h - the ensemble's memory, shared by ensemble.c (prediction), trainer.c
- * (fitting) and jacobian.c. Nobody else includes it, except tests. */
+ * (gradient steps), fit.c (whole fits), targets.c and jacobian.c. Nobody else includes it, except
+ * tests. */
 #ifndef OPC_MODEL_ENSEMBLE_PRIVATE_H
 #define OPC_MODEL_ENSEMBLE_PRIVATE_H
 
@@ -25,11 +26,15 @@ struct opc_ensemble {
     uint64_t seed; /* seed and which name the streams of the first weights */
     uint32_t which;
     long fits;                 /* how often it has been fitted */
+    long rows;                 /* that the last fit was given; later ones are new */
     struct opc_mlp *net;       /* all members */
     struct opc_adam *adam;     /* of net's parameters */
     struct opc_scaler *scaler; /* of the inputs; shared by all members */
-    int sets;                  /* of bounds: one, or one for each member */
-    float *bound;              /* [sets][2][dim] upper, lower bounds of the log-variance */
+    /* Of the targets; target_before is that of the fit before. NULL without
+     * model.normalize_targets: the networks then predict in the task's units. */
+    struct opc_scaler *target, *target_before;
+    int sets;     /* of bounds: one, or one for each member */
+    float *bound; /* [sets][2][dim] upper, lower bounds of the log-variance */
     struct opc_adam *bound_adam;
     int threads;
     struct opc_arena *scratch; /* [threads] */
@@ -49,10 +54,21 @@ static inline const float *opc_ensemble_lower(const struct opc_ensemble *ensembl
     return opc_ensemble_upper(ensemble, member) + ensemble->dim;
 }
 
+/* Sets the scale of the targets from rows index[0 .. n-1] of y[][dim]. warm: the weights are those
+ * of an earlier fit, and are expressed in the new scale so that no prediction changes. */
+void opc_ensemble_scale_targets(struct opc_ensemble *, int n, const float *y, const int *index,
+                                bool warm);
+
 /* Draws new weights and resets Adam's moments and the bounds. Not the scaler: each fit sets it. */
 void opc_ensemble_restart(struct opc_ensemble *);
 
-/* The type's `fit` (trainer.c) and `jacobian` (jacobian.c). */
+/* error[member]: mean squared error of the member's mean, over the given rows and all outputs, in
+ * the units of the trainer's table. squares: memory for opc_trainer_holdout_need doubles. */
+void opc_trainer_holdout(struct opc_trainer *, int n, const int *index, double *squares,
+                         double *error);
+size_t opc_trainer_holdout_need(int members, int n);
+
+/* The type's `fit` (fit.c) and `jacobian` (jacobian.c). */
 int opc_ensemble_fit(struct opc_predictor *, int n, const float *sa, const float *y,
                      const struct opc_fit_plan *, struct opc_fit_report *, struct opc_err *err);
 

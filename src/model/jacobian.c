@@ -4,8 +4,9 @@
  *
  * They come from backward passes: each row stands in the batch once for each of its outputs, with
  * the gradient 1 at that output and 0 at the others, so that one backward pass gives the Jacobians
- * of many rows. The chain rule goes on through the input scale, and s' = s + (learned difference)
- * adds the identity. It is not for inner loops: it allocates, and runs on one thread. */
+ * of many rows. The chain rule goes on through the scales of inputs and targets, and s' = s +
+ * (learned difference) adds the identity. It is not for inner loops: it allocates, and runs on one
+ * thread. */
 #include "model/ensemble_private.h"
 
 #include <string.h>
@@ -53,12 +54,14 @@ static void jacobian_of_piece(const struct piece *piece, int member, int n, cons
                         xs);
     k->scatter(asked, ensemble->in, piece->dx, xs, piece->flat, in);
 
-    /* Through the input scale (x - mean) / std, and + 1 where s' = s + difference. */
+    /* Through the input scale (x - mean) / std and the targets' d, and + 1 where s' = s +
+     * difference. */
     for (int i = 0; i < asked; i++) {
         const int output = i % dim;
+        const float d = ensemble->target ? (float)opc_scaler_std(ensemble->target, output) : 1.0f;
         float *to = J + ((size_t)row[i / dim] * (size_t)dim + (size_t)output) * in;
         for (size_t j = 0; j < in; j++)
-            to[j] = piece->flat[(size_t)i * in + j] * ensemble->scaler->inverse[j];
+            to[j] = piece->flat[(size_t)i * in + j] * ensemble->scaler->inverse[j] * d;
         if (output < obs)
             to[output] += 1.0f;
     }

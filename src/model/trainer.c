@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fitting the ensemble: maximum likelihood on bootstrapped rows until the holdout error stops
- * falling. run/train.c calls opc_ensemble_fit through opc_predictor_fit, every train.fit_every
- * steps.
+/* Gradient steps of the ensemble, by maximum likelihood, and its holdout error. fit.c decides which
+ * rows they are of and when to stop.
  *
  * A gradient step of all members is one or two passes of the pool. With T threads, as many members
  * as T divides go whole to a thread, which takes each layer's gradient and updates its weights
@@ -13,7 +12,6 @@
 #include "base/pool.h"
 #include "model/ensemble_private.h"
 
-#include <math.h>
 #include <string.h>
 
 struct opc_trainer {
@@ -293,7 +291,7 @@ int opc_trainer_create(struct opc_predictor *p, int n, const float *sa, const fl
         opc_trainer_destroy(trainer);
         return code;
     }
-    /* The table: inputs scaled once for the whole fit, targets as they are. */
+    /* The table: inputs scaled once for the whole fit, targets too with model.normalize_targets. */
     for (int i = 0; i < n; i++) {
         float *row = trainer->table + (size_t)i * (size_t)trainer->columns;
         const float *x = sa + (size_t)i * (size_t)ensemble->in;
@@ -301,6 +299,9 @@ int opc_trainer_create(struct opc_predictor *p, int n, const float *sa, const fl
             row[d] = (x[d] - ensemble->scaler->mean[d]) * ensemble->scaler->inverse[d];
         memcpy(row + ensemble->in, y + (size_t)i * (size_t)ensemble->dim,
                (size_t)ensemble->dim * sizeof *row);
+        const struct opc_scaler *target = ensemble->target;
+        for (int j = 0; target && j < ensemble->dim; j++)
+            row[ensemble->in + j] = (row[ensemble->in + j] - target->mean[j]) * target->inverse[j];
     }
     *out = trainer;
     return OPC_OK;
@@ -379,9 +380,13 @@ static void holdout_error_of_chunks(void *ctx, int first, int end, int worker)
     opc_arena_rewind(scratch, mark);
 }
 
-/* error[member]: mean squared error of the member's mean, over the given rows and all outputs. */
-static void holdout_error(struct opc_trainer *trainer, int n, const int *index, double *squares,
-                          double *error)
+size_t opc_trainer_holdout_need(int members, int n)
+{
+    return (size_t)members * (size_t)((n + ROWS - 1) / ROWS);
+}
+
+void opc_trainer_holdout(struct opc_trainer *trainer, int n, const int *index, double *squares,
+                         double *error)
 {
     struct holdout_job job = {trainer, index, n, (n + ROWS - 1) / ROWS, squares};
     const int members = trainer->ensemble->base.members;
@@ -392,253 +397,4 @@ static void holdout_error(struct opc_trainer *trainer, int n, const int *index, 
             sum += squares[m * job.chunks + c];
         error[m] = sum / ((double)n * trainer->ensemble->dim);
     }
-}
-
-/* ---- a whole fit ----------------------------------------------------------------------------- */
-
-/* Fisher-Yates. */
-static void shuffle(struct opc_rng *r, int n, int *at)
-{
-    for (int i = n - 1; i > 0; i--) {
-        const int j = (int)opc_rng_below(r, (uint32_t)i + 1), keep = at[i];
-        at[i] = at[j];
-        at[j] = keep;
-    }
-}
-
-/* The members with the smallest errors, best first; of equals the earlier. */
-static void choose_elites(struct opc_predictor *p, const double *error)
-{
-    bool taken[OPC_MEMBERS] = {false};
-    for (int i = 0; i < p->elites; i++) {
-        int best = 0;
-        while (taken[best])
-            best++;
-        for (int m = best + 1; m < p->members; m++)
-            if (!taken[m] && error[m] < error[best])
-                best = m;
-        taken[best] = true;
-        p->elite[i] = best;
-    }
-}
-
-/* One call of opc_ensemble_fit. */
-struct fit {
-    struct opc_ensemble *ensemble;
-    const struct opc_fit_plan *plan;
-    struct opc_trainer *trainer;
-    int n_hold, n_train, batch;
-    int *split; /* [n] holdout rows, then training rows */
-    int *rows;  /* [members][n_train] what each member trains on, in the order of this pass */
-    struct opc_rng rng[OPC_MEMBERS]; /* of the bootstrap and the shuffles */
-    float *best_param;               /* [members][each] */
-    double *squares;                 /* scratch of holdout_error */
-    double best[OPC_MEMBERS], error[OPC_MEMBERS];
-    double loss; /* mean over the last pass's steps and members */
-};
-
-/* One pass of every member over its rows, in batches; the last batch may be short. */
-static int train_pass(struct fit *fit, int pass, struct opc_err *err)
-{
-    const int members = fit->ensemble->base.members;
-    double sum = 0.0;
-    int steps = 0;
-    /* Batch `at` of every member; the members' rows lie n_train apart. */
-    for (int at = 0; at < fit->n_train; at += fit->batch, steps++) {
-        const int left = fit->n_train - at;
-        const double loss = opc_trainer_step(fit->trainer, left < fit->batch ? left : fit->batch,
-                                             fit->rows + at, (size_t)fit->n_train);
-        if (!isfinite(loss))
-            return opc_fail(
-                err, OPC_EDIVERGED,
-                "the model's loss became %g in pass %d, step %d of epoch %u; lower "
-                "model.learning_rate, or look for huge values in the environment's observations",
-                loss, pass, steps, fit->plan->epoch);
-        sum += loss;
-    }
-    fit->loss = sum / ((double)steps * members);
-    return OPC_OK;
-}
-
-/* The order of the next pass, member by member from its own stream. */
-static void shuffle_members(void *ctx, int first, int end, int worker)
-{
-    (void)worker;
-    struct fit *fit = ctx;
-    for (int m = first; m < end; m++)
-        shuffle(&fit->rng[m], fit->n_train, fit->rows + (size_t)m * (size_t)fit->n_train);
-}
-
-/* Measures every member's holdout error. NaN in those rows or in a weight makes it NaN, and ends
- * the run. */
-static int measure_holdout(struct fit *fit, int pass, struct opc_err *err)
-{
-    holdout_error(fit->trainer, fit->n_hold, fit->split, fit->squares, fit->error);
-    for (int m = 0; m < fit->ensemble->base.members; m++)
-        if (!isfinite(fit->error[m]))
-            return opc_fail(
-                err, OPC_EDIVERGED,
-                "the model's holdout error became %g (member %d, pass %d of epoch %u); "
-                "lower model.learning_rate, or look for huge values in the environment's "
-                "observations",
-                fit->error[m], m, pass, fit->plan->epoch);
-    return OPC_OK;
-}
-
-/* Finds the members whose holdout error fell by more than min_improvement (relative) and keeps
- * their weights, or those of the whole ensemble as mbrl-lib does. Returns whether there was any. */
-static bool keep_improved(struct fit *fit)
-{
-    struct opc_ensemble *ensemble = fit->ensemble;
-    const size_t bytes = ensemble->net->each * sizeof(float);
-    bool any = false;
-    for (int m = 0; m < ensemble->base.members; m++) {
-        if (!((fit->best[m] - fit->error[m]) / fit->best[m] > ensemble->config.min_improvement))
-            continue;
-        fit->best[m] = fit->error[m];
-        any = true;
-        if (ensemble->config.snapshot == OPC_SNAPSHOT_MEMBER)
-            memcpy(fit->best_param + (size_t)m * ensemble->net->each,
-                   opc_mlp_member(ensemble->net, m), bytes);
-    }
-    if (any && ensemble->config.snapshot == OPC_SNAPSHOT_WHOLE) {
-        memcpy(fit->best_param, ensemble->net->param, (size_t)ensemble->base.members * bytes);
-        for (int m = 0; m < ensemble->base.members; m++) /* small improvements count now, too */
-            if (fit->error[m] < fit->best[m])
-                fit->best[m] = fit->error[m];
-    }
-    return any;
-}
-
-/* Passes over the data until no member has improved for more than `patience` of them; then the best
- * weights come back. */
-static int train_until_no_better(struct fit *fit, struct opc_fit_report *report,
-                                 struct opc_err *err)
-{
-    struct opc_ensemble *ensemble = fit->ensemble;
-    const int members = ensemble->base.members;
-    const size_t all = (size_t)members * ensemble->net->each * sizeof(float);
-    /* Nothing is better yet than the weights the fit starts from; 1e10 lets any first pass improve
-     * on them. */
-    memcpy(fit->best_param, ensemble->net->param, all);
-    for (int m = 0; m < members; m++)
-        fit->best[m] = 1e10; /* so that the first pass always counts */
-    int since = 0, pass = 0;
-    /* mbrl-lib: the weights that came in have to be improved on, too. */
-    if (ensemble->config.best == OPC_BEST_INCOMING) {
-        const int code = measure_holdout(fit, pass, err);
-        if (code)
-            return code;
-        memcpy(fit->best, fit->error, sizeof fit->best);
-    }
-    while (since <= ensemble->config.patience) {
-        /* One pass, the order of the next one, and the holdout error after it. */
-        int code = train_pass(fit, pass, err);
-        if (code)
-            return code;
-        opc_pool_each(fit->plan->pool, members, 1, shuffle_members, fit);
-        code = measure_holdout(fit, pass, err);
-        if (code)
-            return code;
-        since = keep_improved(fit) ? 0 : since + 1;
-        pass++;
-        if (ensemble->config.max_epochs && pass >= ensemble->config.max_epochs)
-            break;
-        if (fit->plan->stop && fit->plan->stop(fit->plan->stop_ctx))
-            return opc_fail(err, OPC_ESTOPPED, "stopped while fitting the model");
-    }
-    /* Restore the best weights, and the errors the elites are chosen by. */
-    memcpy(ensemble->net->param, fit->best_param, all);
-    if (ensemble->config.snapshot == OPC_SNAPSHOT_MEMBER)
-        holdout_error(fit->trainer, fit->n_hold, fit->split, fit->squares, fit->error);
-    else /* mbrl-lib ranks by each member's best, whatever weights it came from */
-        memcpy(fit->error, fit->best, sizeof fit->error);
-    report->passes = pass;
-    return OPC_OK;
-}
-
-/* Splits the data into holdout and training rows at random, and draws each member's training rows:
- * a bootstrap with replacement, or all of them shuffled. */
-static void split_holdout(struct fit *fit, int n)
-{
-    const struct opc_fit_plan *plan = fit->plan;
-    struct opc_rng r = opc_rng_stream(plan->seed, OPC_USE_SPLIT, plan->epoch, plan->index);
-    for (int i = 0; i < n; i++)
-        fit->split[i] = i;
-    shuffle(&r, n, fit->split);
-    const int *train = fit->split + fit->n_hold;
-    for (int m = 0; m < fit->ensemble->base.members; m++) {
-        int *rows = fit->rows + (size_t)m * (size_t)fit->n_train;
-        fit->rng[m] = opc_rng_stream(plan->seed, OPC_USE_FIT, plan->epoch,
-                                     plan->index * OPC_MEMBERS + (uint32_t)m);
-        for (int i = 0; i < fit->n_train; i++)
-            rows[i] = fit->ensemble->config.bootstrap
-                          ? train[opc_rng_below(&fit->rng[m], (uint32_t)fit->n_train)]
-                          : train[i];
-        if (!fit->ensemble->config.bootstrap)
-            shuffle(&fit->rng[m], fit->n_train, rows);
-    }
-}
-
-int opc_ensemble_fit(struct opc_predictor *p, int n, const float *sa, const float *y,
-                     const struct opc_fit_plan *plan, struct opc_fit_report *report,
-                     struct opc_err *err)
-{
-    struct opc_ensemble *ensemble = opc_ensemble_of(p);
-    const struct opc_ensemble_config *config = &ensemble->config;
-    struct fit fit = {.ensemble = ensemble, .plan = plan, .batch = config->batch_size};
-    /* The holdout set: a ratio of the data, at most max_holdout rows, at least one. */
-    fit.n_hold = (int)(config->holdout_ratio * n);
-    if (fit.n_hold > config->max_holdout)
-        fit.n_hold = config->max_holdout;
-    if (fit.n_hold < 1)
-        fit.n_hold = 1;
-    fit.n_train = n - fit.n_hold;
-    if (fit.n_train < 1)
-        return opc_fail(err, OPC_EUSER,
-                        "%d recorded steps are too few to fit a model; raise train.random_steps",
-                        n);
-    *report = (struct opc_fit_report){0};
-    if (!config->warm_start && ensemble->fits > 0)
-        opc_ensemble_restart(ensemble);
-
-    int code = OPC_OK;
-    const size_t members = (size_t)p->members;
-    fit.split = opc_alloc((size_t)n, sizeof *fit.split);
-    fit.rows = opc_alloc(members * (size_t)fit.n_train, sizeof *fit.rows);
-    fit.best_param = opc_alloc(members * ensemble->net->each, sizeof *fit.best_param);
-    fit.squares =
-        opc_alloc(members * (size_t)((fit.n_hold + ROWS - 1) / ROWS), sizeof *fit.squares);
-    if (!fit.split || !fit.rows || !fit.best_param || !fit.squares) {
-        code = opc_fail(err, OPC_ENOMEM, "not enough memory to fit the model to %d steps", n);
-    } else {
-        /* The input scale comes from the training rows alone (or all rows, as in mbrl-lib). */
-        split_holdout(&fit, n);
-        const bool all = config->scale_on == OPC_SCALE_ALL;
-        opc_scaler_fit(ensemble->scaler, all ? n : fit.n_train, sa, (size_t)ensemble->in,
-                       all ? NULL : fit.split + fit.n_hold, config->scale_std == 1);
-        code = opc_trainer_create(p, n, sa, y, plan->pool, &fit.trainer, err);
-    }
-    if (!code)
-        code = train_until_no_better(&fit, report, err);
-    /* The elites: the members with the smallest holdout errors. Then the report. */
-    if (!code) {
-        choose_elites(p, fit.error);
-        memcpy(report->holdout, fit.error, sizeof report->holdout);
-        report->train_loss = fit.loss;
-        for (int i = 0; i < ensemble->sets; i++)
-            for (int j = 0; j < ensemble->dim; j++) {
-                const float *upper = ensemble->bound + 2 * i * ensemble->dim;
-                report->log_std_max += 0.5 * (double)upper[j] / (ensemble->sets * ensemble->dim);
-                report->log_std_min +=
-                    0.5 * (double)upper[ensemble->dim + j] / (ensemble->sets * ensemble->dim);
-            }
-        ensemble->fits++;
-    }
-    opc_trainer_destroy(fit.trainer);
-    opc_free(fit.split);
-    opc_free(fit.rows);
-    opc_free(fit.best_param);
-    opc_free(fit.squares);
-    return code;
 }

@@ -13,6 +13,12 @@ struct opc_scaler {
     float *mean, *inverse; /* [dim]; 1 / std */
 };
 
+/* The standard deviation of feature d as `inverse` has it, for who goes the way back. */
+static inline double opc_scaler_std(const struct opc_scaler *scaler, int d)
+{
+    return 1.0 / (double)scaler->inverse[d];
+}
+
 int opc_scaler_create(int dim, struct opc_scaler **out, struct opc_err *err); /* identity */
 void opc_scaler_destroy(struct opc_scaler *);                                 /* NULL is fine */
 /* From rows index[0 .. n-1] (NULL: 0 .. n-1) of table[][stride]. */

@@ -23,7 +23,7 @@ expect 0 '^    undecided: .* 1 rules.*by eq. 5.*by eq. 2' \
 grep -q "\"command\": \"opc probe RUN fit --samples '5' --rule '' --rule 'max_epochs=1 patience=0' --steps '3'\"" \
     run/probe/fit.json || wrong "the command" cat run/probe/fit.json
 test "$(head -1 run/probe/fit.csv)" = \
-    rule,fits,seconds,learned_1,learned_H,corrected_1,corrected_H
+    rule,fits,steps,seconds,learned_1,learned_H,corrected_1,corrected_H
 expect 2 '^opc: probe: --rule .*states' "$OPC" probe run states --rule 'patience=1'
 test -s run/probe/bound.json
 grep -q "\"command\": \"opc probe RUN offpolicy --samples '5' --beta '\[0, 1, 2.5\]'\"" \

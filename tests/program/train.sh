@@ -18,6 +18,7 @@ cat >paper.yaml <<END
 include: $smoke
 train: {epochs: 6, random_steps: 100, rounds: 3}
 opc.reference_epochs: 2
+model: {holdout_every: 3, max_steps: 14, new_ratio: 0.4}
 record.snapshots: 3
 END
 cat >original.yaml <<END
@@ -26,6 +27,7 @@ train: {epochs: 6, random_steps: 60, fit_every: 25, simulate_every: 25, improve_
         fit_first: true, reset_each_epoch: false, learning_starts: 80}
 opc: {transition: learned, rollouts: 300, horizon: [1, 4, 1, 5], reference_epochs: 1}
 data: {forget: steps, retain: 1, real_ratio: 0.05}
+model.normalize_targets: true
 END
 # the same two loops with every limit that ends rollouts; what is much disagreement is remembered
 cat >limits.yaml <<END

@@ -10,6 +10,7 @@
 #include "study/probe/probe.h"
 
 #include "base/clock.h"
+#include "model/ensemble.h"
 #include "num/normal.h"
 #include "num/scaler.h"
 #include "num/stats.h"
@@ -24,6 +25,7 @@
 
 enum { LEARNED, CORRECTED, WAYS };
 enum { ONE_STEP, H_STEPS, ERRORS };
+enum { COST = -1, SECONDS = 0, STEPS };
 enum { MAX_RULES = OPC_LIST_MAX };
 
 /* The rules that are compared if none are given: cheaper ways to fit. */
@@ -38,8 +40,8 @@ static const char *const USUAL_RULE[] = {
 
 /* What came out of one fit. */
 struct outcome {
-    double seconds;
-    int rows, passes;
+    double seconds; /* of the processor */
+    int rows, passes, steps;
     double error[WAYS][ERRORS];
 };
 
@@ -53,6 +55,8 @@ struct testbed {
     int rules;
     const char *rule[MAX_RULES];
     struct outcome *outcome; /* [rules][fits] */
+    /* [rules] models after the first fit of a rule, for later rules that have the same networks */
+    struct opc_trained first_fit[MAX_RULES];
     /* the test of one epoch */
     int starts, horizon;
     int *episode, *time, *length, *ended; /* [starts] */
@@ -102,6 +106,8 @@ static void free_testbed(struct testbed *t)
                             t->state, t->act, t->next,    t->reward,  t->work};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         opc_free(blocks[i]);
+    for (int i = 0; i < t->rules; i++)
+        opc_trained_free(&t->first_fit[i]);
     opc_scaler_destroy(t->scaler);
     opc_recorded_free(&t->recorded);
 }
@@ -286,37 +292,89 @@ static int test_model(struct testbed *t, struct opc_predictor *model, struct out
     return OPC_OK;
 }
 
-/* One rule: a fit after each epoch, the first from new weights, the others as the rule has it. */
+/* Settings of the model that only say how a fit goes on and when it stops. */
+static bool is_of_the_fit(const char *name)
+{
+    static const char *const NAME[] = {
+        "learning_rate", "batch_size", "patience", "min_improvement", "max_epochs", "max_steps",
+        "holdout_every", "new_ratio",  "best",     "snapshot",        NULL};
+    for (int i = 0; NAME[i]; i++)
+        if (strcmp(NAME[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The first of the rules that has the same networks as this one, and differs in the fit alone. */
+static int first_alike(const struct testbed *t, int rule, int *out, struct opc_err *err)
+{
+    struct opc_values own, other;
+    OPC_TRY(read_rule(t, t->rule[rule], &own, err));
+    for (*out = 0; *out < rule; ++*out) {
+        bool same = true;
+        OPC_TRY(read_rule(t, t->rule[*out], &other, err));
+        for (int i = 0; i < opc_ensemble_section.n; i++) {
+            const struct opc_field *f = &opc_ensemble_section.fields[i];
+            same = same && (is_of_the_fit(f->name) ||
+                            memcmp((const char *)&own.model + f->offset,
+                                   (const char *)&other.model + f->offset, opc_field_size(f)) == 0);
+        }
+        if (same)
+            break;
+    }
+    return OPC_OK;
+}
+
+/* Fits the recording up to an epoch and tests the model on the next one. */
+static int fit_and_test(struct testbed *t, struct opc_predictor *model, int epoch,
+                        struct outcome *out, struct opc_err *err)
+{
+    bool usable = false;
+    struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
+    const struct opc_fit_plan plan = {OPC_SIZED(struct opc_fit_plan), .seed = t->probe->seed,
+                                      .epoch = (uint32_t)epoch, .pool = t->probe->pool};
+    out->rows = steps_until(t, epoch);
+    const double began = opc_processor_seconds();
+    OPC_TRY(opc_predictor_fit(model, out->rows, t->sa, t->y, &plan, &report, err));
+    out->seconds = opc_processor_seconds() - began;
+    out->passes = report.passes;
+    out->steps = report.steps;
+    for (int way = 0; way < WAYS; way++)
+        out->error[way][ONE_STEP] = out->error[way][H_STEPS] = (double)NAN;
+    OPC_TRY(prepare_test(t, epoch + 1, &usable, err));
+    return usable ? test_model(t, model, out, err) : OPC_OK;
+}
+
+/* One rule: a fit after each epoch. The first starts from new weights; rules with the same networks
+ * share it, so that they differ in how they go on. */
 static int try_rule(struct testbed *t, const struct opc_request *request, int rule,
                     struct opc_err *err)
 {
     struct opc_config config = {0};
     struct opc_trained fresh;
     const struct opc_probe *p = t->probe;
+    struct outcome *out = &t->outcome[rule * t->fits];
+    int alike;
     OPC_TRY(read_rule(t, t->rule[rule], &config.set, err));
+    OPC_TRY(first_alike(t, rule, &alike, err));
     OPC_TRY(opc_trained_load(p->dir, &config, p->obs, p->act, 0, p->pool, &fresh, err));
     int code = OPC_OK;
     for (int i = 0; i < t->fits && !code; i++) {
-        struct outcome *out = &t->outcome[rule * t->fits + i];
-        const int epoch = t->first + i;
-        bool usable = false;
-        struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
-        const struct opc_fit_plan plan = {OPC_SIZED(struct opc_fit_plan), .seed = p->seed,
-                                          .epoch = (uint32_t)epoch, .pool = p->pool};
         if (request->progress)
             request->progress(request->ctx, (rule + (double)i / t->fits) / t->rules,
                               *t->rule[rule] ? t->rule[rule] : "as in the run");
-        out->rows = steps_until(t, epoch);
-        const double began = opc_now();
-        code = opc_predictor_fit(fresh.model, out->rows, t->sa, t->y, &plan, &report, err);
-        out->seconds = opc_now() - began;
-        out->passes = code ? 0 : report.passes;
-        for (int way = 0; way < WAYS; way++)
-            out->error[way][ONE_STEP] = out->error[way][H_STEPS] = (double)NAN;
-        if (!code)
-            code = prepare_test(t, epoch + 1, &usable, err);
-        if (!code && usable)
-            code = test_model(t, fresh.model, out, err);
+        if (i > 0 || alike == rule) {
+            code = fit_and_test(t, fresh.model, t->first + i, &out[i], err);
+        } else {
+            code = opc_ensemble_copy(t->first_fit[alike].model, fresh.model, err);
+            out[0] = t->outcome[alike * t->fits];
+        }
+        /* A model of its own keeps what the first fit made. */
+        if (!code && i == 0 && alike == rule) {
+            code = opc_trained_load(p->dir, &config, p->obs, p->act, 0, p->pool,
+                                    &t->first_fit[rule], err);
+            if (!code)
+                code = opc_ensemble_copy(fresh.model, t->first_fit[rule].model, err);
+        }
     }
     opc_trained_free(&fresh);
     return code;
@@ -329,15 +387,17 @@ static const char *rule_name(const struct testbed *t, int rule)
     return *t->rule[rule] ? t->rule[rule] : "as in the run";
 }
 
-/* Medians over the fits of a rule, but for the first, which starts from new weights. way -1: of the
- * seconds. */
+/* Medians over the fits of a rule, but for the first, which starts from new weights. way COST: of
+ * what a fit costs, `error` being SECONDS or STEPS. */
 static double median_of(const struct testbed *t, int rule, int way, int error)
 {
     double value[1024];
     int n = 0;
     for (int i = t->fits > 1; i < t->fits && n < 1024; i++) {
         const struct outcome *o = &t->outcome[rule * t->fits + i];
-        const double v = way < 0 ? o->seconds : o->error[way][error];
+        const double v = way != COST        ? o->error[way][error]
+                         : error == SECONDS ? o->seconds
+                                            : o->steps;
         if (!isnan(v))
             value[n++] = v;
     }
@@ -347,16 +407,18 @@ static double median_of(const struct testbed *t, int rule, int way, int error)
 static int write_tables(const struct testbed *t, struct opc_exhibit *exhibit, struct opc_err *err)
 {
     struct opc_table *all = NULL, *medians = NULL;
-    int code = opc_table_create("rule,epoch,rows,passes,seconds,learned_1,learned_H,corrected_1,"
-                                "corrected_H",
-                                &all, err);
+    int code =
+        opc_table_create("rule,epoch,rows,passes,steps,seconds,learned_1,learned_H,corrected_1,"
+                         "corrected_H",
+                         &all, err);
     if (!code)
-        code = opc_table_create("rule,fits,seconds,learned_1,learned_H,corrected_1,corrected_H",
-                                &medians, err);
+        code = opc_table_create(
+            "rule,fits,steps,seconds,learned_1,learned_H,corrected_1,corrected_H", &medians, err);
     for (int rule = 0; rule < t->rules && !code; rule++) {
         opc_table_word(medians, rule_name(t, rule));
         opc_table_int(medians, t->fits > 1 ? t->fits - 1 : 1);
-        opc_table_fixed(medians, median_of(t, rule, -1, 0), 3);
+        opc_table_fixed(medians, median_of(t, rule, COST, STEPS), 0);
+        opc_table_fixed(medians, median_of(t, rule, COST, SECONDS), 3);
         for (int k = 0; k < WAYS * ERRORS; k++)
             opc_table_real(medians, median_of(t, rule, k / ERRORS, k % ERRORS));
         for (int i = 0; i < t->fits; i++) {
@@ -365,6 +427,7 @@ static int write_tables(const struct testbed *t, struct opc_exhibit *exhibit, st
             opc_table_int(all, t->first + i);
             opc_table_int(all, o->rows);
             opc_table_int(all, o->passes);
+            opc_table_int(all, o->steps);
             opc_table_fixed(all, o->seconds, 3);
             for (int k = 0; k < WAYS * ERRORS; k++)
                 opc_table_real(all, o->error[k / ERRORS][k % ERRORS]);
@@ -391,7 +454,7 @@ static int draw_fit_figure(const struct testbed *t, struct opc_exhibit *exhibit,
     char note[256];
     for (int k = 0; k < WAYS * ERRORS; k++) {
         for (int rule = 0; rule < t->rules; rule++) {
-            seconds[rule] = median_of(t, rule, -1, 0);
+            seconds[rule] = median_of(t, rule, COST, SECONDS);
             error[k][rule] = median_of(t, rule, k / ERRORS, k % ERRORS);
             layer[k][rule] = (struct opc_figure_layer){.mark = OPC_PLOT_DOTS,
                                                        .label = rule_name(t, rule),
@@ -400,7 +463,7 @@ static int draw_fit_figure(const struct testbed *t, struct opc_exhibit *exhibit,
                                                        .y = &error[k][rule]};
         }
         panel[k] = (struct opc_panel){.title = TITLE[k],
-                                      .x_label = "seconds a fit takes",
+                                      .x_label = "processor seconds of a fit",
                                       .y_label = "error (standard deviations)",
                                       .layers = t->rules,
                                       .layer = layer[k]};
@@ -493,11 +556,13 @@ static int make_fit_exhibit(const struct opc_request *request, const void *setti
         code = write_tables(&t, exhibit, err);
     if (!code) {
         claim_differences(&t, exhibit);
-        opc_exhibit_note(exhibit,
-                         "Fits after epochs %d to %d, each tested on the recordings of the epoch "
-                         "after it; the first fit of a rule starts from new weights%s. Seconds "
-                         "depend on the machine.",
-                         t.first, t.first + t.fits - 1, t.fits > 1 ? " and does not count" : "");
+        opc_exhibit_note(
+            exhibit,
+            "Fits after epochs %d to %d, each tested on the recordings of the epoch "
+            "after it; the first fit starts from new weights%s, and rules with the same "
+            "networks share it. Seconds are of the processor and depend on the "
+            "machine; steps are gradient steps.",
+            t.first, t.first + t.fits - 1, t.fits > 1 ? " and does not count" : "");
     }
     free_testbed(&t);
     opc_probe_close(&probe);
