@@ -70,6 +70,9 @@ try 'opc train smoke.yaml sac.discount=1.5 --out new'
 try 'opc train smoke.yaml opc.transition=corected --out new'
 try 'opc train smoke.yaml train.fit_every=30 --out new'
 try 'opc train smoke.yaml train.agent=ppo --out new'
+try 'opc train smoke.yaml train.agent=steve --out new'
+try 'opc train smoke.yaml train.agent=steve opc.transition=replay steve.horizon=0 --out new'
+try 'opc train smoke.yaml train.agent=steve opc.transition=replay steve.critic_hidden=2,2,2,2,2,2,2,2 --out new'
 file number.yaml <<'END'
 train:
   epochs: many
