@@ -43,6 +43,7 @@ enum opc_needs {
     OPC_NEEDS_STEPS = 1,        /* batches of steps, whoever chose their actions: off-policy */
     OPC_NEEDS_TRAJECTORIES = 2, /* all its policy has made since it last improved: on-policy */
     OPC_NEEDS_MODEL = 4,        /* a dynamics model when it is created; saved with its policy */
+    OPC_NEEDS_RECORDED = 8,     /* steps that were recorded, not imagined by the loop's model */
 };
 
 struct opc_feed {
@@ -114,6 +115,8 @@ struct opc_agent_type {
     /* Optional; NULL: it has no deviation to scale. See opc_agent_act_spread. */
     void (*act_spread)(const struct opc_agent *, int n, const float *state, float spread,
                        struct opc_rng *rng, float *action);
+    /* Optional; NULL: little. Bytes that `create` takes with these arguments, at most. */
+    size_t (*need)(const struct opc_agent_args *);
 };
 
 struct opc_agent { /* first member of every agent */

@@ -34,10 +34,10 @@ static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 /* Options that only some works read; opc_options_fit refuses them with the others. */
 static const struct opc_option_use uses[] = {
-    {"obs", "gemm sac fit rollout"},
-    {"act", "gemm sac fit rollout"},
-    {"hidden", "gemm sac fit rollout"},
-    {"batch", "gemm sac fit"},
+    {"obs", "gemm sac fit rollout steve"},
+    {"act", "gemm sac fit rollout steve"},
+    {"hidden", "gemm sac fit rollout steve"},
+    {"batch", "gemm sac fit steve"},
     {"states", "rollout"},
     {NULL, NULL},
 };
@@ -261,6 +261,7 @@ static const struct {
 } works[] = {
     {"gemm", opc_bench_gemm},       {"sac", opc_bench_sac},     {"fit", opc_bench_fit},
     {"rollout", opc_bench_rollout}, {"epoch", opc_bench_epoch}, {"env", opc_bench_env},
+    {"steve", opc_bench_steve},
 };
 
 static int bench_run(int argc, char **argv, struct opc_err *err)
@@ -310,10 +311,11 @@ const struct opc_command opc_cmd_bench = {
     .detail = "gemm: the three products of a layer. sac: one update. fit: one minibatch of the "
               "whole ensemble. rollout: one step of many "
               "imagined rollouts. epoch: a whole epoch of HalfCheetah as in the paper, once. env: "
-              "a step of each environment. all, or no word: each of these, which takes minutes.\n"
+              "a step of each environment. steve: one update of STEVE, world model included. all, "
+              "or no word: each of these, which takes minutes.\n"
               "Each line gives the best and the median time, useful arithmetic per second, and "
               "its share of the peak measured in between on the same threads.",
-    .words = "gemm sac fit rollout epoch env all",
+    .words = "gemm sac fit rollout epoch env steve all",
     .options = &options,
     .uses = uses,
     .run = bench_run,

@@ -92,6 +92,22 @@ static double total_need(const struct need *need)
            need->rest;
 }
 
+/* What the agent is made with; the model and the transition are added where they exist. */
+static struct opc_agent_args agent_args(const struct opc_values *v, int obs, int act,
+                                        struct opc_pool *pool)
+{
+    return (struct opc_agent_args){
+        OPC_SIZED(struct opc_agent_args),
+        .obs = obs,
+        .act = act,
+        .seed = (uint64_t)v->train.seed,
+        .config = opc_values_agent(v, v->train.agent),
+        .target_entropy = opc_target_entropy(v->env.name),
+        .steps = v->train.steps_per_epoch,
+        .pool = pool,
+    };
+}
+
 static struct need estimate_need(const struct opc_run *run)
 {
     const struct opc_values *v = run->set;
@@ -102,6 +118,11 @@ static struct need estimate_need(const struct opc_run *run)
     /* agents that keep the steps of an epoch, as PPO, say how much that is */
     if (opc_agent_of(v)->bytes)
         need.rest += (double)opc_agent_of(v)->bytes(v->train.steps_per_epoch, run->obs, run->act);
+    /* agents with large networks, as STEVE, say what all of it takes */
+    if (opc_agent_of(v)->need) {
+        const struct opc_agent_args args = agent_args(v, run->obs, run->act, run->pool);
+        need.rest += (double)opc_agent_of(v)->need(&args);
+    }
     if (!opc_transition_of(v)->needs_model)
         return need;
     const struct opc_imagined_shape shape = imagined_shape(run);
@@ -178,18 +199,9 @@ int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_predi
                   const struct opc_transition *transition, struct opc_pool *pool,
                   struct opc_agent **out, struct opc_err *err)
 {
-    const struct opc_agent_args args = {
-        OPC_SIZED(struct opc_agent_args),
-        .obs = obs,
-        .act = act,
-        .seed = (uint64_t)v->train.seed,
-        .config = opc_values_agent(v, v->train.agent),
-        .target_entropy = opc_target_entropy(v->env.name),
-        .steps = v->train.steps_per_epoch,
-        .model = model,
-        .transition = transition,
-        .pool = pool,
-    };
+    struct opc_agent_args args = agent_args(v, obs, act, pool);
+    args.model = model;
+    args.transition = transition;
     return opc_agent_create(opc_agent_of(v)->name, &args, out, err);
 }
 

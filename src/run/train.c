@@ -15,7 +15,8 @@
  * simulate come before the steps they are due with, the first time right after the random phase;
  * the policy improves between any two steps; an episode goes on across epochs, and counts as
  * recorded only when it has ended. With opc.transition = replay nothing is fitted or simulated and
- * the policy learns from the past: that is SAC, or PPO, which learns from the epoch's own episodes.
+ * the policy learns from the past: that is SAC, STEVE, or PPO, which learns from the epoch's own
+ * episodes.
  *
  * Invariant: every random number comes from a stream named by its purpose, epoch and index, and the
  * loop keeps no generator. So a run that was stopped anywhere resumes from the end of its last

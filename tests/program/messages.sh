@@ -72,6 +72,9 @@ try 'opc train smoke.yaml train.fit_every=30 --out new'
 try 'opc train smoke.yaml train.agent=ppo --out new'
 try 'opc train smoke.yaml opc.max_disagreement=2 model.elites=1 --out new'
 try 'opc train smoke.yaml opc.max_drift=1e-9 --out far --quiet'
+try 'opc train smoke.yaml train.agent=steve --out new'
+try 'opc train smoke.yaml train.agent=steve opc.transition=replay steve.horizon=0 --out new'
+try 'opc train smoke.yaml train.agent=steve opc.transition=replay steve.critic_hidden=2,2,2,2,2,2,2,2 --out new'
 file number.yaml <<'END'
 train:
   epochs: many

@@ -13,7 +13,7 @@ same() { # DIR DIR: the results, and nothing but the results, are equal
     done
 }
 
-# ---- the loops: the paper's, the original MBPO's, SAC's, PPO's -----------------------------------
+# ---- the loops, by the names of their methods ---------------------------------------------------
 cat >paper.yaml <<END
 include: $smoke
 train: {epochs: 6, random_steps: 100, rounds: 3}
@@ -50,8 +50,17 @@ train: {agent: ppo, epochs: 6, random_steps: 0}
 opc.transition: replay
 ppo: {policy_hidden: [8], critic_hidden: [8], batch_size: 32, update_epochs: 3, anneal_lr: false}
 END
+cat >steve.yaml <<END
+include: $smoke
+train: {agent: steve, epochs: 6, random_steps: 60, improve_every: 1, updates_per_step: 1,
+        reset_each_epoch: false, learning_starts: 80}
+opc.transition: replay
+steve: {policy_hidden: [8], critic_hidden: [8], transition_hidden: [8, 8], reward_hidden: [8],
+        termination_hidden: [8], critic_members: 2, batch_size: 20, copy_interval: 70,
+        pretrain_updates: 50}
+END
 
-for loop in paper original limits limits-original sac ppo; do
+for loop in paper original limits limits-original sac pp ppo steve; do
     expect 0 "^ *6  *600 
 'opc plot $loop'.*'opc evaluate $loop'" "$OPC" train $loop.yaml --out $loop --threads 1
     for file in config.yaml meta.json metrics.csv timing.csv status.json log.txt policy.opc \
@@ -78,7 +87,7 @@ done
 # ---- kill -9 at any instant ----------------------------------------------------------------------
 # It would go on for ever, so that every kill meets it at work; then it is told to end two epochs later,
 # and killed once more on the way there.
-for loop in paper original limits limits-original sac ppo; do
+for loop in paper original limits limits-original sac pp ppo steve; do
     for wait in 0 0.02 0.07 0.13 0.2 0.3; do
         rm -rf killed whole
         "$OPC" train $loop.yaml train.epochs=1000000 --out killed --threads 1 --quiet &

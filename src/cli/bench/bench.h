@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 struct opc_command;
+struct opc_imagined;
 struct opc_pool;
 extern const struct opc_command opc_cmd_bench;
 
@@ -44,10 +45,14 @@ double opc_bench_fit_flops(int in, int hidden, int layers, int out);
 /* Useful arithmetic of one SAC update. */
 double opc_bench_sac_flops(int obs, int act, int hidden, int batch);
 
+/* A million random steps to draw batches from, for opc_imagined_destroy. */
+int opc_bench_store(const struct opc_bench *, struct opc_imagined **out, struct opc_err *err);
+
 /* The works, by their words on the command line. */
 int opc_bench_gemm(struct opc_bench *, struct opc_err *err);
 int opc_bench_fit(struct opc_bench *, struct opc_err *err);
 int opc_bench_sac(struct opc_bench *, struct opc_err *err);
+int opc_bench_steve(struct opc_bench *, struct opc_err *err);
 int opc_bench_rollout(struct opc_bench *, struct opc_err *err);
 int opc_bench_epoch(struct opc_bench *, struct opc_err *err);
 int opc_bench_env(struct opc_bench *, struct opc_err *err);

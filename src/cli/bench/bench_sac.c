@@ -105,9 +105,8 @@ static int fill_store(struct opc_imagined *d, int obs, int act, struct opc_err *
     return code;
 }
 
-int opc_bench_sac(struct opc_bench *b, struct opc_err *err)
+int opc_bench_store(const struct opc_bench *b, struct opc_imagined **out, struct opc_err *err)
 {
-    static const int usual[] = {64, 256};
     const struct opc_imagined_shape shape = {OPC_SIZED(struct opc_imagined_shape),
                                              .obs = b->obs,
                                              .act = b->act,
@@ -119,6 +118,18 @@ int opc_bench_sac(struct opc_bench *b, struct opc_err *err)
     int code = opc_imagined_create(&shape, &store, err);
     if (!code)
         code = fill_store(store, b->obs, b->act, err);
+    if (code)
+        opc_imagined_destroy(store);
+    else
+        *out = store;
+    return code;
+}
+
+int opc_bench_sac(struct opc_bench *b, struct opc_err *err)
+{
+    static const int usual[] = {64, 256};
+    struct opc_imagined *store = NULL;
+    int code = opc_bench_store(b, &store, err);
     struct work work = {.mix = {.imagined = store}};
     for (int i = 0; !code && i < (b->hidden ? 1 : 2); i++)
         code = one_width(b, &work, b->hidden ? b->hidden : usual[i], err);

@@ -112,6 +112,12 @@ static int check_needs(const struct opc_values *v, struct opc_err *err)
             err, "train.agent opc.transition",
             "train.agent = %s needs a model, which opc.transition = %s does without", agent->name,
             opc_transition_of(v)->name);
+    if ((agent->needs & OPC_NEEDS_RECORDED) && opc_transition_of(v)->needs_model)
+        return opc_fail_settings(
+            err, "train.agent opc.transition",
+            "train.agent = %s has a model of its own and learns from recorded steps; set "
+            "opc.transition = replay",
+            agent->name);
     if (!(agent->needs & OPC_NEEDS_TRAJECTORIES))
         return OPC_OK;
     if (opc_transition_of(v)->needs_model && !(agent->needs & OPC_NEEDS_MODEL))

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+/* STEVE, stochastic ensemble value expansion (Buckman et al. 2018): its networks, how it acts, and
+ * the order of an update. run/improve.c calls steve_improve through opc_agent_type with batches of
+ * recorded steps. The first call trains the world model alone for steve.pretrain_updates steps.
+ * Then each update is
+ *
+ *     one gradient step of the world model      (steve_learn.c)
+ *     one of policy and critics, on another batch, with targets through the copied world model
+ *                                               (steve_learn.c, steve_target.c)
+ *     every steve.copy_interval updates: copy all networks
+ *
+ * In the original, world model and policy are trained by two processes at the same rate. Targets
+ * use the copies of critics and world model and the current policy; the copy of the policy acts, so
+ * it is up to copy_interval updates old.
+ *
+ * Invariant: every random number of an update comes from streams named by its index, and the state
+ * that is saved is all that a later update depends on. */
+#include "agent/steve.h"
+
+#include "agent/policy.h"
+#include "agent/steve_private.h"
+#include "base/pool.h"
+#include "num/normal.h"
+#include "num/vec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SELF struct opc_steve_config
+const struct opc_section opc_steve_section = OPC_SECTION(
+    "steve", "stochastic ensemble value expansion, an agent with a world model of its own",
+    OPC_STEVE_FIELDS);
+#undef SELF
+
+/* CHUNK panels go through the policy together when it acts. WHICH: the stream of the policy's first
+ * weights, followed by those of the other networks. PRETRAINING: pre-training steps number their
+ * streams from here on, above all updates of an epoch. */
+enum { P = OPC_PANEL, CHUNK = 8, ROWS = CHUNK * P, WHICH = 11 };
+static const uint32_t PRETRAINING = 1u << 31;
+
+static const char *const NAME[STEVE_KINDS] = {"policy", "critic", "transition", "reward",
+                                              "termination"};
+
+/* ---- updates --------------------------------------------------------------------------------- */
+
+/* One gradient step of the world model, on a batch and an assignment of rows to members from these
+ * streams. */
+static void model_update(struct steve *s, const struct opc_feed *feed, struct opc_rng *pick,
+                         struct opc_rng *assign)
+{
+    feed->draw(feed->ctx, s->config.batch_size, pick, s->step);
+    for (int k = STEVE_TRANSITION; k < STEVE_KINDS; k++)
+        steve_assign(s, (enum steve_kind)k, assign);
+    steve_learn_model(s);
+}
+
+static void copy_networks(struct steve *s)
+{
+    for (int k = 0; k < STEVE_KINDS; k++) {
+        const struct opc_mlp *net = s->ensemble[k].net;
+        memcpy(s->ensemble[k].copy->param, net->param,
+               (size_t)net->shape.members * net->each * sizeof(float));
+    }
+}
+
+/* Adds the sums of one ensemble's members, in their order. */
+static struct steve_sums member_totals(const struct steve *s, enum steve_kind kind)
+{
+    struct steve_sums all = {0};
+    for (int m = 0; m < steve_members(s, kind); m++) {
+        all.loss += steve_member_sums(s, kind, m)->loss;
+        all.value += steve_member_sums(s, kind, m)->value;
+    }
+    return all;
+}
+
+/* The report of one update: sums in the order of panels and members, over the batch size. */
+static void report_update(const struct steve *s, double v[OPC_STEVE_COLUMNS])
+{
+    static const struct {
+        enum steve_kind kind;
+        int column;
+    } LOSS[] = {{STEVE_CRITIC, OPC_STEVE_CRITIC_LOSS},
+                {STEVE_TRANSITION, OPC_STEVE_TRANSITION_LOSS},
+                {STEVE_REWARD, OPC_STEVE_REWARD_LOSS},
+                {STEVE_TERMINATION, OPC_STEVE_TERMINATION_LOSS}};
+    const double n = s->config.batch_size;
+    memset(v, 0, OPC_STEVE_COLUMNS * sizeof *v);
+    v[OPC_STEVE_TARGET_MIN] = INFINITY;
+    v[OPC_STEVE_TARGET_MAX] = -INFINITY;
+    for (int p = 0; p < s->panels; p++) {
+        const struct steve_sums *sums = &s->panel_sums[p];
+        v[OPC_STEVE_Q_TARGET] += sums->target / n;
+        v[OPC_STEVE_ACTOR_LOSS] += sums->loss / n;
+        v[OPC_STEVE_TD_WEIGHT] += sums->td_weight / n;
+        v[OPC_STEVE_MODEL_STEPS] += sums->model_steps / n;
+        v[OPC_STEVE_TARGET_MIN] = fmin(v[OPC_STEVE_TARGET_MIN], sums->target_min);
+        v[OPC_STEVE_TARGET_MAX] = fmax(v[OPC_STEVE_TARGET_MAX], sums->target_max);
+    }
+    v[OPC_STEVE_Q] = member_totals(s, STEVE_CRITIC).value / n;
+    for (size_t i = 0; i < sizeof LOSS / sizeof *LOSS; i++)
+        v[LOSS[i].column] = member_totals(s, LOSS[i].kind).loss / n;
+}
+
+/* A loss that is not finite never recovers: it ends the run. */
+static int check_losses(const double v[OPC_STEVE_COLUMNS], uint32_t index,
+                        const struct opc_feed *feed, struct opc_err *err)
+{
+    static const struct {
+        int column;
+        const char *name;
+    } LOSS[] = {{OPC_STEVE_TRANSITION_LOSS, "transition"},
+                {OPC_STEVE_REWARD_LOSS, "reward"},
+                {OPC_STEVE_TERMINATION_LOSS, "termination"},
+                {OPC_STEVE_CRITIC_LOSS, "critics'"},
+                {OPC_STEVE_ACTOR_LOSS, "actor's"}};
+    for (size_t i = 0; i < sizeof LOSS / sizeof *LOSS; i++)
+        if (!isfinite(v[LOSS[i].column]))
+            return opc_fail(err, OPC_EDIVERGED,
+                            "the %s loss became %g in update %u of epoch %u (mean Q %g); lower "
+                            "steve.learning_rate, or look for huge observations or rewards",
+                            LOSS[i].name, v[LOSS[i].column], index, feed->epoch, v[OPC_STEVE_Q]);
+    return OPC_OK;
+}
+
+static int stopped(const struct opc_feed *feed, long count, struct opc_err *err)
+{
+    if (count % 64 == 0 && feed->stop && feed->stop(feed->stop_ctx))
+        return opc_fail(err, OPC_ESTOPPED, "stopped while improving the policy");
+    return OPC_OK;
+}
+
+/* The world model alone, from where it was stopped, if it was. Then it is copied for the targets.
+ */
+static int pretrain(struct steve *s, const struct opc_feed *feed, struct opc_err *err)
+{
+    while (s->pretrained < s->config.pretrain_updates) {
+        const uint32_t index = PRETRAINING + (uint32_t)s->pretrained;
+        struct opc_rng pick = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, index);
+        struct opc_rng assign = opc_rng_stream(feed->seed, OPC_USE_UPDATE, feed->epoch, index);
+        model_update(s, feed, &pick, &assign);
+        s->pretrained++;
+        if (s->pretrained == s->config.pretrain_updates)
+            copy_networks(s);
+        OPC_TRY(stopped(feed, s->pretrained, err));
+    }
+    return OPC_OK;
+}
+
+/* One update of everything. The streams are named by its index, so a resumed run draws what an
+ * uninterrupted one would have drawn. */
+static void steve_update(struct steve *s, const struct opc_feed *feed, uint32_t index)
+{
+    struct opc_rng pick = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, index);
+    struct opc_rng assign = opc_rng_stream(feed->seed, OPC_USE_UPDATE, feed->epoch, index);
+    model_update(s, feed, &pick, &assign);
+    feed->draw(feed->ctx, s->config.batch_size, &pick, s->step);
+    steve_assign(s, STEVE_CRITIC, &assign);
+    steve_learn_policy(s);
+    s->updates++;
+    if (s->updates % s->config.copy_interval == 0)
+        copy_networks(s);
+}
+
+/* `updates` gradient steps. The report holds means over them, and the extremes of the targets. */
+static int steve_improve(struct opc_agent *a, const struct opc_feed *feed, int updates,
+                         struct opc_agent_report *report, struct opc_err *err)
+{
+    struct steve *s = (struct steve *)a;
+    double *v = report->value;
+    *report = (struct opc_agent_report){0};
+    v[OPC_STEVE_TARGET_MIN] = INFINITY;
+    v[OPC_STEVE_TARGET_MAX] = -INFINITY;
+    if (updates > 0)
+        OPC_TRY(pretrain(s, feed, err));
+    for (int i = 0; i < updates; i++) {
+        const uint32_t index = feed->first + (uint32_t)i;
+        double one[OPC_STEVE_COLUMNS];
+        steve_update(s, feed, index);
+        report_update(s, one);
+        OPC_TRY(check_losses(one, index, feed, err));
+        for (int k = 0; k < OPC_STEVE_COLUMNS; k++)
+            if (k == OPC_STEVE_TARGET_MIN)
+                v[k] = fmin(v[k], one[k]);
+            else if (k == OPC_STEVE_TARGET_MAX)
+                v[k] = fmax(v[k], one[k]);
+            else
+                v[k] += one[k] / updates;
+        report->updates = i + 1; /* those made so far are kept */
+        OPC_TRY(stopped(feed, i + 1, err));
+    }
+    return OPC_OK;
+}
+
+/* ---- acting ---------------------------------------------------------------------------------- */
+
+/* What all chunks of one call share. */
+struct request {
+    const struct steve *s;
+    const float *state;
+    struct opc_rng *rng; /* NULL: the mode */
+    float spread;        /* factor on the noise */
+    float *action;
+};
+
+/* Noise of rows first .. first+rows-1 onto u[panels][act][16]: a component gets it with
+ * steve.explore_probability. A row draws from its own stream, its normals and then its chances. */
+static void add_noise(const struct request *request, int first, int rows, float *u,
+                      struct opc_arena *scratch)
+{
+    const struct steve *s = request->s;
+    const int act = s->base.act;
+    float *eps = opc_floats(scratch, (size_t)act, ROWS);
+    opc_rng_normals_rows(request->rng + first, rows, act, eps);
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < act; k++) {
+            const int at = (i / P * act + k) * P + i % P;
+            if ((double)opc_rng_unit(&request->rng[first + i]) < s->config.explore_probability)
+                u[at] += request->spread * eps[at];
+        }
+}
+
+/* Takes rows first .. end-1, no more than ROWS, from states to actions. */
+static void act_on_rows(void *ctx, int first, int end, int worker)
+{
+    const struct request *request = ctx;
+    const struct steve *s = request->s;
+    const struct opc_kernels *k = opc_kernels();
+    struct opc_arena *scratch = &s->act_scratch[worker];
+    const size_t mark = scratch->used, obs = (size_t)s->base.obs, act = (size_t)s->base.act;
+    const int rows = end - first, panels = opc_panels(rows);
+    float *x = opc_floats(scratch, obs, ROWS), *u = opc_floats(scratch, act, ROWS);
+    k->gather(rows, s->base.obs, request->state + (size_t)first * obs, obs, NULL, x, obs * P);
+    opc_mlp_infer(s->ensemble[STEVE_POLICY].copy, 0, panels, x, obs * P, s->base.act, u, act * P,
+                  scratch);
+    if (request->rng)
+        add_noise(request, first, rows, u, scratch);
+    opc_vec_tanh((size_t)panels * act * P, u, u);
+    k->scatter(rows, s->base.act, u, act * P, request->action + (size_t)first * act, act);
+    opc_arena_rewind(scratch, mark);
+}
+
+static void steve_act_spread(const struct opc_agent *a, int n, const float *state, float spread,
+                             struct opc_rng *rng, float *action)
+{
+    const struct steve *s = (const struct steve *)a;
+    struct request request = {s, state, rng, spread, action};
+    opc_pool_each(s->pool, n, ROWS, act_on_rows, &request);
+}
+
+static void steve_act(const struct opc_agent *a, int n, const float *state, bool explore,
+                      struct opc_rng *rng, float *action)
+{
+    steve_act_spread(a, n, state, 1, explore ? rng : NULL, action);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+/* Accepts a half-built agent: every destroy below takes NULL. */
+static void steve_destroy(struct opc_agent *a)
+{
+    struct steve *s = (struct steve *)a;
+    for (int k = 0; k < STEVE_KINDS; k++) {
+        opc_mlp_destroy(s->ensemble[k].net);
+        opc_mlp_destroy(s->ensemble[k].copy);
+        opc_adam_destroy(s->ensemble[k].adam);
+        opc_free(s->member[k]);
+    }
+    for (int i = 0; i < s->threads && s->worker; i++) {
+        struct steve_worker *w = &s->worker[i];
+        for (int k = 0; k < STEVE_KINDS; k++)
+            opc_tape_destroy(w->tape[k]);
+        opc_free(w->row);
+        opc_free(w->step);
+        opc_free(w->batch);
+        opc_free(w->input);
+        opc_free(w->grad);
+        opc_arena_destroy(&w->scratch);
+    }
+    for (int i = 0; i < s->threads && s->act_scratch; i++)
+        opc_arena_destroy(&s->act_scratch[i]);
+    opc_tape_destroy(s->policy_tape);
+    opc_tape_destroy(s->critic_tape);
+    opc_free(s->worker);
+    opc_free(s->act_scratch);
+    opc_free(s->step);
+    opc_free(s->batch);
+    opc_free(s->target);
+    opc_free(s->joint);
+    opc_free(s->dq_da);
+    opc_free(s->dq_one);
+    opc_free(s->panel_sums);
+    opc_free(s->member_sums);
+    opc_free(s);
+}
+
+/* Everything a later update depends on, by name, for checkpoints: of each ensemble the parameters,
+ * Adam's moments and steps, and the copy. Names and order are part of the file format. */
+static int steve_state(struct opc_agent *a,
+                       int (*visit)(void *, const char *, void *, size_t, struct opc_err *),
+                       void *ctx, struct opc_err *err)
+{
+    struct steve *s = (struct steve *)a;
+    for (int k = 0; k < STEVE_KINDS; k++) {
+        const struct steve_ensemble *e = &s->ensemble[k];
+        const size_t bytes = e->adam->count * sizeof(float);
+        char name[5][32];
+        static const char *const TAIL[5] = {"", ".m", ".v", ".steps", ".copy"};
+        for (int i = 0; i < 5; i++)
+            snprintf(name[i], sizeof name[i], "steve.%s%s", NAME[k], TAIL[i]);
+        const struct opc_state_part part[] = {
+            {name[0], e->net->param, bytes},  {name[1], e->adam->m, bytes},
+            {name[2], e->adam->v, bytes},     {name[3], &e->adam->steps, sizeof(long)},
+            {name[4], e->copy->param, bytes},
+        };
+        OPC_TRY(opc_visit_parts(part, 5, visit, ctx, err));
+    }
+    const struct opc_state_part counts[] = {
+        {"steve.updates", &s->updates, sizeof s->updates},
+        {"steve.pretrained", &s->pretrained, sizeof s->pretrained},
+    };
+    return opc_visit_parts(counts, 2, visit, ctx, err);
+}
+
+/* The shapes of all networks; OPC_EUSER names the setting that has too many layers. */
+static int shapes_of(const struct opc_steve_config *config, int obs, int act,
+                     struct opc_mlp_shape shape[STEVE_KINDS], struct opc_err *err)
+{
+    const int in = obs + act;
+    const struct {
+        int members, in, out;
+        const struct opc_ints *hidden;
+    } want[STEVE_KINDS] = {
+        [STEVE_POLICY] = {1, obs, act, &config->policy_hidden},
+        [STEVE_CRITIC] = {config->critic_members, in, 1, &config->critic_hidden},
+        [STEVE_TRANSITION] = {config->transition_members, in, obs, &config->transition_hidden},
+        [STEVE_REWARD] = {config->reward_members, in + obs, 1, &config->reward_hidden},
+        [STEVE_TERMINATION] = {config->transition_members, in + obs, 1,
+                               &config->termination_hidden},
+    };
+    for (int k = 0; k < STEVE_KINDS; k++)
+        if (opc_shape_from(want[k].members, want[k].in, want[k].hidden->at, want[k].hidden->n,
+                           want[k].out, OPC_ACTIVATION_RELU, &shape[k], err))
+            return opc_within(err, "steve.%s_hidden", NAME[k]);
+    return OPC_OK;
+}
+
+/* All networks with their copies and optimisers. First weights are Glorot's, halved for ensembles:
+ * the published initialiser counts the ensemble's axis as part of both fans. */
+static int steve_make_networks(struct steve *s, uint64_t seed, struct opc_err *err)
+{
+    struct opc_mlp_shape shape[STEVE_KINDS];
+    OPC_TRY(shapes_of(&s->config, s->base.obs, s->base.act, shape, err));
+    for (int k = 0; k < STEVE_KINDS; k++) {
+        struct steve_ensemble *e = &s->ensemble[k];
+        OPC_TRY(opc_mlp_create(&shape[k], &e->net, err));
+        OPC_TRY(opc_mlp_create(&shape[k], &e->copy, err));
+        const size_t floats = (size_t)shape[k].members * e->net->each;
+        OPC_TRY(opc_adam_create(floats, opc_adam_usual(s->config.learning_rate), &e->adam, err));
+        opc_mlp_init(e->net, OPC_INIT_GLOROT, seed, (uint32_t)(WHICH + k));
+        for (size_t i = 0; k != STEVE_POLICY && i < floats; i++)
+            e->net->param[i] *= 0.5f;
+    }
+    copy_networks(s);
+    return OPC_OK;
+}
+
+/* The memory of one thread, for `panels` panels of targets. */
+static int make_worker(const struct steve *s, int panels, struct steve_worker *w,
+                       struct opc_err *err)
+{
+    const size_t batch = (size_t)s->config.batch_size, wide = (size_t)s->panels * P;
+    size_t each = 0;
+    for (int k = 0; k < STEVE_KINDS; k++) {
+        const size_t one = s->ensemble[k].net->each;
+        each = one > each ? one : each;
+    }
+    const struct opc_block blocks[] = {
+        {&w->row, batch, sizeof *w->row},
+        {&w->step, batch, sizeof *w->step},
+        {&w->batch, wide * (size_t)s->columns, sizeof *w->batch},
+        {&w->input, wide * (size_t)(2 * s->base.obs + s->base.act), sizeof *w->input},
+        {&w->grad, each, sizeof *w->grad},
+    };
+    if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
+        return opc_fail(err, OPC_ENOMEM,
+                        "not enough memory for batches of %d steps; lower steve.batch_size",
+                        s->config.batch_size);
+    for (int k = STEVE_CRITIC; k < STEVE_KINDS; k++)
+        OPC_TRY(opc_tape_create(s->ensemble[k].net, s->config.batch_size, &w->tape[k], err));
+    return opc_arena_create(steve_targets_need(s, panels), &w->scratch, err);
+}
+
+/* Bytes of scratch for one thread in act_on_rows. */
+static size_t act_need(const struct steve *s)
+{
+    return opc_mlp_infer_need(s->ensemble[STEVE_POLICY].net, CHUNK) +
+           opc_arena_need((size_t)s->base.obs, ROWS * sizeof(float)) +
+           2 * opc_arena_need((size_t)s->base.act, ROWS * sizeof(float));
+}
+
+/* Memory of an update, sized by the batch, so that updates allocate nothing. */
+static int steve_make_batch(struct steve *s, struct opc_err *err)
+{
+    const size_t batch = (size_t)s->config.batch_size, wide = (size_t)s->panels * P;
+    const size_t act = (size_t)s->base.act, in = (size_t)s->base.obs + act;
+    const struct opc_block blocks[] = {
+        {&s->step, batch, sizeof *s->step},
+        {&s->batch, wide * (size_t)s->columns, sizeof *s->batch},
+        {&s->target, wide, sizeof *s->target},
+        {&s->joint, wide * in, sizeof *s->joint},
+        {&s->dq_da, wide * act, sizeof *s->dq_da},
+        {&s->dq_one, wide * act, sizeof *s->dq_one},
+        {&s->panel_sums, (size_t)s->panels, sizeof *s->panel_sums},
+        {&s->member_sums, STEVE_KINDS * STEVE_MEMBERS_MAX, sizeof *s->member_sums},
+        {&s->member[STEVE_CRITIC], batch, sizeof(int)},
+        {&s->member[STEVE_TRANSITION], batch, sizeof(int)},
+        {&s->member[STEVE_REWARD], batch, sizeof(int)},
+        {&s->member[STEVE_TERMINATION], batch, sizeof(int)},
+        {&s->worker, (size_t)s->threads, sizeof *s->worker},
+        {&s->act_scratch, (size_t)s->threads, sizeof *s->act_scratch},
+    };
+    if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
+        return opc_fail(err, OPC_ENOMEM,
+                        "not enough memory for batches of %d steps; lower steve.batch_size",
+                        s->config.batch_size);
+    const int most = s->panels / s->threads + 1; /* of one thread */
+    for (int i = 0; i < s->threads; i++) {
+        OPC_TRY(make_worker(s, most < s->panels ? most : s->panels, &s->worker[i], err));
+        OPC_TRY(opc_arena_create(act_need(s), &s->act_scratch[i], err));
+    }
+    OPC_TRY(
+        opc_tape_create(s->ensemble[STEVE_POLICY].net, s->config.batch_size, &s->policy_tape, err));
+    OPC_TRY(
+        opc_tape_create(s->ensemble[STEVE_CRITIC].net, s->config.batch_size, &s->critic_tape, err));
+    /* The policy reads s, the first columns of a step; the critics read s and its action. */
+    s->policy_tape->x = s->batch;
+    s->policy_tape->xs = (size_t)s->columns * P;
+    s->critic_tape->x = s->joint;
+    s->critic_tape->xs = in * P;
+    return OPC_OK;
+}
+
+/* Settings, dimensions and threads, of the arguments or by default. */
+static int steve_begin(struct steve *s, const struct opc_agent_args *args, struct opc_err *err)
+{
+    s->base = (struct opc_agent){.type = &opc_steve_type, .obs = args->obs, .act = args->act};
+    if (args->config)
+        s->config = *(const struct opc_steve_config *)args->config;
+    else
+        OPC_TRY(opc_section_defaults(&opc_steve_section, &s->config, err));
+    s->pool = args->pool;
+    s->threads = opc_pool_threads(args->pool);
+    s->panels = opc_panels(s->config.batch_size);
+    s->columns = 2 * args->obs + args->act + 2;
+    return OPC_OK;
+}
+
+static int steve_create(const struct opc_agent_args *args, struct opc_agent **out,
+                        struct opc_err *err)
+{
+    struct steve *s = opc_alloc(1, sizeof *s);
+    if (!s)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent");
+    int code = steve_begin(s, args, err);
+    if (!code)
+        code = steve_make_networks(s, args->seed, err);
+    if (!code)
+        code = steve_make_batch(s, err);
+    if (code) {
+        steve_destroy(&s->base);
+        return code;
+    }
+    *out = &s->base;
+    return OPC_OK;
+}
+
+/* Upper limits of what create takes: parameters, moments and copies once, a gradient, tapes and
+ * the expansion of the targets for each thread. */
+static size_t steve_need(const struct opc_agent_args *args)
+{
+    struct steve s = {0};
+    struct opc_mlp_shape shape[STEVE_KINDS];
+    struct opc_err ignored;
+    double floats = 0, tapes = 0, largest = 0;
+    if (steve_begin(&s, args, &ignored) ||
+        shapes_of(&s.config, args->obs, args->act, shape, &ignored))
+        return 0; /* create refuses these settings */
+    const double rows = (double)s.panels * P;
+    for (int k = 0; k < STEVE_KINDS; k++) {
+        double each = 0, outputs = 0, widest = 0;
+        for (int l = 0; l < shape[k].layers; l++) {
+            const double in = shape[k].width[l], out = shape[k].width[l + 1];
+            each += out * (in + 16) + 32; /* rows of weights and layers are padded */
+            outputs += out;
+            widest = fmax(widest, in + 16);
+        }
+        floats += 4 * shape[k].members * each;
+        largest = fmax(largest, each);
+        tapes += rows * (2 * outputs + widest);
+    }
+    const double H = s.config.horizon, M = s.config.transition_members, N = s.config.reward_members,
+                 L = s.config.critic_members;
+    const double expansion =
+        rows * ((H + 1) * (2 * args->obs + args->act) + L + M * (L + N + 1) * H) +
+        2 * (H + 1) * (M * N * L + H + 6);
+    const double batches = rows * (2 * s.columns + 2 * args->obs + 4 * args->act + 16);
+    return sizeof(float) * (size_t)(floats + s.threads * (largest + tapes + batches) + expansion);
+}
+
+static const struct opc_agent_column COLUMNS[] = {
+    [OPC_STEVE_Q] = {"q", OPC_OVER_MEAN},
+    [OPC_STEVE_Q_TARGET] = {"q_target", OPC_OVER_MEAN},
+    [OPC_STEVE_TARGET_MIN] = {"target_min", OPC_OVER_MIN},
+    [OPC_STEVE_TARGET_MAX] = {"target_max", OPC_OVER_MAX},
+    [OPC_STEVE_CRITIC_LOSS] = {"critic_loss", OPC_OVER_MEAN},
+    [OPC_STEVE_ACTOR_LOSS] = {"actor_loss", OPC_OVER_MEAN},
+    [OPC_STEVE_TD_WEIGHT] = {"td_weight", OPC_OVER_MEAN},
+    [OPC_STEVE_MODEL_STEPS] = {"model_steps", OPC_OVER_MEAN},
+    [OPC_STEVE_TRANSITION_LOSS] = {"transition_loss", OPC_OVER_MEAN},
+    [OPC_STEVE_REWARD_LOSS] = {"reward_loss", OPC_OVER_MEAN},
+    [OPC_STEVE_TERMINATION_LOSS] = {"termination_loss", OPC_OVER_MEAN},
+    [OPC_STEVE_COLUMNS] = {NULL, OPC_OVER_MEAN},
+};
+
+const struct opc_agent_type opc_steve_type = {
+    .name = "steve",
+    .label = "STEVE",
+    .colour = 0x8c564b,
+    .needs = OPC_NEEDS_STEPS | OPC_NEEDS_RECORDED,
+    .settings = &opc_steve_section,
+    .columns = COLUMNS,
+    .create = steve_create,
+    .act = steve_act,
+    .improve = steve_improve,
+    .destroy = steve_destroy,
+    .state = steve_state,
+    .act_spread = steve_act_spread,
+    .need = steve_need,
+};
