@@ -236,8 +236,9 @@ static void slbo_destroy(struct opc_agent *a)
     opc_multistep_destroy(slbo->model);
     opc_trpo_destroy(slbo->trpo);
     opc_env_close(slbo->resets);
-    void *const block[] = {r->rng,  r->state, r->next,   r->action, r->clipped, r->reward,
-                           r->done, r->start, slbo->row, slbo->cut, slbo->noise};
+    void *const block[] = {r->rng,    r->state,   r->next,  r->action,          r->clipped,
+                           r->reward, r->done,    r->start, r->starts_of_epoch, slbo->row,
+                           slbo->cut, slbo->noise};
     for (size_t i = 0; i < sizeof block / sizeof *block; i++)
         opc_free(block[i]);
     opc_free(slbo);
@@ -357,6 +358,7 @@ static int make_memory(struct slbo *slbo, struct opc_err *err)
         {&r->reward, envs, f},
         {&r->done, envs, sizeof *r->done},
         {&r->start, obs, sizeof *r->start},
+        {&r->starts_of_epoch, OPC_SLBO_STARTS, obs * f},
         {&slbo->row, windows > OPC_SLBO_AT_ONCE ? windows : OPC_SLBO_AT_ONCE, sizeof *slbo->row},
         {&slbo->cut, windows, sizeof *slbo->cut},
         {&slbo->noise, 2 * act, f},

@@ -3,6 +3,9 @@
  * of each as make rollout_steps. A trajectory that ends, because the task would end in the
  * predicted state, is followed by another one. slbo.c calls it before each TRPO update.
  *
+ * A simulator may take longer for a reset than the model for ten steps, so an epoch has 1024 reset
+ * states, which later trajectories start in again.
+ *
  * Invariant: trajectory number k of an epoch starts from stream (seed, OPC_USE_START, epoch, k) and
  * draws its actions from (seed, OPC_USE_ROLLOUT, epoch, k). */
 #include "agent/slbo_private.h"
@@ -21,10 +24,15 @@ static int begin_trajectory(struct slbo *slbo, const struct opc_feed *feed, int 
     r->rng[i] = opc_rng_stream(feed->seed, OPC_USE_ROLLOUT, feed->epoch, r->starts);
     r->starts++;
     if (slbo->config.start == OPC_SLBO_START_RESET) {
-        if (opc_env_reset(slbo->resets, &rng, r->start, err))
-            return opc_within(err, "start of an imagined trajectory");
-        for (int k = 0; k < obs; k++)
-            state[k] = (float)r->start[k];
+        const uint32_t number = (r->starts - 1) % OPC_SLBO_STARTS;
+        float *kept = r->starts_of_epoch + number * (uint32_t)obs;
+        if (number + 1 == r->starts) { /* the first time */
+            if (opc_env_reset(slbo->resets, &rng, r->start, err))
+                return opc_within(err, "start of an imagined trajectory");
+            for (int k = 0; k < obs; k++)
+                kept[k] = (float)r->start[k];
+        }
+        memcpy(state, kept, (size_t)obs * sizeof *state);
         return OPC_OK;
     }
     int b, t;

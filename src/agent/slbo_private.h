@@ -10,7 +10,10 @@
 #include "opc/env.h"
 #include "opc/episodes.h"
 
-enum { OPC_SLBO_AT_ONCE = 4096 }; /* recorded rows that the statistics are updated by at once */
+enum {
+    OPC_SLBO_AT_ONCE = 4096, /* recorded rows that the statistics are updated by at once */
+    OPC_SLBO_STARTS = 1024,  /* reset states of an epoch; later trajectories start in them again */
+};
 
 /* Trajectories in the model, all of them one step further at a time. */
 struct slbo_rollouts {
@@ -20,6 +23,7 @@ struct slbo_rollouts {
     float *action, *clipped; /* [envs][act] as drawn, and in [-1, 1] */
     float *reward;           /* [envs] */
     bool *done;              /* [envs] */
+    float *starts_of_epoch;  /* [OPC_SLBO_STARTS][obs] reset states that have been drawn so far */
     double *start;           /* [obs] as the task's reset gives it */
 };
 

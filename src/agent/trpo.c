@@ -152,17 +152,25 @@ void opc_trpo_advantages(struct opc_trpo *trpo)
 
 /* ---- the objective --------------------------------------------------------------------------- */
 
-/* log pi(a) of step i by these means, in panels, and log-deviations. */
-static double log_probability(const struct opc_trpo *trpo, int i, const float *mean,
-                              const float *log_std)
+/* What depends on the deviations alone, once for all rows. */
+static void refresh_deviations(struct opc_trpo *trpo)
+{
+    for (int k = 0; k < trpo->options.act; k++) {
+        const double l = (double)trpo->log_std[k];
+        trpo->inverse_std[k] = exp(-l);
+        trpo->var_ratio[k] = exp(2 * ((double)trpo->old_log_std[k] - l));
+    }
+}
+
+/* log pi(a) of step i by these means, in panels, and the deviations as they are. */
+static double log_probability(const struct opc_trpo *trpo, int i, const float *mean)
 {
     const int act = trpo->options.act;
     double sum = 0;
     for (int k = 0; k < act; k++) {
-        const double l = (double)log_std[k];
-        const double z =
-            ((double)trpo->action[i * act + k] - (double)mean[place(i, act, k)]) / exp(l);
-        sum -= 0.5 * z * z + l + HALF_LOG_2PI;
+        const double z = ((double)trpo->action[i * act + k] - (double)mean[place(i, act, k)]) *
+                         trpo->inverse_std[k];
+        sum -= 0.5 * z * z + (double)trpo->log_std[k] + HALF_LOG_2PI;
     }
     return sum;
 }
@@ -194,11 +202,12 @@ static void objective_chunk(void *ctx, int first, int end, int worker)
             const double l = (double)trpo->log_std[k], old = (double)trpo->old_log_std[k];
             const double gap =
                 (double)trpo->old_mean[place(i, act, k)] - (double)mean[place(i, act, k)];
-            kl += l - old + (exp(2 * old) + gap * gap) / (2 * exp(2 * l)) - 0.5;
+            const double z = gap * trpo->inverse_std[k];
+            kl += l - old + 0.5 * (trpo->var_ratio[k] + z * z - 1);
             if (objective->ent_coef != 0)
                 entropy += opc_clipped_entropy((double)mean[place(i, act, k)], l, NULL, NULL);
         }
-        const double ratio = exp(log_probability(trpo, i, mean, trpo->log_std) - trpo->old_logp[i]);
+        const double ratio = exp(log_probability(trpo, i, mean) - trpo->old_logp[i]);
         trpo->row_kl[i] = kl;
         trpo->row_gain[i] = ratio * trpo->advantage[i] + objective->ent_coef * entropy;
     }
@@ -213,6 +222,7 @@ double opc_trpo_objective(struct opc_trpo *trpo, double ent_coef, double *kl)
 {
     struct objective objective = {trpo, ent_coef};
     double gain = 0, far = 0;
+    refresh_deviations(trpo);
     opc_pool_each(trpo->options.pool, policy_chunks(trpo), 1, objective_chunk, &objective);
     for (int i = 0; i < trpo->rows; i++) {
         gain += trpo->row_gain[i];
@@ -242,8 +252,9 @@ void opc_trpo_remember(struct opc_trpo *trpo)
     memcpy(trpo->old_mean, policy_means(trpo),
            (size_t)opc_panels(trpo->rows) * act * P * sizeof(float));
     memcpy(trpo->old_log_std, trpo->log_std, act * sizeof(float));
+    refresh_deviations(trpo);
     for (int i = 0; i < trpo->rows; i++)
-        trpo->old_logp[i] = log_probability(trpo, i, trpo->old_mean, trpo->old_log_std);
+        trpo->old_logp[i] = log_probability(trpo, i, trpo->old_mean);
 }
 
 /* ---- its gradient, and Fisher-vector products ------------------------------------------------ */
@@ -277,17 +288,16 @@ void opc_trpo_gradient(struct opc_trpo *trpo, double ent_coef)
     memset(trpo->dlog_std, 0, (size_t)act * sizeof *trpo->dlog_std);
     /* d ratio / d mean = ratio z / std, d ratio / d log_std = ratio (z^2 - 1) */
     for (int i = 0; i < panels * P; i++) {
-        const double ratio =
-            i < n ? exp(log_probability(trpo, i, mean, trpo->log_std) - trpo->old_logp[i]) : 0;
+        const double ratio = i < n ? exp(log_probability(trpo, i, mean) - trpo->old_logp[i]) : 0;
         for (int k = 0; k < act; k++) {
             const size_t at = place(i, act, k);
             double by_mean = 0, by_log_std = 0;
             if (i < n) {
-                const double l = (double)trpo->log_std[k], std = exp(l);
-                const double z = ((double)trpo->action[i * act + k] - (double)mean[at]) / std;
+                const double l = (double)trpo->log_std[k], inverse = trpo->inverse_std[k];
+                const double z = ((double)trpo->action[i * act + k] - (double)mean[at]) * inverse;
                 if (ent_coef != 0)
                     opc_clipped_entropy((double)mean[at], l, &by_mean, &by_log_std);
-                by_mean = ent_coef * by_mean + trpo->advantage[i] * ratio * z / std;
+                by_mean = ent_coef * by_mean + trpo->advantage[i] * ratio * z * inverse;
                 by_log_std = ent_coef * by_log_std + trpo->advantage[i] * ratio * (z * z - 1);
             }
             dmean[at] = (float)(by_mean / n);
@@ -342,14 +352,14 @@ static void product_chunk(void *ctx, int first, int end, int worker)
             moved = t;
         }
         float *dy = tape->dy[net->shape.layers - 1];
-        for (int i = 0; i < panels * P; i++)
-            for (int k = 0; k < act; k++) {
+        for (int k = 0; k < act; k++) {
+            const double scale = trpo->inverse_std[k] * trpo->inverse_std[k] / trpo->rows;
+            for (int i = 0; i < panels * P; i++) {
                 const int r = p0 * P + i;
-                const double var = exp(2 * (double)trpo->log_std[k]);
                 dy[place(r, act, k)] =
-                    r < trpo->rows ? (float)((double)moved[place(i, act, k)] / var / trpo->rows)
-                                   : 0;
+                    r < trpo->rows ? (float)((double)moved[place(i, act, k)] * scale) : 0;
             }
+        }
         opc_mlp_backward_part(net, 0, p0, p0 + panels, tape);
         opc_arena_rewind(scratch, mark);
     }

@@ -76,6 +76,7 @@ struct opc_trpo {
     double *work;                      /* [3 params] of conjugate gradients */
     float *kept;                       /* [params] parameters before the line search */
     double *dlog_std;                  /* [act] */
+    double *inverse_std, *var_ratio;   /* [act] 1 / std; the old variance over that of now */
     struct opc_arena *scratch;         /* [threads] */
     int threads;
 };

@@ -23,12 +23,12 @@ void opc_trpo_destroy(struct opc_trpo *t)
         opc_free(t->transposed[l]);
     for (int i = 0; t->scratch && i < t->threads; i++)
         opc_arena_destroy(&t->scratch[i]);
-    void *const block[] = {t->log_std,  t->state,     t->action,   t->reward,     t->done,
-                           t->values,   t->advantage, t->target,   t->row,        t->order,
-                           t->x,        t->old_mean,  t->old_logp, t->row_gain,   t->old_log_std,
-                           t->row_kl,   t->direction, t->grad,     t->value_grad, t->value_x,
-                           t->zeros,    t->gradient,  t->step,     t->work,       t->kept,
-                           t->dlog_std, t->scratch};
+    void *const block[] = {t->log_std,  t->state,     t->action,      t->reward,     t->done,
+                           t->values,   t->advantage, t->target,      t->row,        t->order,
+                           t->x,        t->old_mean,  t->old_logp,    t->row_gain,   t->old_log_std,
+                           t->row_kl,   t->direction, t->grad,        t->value_grad, t->value_x,
+                           t->zeros,    t->gradient,  t->step,        t->work,       t->kept,
+                           t->dlog_std, t->scratch,   t->inverse_std, t->var_ratio};
     for (size_t i = 0; i < sizeof block / sizeof *block; i++)
         opc_free(block[i]);
     opc_free(t);
@@ -78,6 +78,8 @@ static int make_batch(struct opc_trpo *t, struct opc_err *err)
         {&t->value_x, (size_t)opc_panels(o->value_batch) * P, obs * f},
         {&t->log_std, act, f},
         {&t->dlog_std, act, real},
+        {&t->inverse_std, act, real},
+        {&t->var_ratio, act, real},
         {&t->direction, t->policy->each, f},
         {&t->grad, t->policy->each, f},
         {&t->value_grad, t->value->each, f},
