@@ -2,6 +2,7 @@
 /* Proximal policy optimisation against a second, plain implementation in double, whose gradients
  * are differences of the losses; the meaning of its settings; and what it learns. Weights are read
  * through the agent's own `state`. */
+#include "agent/advantages.h"
 #include "agent/ppo.h"
 
 #include "test_net.h"

@@ -19,6 +19,8 @@ extern "C" {
 
 struct opc_pool; /* opc/pool.h */
 struct opc_agent;
+struct opc_env;        /* opc/env.h */
+struct opc_episodes;   /* opc/episodes.h */
 struct opc_predictor;  /* opc/predictor.h */
 struct opc_transition; /* opc/transition.h */
 struct opc_section;    /* a table of settings */
@@ -86,6 +88,11 @@ struct opc_agent_args {
     /* What moves an imagined state; borrowed. NULL where a policy is loaded without its past. */
     const struct opc_transition *transition;
     struct opc_pool *pool; /* may be NULL; borrowed */
+    /* The run's task and everything recorded on it, for agents that imagine steps of their own.
+     * Borrowed; NULL where a policy is loaded without its run. The environment may be asked about
+     * imagined steps, and for another one of its kind; it is not to be stepped or reset. */
+    const struct opc_env *env;
+    const struct opc_episodes *past;
 };
 
 struct opc_agent_type {
@@ -110,12 +117,10 @@ struct opc_agent_type {
     /* Optional; NULL: never. Does what it learns depend on train.epochs, so that a finished run
      * cannot be trained on? config: its settings. */
     bool (*knows_its_end)(const void *config);
-    /* Optional; NULL: little. Bytes it takes for an improvement of so many steps. */
-    size_t (*bytes)(int steps, int obs, int act);
     /* Optional; NULL: it has no deviation to scale. See opc_agent_act_spread. */
     void (*act_spread)(const struct opc_agent *, int n, const float *state, float spread,
                        struct opc_rng *rng, float *action);
-    /* Optional; NULL: little. Bytes that `create` takes with these arguments, at most. */
+    /* Optional; NULL: little. Bytes that it takes with these arguments, at most. */
     size_t (*need)(const struct opc_agent_args *);
 };
 

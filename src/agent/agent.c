@@ -6,6 +6,7 @@
 #include "agent/policy.h"
 #include "agent/ppo.h"
 #include "agent/sac.h"
+#include "agent/slbo.h"
 #include "agent/steve.h"
 #include "base/sized.h"
 #include "opc/predictor.h"
@@ -19,9 +20,7 @@ extern const struct opc_agent_type OPC_ONE_MORE_AGENT;
 
 /* Written out, not assembled by constructors, so that a reader sees all of them. */
 static const struct opc_agent_type *const TYPES[] = {
-    &opc_sac_type,
-    &opc_ppo_type,
-    &opc_steve_type,
+    &opc_sac_type,       &opc_ppo_type, &opc_steve_type, &opc_slbo_type,
 #ifdef OPC_ONE_MORE_AGENT /* tests/test_extending.c adds one this way */
     &OPC_ONE_MORE_AGENT,
 #endif

@@ -20,9 +20,11 @@
  * which ppo_improve reads the statistics (first epoch) or updates them (later epochs). */
 #include "agent/ppo.h"
 
+#include "agent/advantages.h"
 #include "agent/policy.h"
 #include "num/adam.h"
 #include "num/normal.h"
+#include "num/running.h"
 
 #include <math.h>
 #include <string.h>
@@ -40,11 +42,6 @@ enum { P = OPC_PANEL, CHUNK = 8, ROWS = CHUNK * P, WHICH_POLICY = 5, WHICH_CRITI
  * ADVANTAGE is A and RETURN is R. */
 enum { LOGP, ADVANTAGE, RETURN, VALUE, EXTRA };
 
-/* Running mean and variance of everything seen so far, as in gym's normalisation wrappers. */
-struct running_stats {
-    double count, mean, var;
-};
-
 /* Sums over the rows of all gradient steps, for the report. actor_loss is without the entropy. */
 struct tally {
     double actor_loss, critic_loss, kl, clipped;
@@ -56,8 +53,9 @@ struct ppo {
     struct opc_mlp *policy, *critic; /* s to the means of a; s to V */
     float *log_std;                  /* [act] */
     struct opc_adam *policy_adam, *critic_adam, *std_adam;
-    struct running_stats *obs_stats;   /* [obs] */
-    struct running_stats return_stats; /* discounted, for the scale of rewards */
+    /* As in gym's normalisation wrappers. */
+    struct opc_running *obs_stats;   /* [obs] */
+    struct opc_running return_stats; /* discounted, for the scale of rewards */
 
     int max_steps; /* of one improvement */
     int columns;   /* obs + act + EXTRA */
@@ -76,15 +74,6 @@ struct ppo {
 };
 
 /* ---- statistics ------------------------------------------------------------------------------ */
-
-/* Merges `count` more numbers of this mean and variance (Chan et al. 1979, the parallel form). */
-static void update_running_stats(struct running_stats *s, double count, double mean, double var)
-{
-    const double gap = mean - s->mean, all = s->count + count;
-    s->var = (s->var * s->count + var * count + gap * gap * s->count * count / all) / all;
-    s->mean += gap * count / all;
-    s->count = all;
-}
 
 /* Entry k of an observation, normalised and clipped at clip_normalized standard deviations. */
 static float normalized_obs(const struct ppo *ppo, int k, float s)
@@ -117,7 +106,7 @@ static void update_obs_stats(struct ppo *ppo, const struct opc_feed *feed)
                 const double gap = (double)record_of(ppo, &path, t)[k] - sum / n;
                 squares += gap * gap;
             }
-        update_running_stats(&ppo->obs_stats[k], n, sum / n, squares / n);
+        opc_running_merge(&ppo->obs_stats[k], n, sum / n, squares / n);
     }
 }
 
@@ -130,29 +119,13 @@ static void normalize_rewards(struct ppo *ppo, int n, double *reward)
     double sum = 0; /* the return so far, discounted backwards */
     for (int t = 0; t < n; t++) {
         sum = ppo->config.discount * sum + reward[t];
-        update_running_stats(&ppo->return_stats, 1, sum, 0);
+        opc_running_merge(&ppo->return_stats, 1, sum, 0);
         if (ppo->config.normalize_reward)
             reward[t] = fmin(fmax(reward[t] / sqrt(ppo->return_stats.var + 1e-8), -max), max);
     }
 }
 
 /* ---- the table of an epoch ------------------------------------------------------------------- */
-
-/* Generalised advantage estimation, backwards in time:
- *     delta_t = r_t + discount V(s_t+1) - V(s_t),   A_t = delta_t + discount lambda A_t+1.
- * A terminal last step has no V(s_n); any other end is bootstrapped with it. */
-
-void opc_advantages(int n, const double *reward, const double *value, bool terminal,
-                    double discount, double lambda, double *advantage)
-{
-    double next = 0;
-    for (int t = n - 1; t >= 0; t--) {
-        const bool ends = t == n - 1 && terminal;
-        const double delta = reward[t] + (ends ? 0 : discount * value[t + 1]) - value[t];
-        next = delta + (t == n - 1 ? 0 : discount * lambda * next);
-        advantage[t] = next;
-    }
-}
 
 /* log pi(a) of the diagonal Gaussian; `stride` floats lie between the entries of mean and of a. */
 static double log_probability(const struct ppo *ppo, const float *mean, const float *a,
@@ -680,7 +653,7 @@ static int ppo_make_table(struct ppo *ppo, struct opc_err *err)
     for (size_t k = 0; k < act; k++)
         ppo->log_std[k] = (float)ppo->config.log_std_init;
     /* The statistics start at mean 0 and variance 1 with almost no weight, as gym's do. */
-    ppo->return_stats = (struct running_stats){.count = 1e-4, .var = 1};
+    ppo->return_stats = (struct opc_running){.count = 1e-4, .var = 1};
     for (int k = 0; k < ppo->base.obs; k++)
         ppo->obs_stats[k] = ppo->return_stats;
     return OPC_OK;
@@ -719,9 +692,9 @@ static bool ppo_knows_its_end(const void *config)
 }
 
 /* Bytes of the table of an epoch: at worst every trajectory has one step, and so two rows. */
-static size_t ppo_bytes(int steps, int obs, int act_size)
+static size_t ppo_need(const struct opc_agent_args *args)
 {
-    return (size_t)steps * (2 * (size_t)(obs + act_size + EXTRA) * sizeof(float) + 32);
+    return (size_t)args->steps * (2 * (size_t)(args->obs + args->act + EXTRA) * sizeof(float) + 32);
 }
 
 static const struct opc_agent_column COLUMNS[] = {
@@ -744,7 +717,7 @@ const struct opc_agent_type opc_ppo_type = {
     .settings = &opc_ppo_section,
     .columns = COLUMNS,
     .knows_its_end = ppo_knows_its_end,
-    .bytes = ppo_bytes,
+    .need = ppo_need,
     .create = ppo_create,
     .act = ppo_act,
     .improve = ppo_improve,

@@ -49,10 +49,4 @@ enum {
 extern const struct opc_section opc_ppo_section; /* "ppo" */
 extern const struct opc_agent_type opc_ppo_type;
 
-/* Generalised advantage estimation (Schulman et al. 2016) for a trajectory of n steps, from
- * reward[n] and the critic's value[n + 1] of its states. value[n] counts only if the last step is
- * not terminal. */
-void opc_advantages(int n, const double *reward, const double *value, bool terminal,
-                    double discount, double lambda, double *advantage);
-
 #endif

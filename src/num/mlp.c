@@ -181,6 +181,29 @@ int opc_mlp_init_orthogonal(struct opc_mlp *net, double gain, double last, uint6
     return OPC_OK;
 }
 
+void opc_mlp_init_normalized(struct opc_mlp *net, double gain, double last, uint64_t seed,
+                             uint32_t which)
+{
+    for (int m = 0; m < net->shape.members; m++) {
+        struct opc_rng r = opc_rng_stream(seed, OPC_USE_INIT, which, (uint32_t)m);
+        for (int l = 0; l < net->shape.layers; l++) {
+            const struct opc_layer *layer = &net->layer[l];
+            const double norm = l + 1 < net->shape.layers ? gain : last;
+            float *b = opc_mlp_member(net, m) + layer->bias;
+            for (int o = 0; o < layer->out; o++) {
+                float *w = opc_mlp_member(net, m) + layer->weight + (size_t)o * (size_t)layer->ld;
+                double squares = 0;
+                opc_rng_normals(&r, layer->in, w);
+                for (int i = 0; i < layer->in; i++)
+                    squares += (double)w[i] * (double)w[i];
+                for (int i = 0; i < layer->in; i++)
+                    w[i] = (float)(norm / sqrt(squares) * (double)w[i]);
+                b[o] = 0.0f;
+            }
+        }
+    }
+}
+
 /* ---- tape ------------------------------------------------------------------------------------ */
 
 int opc_tape_create(const struct opc_mlp *net, int rows, struct opc_tape **out, struct opc_err *err)

@@ -57,6 +57,10 @@ void opc_mlp_init(struct opc_mlp *, enum opc_init, uint64_t seed, uint32_t which
  * for those before it; PPO. From the same streams. */
 int opc_mlp_init_orthogonal(struct opc_mlp *, double gain, double last, uint64_t seed,
                             uint32_t which, struct opc_err *err);
+/* Each output's weights are Gaussian, scaled to a norm: `last` in the last layer, `gain` in those
+ * before it; TRPO. From the same streams. */
+void opc_mlp_init_normalized(struct opc_mlp *, double gain, double last, uint64_t seed,
+                             uint32_t which);
 
 /* What one member remembers of a forward pass, for the backward pass. */
 struct opc_tape {

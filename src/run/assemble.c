@@ -15,7 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names the random stream of the model's initial weights; policies, critics: 1, 2, 5, 6. */
+/* Names the random stream of the model's initial weights; those of agents: 1, 2, 5, 6,
+ * 9 to 11. */
 enum { WHICH_MODEL = 3 };
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
@@ -115,10 +116,8 @@ static struct need estimate_need(const struct opc_run *run)
     struct need need = {.rest = 64e6}; /* networks, environments, the program itself */
     /* records, and where each episode begins */
     need.recorded = capacity * ((double)opc_record_stride(run->obs, run->act) * f + 16);
-    /* agents that keep the steps of an epoch, as PPO, say how much that is */
-    if (opc_agent_of(v)->bytes)
-        need.rest += (double)opc_agent_of(v)->bytes(v->train.steps_per_epoch, run->obs, run->act);
-    /* agents with large networks, as STEVE, say what all of it takes */
+    /* agents that keep the steps of an epoch, as PPO, or have large networks say how much that is
+     */
     if (opc_agent_of(v)->need) {
         const struct opc_agent_args args = agent_args(v, run->obs, run->act, run->pool);
         need.rest += (double)opc_agent_of(v)->need(&args);
@@ -196,12 +195,14 @@ static int check_memory(struct opc_run *run, struct opc_err *err)
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_predictor *model,
-                  const struct opc_transition *transition, struct opc_pool *pool,
-                  struct opc_agent **out, struct opc_err *err)
+                  const struct opc_transition *transition, const struct opc_run *run,
+                  struct opc_pool *pool, struct opc_agent **out, struct opc_err *err)
 {
     struct opc_agent_args args = agent_args(v, obs, act, pool);
     args.model = model;
     args.transition = transition;
+    args.env = run ? run->play->env : NULL;
+    args.past = run ? run->past : NULL;
     return opc_agent_create(opc_agent_of(v)->name, &args, out, err);
 }
 
@@ -297,7 +298,7 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
     OPC_TRY(opc_bounds_create(run->obs, run->act, &run->bounds, err));
     if (opc_transition_of(v)->needs_model)
         OPC_TRY(make_model_parts(run, err));
-    OPC_TRY(opc_run_agent(v, run->obs, run->act, run->model, run->transition, run->pool,
+    OPC_TRY(opc_run_agent(v, run->obs, run->act, run->model, run->transition, run, run->pool,
                           &run->agent, err));
     const struct opc_block blocks[] = {
         {&run->a, (size_t)run->act, sizeof *run->a},

@@ -59,8 +59,15 @@ steve: {policy_hidden: [8], critic_hidden: [8], transition_hidden: [8, 8], rewar
         termination_hidden: [8], critic_members: 2, batch_size: 20, copy_interval: 70,
         pretrain_updates: 50}
 END
+cat >slbo.yaml <<END
+include: $smoke
+train: {agent: slbo, epochs: 6, random_steps: 20}
+opc.transition: replay
+slbo: {model_hidden: [8, 8], policy_hidden: [8], value_hidden: [8], iterations: 2, model_updates: 3,
+       policy_updates: 2, batch_size: 16, buffer_size: 250, rollout_steps: 160, value_passes: 1}
+END
 
-for loop in paper original limits limits-original sac pp ppo steve; do
+for loop in paper original limits limits-original sac ppo steve slbo; do
     expect 0 "^ *6  *600 
 'opc plot $loop'.*'opc evaluate $loop'" "$OPC" train $loop.yaml --out $loop --threads 1
     for file in config.yaml meta.json metrics.csv timing.csv status.json log.txt policy.opc \
@@ -87,7 +94,7 @@ done
 # ---- kill -9 at any instant ----------------------------------------------------------------------
 # It would go on for ever, so that every kill meets it at work; then it is told to end two epochs later,
 # and killed once more on the way there.
-for loop in paper original limits limits-original sac pp ppo steve; do
+for loop in paper original limits limits-original sac ppo steve slbo; do
     for wait in 0 0.02 0.07 0.13 0.2 0.3; do
         rm -rf killed whole
         "$OPC" train $loop.yaml train.epochs=1000000 --out killed --threads 1 --quiet &
@@ -319,6 +326,14 @@ expect 2 '^opc: train: train.agent = ppo.*train.reset_each_epoch = true' \
     "$OPC" train ppo.yaml train.reset_each_epoch=false --out x
 expect 2 '^opc: train: train.agent = ppo.*train.improve_every = 0' \
     "$OPC" train ppo.yaml train.improve_every=1 --out x
+expect 2 '^opc: train: .*train.agent = slbo.*opc.transition = replay' \
+    "$OPC" train slbo.yaml opc.transition=corrected --out x
+expect 2 '^opc: train: slbo.rollout_steps = 160 .*slbo.rollout_envs = 7' \
+    "$OPC" train slbo.yaml slbo.rollout_envs=7 --out x
+expect 2 '^opc: train: .*slbo.window = 0 .*\[1, 8\]' "$OPC" train slbo.yaml slbo.window=0 --out x
+expect 1 '^opc: train: .* [0-9.]* [GT]B ' "$OPC" train slbo.yaml slbo.rollout_steps=100000000 --out x
+without MUJOCO || expect 2 '^opc: train: slbo.reward = given.*mujoco:hopper.*slbo.reward = learned' \
+    "$OPC" train slbo.yaml env.name=mujoco:hopper slbo.reward=given --out x
 expect 2 '^opc: train: .*nowhere.yaml' "$OPC" train nowhere.yaml --out x
 expect 2 "^opc: train: .*paper.*'opc resume paper'" "$OPC" train paper.yaml --out paper
 mkdir other

@@ -20,7 +20,7 @@
     X(INT,    epochs,           "100",   1, 1e6, "number of epochs to train")                       \
     X(INT,    steps_per_epoch,  "1000",  1, 1e7, "E, steps on the real environment in an epoch", "epoch_length") \
     X(INT,    random_steps,     "5000",  0, 1e8, "steps with uniformly random actions before the first epoch; the last episode is finished", "n_exploration_steps") \
-    X(NAME,   agent,            "sac",   opc_agent_name, , "algorithm that improves the policy (ppo and steve need opc.transition = replay)") \
+    X(NAME,   agent,            "sac",   opc_agent_name, , "algorithm that improves the policy (ppo, steve and slbo need opc.transition = replay)") \
     X(INT,    fit_every,        "0",     0, 1e7, "real steps from one fit of the model to the next; 0: once an epoch", "model_train_freq") \
     X(INT,    simulate_every,   "0",     0, 1e7, "real steps from one simulation of imagined rollouts to the next; 0: once an epoch") \
     X(INT,    improve_every,    "0",     0, 1e7, "real steps from one improvement of the policy to the next; 0: once an epoch") \

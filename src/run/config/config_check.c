@@ -123,7 +123,7 @@ static int check_needs(const struct opc_values *v, struct opc_err *err)
     if (opc_transition_of(v)->needs_model && !(agent->needs & OPC_NEEDS_MODEL))
         return opc_fail_settings(
             err, "train.agent opc.transition",
-            "train.agent = %s learns from recorded episodes, without a model; set "
+            "train.agent = %s learns from recorded episodes, not from rollouts; set "
             "opc.transition = replay",
             agent->name);
     if (opc_every(v, t->improve_every) != t->steps_per_epoch || !t->reset_each_epoch)
