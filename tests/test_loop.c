@@ -771,6 +771,7 @@ static const struct loop_case CASES[] = {
      SET("opc.bounds=true", "sac.bound_targets=true", "opc.transition=learned"), CARTPOLE},
     {"bounds_of_rewards_without_a_model",
      SET("opc.transition=replay", "sac.bound_targets=true", "env.name=pendulum"), PENDULUM},
+    {"critics_with_layer_normalisation", SET("sac.layer_norm=true"), CARTPOLE},
     {"original_mbpo",
      SET("train.fit_every=10", "train.simulate_every=5", "train.improve_every=1",
          "train.fit_first=true", "train.reset_each_epoch=false", "opc.transition=learned",
