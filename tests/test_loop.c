@@ -844,6 +844,7 @@ static const struct loop_case CASES[] = {
      SET("opc.max_disagreement=0.5", "opc.max_drift=1", "opc.reference_terminal=drop",
          "opc.bounds=true"),
      CARTPOLE},
+    {"critics_with_layer_normalisation", SET("sac.layer_norm=true"), CARTPOLE},
     {"original_mbpo",
      SET("train.fit_every=10", "train.simulate_every=5", "train.improve_every=1",
          "train.fit_first=true", "train.reset_each_epoch=false", "opc.transition=learned",

@@ -55,6 +55,21 @@ static double plain_act(enum opc_activation act, double z)
 
 enum { WIDEST = 256 };
 
+/* Layer normalisation of n sums. Where they are nearly equal, float does not know their
+ * differences: `kink` then falls, too. */
+static void plain_norm(int n, double *z, double *kink)
+{
+    double mean = 0.0, square = 0.0;
+    for (int i = 0; i < n; i++)
+        mean += z[i] / n;
+    for (int i = 0; i < n; i++)
+        square += (z[i] - mean) * (z[i] - mean) / n;
+    for (int i = 0; i < n; i++)
+        z[i] = (z[i] - mean) / sqrt(square + 1e-5);
+    if (kink && 1e-3 * sqrt(square) < *kink)
+        *kink = 1e-3 * sqrt(square);
+}
+
 /* y of one row; kink: how near a hidden sum came to 0, where ReLU has no derivative. */
 static void plain_row(const struct opc_mlp_shape *s, const double *theta, const double *x,
                       double *y, double *kink)
@@ -67,9 +82,14 @@ static void plain_row(const struct opc_mlp_shape *s, const double *theta, const 
             double z = theta[out * in + o];
             for (int i = 0; i < in; i++)
                 z += theta[o * in + i] * from[i];
-            if (kink && !last && fabs(z) < *kink)
-                *kink = fabs(z);
-            to[o] = last ? z : plain_act(s->activation, z);
+            to[o] = z;
+        }
+        if (s->layer_norm && !last)
+            plain_norm(out, to, kink);
+        for (int o = 0; o < out && !last; o++) {
+            if (kink && fabs(to[o]) < *kink)
+                *kink = fabs(to[o]);
+            to[o] = plain_act(s->activation, to[o]);
         }
         memcpy(from, to, (size_t)out * sizeof *to);
         theta += out * (in + 1);
@@ -188,6 +208,16 @@ static void bench_free(struct bench *b)
     free(b->dx);
 }
 
+/* The same with layer normalisation, of which one feature alone would leave nothing. */
+static struct opc_mlp_shape with_layer_norm(struct opc_mlp_shape s)
+{
+    s.layer_norm = true;
+    s.activation = OPC_ACTIVATION_RELU;
+    for (int l = 1; l < s.layers; l++)
+        s.width[l] = s.width[l] < 2 ? 6 : s.width[l];
+    return s;
+}
+
 static struct opc_mlp_shape random_shape(struct opc_rng *r, int trial)
 {
     static const int WIDTH[] = {1, 2, 3, 5, 7, 8, 13, 17, 23};
@@ -199,7 +229,8 @@ static struct opc_mlp_shape random_shape(struct opc_rng *r, int trial)
     const int choices = members == 7 ? 4 : members == 2 ? 7 : 9;
     for (int l = 0; l <= s.layers; l++)
         s.width[l] = trial < 12 && trial % 2 ? 1 : WIDTH[any_below(r, choices)];
-    return s;
+    /* ReLU comes without and with layer normalisation. */
+    return trial / 3 % 8 == 5 ? with_layer_norm(s) : s;
 }
 
 static int random_rows(struct opc_rng *r)
@@ -278,9 +309,11 @@ static void wide_networks_have_the_right_slope_in_every_direction(void **state)
     (void)state;
     struct opc_rng r = test_stream(2);
     const double h = 1e-5;
-    for (int act = OPC_ACTIVATION_RELU; act <= OPC_ACTIVATION_SWISH; act++) {
-        const struct opc_mlp_shape s =
+    for (int act = OPC_ACTIVATION_RELU; act <= OPC_ACTIVATION_SWISH + 1; act++) {
+        struct opc_mlp_shape s =
             opc_mlp_shape_of(2, 23, LIGHT ? 65 : 200, 3, 36, (enum opc_activation)act);
+        if (act > OPC_ACTIVATION_SWISH)
+            s = with_layer_norm(s);
         struct bench b = bench_make(&r, &s, LIGHT ? 20 : 100, act == OPC_ACTIVATION_TANH);
         bench_pass(&b, NULL);
         for (int m = 0; m < s.members; m++) {
@@ -412,6 +445,7 @@ static void bits_do_not_depend_on_the_number_of_threads(void **state)
         for (int trial = 0; trial < 12; trial++) {
             struct opc_mlp_shape s = random_shape(&r, 24 + trial);
             s.width[0] = 40;
+            s = trial % 4 == 1 ? with_layer_norm(s) : s;
             struct bench b = bench_make(&r, &s, trial % 2 ? 100 : random_rows(&r), trial % 4 < 2);
             bench_pass(&b, NULL);
             struct result alone = result_of(&b);
@@ -431,11 +465,13 @@ static void bits_do_not_depend_on_how_the_work_was_sliced(void **state)
 {
     (void)state;
     struct opc_rng r = test_stream(4);
-    for (int act = OPC_ACTIVATION_LINEAR; act <= OPC_ACTIVATION_SWISH; act++) {
-        const struct opc_mlp_shape s = {.members = 2,
-                                        .layers = 4,
-                                        .width = {9, 21, 1, 14, 5},
-                                        .activation = (enum opc_activation)act};
+    for (int act = OPC_ACTIVATION_LINEAR; act <= OPC_ACTIVATION_SWISH + 1; act++) {
+        struct opc_mlp_shape s = {.members = 2,
+                                  .layers = 4,
+                                  .width = {9, 21, 1, 14, 5},
+                                  .activation = (enum opc_activation)act};
+        if (act > OPC_ACTIVATION_SWISH)
+            s = with_layer_norm(s);
         struct bench b = bench_make(&r, &s, 75, false);
         bench_pass(&b, NULL);
         struct result whole = result_of(&b);
@@ -532,6 +568,57 @@ static void backward_gives_what_it_is_asked_for(void **state)
     assert_true(b.tape[0]->y[0][0] == -7.0f && b.dx[0] == 1234.5f);
     result_free(&b, &both);
     bench_free(&b);
+}
+
+/* The backward pass of a normalised layer works in the memory of its outputs, and restores them:
+ * weight gradients read them afterwards. */
+static void backward_leaves_the_outputs_as_they_were(void **state)
+{
+    (void)state;
+    struct opc_rng r = test_stream(10);
+    const struct opc_mlp_shape s =
+        with_layer_norm(opc_mlp_shape_of(2, 6, 13, 2, 4, OPC_ACTIVATION_RELU));
+    struct bench b = bench_make(&r, &s, 35, true);
+    opc_mlp_forward(b.net, b.rows, b.x, b.xs, b.apart, b.tape, NULL);
+    struct result before = result_of(&b);
+    fill_dy(&b);
+    opc_mlp_backward(b.net, b.rows, b.tape, NULL, NULL, 0, NULL);
+    for (int m = 0; m < s.members; m++)
+        for (int l = 0; l < s.layers; l++)
+            assert_same_bits(b.tape[m]->y[l], before.y[m][l], layer_size(&b, l) * sizeof(float));
+    result_free(&b, &before);
+    bench_free(&b);
+}
+
+/* One feature is its own mean: a normalised layer of width 1 is 0, and nothing flows through it. */
+static void a_normalised_layer_of_one_feature_is_zero(void **state)
+{
+    (void)state;
+    struct opc_err err = {0};
+    const struct opc_mlp_shape s = {.members = 1,
+                                    .layers = 2,
+                                    .width = {3, 1, 1},
+                                    .activation = OPC_ACTIVATION_RELU,
+                                    .layer_norm = true};
+    struct opc_mlp *net;
+    struct opc_tape *tape;
+    float x[3 * P], dx[3 * P];
+    assert_ok(opc_mlp_create(&s, &net, &err), &err);
+    assert_ok(opc_tape_create(net, P, &tape, &err), &err);
+    opc_mlp_init(net, OPC_INIT_GLOROT, 1, 0);
+    net->param[net->layer[1].bias] = 0.5f;
+    for (int i = 0; i < 3 * P; i++)
+        x[i] = (float)i - 20.0f;
+    opc_mlp_forward(net, P, x, 3 * P, 0, &tape, NULL);
+    for (int i = 0; i < P; i++) {
+        assert_true(tape->y[1][i] == 0.5f);
+        tape->dy[1][i] = 1.0f;
+    }
+    opc_mlp_backward(net, P, &tape, NULL, dx, 3 * P, NULL);
+    for (int i = 0; i < 3 * P; i++)
+        assert_true(dx[i] == 0.0f);
+    opc_tape_destroy(tape);
+    opc_mlp_destroy(net);
 }
 
 /* A tape made for many rows serves fewer. */
@@ -805,6 +892,9 @@ static void impossible_shapes_are_refused(void **state)
     assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "0 inputs");
     s = opc_mlp_shape_of(1, 3, 5, 1, -2, OPC_ACTIVATION_RELU);
     assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "-2 outputs");
+    s = opc_mlp_shape_of(1, 3, 5, 1, 2, OPC_ACTIVATION_TANH);
+    s.layer_norm = true;
+    assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "ReLU");
     s = opc_mlp_shape_of(1, 3, 65537, 2, 2, OPC_ACTIVATION_RELU);
     assert_fails(opc_mlp_create(&s, &net, &err), OPC_EUSER, &err, "65537 outputs");
     /* more floats than a size_t can count */
@@ -852,10 +942,13 @@ static void lack_of_memory_is_an_error(void **state)
     struct opc_err err = {0};
     struct opc_mlp_shape s = opc_mlp_shape_of(2, 3, 5, 2, 2, OPC_ACTIVATION_SWISH);
     assert_survives_lack_of_memory(create_network, &s);
-    struct opc_mlp *net;
-    assert_ok(opc_mlp_create(&s, &net, &err), &err);
-    assert_survives_lack_of_memory(create_tape, net);
-    opc_mlp_destroy(net);
+    for (int norm = 0; norm < 2; norm++) {
+        struct opc_mlp *net;
+        s = norm ? with_layer_norm(s) : s;
+        assert_ok(opc_mlp_create(&s, &net, &err), &err);
+        assert_survives_lack_of_memory(create_tape, net);
+        opc_mlp_destroy(net);
+    }
     opc_mlp_destroy(NULL);
     opc_tape_destroy(NULL);
 }
@@ -869,6 +962,8 @@ int main(void)
         each_backend(bits_do_not_depend_on_how_the_work_was_sliced),
         each_backend(a_shared_batch_is_a_copy_for_each_member),
         each_backend(backward_gives_what_it_is_asked_for),
+        each_backend(backward_leaves_the_outputs_as_they_were),
+        each_backend(a_normalised_layer_of_one_feature_is_zero),
         each_backend(a_smaller_batch_fits_a_larger_tape),
         each_backend(infer_gives_the_bits_of_forward),
         each_backend(padding_stays_zero_while_learning),

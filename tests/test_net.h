@@ -189,6 +189,25 @@ static inline double *plain_get(const struct opc_mlp *net, const float *padded)
 
 enum { NET_WIDEST = 64 };
 
+/* Layer normalisation of n sums: (z - m) / sqrt(mean (z - m)^2 + 1e-5). */
+static inline void net_norm(int n, double *z)
+{
+    double mean = 0.0, square = 0.0;
+    for (int i = 0; i < n; i++)
+        mean += z[i] / n;
+    for (int i = 0; i < n; i++)
+        square += (z[i] - mean) * (z[i] - mean) / n;
+    for (int i = 0; i < n; i++)
+        z[i] = (z[i] - mean) / sqrt(square + 1e-5);
+}
+
+static inline double net_act(enum opc_activation act, double z)
+{
+    return act == OPC_ACTIVATION_RELU   ? (z > 0.0 ? z : 0.0)
+           : act == OPC_ACTIVATION_TANH ? tanh(z)
+                                        : z / (1.0 + exp(-z));
+}
+
 /* y of one row; *kink falls to how near a hidden sum came to 0, where ReLU has no derivative. */
 static inline void net_row(const struct opc_mlp_shape *s, const double *theta, const double *x,
                            double *y, double *kink)
@@ -201,13 +220,14 @@ static inline void net_row(const struct opc_mlp_shape *s, const double *theta, c
             double z = theta[out * in + o];
             for (int i = 0; i < in; i++)
                 z += theta[o * in + i] * from[i];
-            if (kink && !last && fabs(z) < *kink)
-                *kink = fabs(z);
-            if (!last)
-                z = s->activation == OPC_ACTIVATION_RELU   ? (z > 0.0 ? z : 0.0)
-                    : s->activation == OPC_ACTIVATION_TANH ? tanh(z)
-                                                           : z / (1.0 + exp(-z));
             to[o] = z;
+        }
+        if (s->layer_norm && !last)
+            net_norm(out, to);
+        for (int o = 0; o < out && !last; o++) {
+            if (kink && fabs(to[o]) < *kink)
+                *kink = fabs(to[o]);
+            to[o] = net_act(s->activation, to[o]);
         }
         memcpy(from, to, (size_t)out * sizeof *to);
         theta += out * (in + 1);

@@ -88,6 +88,7 @@ static struct play *play_open(const struct setup *s)
     assert_ok(p->agent->type->state(p->agent, note_part, &p->parts, &err), &err);
     p->policy = layout_of(1, s->obs, &s->config.policy_hidden, 2 * s->act, OPC_ACTIVATION_RELU);
     p->critics = layout_of(2, s->obs + s->act, &s->config.critic_hidden, 1, OPC_ACTIVATION_RELU);
+    p->critics->shape.layer_norm = s->config.layer_norm; /* for net_row, which looks at the shape */
 
     struct opc_rng r = test_stream(1);
     p->columns = opc_step_columns(s->obs, s->act);
@@ -170,7 +171,7 @@ static struct opc_ints golden_ints(const struct golden *g, const char *name)
     return list;
 }
 
-static void follow_golden(const char *file)
+static void follow_golden(const char *file, bool layer_norm)
 {
     struct golden *g = golden_read(file);
     struct setup s = setup_of(golden_int(g, "obs"), golden_int(g, "act"));
@@ -184,6 +185,7 @@ static void follow_golden(const char *file)
     s.config.alpha = golden_real(g, "alpha");
     s.config.reward_scale = golden_real(g, "reward_scale");
     s.config.adam = golden_int(g, "torch");
+    s.config.layer_norm = layer_norm;
     s.target_entropy = golden_real(g, "target_entropy");
     s.seed = (uint64_t)golden_real(g, "seed");
     s.threads = 2;
@@ -241,13 +243,20 @@ static void follow_golden(const char *file)
 static void updates_agree_with_an_independent_implementation(void **state)
 {
     (void)state;
-    follow_golden("sac.txt");
+    follow_golden("sac.txt", false);
 }
 
 static void so_they_do_with_other_shapes_and_settings(void **state)
 {
     (void)state;
-    follow_golden("sac_other.txt"); /* 1 and 3 hidden layers, 37 rows, interval 2, torch's Adam */
+    follow_golden("sac_other.txt",
+                  false); /* 1 and 3 hidden layers, 37 rows, interval 2, torch's Adam */
+}
+
+static void so_they_do_with_layer_normalisation(void **state)
+{
+    (void)state;
+    follow_golden("sac_layer_norm.txt", true);
 }
 
 /* ---- gradients against central differences in double ---------------------------------------- */
@@ -371,9 +380,11 @@ static void assert_gradient(struct oracle *o, double (*loss)(struct oracle *, co
 }
 
 static void check_gradients(int obs, int act, struct opc_ints policy_hidden,
-                            struct opc_ints critic_hidden, int batch, uint32_t stream)
+                            struct opc_ints critic_hidden, int batch, uint32_t stream,
+                            bool layer_norm)
 {
     struct setup s = setup_of(obs, act);
+    s.config.layer_norm = layer_norm;
     s.config.policy_hidden = policy_hidden;
     s.config.critic_hidden = critic_hidden;
     s.config.batch_size = s.steps = batch;
@@ -438,11 +449,24 @@ static void gradients_agree_with_central_differences(void **state)
     (void)state;
     const struct opc_ints none = {0}, one = {1, {7}}, two = {2, {8, 6}}, three = {3, {5, 9, 4}};
     const struct opc_ints wide = {2, {18, 17}}, wider = {2, {17, 33}};
-    check_gradients(3, 2, two, two, 20, 14);
-    check_gradients(1, 1, one, three, 16, 11);
-    check_gradients(5, 3, three, one, 37, 12);
-    check_gradients(2, 4, none, two, 1, 13);
-    check_gradients(15, 2, wide, wider, 20, 15); /* s is one group of 16 columns, (s, a) are two */
+    check_gradients(3, 2, two, two, 20, 14, false);
+    check_gradients(1, 1, one, three, 16, 11, false);
+    check_gradients(5, 3, three, one, 37, 12, false);
+    check_gradients(2, 4, none, two, 1, 13, false);
+    check_gradients(15, 2, wide, wider, 20, 15,
+                    false); /* s is one group of 16 columns, (s, a) are two */
+}
+
+/* The policy's gradient is that of Q by the action, through the normalisation of both critics. */
+static void so_they_do_through_layer_normalisation(void **state)
+{
+    (void)state;
+    const struct opc_ints one = {1, {7}}, two = {2, {8, 6}}, three = {3, {5, 9, 4}};
+    const struct opc_ints wide = {2, {18, 17}}, wider = {2, {17, 33}};
+    check_gradients(3, 2, two, two, 20, 50, true);
+    check_gradients(1, 1, one, three, 16, 51, true);
+    check_gradients(5, 3, three, one, 37, 52, true);
+    check_gradients(15, 2, wide, wider, 20, 53, true);
 }
 
 /* algorithms.md 2.1: mean 0.3, log-deviation -0.5, eps 1.2. */
@@ -641,6 +665,41 @@ static void targets_are_within_what_the_rewards_allow(void **state)
     }
 }
 
+/* Critics that are normalised do not see a factor on their first layer, and target critics
+ * likewise: Q and the targets stay as they are. The policy is not normalised. */
+static void layer_norm_is_in_critics_and_target_critics_alone(void **state)
+{
+    (void)state;
+    struct opc_agent_report report[2][2];
+    float action[2][2][40];
+    for (int norm = 0; norm < 2; norm++)
+        for (int factor = 0; factor < 2; factor++) {
+            struct setup s = setup_of(3, 2);
+            s.config.layer_norm = norm;
+            struct play *p = play_open(&s);
+            const char *parts[] = {"sac.critics", "sac.targets", "sac.policy"};
+            for (int i = 0; i < 3; i++) {
+                const struct opc_mlp *net = i < 2 ? p->critics : p->policy;
+                for (int m = 0; factor && m < net->shape.members; m++)
+                    for (size_t k = 0; k < net->layer[0].bias; k++) /* biases are 0 */
+                        weights(p, parts[i])[(size_t)m * net->each + k] *= i < 2 ? 256.0f : 2.0f;
+            }
+            opc_agent_act(p->agent, 20, p->table, false, NULL, action[norm][factor]);
+            for (size_t k = 0; factor && k < p->policy->layer[0].bias; k++)
+                weights(p, "sac.policy")[k] /= 2.0f; /* Q is asked about the same actions */
+            report[norm][factor] = improve(p, 1);
+            play_close(p);
+        }
+    /* eps is all that normalisation sees of the factor. */
+    for (int norm = 0; norm < 2; norm++) {
+        const double *a = report[norm][0].value, *b = report[norm][1].value;
+        assert_true((fabs(a[OPC_SAC_Q] - b[OPC_SAC_Q]) < 1e-3) == norm);
+        assert_true((fabs(a[OPC_SAC_Q_TARGET] - b[OPC_SAC_Q_TARGET]) < 1e-3) == norm);
+        assert_memory_not_equal(action[norm][0], action[norm][1], sizeof action[norm][0]);
+    }
+    assert_same_bits(action[0], action[1], sizeof action[0]);
+}
+
 static void discount_weighs_the_next_state(void **state)
 {
     (void)state;
@@ -707,8 +766,8 @@ static void a_rate_of_zero_moves_nothing(void **state)
 static void bits_do_not_depend_on_the_number_of_threads(void **state)
 {
     (void)state;
-    const int threads[] = {1, 2, 3, 8}, batch[] = {37, 256, 3};
-    for (int b = 0; b < 3; b++) {
+    const int threads[] = {1, 2, 3, 8}, batch[] = {37, 256, 3, 37, 100};
+    for (int b = 0; b < 5; b++) {
         unsigned char *first = NULL;
         struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
         for (int t = 0; t < 4; t++) {
@@ -716,6 +775,7 @@ static void bits_do_not_depend_on_the_number_of_threads(void **state)
             s.config.policy_hidden = (struct opc_ints){2, {24, 17}};
             s.config.critic_hidden = (struct opc_ints){2, {9, 33}};
             s.config.batch_size = batch[b];
+            s.config.layer_norm = b >= 3;
             s.config.learning_rate = 0.01;
             s.threads = threads[t];
             struct play *p = play_open(&s);
@@ -841,13 +901,13 @@ static void an_action_has_the_same_bits_in_any_company(void **state)
     free(states);
 }
 
-static void a_loaded_state_goes_on_to_the_same_bits(void **state)
+static void load_and_go_on(bool layer_norm)
 {
-    (void)state;
     struct opc_err err = {0};
     struct setup s = setup_of(3, 2);
     s.config.target_interval = 4; /* the count of updates matters too */
     s.config.learning_rate = 0.01;
+    s.config.layer_norm = layer_norm;
     s.config.bound_targets = true; /* and so does the entropy of the last one */
     struct play *p = play_open(&s);
     p->feed.reward_low = -1e-4f;
@@ -877,6 +937,13 @@ static void a_loaded_state_goes_on_to_the_same_bits(void **state)
     play_close(q);
 }
 
+static void a_loaded_state_goes_on_to_the_same_bits(void **state)
+{
+    (void)state;
+    load_and_go_on(false);
+    load_and_go_on(true);
+}
+
 static int refuse_part(void *ctx, const char *name, void *data, size_t bytes, struct opc_err *err)
 {
     (void)data;
@@ -900,10 +967,11 @@ static void a_visitor_may_refuse(void **state)
 static void nan_anywhere_in_a_batch_stops_within_one_update(void **state)
 {
     (void)state;
-    const float poison[] = {NAN, INFINITY};
-    for (int k = 0; k < 2; k++)
+    const float poison[] = {NAN, INFINITY, NAN, INFINITY};
+    for (int k = 0; k < 4; k++)
         for (int column = 0; column < 3 + 2 + 2 + 3; column++) {
             struct setup s = setup_of(3, 2);
+            s.config.layer_norm = k >= 2;
             s.config.batch_size = s.steps = 23;
             struct play *p = play_open(&s);
             struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
@@ -1060,7 +1128,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         each_backend(updates_agree_with_an_independent_implementation),
         each_backend(so_they_do_with_other_shapes_and_settings),
+        each_backend(so_they_do_with_layer_normalisation),
         each_backend(gradients_agree_with_central_differences),
+        each_backend(so_they_do_through_layer_normalisation),
         each_backend(squashing_gives_the_reference_vector),
         once(temperature_rises_while_entropy_is_below_its_goal),
         once(entropy_goal_is_the_setting_or_the_task_s_or_minus_the_actions),
@@ -1069,6 +1139,7 @@ int main(void)
         once(only_steps_that_go_on_ask_the_target_critics),
         once(discount_weighs_the_next_state),
         once(targets_are_within_what_the_rewards_allow),
+        once(layer_norm_is_in_critics_and_target_critics_alone),
         once(targets_follow_by_tau_every_interval),
         once(a_rate_of_zero_moves_nothing),
         each_backend(bits_do_not_depend_on_the_number_of_threads),

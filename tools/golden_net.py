@@ -45,12 +45,20 @@ def layers(theta, widths):
         at += o * (i + 1)
 
 
-def forward(theta, widths, x, act, seen=None):
-    """x [rows][in] to [rows][out]; hidden sums are appended to `seen`."""
+def layer_norm(z):
+    """Each row with mean 0 and deviation 1; eps 1e-5, no trained scale."""
+    z = z - z.mean(axis=1, keepdims=True)
+    return z / np.sqrt((z * z).mean(axis=1, keepdims=True) + 1e-5)
+
+
+def forward(theta, widths, x, act, seen=None, norm=False):
+    """x [rows][in] to [rows][out]; what hidden activations get is appended to `seen`. norm: with
+    layer normalisation before each activation."""
     pairs = list(layers(theta, widths))
     for k, (w, b) in enumerate(pairs):
         x = x @ w.T + b
         if k + 1 < len(pairs):
+            x = layer_norm(x) if norm else x
             if seen is not None:
                 seen.append(x.real)
             x = act(x)

@@ -81,7 +81,8 @@ class Sac:
 
     def value(self, theta, s, a):
         seen = []
-        q = forward(theta, self.q, np.concatenate([s, a], axis=1), relu, seen)[:, 0]
+        norm = self.c.get("layer_norm", False)
+        q = forward(theta, self.q, np.concatenate([s, a], axis=1), relu, seen, norm)[:, 0]
         self.margins += [np.abs(z).min() for z in seen]
         return q
 
@@ -212,4 +213,26 @@ make(
     seed=2**40 + 6,
     epoch=0,
     first=0,
+)
+make(
+    "sac_layer_norm.txt",
+    numpy_seed=24,
+    steps=3,
+    obs=3,
+    act=2,
+    policy_hidden=[8],
+    critic_hidden=[7, 6],
+    discount=0.95,
+    rate=0.01,
+    batch=20,
+    tau=0.25,
+    target_interval=1,
+    alpha=0.3,
+    target_entropy=-1.5,
+    reward_scale=0.5,
+    torch=False,
+    seed=8,
+    epoch=1,
+    first=2,
+    layer_norm=True,
 )

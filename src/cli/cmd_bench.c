@@ -104,43 +104,59 @@ static void print_line(const struct opc_bench *bench, const struct opc_bench_wor
     fflush(stdout);
 }
 
+/* The first call warms up caches and allocations, the second one sets the length of a block: long
+ * enough for the clock (2 ms), short enough to fall between disturbances. */
+static int calls_per_block(const struct opc_bench_work *work, int *repeat, struct opc_err *err)
+{
+    int code = work->run(work->ctx, err);
+    const double start = opc_now();
+    code = code ? code : work->run(work->ctx, err);
+    const double once = opc_now() - start;
+    *repeat = once < 2e-3 ? (int)(2e-3 / (once + 1e-9)) + 1 : 1;
+    return code;
+}
+
+int opc_bench_measure_in_turns(struct opc_bench *bench, const struct opc_bench_work *works,
+                               int count, struct opc_err *err)
+{
+    double *blocks = opc_alloc((size_t)count * MAX_BLOCKS, sizeof *blocks);
+    double *done = opc_alloc((size_t)bench->threads * 8, sizeof *done);
+    int *repeat = opc_alloc((size_t)count, sizeof *repeat);
+    int code = OPC_OK, n = 0;
+    if (!blocks || !done || !repeat)
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for the measurements");
+    for (int w = 0; w < count && !code; w++)
+        code = calls_per_block(&works[w], &repeat[w], err);
+    double peak = 0.0;
+    const double end = opc_now() + count * bench->seconds;
+    while (!code && (n < 3 || (opc_now() < end && n < MAX_BLOCKS))) {
+        /* Peak and works in turns; at least three blocks of each. */
+        for (int w = 0; w < count && !code; w++) {
+            const double rate = burn_block(bench->pool, done);
+            peak = rate > peak ? rate : peak;
+            const double start = opc_now();
+            for (int i = 0; i < repeat[w] && !code; i++)
+                code = works[w].run(works[w].ctx, err);
+            blocks[w * MAX_BLOCKS + n] = (opc_now() - start) / repeat[w];
+        }
+        n++;
+    }
+    for (int w = 0; w < count && !code; w++) {
+        /* block[0] is the best, block[n / 2] the median. */
+        double *block = blocks + w * MAX_BLOCKS;
+        qsort(block, (size_t)n, sizeof *block, compare_doubles);
+        print_line(bench, &works[w], block[0], block[n / 2], peak);
+    }
+    opc_free(blocks);
+    opc_free(done);
+    opc_free(repeat);
+    return code;
+}
+
 int opc_bench_measure(struct opc_bench *bench, const struct opc_bench_work *work,
                       struct opc_err *err)
 {
-    double *block = opc_alloc(MAX_BLOCKS, sizeof *block);
-    double *done = opc_alloc((size_t)bench->threads * 8, sizeof *done);
-    if (!block || !done) {
-        opc_free(block);
-        opc_free(done);
-        return opc_fail(err, OPC_ENOMEM, "not enough memory for the measurements");
-    }
-    /* The first call warms up caches and allocations, the second one sets the length of a block:
-     * long enough for the clock (2 ms), short enough to fall between disturbances. */
-    int code = work->run(work->ctx, err);
-    double start = opc_now();
-    code = code ? code : work->run(work->ctx, err);
-    const double once = opc_now() - start;
-    const int repeat = once < 2e-3 ? (int)(2e-3 / (once + 1e-9)) + 1 : 1;
-    int n = 0;
-    double peak = 0.0;
-    const double end = opc_now() + bench->seconds;
-    while (!code && (n < 3 || (opc_now() < end && n < MAX_BLOCKS))) {
-        /* Peak and work in turns; at least three blocks of each. */
-        const double rate = burn_block(bench->pool, done);
-        peak = rate > peak ? rate : peak;
-        start = opc_now();
-        for (int i = 0; i < repeat && !code; i++)
-            code = work->run(work->ctx, err);
-        block[n++] = (opc_now() - start) / repeat;
-    }
-    if (!code) {
-        /* block[0] is the best, block[n / 2] the median. */
-        qsort(block, (size_t)n, sizeof *block, compare_doubles);
-        print_line(bench, work, block[0], block[n / 2], peak);
-    }
-    opc_free(block);
-    opc_free(done);
-    return code;
+    return opc_bench_measure_in_turns(bench, work, 1, err);
 }
 
 int opc_bench_once(struct opc_bench *bench, const struct opc_bench_work *work, struct opc_err *err)

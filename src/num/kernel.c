@@ -11,6 +11,7 @@
 #include "num/kernel.h"
 #include "num/simd.h"
 #include "num/simd_math.h"
+#include "num/simd_norm.h"
 
 #include <math.h>
 #include <string.h>
@@ -654,6 +655,8 @@ const struct opc_kernels PASTE(opc_kernels_, OPC_ISA) = {
     .width = VW,
     .forward = forward,
     .back_input = back_input,
+    .layer_norm_relu = layer_norm_relu,
+    .back_layer_norm = back_layer_norm,
     .transpose = transpose,
     .back_weight = back_weight,
     .back_bias = back_bias,

@@ -78,6 +78,17 @@ struct opc_kernels {
     void (*back_input)(int panels, int in, int out, const float *w, int ld, const float *dy,
                        size_t dys, enum opc_activation activation, const float *below, float *dx,
                        size_t dxs);
+    /* Layer normalisation over the features of each row, then ReLU, in place: y[panels][ys]. The
+     * normalised values, laid out as y, and inv_std[panels][16] are kept for the backward pass;
+     * both may be NULL. num/simd_norm.h has the formula and its rounding. */
+    void (*layer_norm_relu)(int panels, int features, float *y, size_t ys, float *normalized,
+                            float *inv_std);
+    /* The way back through the normalisation, in place; y and d are [panels][stride]. Before: d
+     * holds the normalised values, y the derivative by them, which back_input has written there and
+     * cut where ReLU was 0 (`below` = d). After: d holds the derivative by what was normalised, and
+     * y again the outputs of ReLU. So the backward pass needs no memory of its own. */
+    void (*back_layer_norm)(int panels, int features, const float *inv_std, float *y, float *d,
+                            size_t stride);
     /* Panels p0 .. p1-1 of x[panels][xs] to xt[ceil(in / 16)][16 * panels][16]: features innermost,
      * rows in order; xt has opc_transposed_size floats. Threads may do different panels at once. */
     void (*transpose)(int p0, int p1, int panels, int in, const float *x, size_t xs, float *xt);

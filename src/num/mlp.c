@@ -44,6 +44,9 @@ int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, stru
                         shape->layers, OPC_MLP_LAYERS);
     if (shape->members < 1)
         return opc_fail(err, OPC_EUSER, "a network of %d members; at least 1", shape->members);
+    if (shape->layer_norm && shape->activation != OPC_ACTIVATION_RELU)
+        return opc_fail(err, OPC_EUSER,
+                        "layer normalisation before an activation that is not ReLU");
     /* Layer after layer in one run of parameters: weights w[out][ld], then biases. */
     struct opc_mlp *net = opc_alloc(1, sizeof *net);
     if (!net)
@@ -60,6 +63,7 @@ int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, stru
         *layer = (struct opc_layer){
             .in = in, .out = wide, .ld = leading_dimension(in), .weight = net->each};
         layer->activation = l + 1 < shape->layers ? shape->activation : OPC_ACTIVATION_LINEAR;
+        layer->layer_norm = shape->layer_norm && l + 1 < shape->layers;
         layer->bias = layer->weight + round_to_line((size_t)wide * (size_t)layer->ld);
         layer->end = layer->bias + round_to_line((size_t)wide);
         net->each = layer->end;
@@ -221,9 +225,16 @@ int opc_tape_create(const struct opc_mlp *net, int rows, struct opc_tape **out, 
         tape->dy[l] = opc_alloc(size, sizeof(float));
         if (!tape->y[l] || !tape->dy[l])
             goto full;
-        /* A slope is used once, in the place where dy is written: they share their memory. */
+        /* A slope is used once, in the place where dy is written: they share their memory, and
+         * so do normalised values. */
         if (layer->activation == OPC_ACTIVATION_SWISH)
             tape->slope[l] = tape->dy[l];
+        if (layer->layer_norm) {
+            tape->normalized[l] = tape->dy[l];
+            tape->inv_std[l] = opc_alloc((size_t)tape->panels, OPC_PANEL * sizeof(float));
+            if (!tape->inv_std[l])
+                goto full;
+        }
         if (opc_transposed_size(tape->panels, layer->in) > transposed)
             transposed = opc_transposed_size(tape->panels, layer->in);
     }
@@ -244,6 +255,7 @@ void opc_tape_destroy(struct opc_tape *tape)
     for (int l = 0; l < OPC_MLP_LAYERS; l++) {
         opc_free(tape->y[l]);
         opc_free(tape->dy[l]);
+        opc_free(tape->inv_std[l]);
     }
     opc_free(tape->transposed);
     opc_free(tape);
@@ -255,6 +267,33 @@ void opc_tape_destroy(struct opc_tape *tape)
 static size_t panel_floats(const struct opc_layer *layer)
 {
     return (size_t)layer->out * OPC_PANEL;
+}
+
+/* Product and normalisation take turns, so that the second finds in the first-level cache what the
+ * first has written: two panels make the big tile of every backend. */
+enum { NORM_PANELS = 2 };
+
+static int norm_panels(int left)
+{
+    return left < NORM_PANELS ? left : NORM_PANELS;
+}
+
+/* relu(layer_norm(W x + b)) of `panels` panels; the tape's arrays, from the same panel on, or NULL.
+ */
+static void forward_normalized(const struct opc_layer *layer, const float *param, int panels,
+                               const float *x, size_t xs, float *y, float *normalized,
+                               float *inv_std)
+{
+    const struct opc_kernels *k = opc_kernels();
+    const size_t ys = panel_floats(layer);
+    for (int p = 0; p < panels; p += NORM_PANELS) {
+        const int n = norm_panels(panels - p);
+        float *yp = y + (size_t)p * ys;
+        k->forward(n, layer->in, layer->out, param + layer->weight, layer->ld, param + layer->bias,
+                   x + (size_t)p * xs, xs, OPC_ACTIVATION_LINEAR, yp, ys, NULL);
+        k->layer_norm_relu(n, layer->out, yp, ys, normalized ? normalized + (size_t)p * ys : NULL,
+                           inv_std ? inv_std + (size_t)p * OPC_PANEL : NULL);
+    }
 }
 
 void opc_mlp_forward_part(const struct opc_mlp *net, int member, int p0, int p1,
@@ -269,11 +308,32 @@ void opc_mlp_forward_part(const struct opc_mlp *net, int member, int p0, int p1,
     for (int l = 0; l < net->shape.layers; l++) {
         const struct opc_layer *layer = &net->layer[l];
         const size_t ys = panel_floats(layer), at = (size_t)p0 * ys;
-        k->forward(p1 - p0, layer->in, layer->out, param + layer->weight, layer->ld,
-                   param + layer->bias, in, in_stride, layer->activation, tape->y[l] + at, ys,
-                   tape->slope[l] ? tape->slope[l] + at : NULL);
+        if (layer->layer_norm)
+            forward_normalized(layer, param, p1 - p0, in, in_stride, tape->y[l] + at,
+                               tape->normalized[l] + at, tape->inv_std[l] + (size_t)p0 * OPC_PANEL);
+        else
+            k->forward(p1 - p0, layer->in, layer->out, param + layer->weight, layer->ld,
+                       param + layer->bias, in, in_stride, layer->activation, tape->y[l] + at, ys,
+                       tape->slope[l] ? tape->slope[l] + at : NULL);
         in = tape->y[l] + at;
         in_stride = ys;
+    }
+}
+
+/* The backward pass from a layer to a normalised one below it: through the weights and ReLU, which
+ * was 0 where the normalised values in dx are not positive, into y; then through the normalisation,
+ * which leaves the derivative in dx and the layer's outputs in y. */
+static void backward_normalized(const struct opc_layer *layer, const float *w, int panels,
+                                const float *dy, const float *inv_std, float *y, float *dx)
+{
+    const struct opc_kernels *k = opc_kernels();
+    const size_t dys = panel_floats(layer), dxs = (size_t)layer->in * OPC_PANEL;
+    for (int p = 0; p < panels; p += NORM_PANELS) {
+        const int n = norm_panels(panels - p);
+        const size_t at = (size_t)p * dxs;
+        k->back_input(n, layer->in, layer->out, w, layer->ld, dy + (size_t)p * dys, dys,
+                      OPC_ACTIVATION_RELU, dx + at, y + at, dxs);
+        k->back_layer_norm(n, layer->in, inv_std + (size_t)p * OPC_PANEL, y + at, dx + at, dxs);
     }
 }
 
@@ -282,12 +342,17 @@ void opc_mlp_backward_layer(const struct opc_mlp *net, int member, int l, int p0
 {
     const struct opc_layer *layer = &net->layer[l], *below = &net->layer[l - 1];
     const size_t dxs = panel_floats(below), at = (size_t)p0 * dxs;
+    const float *w = opc_mlp_member(net, member) + layer->weight;
+    const float *dy = tape->dy[l] + (size_t)p0 * panel_floats(layer);
+    if (below->layer_norm) {
+        backward_normalized(layer, w, p1 - p0, dy, tape->inv_std[l - 1] + (size_t)p0 * OPC_PANEL,
+                            tape->y[l - 1] + at, tape->dy[l - 1] + at);
+        return;
+    }
     /* What the layer below kept for its derivative: slopes of swish, or else its outputs. */
     const float *left =
         below->activation == OPC_ACTIVATION_SWISH ? tape->slope[l - 1] : tape->y[l - 1];
-    opc_kernels()->back_input(p1 - p0, layer->in, layer->out,
-                              opc_mlp_member(net, member) + layer->weight, layer->ld,
-                              tape->dy[l] + (size_t)p0 * panel_floats(layer), panel_floats(layer),
+    opc_kernels()->back_input(p1 - p0, layer->in, layer->out, w, layer->ld, dy, panel_floats(layer),
                               below->activation, left + at, tape->dy[l - 1] + at, dxs);
 }
 
@@ -452,8 +517,11 @@ void opc_mlp_infer(const struct opc_mlp *net, int member, int panels, const floa
         const int last = l + 1 == net->shape.layers;
         float *to = last ? y : hidden[l % 2];
         const size_t stride = last ? ys : panel_floats(layer);
-        k->forward(panels, layer->in, last ? outputs : layer->out, param + layer->weight, layer->ld,
-                   param + layer->bias, x, xs, layer->activation, to, stride, NULL);
+        if (layer->layer_norm)
+            forward_normalized(layer, param, panels, x, xs, to, NULL, NULL);
+        else
+            k->forward(panels, layer->in, last ? outputs : layer->out, param + layer->weight,
+                       layer->ld, param + layer->bias, x, xs, layer->activation, to, stride, NULL);
         x = to;
         xs = stride;
     }

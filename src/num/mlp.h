@@ -21,11 +21,13 @@ struct opc_mlp_shape {
     int members, layers;
     int width[OPC_MLP_LAYERS + 1];  /* inputs, hidden ..., outputs: layers + 1 numbers */
     enum opc_activation activation; /* the last layer is linear */
+    bool layer_norm; /* hidden layers: W x + b, layer normalisation, activation; ReLU only */
 };
 
 struct opc_layer {
     int in, out, ld;
     enum opc_activation activation;
+    bool layer_norm;     /* before the activation */
     size_t weight, bias; /* where they start in a member's parameters */
     size_t end;          /* and where the layer ends */
 };
@@ -64,13 +66,15 @@ void opc_mlp_init_normalized(struct opc_mlp *, double gain, double last, uint64_
 
 /* What one member remembers of a forward pass, for the backward pass. */
 struct opc_tape {
-    int rows, panels;             /* capacity */
-    const float *x;               /* borrowed: the batch, in panels */
-    size_t xs;                    /* floats from one of its panels to the next */
-    float *y[OPC_MLP_LAYERS];     /* [panels][out][16] outputs of each layer */
-    float *slope[OPC_MLP_LAYERS]; /* swish only, in dy's memory */
-    float *dy[OPC_MLP_LAYERS];    /* [panels][out][16] dloss / d(W x + b), before activation */
-    float *transposed;            /* memory for the transposed inputs of any one layer */
+    int rows, panels;                  /* capacity */
+    const float *x;                    /* borrowed: the batch, in panels */
+    size_t xs;                         /* floats from one of its panels to the next */
+    float *y[OPC_MLP_LAYERS];          /* [panels][out][16] outputs of each layer */
+    float *slope[OPC_MLP_LAYERS];      /* swish only, in dy's memory */
+    float *dy[OPC_MLP_LAYERS];         /* [panels][out][16] dloss / d(W x + b), before activation */
+    float *normalized[OPC_MLP_LAYERS]; /* layer normalisation's outputs, in dy's memory */
+    float *inv_std[OPC_MLP_LAYERS];    /* [panels][16] and its 1 / standard deviation of each row */
+    float *transposed;                 /* memory for the transposed inputs of any one layer */
 };
 int opc_tape_create(const struct opc_mlp *, int rows, struct opc_tape **out, struct opc_err *err);
 void opc_tape_destroy(struct opc_tape *); /* NULL is fine */
@@ -79,7 +83,7 @@ void opc_tape_destroy(struct opc_tape *); /* NULL is fine */
  * the last layer. */
 void opc_mlp_forward_part(const struct opc_mlp *, int member, int p0, int p1, struct opc_tape *);
 /* Backward pass from tape->dy of the last layer, which the caller has filled, down to tape->dy[0].
- * Only once after each forward pass: it overwrites the slopes. */
+ * Only once after each forward pass: it overwrites slopes and normalised values. */
 void opc_mlp_backward_part(const struct opc_mlp *, int member, int p0, int p1, struct opc_tape *);
 /* One layer of that: tape->dy[layer] to tape->dy[layer - 1], layer >= 1. */
 void opc_mlp_backward_layer(const struct opc_mlp *, int member, int layer, int p0, int p1,

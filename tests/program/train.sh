@@ -42,6 +42,7 @@ cat >sac.yaml <<END
 include: $smoke
 train: {epochs: 6, improve_every: 1, reset_each_epoch: false}
 opc.transition: replay
+sac.layer_norm: true
 END
 
 cat >ppo.yaml <<END

@@ -35,6 +35,10 @@ struct opc_bench_work {
 
 /* Measures for b->seconds and prints the line. */
 int opc_bench_measure(struct opc_bench *, const struct opc_bench_work *, struct opc_err *err);
+/* The same for `count` works that are to be compared: their blocks alternate, so that a disturbance
+ * hits all of them. */
+int opc_bench_measure_in_turns(struct opc_bench *, const struct opc_bench_work *, int count,
+                               struct opc_err *err);
 /* The same for work that takes so long that it is run only once; the peak is measured before and
  * after it. */
 int opc_bench_once(struct opc_bench *, const struct opc_bench_work *, struct opc_err *err);

@@ -48,15 +48,17 @@ double opc_bench_sac_flops(int obs, int act, int h, int batch)
     return 2.0 * batch * (2 * policy + policy_back + 2 * (3 * critic + critic_back + to_action));
 }
 
-/* An agent of width h, measured and destroyed. */
-static int one_width(struct opc_bench *b, struct work *work, int h, struct opc_err *err)
+/* An agent of width h. */
+static int create_agent(const struct opc_bench *b, int h, bool layer_norm, struct opc_agent **out,
+                        struct opc_err *err)
 {
     struct opc_sac_config config;
-    int code = opc_section_defaults(&opc_sac_section, &config, err);
+    const int code = opc_section_defaults(&opc_sac_section, &config, err);
     if (code)
         return code;
     /* Policy and critics of the same width. */
     config.policy_hidden = config.critic_hidden = (struct opc_ints){2, {h, h}};
+    config.layer_norm = layer_norm;
     config.batch_size = b->batch;
     const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args),
                                         .obs = b->obs,
@@ -65,20 +67,32 @@ static int one_width(struct opc_bench *b, struct work *work, int h, struct opc_e
                                         .config = &config,
                                         .target_entropy = (double)NAN,
                                         .pool = b->pool};
-    code = opc_agent_create("sac", &args, &work->agent, err);
-    if (!code) {
-        char name[64];
-        snprintf(name, sizeof name, "sac 2x%d", h);
-        const struct opc_bench_work w = {.name = name,
-                                         .hidden = h,
-                                         .batch = b->batch,
-                                         .flops = opc_bench_sac_flops(b->obs, b->act, h, b->batch),
-                                         .run = run_update,
-                                         .ctx = work};
-        code = opc_bench_measure(b, &w, err);
+    return opc_agent_create("sac", &args, out, err);
+}
+
+/* Agents of width h without and with layer normalisation in the critics, measured in turns: what
+ * normalisation costs is a few per cent, less than a shared machine changes within a second. */
+static int one_width(struct opc_bench *b, const struct opc_imagined *store, int h,
+                     struct opc_err *err)
+{
+    struct work work[2];
+    struct opc_bench_work line[2];
+    char name[2][64];
+    int code = OPC_OK;
+    for (int i = 0; i < 2; i++) {
+        work[i] = (struct work){.mix = {.imagined = store}};
+        snprintf(name[i], sizeof name[i], "sac 2x%d%s", h, i ? " layer_norm" : "");
+        line[i] = (struct opc_bench_work){.name = name[i],
+                                          .hidden = h,
+                                          .batch = b->batch,
+                                          .flops = opc_bench_sac_flops(b->obs, b->act, h, b->batch),
+                                          .run = run_update,
+                                          .ctx = &work[i]};
+        code = code ? code : create_agent(b, h, i == 1, &work[i].agent, err);
     }
-    opc_agent_destroy(work->agent);
-    work->agent = NULL;
+    code = code ? code : opc_bench_measure_in_turns(b, line, 2, err);
+    for (int i = 0; i < 2; i++)
+        opc_agent_destroy(work[i].agent);
     return code;
 }
 
@@ -130,9 +144,8 @@ int opc_bench_sac(struct opc_bench *b, struct opc_err *err)
     static const int usual[] = {64, 256};
     struct opc_imagined *store = NULL;
     int code = opc_bench_store(b, &store, err);
-    struct work work = {.mix = {.imagined = store}};
     for (int i = 0; !code && i < (b->hidden ? 1 : 2); i++)
-        code = one_width(b, &work, b->hidden ? b->hidden : usual[i], err);
+        code = one_width(b, store, b->hidden ? b->hidden : usual[i], err);
     opc_imagined_destroy(store);
     return code;
 }
