@@ -27,7 +27,7 @@
     X(REAL,   min_improvement, "0.01",  0, 1,     "smallest relative fall of a member's holdout error that counts as an improvement", "improvement") \
     X(INT,    max_epochs,     "0",      0, 1e6,   "a fit stops after this many passes over the data; 0: only patience ends it", "most_passes") \
     X(CHOICE, best,           "fresh",  "fresh|incoming", , "the holdout error that has to be improved on first: the one after the first pass, or the one before it (mbrl-lib)") \
-    X(CHOICE, snapshot,       "member", "member|whole", , "what is restored after a fit: each member's best weights, or those of the whole ensemble (mbrl-lib)") \
+    X(CHOICE, snapshot,       "member", "member|whole|last", , "what a fit ends with: each member's best weights, those of the whole ensemble (mbrl-lib), or the weights after the last pass (PETS)") \
     X(BOOL,   bootstrap,      "true",   0, 1,     "each member draws its own training rows with replacement") \
     X(BOOL,   warm_start,     "true",   0, 1,     "a fit starts from the weights and moments of the last one") \
     X(CHOICE, bounds,         "learned", "learned|fixed|member", , "bounds of the log-variance: learned together, fixed (mbrl-lib), or learned by each member") \
@@ -35,7 +35,8 @@
     X(REAL,   log_var_max,    "0.5",    -50, 50,  "upper bound of the log-variance at the start")   \
     X(REAL,   log_var_min,    "-10",    -50, 50,  "lower bound of the log-variance at the start")   \
     X(CHOICE, scale_on,       "train",  "train|all", , "rows that set the input scale: the training rows, or the held-out ones too (mbrl-lib)") \
-    X(CHOICE, scale_std,      "population", "population|sample", , "divisor of the standard deviation: n, or n - 1 (mbrl-lib)")
+    X(CHOICE, scale_std,      "population", "population|sample", , "divisor of the standard deviation: n, or n - 1 (mbrl-lib)") \
+    X(CHOICE, reward,         "learned", "learned|given", , "rewards of imagined steps: predicted as one more output, or computed by the task, where they are a function of the transition")
 /* clang-format on */
 struct opc_ensemble_config {
     OPC_ENSEMBLE_FIELDS(OPC_MEMBER)
@@ -44,9 +45,10 @@ extern const struct opc_section opc_ensemble_section; /* "model" */
 
 /* Values of the choices above, in the order of their words. */
 enum { OPC_BEST_FRESH, OPC_BEST_INCOMING };
-enum { OPC_SNAPSHOT_MEMBER, OPC_SNAPSHOT_WHOLE };
+enum { OPC_SNAPSHOT_MEMBER, OPC_SNAPSHOT_WHOLE, OPC_SNAPSHOT_LAST };
 enum { OPC_BOUNDS_LEARNED, OPC_BOUNDS_FIXED, OPC_BOUNDS_MEMBER };
 enum { OPC_SCALE_TRAIN, OPC_SCALE_ALL };
+enum { OPC_REWARD_LEARNED, OPC_REWARD_GIVEN };
 
 /* Sets one setting from "name=value". */
 int opc_ensemble_set(struct opc_ensemble_config *, const char *assignment, struct opc_err *err);

@@ -189,6 +189,14 @@ static int save_slot(struct opc_run *run, struct opc_runlog_ends ends, struct op
         *tape = run->imagined ? *opc_imagined_state(run->imagined) : none;
     if (!code)
         code = opc_gather_visit(gather, "imagined.state", tape, sizeof *tape, err);
+    /* What the agent remembers of the running episode; most remember nothing. */
+    if (!code && run->now.running && run->episode->count > 0) {
+        code = opc_gather_visit(gather, "episode.steps", &run->episode->steps,
+                                sizeof run->episode->steps, err);
+        if (!code)
+            code = opc_gather_visit(gather, "episode.numbers", run->episode->number,
+                                    run->episode->count * sizeof *run->episode->number, err);
+    }
     if (!code)
         code = gather_networks(run, gather, err);
     if (!code)
