@@ -141,6 +141,10 @@ struct opc_agent_type {
     /* Optional; NULL: any settings fit each other. OPC_EUSER: they do not, or they do not fit a
      * model with this many elites; err->settings names those at fault. */
     int (*check)(const void *config, int elites, struct opc_err *err);
+    /* Optional; NULL and 0: as above. Label and colour with a transition model that walks along
+     * recordings, as eq. 5 does. */
+    const char *corrected_label;
+    unsigned corrected_colour;
 };
 
 struct opc_agent { /* first member of every agent */

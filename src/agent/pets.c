@@ -663,4 +663,6 @@ const struct opc_agent_type opc_pets_type = {
     .act_in = pets_act_in,
     .plan_bytes = pets_plan_bytes,
     .check = pets_check,
+    .corrected_label = "PETS with eq. 5",
+    .corrected_colour = 0xcc79a7,
 };

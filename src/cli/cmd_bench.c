@@ -34,9 +34,9 @@ static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 /* Options that only some works read; opc_options_fit refuses them with the others. */
 static const struct opc_option_use uses[] = {
-    {"obs", "gemm sac fit rollout"},
-    {"act", "gemm sac fit rollout"},
-    {"hidden", "gemm sac fit rollout"},
+    {"obs", "gemm sac fit rollout plan"},
+    {"act", "gemm sac fit rollout plan"},
+    {"hidden", "gemm sac fit rollout plan"},
     {"batch", "gemm sac fit"},
     {"states", "rollout"},
     {NULL, NULL},
@@ -259,8 +259,9 @@ static const struct {
     const char *name;
     int (*run)(struct opc_bench *, struct opc_err *);
 } works[] = {
-    {"gemm", opc_bench_gemm},       {"sac", opc_bench_sac},     {"fit", opc_bench_fit},
-    {"rollout", opc_bench_rollout}, {"epoch", opc_bench_epoch}, {"env", opc_bench_env},
+    {"gemm", opc_bench_gemm},       {"sac", opc_bench_sac},   {"fit", opc_bench_fit},
+    {"rollout", opc_bench_rollout}, {"plan", opc_bench_plan}, {"epoch", opc_bench_epoch},
+    {"env", opc_bench_env},
 };
 
 static int bench_run(int argc, char **argv, struct opc_err *err)
@@ -309,11 +310,12 @@ const struct opc_command opc_cmd_bench = {
     .summary = "measure the speed of training's parts against this machine's peak",
     .detail = "gemm: the three products of a layer. sac: one update. fit: one minibatch of the "
               "whole ensemble. rollout: one step of many "
-              "imagined rollouts. epoch: a whole epoch of HalfCheetah as in the paper, once. env: "
+              "imagined rollouts. plan: one action of PETS. epoch: a whole epoch of HalfCheetah as "
+              "in the paper, once. env: "
               "a step of each environment. all, or no word: each of these, which takes minutes.\n"
               "Each line gives the best and the median time, useful arithmetic per second, and "
               "its share of the peak measured in between on the same threads.",
-    .words = "gemm sac fit rollout epoch env all",
+    .words = "gemm sac fit rollout plan epoch env all",
     .options = &options,
     .uses = uses,
     .run = bench_run,
