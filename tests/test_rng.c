@@ -47,9 +47,9 @@ static void different_names_never_share_a_stream(void **state)
     (void)state;
     static const uint32_t EPOCH[] = {0, 1, 0x800000, 0xffffff};
     static const uint32_t INDEX[] = {0, 1, 0x80000000, 0xffffffff};
-    uint64_t seen[(OPC_USE_NOISE + 1) * 16] = {0};
+    uint64_t seen[(OPC_USE_PARTICLE + 1) * 16] = {0};
     int n = 0;
-    for (int use = 0; use <= OPC_USE_NOISE; use++)
+    for (int use = 0; use <= OPC_USE_PARTICLE; use++)
         for (int e = 0; e < 4; e++)
             for (int i = 0; i < 4; i++) {
                 struct opc_rng r = opc_rng_stream(7, (enum opc_use)use, EPOCH[e], INDEX[i]);

@@ -89,7 +89,7 @@ static void only_what_the_caller_knows_is_written(void **state)
 static void structs_with_a_size_end_with_their_last_member(void **state)
 {
     (void)state;
-    assert_no_padding(opc_agent_args, past);
+    assert_no_padding(opc_agent_args, mean);
     assert_no_padding(opc_agent_report, value);
     assert_no_padding(opc_ensemble_options, seed);
     assert_no_padding(opc_evaluation, length);
@@ -101,7 +101,7 @@ static void structs_with_a_size_end_with_their_last_member(void **state)
     assert_no_padding(opc_imagine_report, index);
     assert_no_padding(opc_imagined_shape, transitions);
     assert_no_padding(opc_train_plan, ctx);
-    assert_no_padding(opc_transition_options, mean);
+    assert_no_padding(opc_transition_options, reward_ctx);
 }
 
 /* The functions themselves ask. */

@@ -534,8 +534,8 @@ static void the_estimate_of_memory_follows_the_settings(void **state)
     struct opc_slbo_config config;
     struct opc_err err = {0};
     assert_ok(opc_section_defaults(&opc_slbo_section, &config, &err), &err);
-    const struct opc_agent_args args = {
-        OPC_SIZED(struct opc_agent_args), .obs = 17, .act = 6, .steps = 10000, .config = &config};
+    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args), .obs = 17, .act = 6,
+                                        .steps = 10000, .config = &config};
     const size_t usual = opc_slbo_type.need(&args);
     assert_true(usual > 5000000 && usual < 50000000);
     config.rollout_steps = 4000000;

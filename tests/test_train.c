@@ -235,6 +235,73 @@ static void the_policy_of_a_run_can_be_loaded_and_evaluated(void **state)
     assert_true(e.min <= e.mean && e.mean <= e.max);
 }
 
+/* The settings of a planner, and of one that is corrected by recordings. */
+#define PLANNER                                                                                    \
+    "train.agent=pets", "train.fit_first=true", "pets.horizon=4", "pets.population=10",            \
+        "pets.elites=3", "pets.iterations=2", "pets.particles=2"
+
+/* A directory and its policy.opc alone act alike, in an episode as well, and the evaluation is that
+ * of the run while both plan by eq. 2. */
+static void the_policy_of_a_planner_is_its_model(void **state)
+{
+    char dir[OPC_PATH], file[OPC_PATH];
+    struct opc_agent *agent[2];
+    struct opc_memory *memory[2];
+    struct opc_err err;
+    const float s[4] = {0.01f, -0.02f, 0, 0.1f};
+    float a[2][3];
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    snprintf(file, sizeof file, "%s/run/policy.opc", (const char *)*state);
+    train_in(dir, (const char *const[]){PLANNER, "opc.transition=learned", NULL});
+    assert_true(metric(dir, "updates") == 20 && metric(dir, "imagined") == 0);
+    assert_true(metric(dir, "plan_iterations") == 2 && isnan(metric(dir, "plan_uncorrected")));
+    assert_true(metric(dir, "learned_1") > 0 && isnan(metric(dir, "corrected_1")));
+    for (int i = 0; i < 2; i++) {
+        assert_ok(opc_policy_load(i ? file : dir, &agent[i], &err), &err);
+        assert_ok(opc_memory_create(agent[i], &memory[i], &err), &err);
+        opc_memory_begin(memory[i], 5, 0, 2);
+        for (int t = 0; t < 3; t++) {
+            opc_agent_act_in(agent[i], memory[i], s, false, NULL, &a[i][t]);
+            assert_true(a[i][t] >= -1 && a[i][t] <= 1);
+        }
+        opc_memory_destroy(memory[i]);
+        opc_agent_destroy(agent[i]);
+    }
+    assert_same_bits(a[0], a[1], sizeof a[0]);
+    assert_true(a[0][0] != a[0][1]); /* the second starts from the plan of the first */
+}
+
+/* The random phase lasts one epoch, and the window is the last one: what was recorded is long
+ * enough for 4 steps, and no episode of the task is long enough for 2000. */
+static void a_planner_says_how_much_of_its_plans_is_corrected(void **state)
+{
+    char dir[OPC_PATH];
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    train_in(dir, (const char *const[]){PLANNER, "opc.transition=corrected",
+                                        "opc.reference_epochs=1", NULL});
+    assert_true(metric(dir, "plan_uncorrected") == 0);
+    test_remove(dir);
+    train_in(dir, (const char *const[]){PLANNER, "opc.transition=corrected", "pets.horizon=100",
+                                        "train.epochs=1", NULL});
+    assert_true(metric(dir, "plan_uncorrected") > 0.5 && metric(dir, "plan_uncorrected") < 1);
+}
+
+/* The rewards of imagined steps are the task's: cartpole pays 1, so a plan of 4 steps is worth 4 if
+ * it does not fall, whatever an unfitted model says. */
+static void a_given_reward_is_not_learned(void **state)
+{
+    char dir[OPC_PATH];
+    snprintf(dir, sizeof dir, "%s/run", (const char *)*state);
+    train_in(dir, (const char *const[]){PLANNER, "opc.transition=learned", "model.reward=given",
+                                        "train.epochs=1", NULL});
+    const double worth = metric(dir, "plan_return");
+    assert_true(worth >= 1 && worth <= 4);
+    test_remove(dir);
+    /* And in the rollouts that an agent learns from. */
+    train_in(dir, (const char *const[]){"model.reward=given", NULL});
+    assert_true(metric(dir, "reward_min") == 1 && metric(dir, "reward_max") == 1);
+}
+
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 struct place {
@@ -343,6 +410,9 @@ int main(void)
         WITH_DIR(imagined_data_can_be_emptied_before_each_simulation),
         WITH_DIR(an_evaluation_need_not_come_every_epoch),
         WITH_DIR(the_policy_of_a_run_can_be_loaded_and_evaluated),
+        WITH_DIR(the_policy_of_a_planner_is_its_model),
+        WITH_DIR(a_planner_says_how_much_of_its_plans_is_corrected),
+        WITH_DIR(a_given_reward_is_not_learned),
         WITH_DIR(a_run_survives_lack_of_memory),
         WITH_DIR(a_run_survives_files_that_fail),
         WITH_DIR(a_resumed_run_survives_lack_of_memory),

@@ -46,6 +46,7 @@ enum opc_needs {
     OPC_NEEDS_TRAJECTORIES = 2, /* all its policy has made since it last improved: on-policy */
     OPC_NEEDS_MODEL = 4,        /* a dynamics model when it is created; saved with its policy */
     OPC_NEEDS_RECORDED = 8,     /* steps that were recorded, not imagined by the loop's model */
+    OPC_NEEDS_TASK = 16,        /* the task when it is created, for the rule where episodes end */
 };
 
 struct opc_feed {
@@ -88,11 +89,24 @@ struct opc_agent_args {
     /* What moves an imagined state; borrowed. NULL where a policy is loaded without its past. */
     const struct opc_transition *transition;
     struct opc_pool *pool; /* may be NULL; borrowed */
-    /* The run's task and everything recorded on it, for agents that imagine steps of their own.
-     * Borrowed; NULL where a policy is loaded without its run. The environment may be asked about
-     * imagined steps, and for another one of its kind; it is not to be stepped or reset. */
+    /* The run's task and everything recorded on it, for agents that imagine steps of their own
+     * (OPC_NEEDS_TASK: the task also where a policy is loaded). Borrowed; NULL where a policy is
+     * loaded without its run. The environment may be asked about imagined steps, and for another
+     * one of its kind; it is not to be stepped or reset. */
     const struct opc_env *env;
     const struct opc_episodes *past;
+    int given_reward; /* true: imagined rewards are opc_env_reward's, not the model's */
+    int mean;         /* true: eq. 2 takes the mean of the model's Gaussian instead of drawing */
+};
+
+/* What an agent remembers of one episode between its steps: a planner starts from its last plan.
+ * The caller has one for each episode that it plays at the same time. */
+struct opc_memory {
+    uint64_t seed;           /* seed, epoch and episode name what is drawn in the episode */
+    uint32_t epoch, episode; /* where opc_agent_act_in gets no stream */
+    uint64_t steps;          /* actions chosen in the episode so far */
+    size_t count;            /* of numbers; 0: the agent remembers nothing */
+    double *number;          /* [count] the agent's own; all 0 at the start of an episode */
 };
 
 struct opc_agent_type {
@@ -122,12 +136,26 @@ struct opc_agent_type {
                        struct opc_rng *rng, float *action);
     /* Optional; NULL: little. Bytes that it takes with these arguments, at most. */
     size_t (*need)(const struct opc_agent_args *);
+    /* Optional, both or none; NULL: it remembers nothing between the steps of an episode.
+     * `remembers` says how many numbers it does; act_in is opc_agent_act_in, where rng is NULL
+     * without exploration. */
+    size_t (*remembers)(const struct opc_agent *);
+    void (*act_in)(const struct opc_agent *, struct opc_memory *, const float *state, bool explore,
+                   struct opc_rng *rng, float *action);
+    /* Optional; NULL: any settings fit each other. OPC_EUSER: they do not, or they do not fit a
+     * model with this many elites; err->settings names those at fault. */
+    int (*check)(const void *config, int elites, struct opc_err *err);
+    /* Optional; NULL and 0: as above. Label and colour with a transition model that walks along
+     * recordings, as eq. 5 does. */
+    const char *corrected_label;
+    unsigned corrected_colour;
 };
 
 struct opc_agent { /* first member of every agent */
     const struct opc_agent_type *type;
     int obs, act;
     struct opc_predictor *model; /* destroyed with it, where it was loaded with it; else NULL */
+    struct opc_env *env;         /* closed with it, where it was opened for it; else NULL */
 };
 
 /* Entry i of the table of agents; NULL after the last. The order never changes. */
@@ -153,6 +181,19 @@ OPC_API void opc_agent_act(const struct opc_agent *, int n, const float *state, 
  * opc_agent_act with explore, 0 its mode. Only where the type has act_spread. */
 OPC_API void opc_agent_act_spread(const struct opc_agent *, int n, const float *state, float spread,
                                   struct opc_rng *rng, float *action);
+/* Memory for one episode of this agent, which must outlive it; it is as at the start of an episode
+ * with seed, epoch and episode 0. OPC_ENOMEM. For opc_memory_destroy. */
+OPC_API int opc_memory_create(const struct opc_agent *, struct opc_memory **out,
+                              struct opc_err *err);
+/* Frees it. NULL is fine. */
+OPC_API void opc_memory_destroy(struct opc_memory *);
+/* An episode begins: what was remembered is forgotten. */
+OPC_API void opc_memory_begin(struct opc_memory *, uint64_t seed, uint32_t epoch, uint32_t episode);
+/* Chooses the next action of an episode, state[obs] to action[act]: opc_agent_act with n = 1 for an
+ * agent that remembers nothing. A planner acted with by opc_agent_act plans each step afresh. What
+ * it draws comes from rng with explore, or else from the stream that the memory names. */
+OPC_API void opc_agent_act_in(const struct opc_agent *, struct opc_memory *, const float *state,
+                              bool explore, struct opc_rng *rng, float *action);
 /* Makes `updates` gradient steps from what the feed brings (an agent that learns from trajectories
  * takes all there are, and its settings say how often), and reports a value for each of its
  * columns. The result depends on the feed's data, seed, epoch and first alone, not on threads.

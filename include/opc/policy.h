@@ -8,7 +8,8 @@
  *
  * The file policy.opc, which training leaves in a run directory, is all that is needed: it holds
  * the networks and the settings they were trained with. It can be copied to the machine that acts.
- */
+ * One that plans (docs/pets.md) holds its model, opens its task for the rule where episodes end,
+ * and is acted with by opc_agent_act_in. */
 #ifndef OPC_POLICY_H
 #define OPC_POLICY_H
 

@@ -19,21 +19,23 @@ extern "C" {
 /* What the numbers are for. The values are part of every recorded result: only append. */
 enum opc_use {
     OPC_USE_TEST = 0,
-    OPC_USE_INIT,    /* first weights of a network */
-    OPC_USE_RESET,   /* the start of an episode */
-    OPC_USE_RANDOM,  /* actions of the random phase */
-    OPC_USE_EXPLORE, /* actions of the policy on the real environment */
-    OPC_USE_EVAL,    /* resets (and, if asked for, actions) while evaluating */
-    OPC_USE_SPLIT,   /* holdout split */
-    OPC_USE_FIT,     /* bootstrap and shuffles of a member */
-    OPC_USE_START,   /* where imagined rollouts begin */
-    OPC_USE_ROLLOUT, /* a row of an imagined rollout */
-    OPC_USE_BATCH,   /* which transitions a gradient step sees */
-    OPC_USE_UPDATE,  /* noise inside a gradient step */
-    OPC_USE_ENV,     /* noise of a stochastic environment */
-    OPC_USE_STUDY,   /* bootstrap intervals, jitter in figures */
-    OPC_USE_PROBE,   /* episodes and rollouts that probe a trained run */
-    OPC_USE_NOISE,   /* the Gaussian of eq. 2 in opc_imagine */
+    OPC_USE_INIT,     /* first weights of a network */
+    OPC_USE_RESET,    /* the start of an episode */
+    OPC_USE_RANDOM,   /* actions of the random phase */
+    OPC_USE_EXPLORE,  /* actions of the policy on the real environment */
+    OPC_USE_EVAL,     /* resets (and, if asked for, actions) while evaluating */
+    OPC_USE_SPLIT,    /* holdout split */
+    OPC_USE_FIT,      /* bootstrap and shuffles of a member */
+    OPC_USE_START,    /* where imagined rollouts begin */
+    OPC_USE_ROLLOUT,  /* a row of an imagined rollout */
+    OPC_USE_BATCH,    /* which transitions a gradient step sees */
+    OPC_USE_UPDATE,   /* noise inside a gradient step */
+    OPC_USE_ENV,      /* noise of a stochastic environment */
+    OPC_USE_STUDY,    /* bootstrap intervals, jitter in figures */
+    OPC_USE_PROBE,    /* episodes and rollouts that probe a trained run */
+    OPC_USE_NOISE,    /* the Gaussian of eq. 2 in opc_imagine */
+    OPC_USE_PLAN,     /* a step of a planner, and its candidates */
+    OPC_USE_PARTICLE, /* what happens to a candidate in the model */
 };
 
 struct opc_rng {

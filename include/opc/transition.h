@@ -27,6 +27,11 @@
 extern "C" {
 #endif
 
+/* The rewards of n transitions, where they are known: s, next [n][obs], a [n][act], out [n]. Many
+ * threads ask. */
+typedef void opc_reward_fn(void *ctx, int n, const float *s, const float *a, const float *next,
+                           float *out);
+
 struct opc_transition; /* opaque; read by any number of rollouts between two refreshes */
 
 struct opc_transition_options {
@@ -43,6 +48,10 @@ struct opc_transition_options {
     int first_episode;
     int reward_by_model; /* true: corrected takes the reward the model predicts, as it is */
     int mean;            /* true: learned takes the mean of the Gaussian instead of drawing */
+    /* Rewards of imagined steps, whatever the model predicts (opc_env_reward answers this for some
+     * tasks); NULL: the model's, by the equations above. */
+    opc_reward_fn *reward;
+    void *reward_ctx;
 };
 
 /* Makes a transition model; call opc_transition_refresh before its first use. OPC_EUSER: there is

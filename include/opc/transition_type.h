@@ -54,9 +54,11 @@ struct opc_transition {
     const struct opc_episodes *past;
     const struct opc_predictor *model; /* NULL where none is needed */
     int obs, act;
-    bool correct_reward; /* eq. 5 for the reward, too; otherwise the model's prediction */
-    bool sample;         /* learned: draw from the Gaussian, or take its mean */
-    int first_episode;   /* of the reference window */
+    bool correct_reward;   /* eq. 5 for the reward, too; otherwise the model's prediction */
+    bool sample;           /* learned: draw from the Gaussian, or take its mean */
+    opc_reward_fn *reward; /* replaces the rewards of `step`; NULL: they stay */
+    void *reward_ctx;
+    int first_episode; /* of the reference window */
     /* f(s_ref, a_ref) of every step of the window and elite, [elites][capacity][obs + 1]; the
      * predictions and not the residuals, because adding a residual rounds, while
      * s_ref' + (f - f_ref) stays exact on-policy. */

@@ -3,12 +3,15 @@
  * a file next to this one and a line in TYPES; settings and columns of metrics.csv come from its
  * opc_agent_type. The order of the table never changes: the hash of a run's settings
  * (run/config/config_hash.c) and the columns of metrics.csv (run/files/runlog.c) follow it. */
+#include "agent/pets.h"
 #include "agent/policy.h"
 #include "agent/ppo.h"
 #include "agent/sac.h"
 #include "agent/slbo.h"
 #include "agent/steve.h"
 #include "base/sized.h"
+#include "opc/env.h"
+#include "opc/mem.h"
 #include "opc/predictor.h"
 
 #include <stdio.h>
@@ -20,7 +23,7 @@ extern const struct opc_agent_type OPC_ONE_MORE_AGENT;
 
 /* Written out, not assembled by constructors, so that a reader sees all of them. */
 static const struct opc_agent_type *const TYPES[] = {
-    &opc_sac_type,       &opc_ppo_type, &opc_steve_type, &opc_slbo_type,
+    &opc_sac_type,       &opc_ppo_type, &opc_steve_type, &opc_slbo_type, &opc_pets_type,
 #ifdef OPC_ONE_MORE_AGENT /* tests/test_extending.c adds one this way */
     &OPC_ONE_MORE_AGENT,
 #endif
@@ -65,14 +68,17 @@ int opc_visit_parts(const struct opc_state_part *part, size_t n,
     return code;
 }
 
-/* The model is read before the agent is gone, and destroyed after it: the agent may still use
- * it. */
+/* Model and task are read before the agent is gone, and destroyed after it: the agent may still
+ * use them. */
 void opc_agent_destroy(struct opc_agent *agent)
 {
     struct opc_predictor *model = agent ? agent->model : NULL;
+    struct opc_env *env = agent ? agent->env : NULL;
     if (agent)
         agent->type->destroy(agent);
     opc_predictor_destroy(model);
+    if (env)
+        opc_env_close(env);
 }
 
 void opc_agent_dimensions(const struct opc_agent *agent, int *obs, int *act)
@@ -94,6 +100,51 @@ void opc_agent_act_spread(const struct opc_agent *agent, int n, const float *sta
 {
     agent->type->act_spread(agent, n, state, spread, rng, action);
 }
+
+/* ---- memory of an episode -------------------------------------------------------------------- */
+
+int opc_memory_create(const struct opc_agent *agent, struct opc_memory **out, struct opc_err *err)
+{
+    struct opc_memory *memory = opc_alloc(1, sizeof *memory);
+    if (!memory)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to act in an episode");
+    memory->count = agent->type->remembers ? agent->type->remembers(agent) : 0;
+    memory->number = opc_alloc(memory->count, sizeof *memory->number);
+    if (!memory->number) {
+        opc_free(memory);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to act in an episode");
+    }
+    *out = memory;
+    return OPC_OK;
+}
+
+void opc_memory_destroy(struct opc_memory *memory)
+{
+    if (memory)
+        opc_free(memory->number);
+    opc_free(memory);
+}
+
+void opc_memory_begin(struct opc_memory *memory, uint64_t seed, uint32_t epoch, uint32_t episode)
+{
+    memory->seed = seed;
+    memory->epoch = epoch;
+    memory->episode = episode;
+    memory->steps = 0;
+    memset(memory->number, 0, memory->count * sizeof *memory->number);
+}
+
+void opc_agent_act_in(const struct opc_agent *agent, struct opc_memory *memory, const float *state,
+                      bool explore, struct opc_rng *rng, float *action)
+{
+    if (agent->type->act_in)
+        agent->type->act_in(agent, memory, state, explore, explore ? rng : NULL, action);
+    else
+        agent->type->act(agent, 1, state, explore, rng, action);
+    memory->steps++;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
 
 int opc_agent_improve(struct opc_agent *agent, const struct opc_feed *feed, int updates,
                       struct opc_agent_report *report, struct opc_err *err)

@@ -34,9 +34,9 @@ static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 /* Options that only some works read; opc_options_fit refuses them with the others. */
 static const struct opc_option_use uses[] = {
-    {"obs", "gemm sac fit rollout steve"},
-    {"act", "gemm sac fit rollout steve"},
-    {"hidden", "gemm sac fit rollout steve"},
+    {"obs", "gemm sac fit rollout plan steve"},
+    {"act", "gemm sac fit rollout plan steve"},
+    {"hidden", "gemm sac fit rollout plan steve"},
     {"batch", "gemm sac fit steve"},
     {"states", "rollout"},
     {NULL, NULL},
@@ -276,8 +276,8 @@ static const struct {
     int (*run)(struct opc_bench *, struct opc_err *);
 } works[] = {
     {"gemm", opc_bench_gemm},       {"sac", opc_bench_sac},     {"fit", opc_bench_fit},
-    {"rollout", opc_bench_rollout}, {"epoch", opc_bench_epoch}, {"env", opc_bench_env},
-    {"steve", opc_bench_steve},
+    {"rollout", opc_bench_rollout}, {"plan", opc_bench_plan},   {"epoch", opc_bench_epoch},
+    {"env", opc_bench_env},         {"steve", opc_bench_steve},
 };
 
 static int bench_run(int argc, char **argv, struct opc_err *err)
@@ -326,12 +326,13 @@ const struct opc_command opc_cmd_bench = {
     .summary = "measure the speed of training's parts against this machine's peak",
     .detail = "gemm: the three products of a layer. sac: one update. fit: one minibatch of the "
               "whole ensemble. rollout: one step of many "
-              "imagined rollouts. epoch: a whole epoch of HalfCheetah as in the paper, once. env: "
+              "imagined rollouts. plan: one action of PETS. epoch: a whole epoch of HalfCheetah as "
+              "in the paper, once. env: "
               "a step of each environment. steve: one update of STEVE, world model included. all, "
               "or no word: each of these, which takes minutes.\n"
               "Each line gives the best and the median time, useful arithmetic per second, and "
               "its share of the peak measured in between on the same threads.",
-    .words = "gemm sac fit rollout epoch env steve all",
+    .words = "gemm sac fit rollout plan epoch env steve all",
     .options = &options,
     .uses = uses,
     .run = bench_run,

@@ -30,7 +30,7 @@
     X(INT,    holdout_every,  "0",      0, 1e9,   "gradient steps between two measurements of the holdout error, which patience counts; 0: a pass over the data") \
     X(REAL,   new_ratio,      "0",      0, 1,     "smallest share of rows recorded since the last fit among those that a member trains on; 0: all rows are drawn alike") \
     X(CHOICE, best,           "fresh",  "fresh|incoming", , "the holdout error that has to be improved on first: the one after the first pass, or the one before it (mbrl-lib)") \
-    X(CHOICE, snapshot,       "member", "member|whole", , "what is restored after a fit: each member's best weights, or those of the whole ensemble (mbrl-lib)") \
+    X(CHOICE, snapshot,       "member", "member|whole|last", , "what a fit ends with: each member's best weights, those of the whole ensemble (mbrl-lib), or the weights after the last pass (PETS)") \
     X(BOOL,   bootstrap,      "true",   0, 1,     "each member draws its own training rows with replacement") \
     X(BOOL,   warm_start,     "true",   0, 1,     "a fit starts from the weights and moments of the last one") \
     X(CHOICE, bounds,         "learned", "learned|fixed|member", , "bounds of the log-variance: learned together, fixed (mbrl-lib), or learned by each member") \
@@ -39,7 +39,8 @@
     X(REAL,   log_var_min,    "-10",    -50, 50,  "lower bound of the log-variance at the start")   \
     X(CHOICE, scale_on,       "train",  "train|all", , "rows that set the input scale: the training rows, or the held-out ones too (mbrl-lib)") \
     X(CHOICE, scale_std,      "population", "population|sample", , "divisor of the standard deviation: n, or n - 1 (mbrl-lib)") \
-    X(BOOL,   normalize_targets, "false", 0, 1,   "the networks learn targets of mean 0 and variance 1; holdout errors and log-variance bounds are in these units", "normalise_targets")
+    X(BOOL,   normalize_targets, "false", 0, 1,   "the networks learn targets of mean 0 and variance 1; holdout errors and log-variance bounds are in these units", "normalise_targets") \
+    X(CHOICE, reward,         "learned", "learned|given", , "rewards of imagined steps: predicted as one more output, or computed by the task, where they are a function of the transition")
 /* clang-format on */
 struct opc_ensemble_config {
     OPC_ENSEMBLE_FIELDS(OPC_MEMBER)
@@ -48,9 +49,10 @@ extern const struct opc_section opc_ensemble_section; /* "model" */
 
 /* Values of the choices above, in the order of their words. */
 enum { OPC_BEST_FRESH, OPC_BEST_INCOMING };
-enum { OPC_SNAPSHOT_MEMBER, OPC_SNAPSHOT_WHOLE };
+enum { OPC_SNAPSHOT_MEMBER, OPC_SNAPSHOT_WHOLE, OPC_SNAPSHOT_LAST };
 enum { OPC_BOUNDS_LEARNED, OPC_BOUNDS_FIXED, OPC_BOUNDS_MEMBER };
 enum { OPC_SCALE_TRAIN, OPC_SCALE_ALL };
+enum { OPC_REWARD_LEARNED, OPC_REWARD_GIVEN };
 
 /* Sets one setting from "name=value". */
 int opc_ensemble_set(struct opc_ensemble_config *, const char *assignment, struct opc_err *err);

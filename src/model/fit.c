@@ -183,8 +183,9 @@ static int train_until_no_better(struct fit *fit, struct opc_err *err)
             return opc_fail(err, OPC_ESTOPPED, "stopped while fitting the model");
     }
     /* Restore the best weights, and the errors the elites are chosen by. */
-    memcpy(ensemble->net->param, fit->best_param, all);
-    if (ensemble->config.snapshot == OPC_SNAPSHOT_MEMBER)
+    if (ensemble->config.snapshot != OPC_SNAPSHOT_LAST)
+        memcpy(ensemble->net->param, fit->best_param, all);
+    if (ensemble->config.snapshot != OPC_SNAPSHOT_WHOLE)
         opc_trainer_holdout(fit->trainer, fit->n_hold, fit->split, fit->squares, fit->error);
     else /* mbrl-lib ranks by each member's best, whatever weights it came from */
         memcpy(fit->error, fit->best, sizeof fit->error);

@@ -279,6 +279,8 @@ static int transition_init(const struct opc_transition_options *o, struct opc_tr
         .act = opc_episodes_act(o->past),
         .correct_reward = !o->reward_by_model,
         .sample = !o->mean,
+        .reward = o->reward,
+        .reward_ctx = o->reward_ctx,
         .first_episode = o->first_episode,
     };
     for (int i = 0; opc_transition_name(i) && !tr->type; i++)
@@ -316,10 +318,23 @@ void opc_transition_move_window(struct opc_transition *tr, int first_episode)
     tr->first_episode = first_episode;
 }
 
+/* The reward that is known, of where the step has led. */
+static void reward_rows(void *ctx, int first, int end, int worker)
+{
+    (void)worker;
+    const struct job *job = ctx;
+    const size_t obs = (size_t)job->tr->obs, act = (size_t)job->tr->act, at = (size_t)first;
+    job->tr->reward(job->tr->reward_ctx, end - first, job->walk->state + at * obs,
+                    job->walk->action + at * act, job->walk->next + at * obs,
+                    job->walk->reward + first);
+}
+
 void opc_transition_step(const struct opc_transition *tr, struct opc_walk *walk,
                          struct opc_pool *pool)
 {
     tr->type->step(tr, walk, pool);
+    if (tr->reward && !tr->type->replays)
+        opc_pool_each(pool, walk->n, ROWS, reward_rows, &(struct job){tr, walk});
 }
 
 int opc_transition_window(const struct opc_transition *tr, int *first)

@@ -7,6 +7,7 @@
  * out of memory after days. */
 #include "run/run.h"
 
+#include "base/log.h"
 #include "num/scaler.h"
 #include "opc/mem.h"
 #include "run/real/evaluate.h"
@@ -84,13 +85,13 @@ static int window_capacity(const struct opc_run *run)
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 struct need { /* bytes; doubles, because products of settings overflow integers */
-    double recorded, reference, imagined, rollouts, fit, rest;
+    double recorded, reference, imagined, rollouts, fit, planner, rest;
 };
 
 static double total_need(const struct need *need)
 {
     return need->recorded + need->reference + need->imagined + need->rollouts + need->fit +
-           need->rest;
+           need->planner + need->rest;
 }
 
 /* What the agent is made with; the model and the transition are added where they exist. */
@@ -106,6 +107,8 @@ static struct opc_agent_args agent_args(const struct opc_values *v, int obs, int
         .target_entropy = opc_target_entropy(v->env.name),
         .steps = v->train.steps_per_epoch,
         .pool = pool,
+        .given_reward = v->model.reward == OPC_REWARD_GIVEN,
+        .mean = !v->opc.sample,
     };
 }
 
@@ -116,19 +119,22 @@ static struct need estimate_need(const struct opc_run *run)
     struct need need = {.rest = 64e6}; /* networks, environments, the program itself */
     /* records, and where each episode begins */
     need.recorded = capacity * ((double)opc_record_stride(run->obs, run->act) * f + 16);
-    /* agents that keep the steps of an epoch, as PPO, or have large networks say how much that is
-     */
+    /* agents that keep the steps of an epoch, as PPO, that have large networks or plan say how much
+     * that is */
     if (opc_agent_of(v)->need) {
         const struct opc_agent_args args = agent_args(v, run->obs, run->act, run->pool);
-        need.rest += (double)opc_agent_of(v)->need(&args);
+        *(opc_plans(v) ? &need.planner : &need.rest) += (double)opc_agent_of(v)->need(&args);
     }
     if (!opc_transition_of(v)->needs_model)
         return need;
     const struct opc_imagined_shape shape = imagined_shape(run);
-    need.imagined = (double)opc_imagined_need(&shape);
-    need.rollouts = (double)opc_rollout_need(run->obs, run->act, shape.longest, rows_at_once(v));
-    if (v->opc.max_disagreement > 0)
-        need.rollouts += (double)opc_disagreement_need(run->obs, rows_at_once(v));
+    if (!opc_plans(v)) {
+        need.imagined = (double)opc_imagined_need(&shape);
+        need.rollouts =
+            (double)opc_rollout_need(run->obs, run->act, shape.longest, rows_at_once(v));
+        if (v->opc.max_disagreement > 0)
+            need.rollouts += (double)opc_disagreement_need(run->obs, rows_at_once(v));
+    }
     /* The table of inputs and targets exists twice (run->sa and run->y, and the trainer's copy),
      * and each member has a list of its rows. */
     need.fit = capacity * (2 * (2 * run->obs + run->act + 1) * f + 4 * (v->model.members + 1));
@@ -173,21 +179,24 @@ static int check_memory(struct opc_run *run, struct opc_err *err)
     char all[OPC_PRINTED], im[OPC_PRINTED], rec[OPC_PRINTED], here[OPC_PRINTED];
     const struct need need = estimate_need(run);
     const double free = available_bytes(), past = need.recorded + need.reference + need.fit;
+    const bool plans = need.planner > 0;
+    const char *what = plans ? "planning" : "imagined steps";
     opc_print_bytes(total_need(&need), all);
-    opc_print_bytes(need.imagined, im);
+    opc_print_bytes(plans ? need.planner : need.imagined, im);
     opc_print_bytes(past, rec);
     opc_print_bytes(free, here);
     /* The sentence is logged at the start, also when all is well. */
     snprintf(run->memory, sizeof run->memory,
-             "memory: up to %s (imagined steps %s, recorded steps and fits %s), %s available", all,
-             im, rec, free > 0 ? here : "unknown");
+             "memory: up to %s (%s %s, recorded steps and fits %s), %s available", all, what, im,
+             rec, free > 0 ? here : "unknown");
     if (free < 0 || total_need(&need) <= free)
         return OPC_OK;
     return opc_fail(err, OPC_ENOMEM,
-                    "this run needs up to %s of memory (imagined steps %s, recorded steps and fits "
-                    "%s) and %s are available; lower %s",
-                    all, im, rec, here,
-                    need.rollouts > need.imagined && need.rollouts > past ? "opc.horizon"
+                    "this run needs up to %s of memory (%s %s, recorded steps and fits %s) and %s "
+                    "are available; lower %s",
+                    all, what, im, rec, here,
+                    need.planner > past ? "pets.population or pets.particles"
+                    : need.rollouts > need.imagined && need.rollouts > past ? "opc.horizon"
                     : need.imagined > past ? "opc.transitions or data.retain"
                                            : "train.epochs");
 }
@@ -195,15 +204,59 @@ static int check_memory(struct opc_run *run, struct opc_err *err)
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_predictor *model,
-                  const struct opc_transition *transition, const struct opc_run *run,
-                  struct opc_pool *pool, struct opc_agent **out, struct opc_err *err)
+                  const struct opc_transition *transition, const struct opc_env *env,
+                  const struct opc_episodes *past, struct opc_pool *pool, struct opc_agent **out,
+                  struct opc_err *err)
 {
     struct opc_agent_args args = agent_args(v, obs, act, pool);
     args.model = model;
     args.transition = transition;
-    args.env = run ? run->play->env : NULL;
-    args.past = run ? run->past : NULL;
+    args.env = env;
+    args.past = past;
     return opc_agent_create(opc_agent_of(v)->name, &args, out, err);
+}
+
+/* model.reward = given needs a task whose reward is a function of the transition. */
+static int check_reward(const struct opc_values *v, const struct opc_env *env, struct opc_err *err)
+{
+    float none = 0;
+    if (v->model.reward != OPC_REWARD_GIVEN || opc_env_reward(env, 0, &none, &none, &none, &none))
+        return OPC_OK;
+    return opc_fail_settings(
+        err, "model.reward env.name",
+        "model.reward = given, but the reward of %s is not a function of observations and action; "
+        "set model.reward = learned",
+        v->env.name);
+}
+
+int opc_run_loaded_agent(const struct opc_values *v, int obs, int act, struct opc_predictor *model,
+                         const struct opc_env *env, struct opc_pool *pool, struct opc_agent **out,
+                         struct opc_err *err)
+{
+    struct opc_env *own = NULL;
+    const bool needs_task = opc_agent_of(v)->needs & OPC_NEEDS_TASK;
+    if (needs_task && !env && opc_env_open(v->env.name, &own, err))
+        return opc_within(err, "the policy plans with the rules of its task");
+    int code = OPC_OK;
+    if (own && (own->obs != obs || own->act != act))
+        code = opc_fail(err, OPC_EUSER,
+                        "%s has %d observations and %d actions, but the policy was trained with %d "
+                        "and %d",
+                        v->env.name, own->obs, own->act, obs, act);
+    if (!code && needs_task)
+        code = check_reward(v, own ? own : env, err);
+    if (!code)
+        code = opc_run_agent(v, obs, act, model, NULL, own ? own : env, NULL, pool, out, err);
+    if (code) {
+        opc_env_close(own);
+        return code;
+    }
+    (*out)->env = own; /* closed with the agent from here on */
+    if (opc_plans(v) && opc_transition_of(v)->needs_reference)
+        opc_log(OPC_LEVEL_WARN,
+                "a policy without the recordings it was trained with plans by eq. 2, not by %s",
+                opc_transition_of(v)->equation);
+    return OPC_OK;
 }
 
 int opc_run_model(const struct opc_values *v, int obs, int act, struct opc_pool *pool,
@@ -211,6 +264,12 @@ int opc_run_model(const struct opc_values *v, int obs, int act, struct opc_pool 
 {
     return opc_ensemble_make(&v->model, obs, act, opc_pool_threads(pool), (uint64_t)v->train.seed,
                              WHICH_MODEL, out, err);
+}
+
+static void reward_of_task(void *ctx, int n, const float *s, const float *a, const float *next,
+                           float *out)
+{
+    opc_env_reward(ctx, n, s, a, next, out);
 }
 
 /* The model, the transition by eq. 2 or eq. 5, and what rollouts need. */
@@ -227,17 +286,21 @@ static int make_model_parts(struct opc_run *run, struct opc_err *err)
         .steps = window_capacity(run),
         .reward_by_model = !v->opc.correct_reward,
         .mean = !v->opc.sample,
+        .reward = v->model.reward == OPC_REWARD_GIVEN ? reward_of_task : NULL,
+        .reward_ctx = run->play->env,
     };
     OPC_TRY(opc_transition_create(&options, &run->transition, err));
     OPC_TRY(opc_scaler_create(run->obs, &run->states, err));
-    OPC_TRY(
-        opc_rollout_create(run->obs, run->act, shape.longest, rows_at_once(v), &run->rollout, err));
+    if (!opc_plans(v)) {
+        OPC_TRY(opc_rollout_create(run->obs, run->act, shape.longest, rows_at_once(v),
+                                   &run->rollout, err));
+        OPC_TRY(opc_imagined_create(&shape, &run->imagined, err));
+    }
     if (v->opc.max_drift > 0)
         OPC_TRY(opc_drift_create(run->obs, v->opc.max_drift, &run->drift, err));
     if (v->opc.max_disagreement > 0)
         OPC_TRY(opc_disagreement_create(run->obs, run->act, rows_at_once(v),
                                         v->opc.max_disagreement, &run->disagreement, err));
-    OPC_TRY(opc_imagined_create(&shape, &run->imagined, err));
     const size_t capacity = (size_t)run->capacity, obs = (size_t)run->obs, act = (size_t)run->act;
     const struct opc_block tables[] = {
         {&run->sa, capacity, (obs + act) * sizeof(float)}, /* inputs of a fit: (s, a) */
@@ -296,10 +359,13 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
     /* data, model, agent */
     OPC_TRY(opc_episodes_create(run->obs, run->act, run->capacity, run->capacity, &run->past, err));
     OPC_TRY(opc_bounds_create(run->obs, run->act, &run->bounds, err));
-    if (opc_transition_of(v)->needs_model)
+    if (opc_transition_of(v)->needs_model) {
+        OPC_TRY(check_reward(v, run->play->env, err));
         OPC_TRY(make_model_parts(run, err));
-    OPC_TRY(opc_run_agent(v, run->obs, run->act, run->model, run->transition, run, run->pool,
-                          &run->agent, err));
+    }
+    OPC_TRY(opc_run_agent(v, run->obs, run->act, run->model, run->transition, run->play->env,
+                          run->past, run->pool, &run->agent, err));
+    OPC_TRY(opc_memory_create(run->agent, &run->episode, err));
     const struct opc_block blocks[] = {
         {&run->a, (size_t)run->act, sizeof *run->a},
         {&run->recorded, (size_t)v->train.epochs + 1, sizeof *run->recorded},
@@ -323,6 +389,7 @@ void opc_run_free(struct opc_run *run)
 {
     /* Users before what they use: the agent may hold the model, and the transition points into the
      * past. */
+    opc_memory_destroy(run->episode);
     opc_agent_destroy(run->agent);
     opc_imagined_destroy(run->imagined);
     opc_rollout_destroy(run->rollout);

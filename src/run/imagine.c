@@ -43,9 +43,11 @@ static int first_reference(const struct opc_run *run)
 
 /* Moves the reference window to the current epoch, tabulates the model's predictions in it for
  * eq. 5, and updates the statistics of what was recorded, by which imagined steps are judged. */
-static int move_window(struct opc_run *run, struct opc_err *err)
+int opc_run_move_window(struct opc_run *run, struct opc_err *err)
 {
     struct opc_transition *tr = run->transition;
+    if (run->now.fits == 0)
+        return OPC_OK;
     const struct opc_records all = opc_episodes_records(run->past);
     int first;
     if (run->states_count != all.n) { /* skips the later rounds of an improvement */
@@ -87,7 +89,7 @@ int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
     if (run->now.fits == 0)
         return OPC_OK;
     opc_progress_enter(run, OPC_PHASE_SIMULATE);
-    int code = move_window(run, err);
+    int code = opc_run_move_window(run, err);
     if (code)
         return code;
     /* Make room in the imagined data, as data.* say, and start this epoch's part of it. */

@@ -110,11 +110,24 @@ static int learn_from_episodes(struct opc_run *run, struct opc_err *err)
     return code;
 }
 
+/* A planner has nothing to improve; it reports the plans it has made since the last time. */
+static int report_plans(struct opc_run *run, struct opc_err *err)
+{
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
+    const struct opc_feed feed = {OPC_SIZED(struct opc_feed), .seed = run->seed,
+                                  .epoch = opc_epoch_number(run)};
+    OPC_TRY(opc_agent_improve(run->agent, &feed, 0, &report, err));
+    add_to_row(run, &report);
+    return OPC_OK;
+}
+
 int opc_run_improve(struct opc_run *run, struct opc_err *err)
 {
     const int rounds = run->imagined ? run->set->train.rounds : 1;
     if (run->agent->type->needs & OPC_NEEDS_TRAJECTORIES)
         return learn_from_episodes(run, err);
+    if (opc_plans(run->set))
+        return report_plans(run, err);
     if (!can_improve(run))
         return OPC_OK;
     /* Each round simulates with the policy so far, then makes its share of the updates. Round 0 was

@@ -71,7 +71,7 @@ static int read_config(const struct opc_pack *pack, struct opc_config **out, str
 
 /* The networks, as new, and then as the file has them. */
 static int make_agent(const struct opc_pack *pack, const struct opc_config *config,
-                      struct opc_agent **out, struct opc_err *err)
+                      const struct opc_env *env, struct opc_agent **out, struct opc_err *err)
 {
     enum { MAX_DIMENSION = 1 << 20 };
     int64_t shape[2];
@@ -83,7 +83,7 @@ static int make_agent(const struct opc_pack *pack, const struct opc_config *conf
     const int obs = (int)shape[0], act = (int)shape[1];
     if (opc_agent_of(&config->set)->needs & OPC_NEEDS_MODEL)
         OPC_TRY(opc_run_model(&config->set, obs, act, NULL, &model, err));
-    int code = opc_run_agent(&config->set, obs, act, model, NULL, NULL, NULL, &agent, err);
+    int code = opc_run_loaded_agent(&config->set, obs, act, model, env, NULL, &agent, err);
     if (code) {
         opc_predictor_destroy(model);
         return code;
@@ -99,14 +99,15 @@ static int make_agent(const struct opc_pack *pack, const struct opc_config *conf
     return code;
 }
 
-int opc_policy_file_load(const char *path, struct opc_agent **out, struct opc_err *err)
+int opc_policy_file_load(const char *path, const struct opc_env *env, struct opc_agent **out,
+                         struct opc_err *err)
 {
     struct opc_pack *pack;
     struct opc_config *config = NULL;
     OPC_TRY(opc_checkpoint_load(path, OPC_PACK_POLICY, &pack, err));
     int code = read_config(pack, &config, err);
     if (!code)
-        code = make_agent(pack, config, out, err);
+        code = make_agent(pack, config, env, out, err);
     if (code)
         opc_within(err, "%s", path);
     opc_config_destroy(config);

@@ -17,7 +17,8 @@ struct opc_policy_about {
 int opc_policy_describe(const struct opc_values *, int obs, int act, struct opc_policy_about *about,
                         struct opc_gather *, struct opc_err *err);
 
-/* From a file alone. */
-int opc_policy_file_load(const char *path, struct opc_agent **out, struct opc_err *err);
+/* From a file alone. env: as in opc_run_loaded_agent. */
+int opc_policy_file_load(const char *path, const struct opc_env *env, struct opc_agent **out,
+                         struct opc_err *err);
 
 #endif

@@ -68,8 +68,9 @@ struct opc_run {
     struct opc_imagined *imagined;
 
     struct opc_agent *agent;
-    float *a;           /* [act] action of the current step */
-    struct opc_mix mix; /* the data that batches of the agent are drawn from */
+    struct opc_memory *episode; /* what the agent remembers of the running episode */
+    float *a;                   /* [act] action of the current step */
+    struct opc_mix mix;         /* the data that batches of the agent are drawn from */
 
     struct opc_run_state now;
     /* The epoch in progress: its row of metrics.csv, and the number of its next rollout, which
@@ -100,12 +101,17 @@ void opc_run_free(struct opc_run *);
 int opc_run_remake(struct opc_run *, struct opc_err *err);
 /* With data.forget = steps: how many imagined steps are kept at this horizon. */
 size_t opc_run_limit(const struct opc_values *, int horizon);
-/* The agent alone, or the model alone, with its initial weights. model and transition are for
- * agents that need them; otherwise they may be NULL. run: whose environment and recording it learns
- * from; NULL: it only acts. */
+/* The agent alone, or the model alone, with its initial weights. model, transition, env and past
+ * (all that is recorded on it) are for agents that need them; otherwise they may be NULL. */
 int opc_run_agent(const struct opc_values *, int obs, int act, struct opc_predictor *model,
-                  const struct opc_transition *, const struct opc_run *, struct opc_pool *,
-                  struct opc_agent **out, struct opc_err *err);
+                  const struct opc_transition *, const struct opc_env *,
+                  const struct opc_episodes *past, struct opc_pool *, struct opc_agent **out,
+                  struct opc_err *err);
+/* An agent for a policy that is loaded without its recorded past. env: the task, where the caller
+ * has it open (borrowed); NULL: it is opened for an agent that needs it, and closed with it. */
+int opc_run_loaded_agent(const struct opc_values *, int obs, int act, struct opc_predictor *model,
+                         const struct opc_env *, struct opc_pool *, struct opc_agent **out,
+                         struct opc_err *err);
 int opc_run_model(const struct opc_values *, int obs, int act, struct opc_pool *,
                   struct opc_predictor **out, struct opc_err *err);
 

@@ -192,6 +192,14 @@ static int save_slot(struct opc_run *run, struct opc_runlog_ends ends, struct op
     if (!code && run->disagreement)
         code = opc_gather_visit(gather, "disagreement", &run->disagreement->now,
                                 sizeof run->disagreement->now, err);
+    /* What the agent remembers of the running episode; most remember nothing. */
+    if (!code && run->now.running && run->episode->count > 0) {
+        code = opc_gather_visit(gather, "episode.steps", &run->episode->steps,
+                                sizeof run->episode->steps, err);
+        if (!code)
+            code = opc_gather_visit(gather, "episode.numbers", run->episode->number,
+                                    run->episode->count * sizeof *run->episode->number, err);
+    }
     if (!code)
         code = gather_networks(run, gather, err);
     if (!code)

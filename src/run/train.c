@@ -48,6 +48,9 @@ static int run_epoch(struct opc_run *run, struct opc_err *err)
     const struct opc_values *v = run->set;
     const int steps = v->train.steps_per_epoch, every = opc_every(v, v->train.improve_every);
     begin_epoch(run);
+    /* A planner acts with the references of this epoch, also in a run that was just resumed. */
+    if (opc_plans(v))
+        OPC_TRY(opc_run_move_window(run, err));
     for (int t = 0; t < steps; t++) {
         if (v->train.fit_first) /* original MBPO: before the step; the paper: after it */
             OPC_TRY(fit_and_simulate(run, t, err));
@@ -133,12 +136,14 @@ static int take_real_step(struct opc_run *run, int t, struct opc_err *err)
     const struct opc_train_config *train = &run->set->train;
     if (run->progress.phase != OPC_PHASE_ACT)
         opc_progress_enter(run, OPC_PHASE_ACT);
-    if (!opc_play_running(run->play))
+    if (!opc_play_running(run->play)) {
         OPC_TRY(opc_play_start(run->play, err));
+        opc_memory_begin(run->episode, run->seed, 0, (uint32_t)run->play->number);
+    }
     /* a ~ pi(s), then s', r from the environment; play records them */
     struct opc_rng rng =
         opc_rng_stream(run->seed, OPC_USE_EXPLORE, 0, (uint32_t)run->now.total_steps);
-    opc_agent_act(run->agent, 1, run->play->s, true, &rng, run->a);
+    opc_agent_act_in(run->agent, run->episode, run->play->s, true, &rng, run->a);
     OPC_TRY(opc_play_step(run->play, run->a, err));
     run->now.env_steps++;
     run->now.total_steps++;
@@ -205,8 +210,9 @@ static int measure_errors(struct opc_run *run, struct opc_err *err)
     const int code = opc_onpolicy_errors(&plan, &got, err);
     memcpy(row->learned, got.learned, sizeof row->learned);
     memcpy(row->corrected, got.corrected, sizeof row->corrected);
-    run->now.model_error =
-        run->transition->type->needs_reference ? row->corrected[0] : row->learned[0];
+    run->now.model_error = run->transition->type->needs_reference && !opc_plans(run->set)
+                               ? row->corrected[0]
+                               : row->learned[0];
     return code;
 }
 
@@ -226,6 +232,8 @@ static int fit_and_simulate(struct opc_run *run, int t, struct opc_err *err)
         if (run->row.fits > fits && is_last)
             OPC_TRY(measure_errors(run, err));
     }
+    if (opc_plans(v)) /* the planner simulates for itself, with the new model */
+        return opc_run_move_window(run, err);
     if (t % opc_every(v, v->train.simulate_every) == 0)
         OPC_TRY(opc_run_simulate(run, 0, err));
     return OPC_OK;

@@ -18,9 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* env: as in opc_run_loaded_agent. */
 static int load_policy(const char *dir, const struct opc_config *config, int obs, int act,
-                       struct opc_pool *pool, struct opc_agent **out, int *epoch,
-                       struct opc_err *err)
+                       const struct opc_env *env, struct opc_pool *pool, struct opc_agent **out,
+                       int *epoch, struct opc_err *err)
 {
     struct opc_agent *agent;
     struct opc_predictor *model = NULL;
@@ -29,7 +30,7 @@ static int load_policy(const char *dir, const struct opc_config *config, int obs
     if (opc_agent_of(&config->set)->needs & OPC_NEEDS_MODEL)
         code = opc_run_model(&config->set, obs, act, pool, &model, err);
     if (!code)
-        code = opc_run_agent(&config->set, obs, act, model, NULL, NULL, pool, &agent, err);
+        code = opc_run_loaded_agent(&config->set, obs, act, model, env, pool, &agent, err);
     if (code) {
         opc_predictor_destroy(model);
         return code;
@@ -66,15 +67,21 @@ static int find_dimensions(const char *dir, const struct opc_config *config, int
 
 int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err)
 {
+    return opc_policy_load_for(dir, NULL, out, err);
+}
+
+int opc_policy_load_for(const char *dir, const struct opc_env *env, struct opc_agent **out,
+                        struct opc_err *err)
+{
     if (opc_file_exists(dir) && !opc_is_directory(dir))
-        return opc_policy_file_load(dir, out, err);
+        return opc_policy_file_load(dir, env, out, err);
     struct opc_config *config;
     int obs, act, epoch, code = opc_config_of_run(dir, &config, err);
     if (code)
         return code;
     code = find_dimensions(dir, config, &obs, &act, err);
     if (!code)
-        code = load_policy(dir, config, obs, act, NULL, out, &epoch, err);
+        code = load_policy(dir, config, obs, act, env, NULL, out, &epoch, err);
     opc_config_destroy(config);
     return code;
 }
@@ -97,7 +104,7 @@ int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore,
         code = opc_many_open(config->set.env.name, at_once, pool, &worlds, err);
     if (!code)
         code = load_policy(dir, config, opc_many_env(worlds, 0)->obs, opc_many_env(worlds, 0)->act,
-                           pool, &agent, &epoch, err);
+                           opc_many_env(worlds, 0), pool, &agent, &epoch, err);
     if (!code) {
         const int steps = opc_many_env(worlds, 0)->steps;
         const struct opc_eval_plan plan = {
@@ -137,7 +144,7 @@ int opc_trained_load(const char *dir, const struct opc_config *config, int obs, 
     if (opc_transition_of(v)->needs_model)
         code = opc_run_model(v, obs, act, pool, &trained.model, err);
     if (!code)
-        code = opc_run_agent(v, obs, act, trained.model, NULL, NULL, pool, &trained.agent, err);
+        code = opc_run_loaded_agent(v, obs, act, trained.model, NULL, pool, &trained.agent, err);
     if (!code && epoch != 0)
         code = opc_run_load_networks(dir, epoch, opc_config_hash(v), trained.agent, trained.model,
                                      &trained.epoch, err);

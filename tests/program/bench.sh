@@ -33,4 +33,5 @@ awk '
 expect 0 '^machine .* %$
 ^work .*GFLOP/s
 ^gemm .* %$' "$OPC" bench gemm --seconds 0.01 --threads 2
+expect 0 '^plan of a real step  *1000 .* %$' "$OPC" bench plan --seconds 0.01 --obs 3 --act 1 --hidden 8
 expect 1 '^opc: .*standard output' sh -c "'$OPC' bench gemm --seconds 0.01 >/dev/full"

@@ -67,9 +67,18 @@ opc.transition: replay
 slbo: {model_hidden: [8, 8], policy_hidden: [8], value_hidden: [8], iterations: 2, model_updates: 3,
        policy_updates: 2, batch_size: 16, buffer_size: 250, rollout_steps: 160, value_passes: 1}
 END
+cat >pets.yaml <<END
+include: $smoke
+train: {agent: pets, epochs: 6, steps_per_epoch: 40, random_steps: 60, fit_first: true, fit_every: 20,
+        reset_each_epoch: false}
+opc.reference_epochs: 1
+pets: {horizon: 5, population: 12, elites: 4, iterations: 2, particles: 4, optimizer: icem}
+END
 
-for loop in paper original limits limits-original sac ppo steve slbo; do
-    expect 0 "^ *6  *600 
+for loop in paper original limits limits-original sac ppo steve slbo pets; do
+    steps=600
+    [ $loop != pets ] || steps=240
+    expect 0 "^ *6  *$steps 
 'opc plot $loop'.*'opc evaluate $loop'" "$OPC" train $loop.yaml --out $loop --threads 1
     for file in config.yaml meta.json metrics.csv timing.csv status.json log.txt policy.opc \
         result.json checkpoints/a.opc checkpoints/b.opc; do
@@ -95,7 +104,7 @@ done
 # ---- kill -9 at any instant ----------------------------------------------------------------------
 # It would go on for ever, so that every kill meets it at work; then it is told to end two epochs later,
 # and killed once more on the way there.
-for loop in paper original limits limits-original sac ppo steve slbo; do
+for loop in paper original limits limits-original sac ppo steve slbo pets; do
     for wait in 0 0.02 0.07 0.13 0.2 0.3; do
         rm -rf killed whole
         "$OPC" train $loop.yaml train.epochs=1000000 --out killed --threads 1 --quiet &
@@ -311,6 +320,12 @@ for slot in a b; do
     expect 0 "^opc: warning: hurt-$slot/checkpoints/$slot.opc.*damaged" \
         "$OPC" evaluate hurt-$slot --episodes 1
 done
+# A planner's policy is its model; the recordings that eq. 5 walks along are not part of it.
+expect 0 '^opc: warning: .*eq. 2.*eq. 5
+^3 .*epoch 6: .*return [0-9.]*, ' "$OPC" evaluate pets --episodes 3 --seed 5 --threads 1
+cp "$work/said" first
+expect 0 '' "$OPC" evaluate pets --episodes 3 --seed 5 --threads 2
+cmp "$work/said" first
 mkdir empty
 expect 2 '^opc: evaluate: .*empty.*config.yaml' "$OPC" evaluate empty
 expect 2 '^opc: resume: .*empty.*config.yaml' "$OPC" resume empty
@@ -335,6 +350,17 @@ expect 2 '^opc: train: .*slbo.window = 0 .*\[1, 8\]' "$OPC" train slbo.yaml slbo
 expect 1 '^opc: train: .* [0-9.]* [GT]B ' "$OPC" train slbo.yaml slbo.rollout_steps=100000000 --out x
 without MUJOCO || expect 2 '^opc: train: slbo.reward = given.*mujoco:hopper.*slbo.reward = learned' \
     "$OPC" train slbo.yaml env.name=mujoco:hopper slbo.reward=given --out x
+expect 2 '^opc: train: .*pets.horizon = 0 .*\[1, ' "$OPC" train pets.yaml pets.horizon=0 --out x
+expect 2 '^opc: train: .*pets.population = 3 .*pets.elites = 4' \
+    "$OPC" train pets.yaml pets.population=3 --out x
+expect 2 '^opc: train: .*pets.particles = 3 .*model.elites = 2' \
+    "$OPC" train pets.yaml pets.particles=3 --out x
+expect 2 '^opc: train: train.agent = pets .*opc.transition = replay' \
+    "$OPC" train pets.yaml opc.transition=replay --out x
+expect 1 '^opc: train: .*GB.*pets.population' \
+    "$OPC" train pets.yaml pets.population=100000 pets.particles=9000 --out x
+without MUJOCO || expect 2 '^opc: train: .*model.reward = given.*mujoco:hopper' \
+    "$OPC" train pets.yaml env.name=mujoco:hopper model.reward=given --out x
 expect 2 '^opc: train: .*nowhere.yaml' "$OPC" train nowhere.yaml --out x
 expect 2 "^opc: train: .*paper.*'opc resume paper'" "$OPC" train paper.yaml --out paper
 mkdir other

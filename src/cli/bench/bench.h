@@ -58,6 +58,7 @@ int opc_bench_fit(struct opc_bench *, struct opc_err *err);
 int opc_bench_sac(struct opc_bench *, struct opc_err *err);
 int opc_bench_steve(struct opc_bench *, struct opc_err *err);
 int opc_bench_rollout(struct opc_bench *, struct opc_err *err);
+int opc_bench_plan(struct opc_bench *, struct opc_err *err);
 int opc_bench_epoch(struct opc_bench *, struct opc_err *err);
 int opc_bench_env(struct opc_bench *, struct opc_err *err);
 

@@ -15,6 +15,7 @@
 #include "opc/mem.h"
 #include "opc/train.h"
 #include "run/files/rundir.h"
+#include "run/trained.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +27,8 @@ static const double PER_SECOND = 31; /* most pictures a second; films run in rea
 struct render {
     const struct opc_render_plan *plan;
     int width, height;
-    struct opc_agent *agent; /* of a run: acts instead of `actions` */
+    struct opc_agent *agent;   /* of a run: acts instead of `actions` */
+    struct opc_memory *memory; /* of the agent, in its episode */
     struct opc_env *env;
     double *state, *actions, *obs;
     int steps;
@@ -116,7 +118,7 @@ static const double *choose_action(struct render *render, int t)
     /* The policy gets floats, as in training, and its action is scaled to the task. */
     for (int i = 0; i < render->env->obs; i++)
         render->seen[i] = (float)render->obs[i];
-    opc_agent_act(render->agent, 1, render->seen, false, NULL, render->chosen);
+    opc_agent_act_in(render->agent, render->memory, render->seen, false, NULL, render->chosen);
     opc_env_scale(render->env, render->chosen, render->actions);
     return render->actions;
 }
@@ -165,7 +167,7 @@ static int open_world(struct render *render, struct opc_err *err)
     if (!code)
         code = opc_env_open(name, &render->env, err);
     if (!code)
-        code = opc_policy_load(spec, &render->agent, err);
+        code = opc_policy_load_for(spec, render->env, &render->agent, err);
     /* The environment may have changed since the run, a plugin for instance. */
     if (!code && (render->agent->obs != render->env->obs || render->agent->act != render->env->act))
         code = opc_fail(err, OPC_EUSER,
@@ -199,6 +201,10 @@ static int run_render(struct render *render, struct opc_err *err)
     render->chosen = opc_alloc((size_t)render->env->act, sizeof *render->chosen);
     if (!render->obs || !render->rgb || !render->seen || !render->chosen)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for a picture");
+    if (render->agent) {
+        OPC_TRY(opc_memory_create(render->agent, &render->memory, err));
+        opc_memory_begin(render->memory, plan->seed, 0, 0);
+    }
     /* Only every `every`-th state is drawn, so that the film has at most PER_SECOND pictures a
      * second. */
     const double dt = render->env->dt > 0 ? render->env->dt : 1.0 / 30;
@@ -221,8 +227,9 @@ int opc_env_render(const struct opc_render_plan *plan, struct opc_err *err)
     struct render render = {.plan = plan};
     const int code = run_render(&render, err);
     opc_view_close(render.view);
-    opc_env_close(render.env);
+    opc_memory_destroy(render.memory);
     opc_agent_destroy(render.agent);
+    opc_env_close(render.env);
     opc_free(render.seen);
     opc_free(render.chosen);
     opc_free(render.state);

@@ -248,7 +248,12 @@ unsigned opc_method_colour(const struct opc_values *v)
 {
     /* With the default agent it is the transition that makes the method: SAC, MBPO or OPC. */
     const unsigned colour = opc_transition_of(v)->colour;
-    return v->train.agent == 0 && colour ? colour : opc_agent_of(v)->colour;
+    const struct opc_agent_type *agent = opc_agent_of(v);
+    if (v->train.agent == 0 && colour)
+        return colour;
+    return opc_transition_of(v)->needs_reference && agent->corrected_colour
+               ? agent->corrected_colour
+               : agent->colour;
 }
 
 const char *opc_method_label(const struct opc_values *v)
@@ -257,7 +262,10 @@ const char *opc_method_label(const struct opc_values *v)
     /* MBPO(*) of the paper fits once an epoch; the original MBPO fits more often. */
     const bool original = opc_every(v, v->train.fit_every) < v->train.steps_per_epoch;
     const char *label = original ? tr->original_label : tr->label;
-    return v->train.agent == 0 && label ? label : opc_agent_of(v)->label;
+    const struct opc_agent_type *agent = opc_agent_of(v);
+    if (v->train.agent == 0 && label)
+        return label;
+    return tr->needs_reference && agent->corrected_label ? agent->corrected_label : agent->label;
 }
 
 /* ---- what follows ---------------------------------------------------------------------------- */

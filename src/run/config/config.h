@@ -20,7 +20,7 @@
     X(INT,    epochs,           "100",   1, 1e6, "number of epochs to train")                       \
     X(INT,    steps_per_epoch,  "1000",  1, 1e7, "E, steps on the real environment in an epoch", "epoch_length") \
     X(INT,    random_steps,     "5000",  0, 1e8, "steps with uniformly random actions before the first epoch; the last episode is finished", "n_exploration_steps") \
-    X(NAME,   agent,            "sac",   opc_agent_name, , "algorithm that improves the policy (ppo, steve and slbo need opc.transition = replay)") \
+    X(NAME,   agent,            "sac",   opc_agent_name, , "algorithm that improves the policy (ppo, steve and slbo need opc.transition = replay), or pets, which plans through the model instead") \
     X(INT,    fit_every,        "0",     0, 1e7, "real steps from one fit of the model to the next; 0: once an epoch", "model_train_freq") \
     X(INT,    simulate_every,   "0",     0, 1e7, "real steps from one simulation of imagined rollouts to the next; 0: once an epoch") \
     X(INT,    improve_every,    "0",     0, 1e7, "real steps from one improvement of the policy to the next; 0: once an epoch") \
@@ -170,6 +170,12 @@ static inline const struct opc_transition_type *opc_transition_of(const struct o
 static inline const struct opc_agent_type *opc_agent_of(const struct opc_values *v)
 {
     return opc_agent_type(v->train.agent);
+}
+/* Does the agent plan its actions, instead of learning from steps or trajectories? Then nothing is
+ * simulated in advance and nothing imagined is kept. */
+static inline bool opc_plans(const struct opc_values *v)
+{
+    return !(opc_agent_of(v)->needs & (OPC_NEEDS_STEPS | OPC_NEEDS_TRAJECTORIES));
 }
 /* What the paper calls such a run: OPC, MBPO(*), MBPO, SAC, PPO, STEVE ... */
 const char *opc_method_label(const struct opc_values *);

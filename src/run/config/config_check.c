@@ -142,6 +142,8 @@ int opc_values_check(const struct opc_values *v, struct opc_err *err)
     OPC_TRY(check_every(v, "simulate_every", t->simulate_every, err));
     OPC_TRY(check_every(v, "improve_every", t->improve_every, err));
     OPC_TRY(check_needs(v, err));
+    if (opc_agent_of(v)->check)
+        OPC_TRY(opc_agent_of(v)->check(opc_values_agent(v, v->train.agent), v->model.elites, err));
     if (opc_transition_of(v)->needs_model)
         OPC_TRY(check_model(v, err));
     /* Steps are counted by int. */

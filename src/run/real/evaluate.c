@@ -8,6 +8,7 @@
 #include "run/real/evaluate.h"
 
 #include "opc/mem.h"
+#include "run/real/memories.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,6 +17,7 @@ struct evaluation {
     const struct opc_eval_plan *plan;
     double *returns; /* [episodes] */
     double steps;    /* of all episodes */
+    struct opc_memories memories;
 };
 
 /* The start of an episode, and its exploration if there is any. */
@@ -28,9 +30,14 @@ static struct opc_rng evaluation_stream(void *ctx, int episode)
 /* Without exploration the policy is its mean, and needs no random numbers. */
 static int evaluation_act(void *ctx, struct opc_env_batch *b, struct opc_err *err)
 {
-    const struct opc_eval_plan *plan = ((const struct evaluation *)ctx)->plan;
-    opc_agent_act(plan->agent, b->n, b->input, plan->explore, plan->explore ? b->rng : NULL,
-                  b->action);
+    const struct evaluation *evaluation = ctx;
+    const struct opc_eval_plan *plan = evaluation->plan;
+    if (evaluation->memories.row)
+        opc_memories_act(&evaluation->memories, plan->agent, b, plan->explore, plan->seed,
+                         plan->epoch);
+    else
+        opc_agent_act(plan->agent, b->n, b->input, plan->explore, plan->explore ? b->rng : NULL,
+                      b->action);
     return plan->stop && plan->stop(plan->stop_ctx) ? opc_fail(err, OPC_ESTOPPED, "stopped")
                                                     : OPC_OK;
 }
@@ -82,6 +89,8 @@ int opc_evaluate(const struct opc_eval_plan *plan, struct opc_evaluation *out, d
     evaluation.returns = opc_alloc((size_t)n, sizeof *evaluation.returns);
     if (!evaluation.returns)
         code = opc_fail(err, OPC_ENOMEM, "not enough memory for the returns of %d episodes", n);
+    if (!code)
+        code = opc_memories_create(plan->agent, batch.n, &evaluation.memories, err);
     for (int first = 0; first < n && !code; first += batch.n)
         code = opc_env_batch_play(&batch, first, n, &player, err);
     if (!code) {
@@ -89,6 +98,7 @@ int opc_evaluate(const struct opc_eval_plan *plan, struct opc_evaluation *out, d
         if (returns)
             memcpy(returns, evaluation.returns, (size_t)n * sizeof *returns);
     }
+    opc_memories_free(&evaluation.memories);
     opc_free(evaluation.returns);
     opc_env_batch_free(&batch);
     return code ? opc_within(err, "evaluation") : OPC_OK;

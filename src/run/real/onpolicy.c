@@ -13,6 +13,7 @@
 #include "run/real/retrace.h"
 
 #include <math.h>
+#include <string.h>
 
 /* MAX_STEPS: recorded steps among which starts are chosen; MAX_HORIZON: the last of
  * OPC_ERROR_STEPS. */
@@ -146,6 +147,21 @@ static void act_by_agent(void *ctx, int n, const float *state, struct opc_rng *r
     opc_agent_act(sample->plan->agent, n, state, true, rng, action);
 }
 
+/* The recorded actions. A planner would take minutes for the thousands of states of a measurement,
+ * and what it did is recorded. */
+static void act_as_recorded(void *ctx, int n, const float *state, struct opc_rng *rng,
+                            float *action)
+{
+    (void)state, (void)rng;
+    const struct sample *sample = ctx;
+    const struct opc_rows *rows = sample->branches.rows;
+    const size_t act = (size_t)rows->act;
+    for (int i = 0; i < n; i++)
+        memcpy(action + (size_t)i * act,
+               opc_episodes_at(sample->plan->past, rows->episode[i], rows->time[i]).action,
+               act * sizeof *action);
+}
+
 /* Rollouts of a model from the starts. `rng` draws members and actions, `noise` the Gaussian of
  * eq. 2. The streams do not depend on the model, so the policy's noise is the same for both. */
 static int follow_model(struct sample *sample, const struct opc_transition *tr, struct opc_err *err)
@@ -154,7 +170,7 @@ static int follow_model(struct sample *sample, const struct opc_transition *tr, 
     struct opc_branches *b = &sample->branches;
     const struct opc_walk_plan walk = {
         .transition = tr,
-        .act = act_by_agent,
+        .act = plan->agent->type->act_in ? act_as_recorded : act_by_agent,
         .act_ctx = sample,
         /* Where the task ends is the environment's to say (opc_retrace), not the model's: a state
          * that is predicted wrong and terminal is an error to be measured. */
@@ -269,7 +285,8 @@ int opc_onpolicy_errors(const struct opc_onpolicy_plan *plan, struct opc_onpolic
         choose_starts(&sample);
         code = measure_model(&sample, "learned", out->learned, &out->steps, err);
     }
-    if (!code)
+    /* With the recorded actions eq. 5 retraces the recording: its error is 0 by construction. */
+    if (!code && !plan->agent->type->act_in)
         code = measure_model(&sample, "corrected", out->corrected, &out->steps, err);
     free_sample(&sample);
     /* A missing number must not end a run; a model that diverged ends it in its own phase. */

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "opc/mem.h"
 #include "opc/train.h"
+#include "run/real/memories.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -182,6 +183,7 @@ struct recording {
     size_t obs, act, limit;
     double *state, *reward; /* [n][limit + 1][obs] [n][limit] */
     float *action;          /* [n][limit][act] */
+    struct opc_memories memories;
 };
 
 /* Accepts a recording of which nothing was allocated. */
@@ -190,6 +192,7 @@ static void recording_free(struct recording *recording)
     opc_free(recording->state);
     opc_free(recording->reward);
     opc_free(recording->action);
+    opc_memories_free(&recording->memories);
     *recording = (struct recording){0};
 }
 
@@ -210,7 +213,7 @@ static int recording_make(const struct opc_probe *probe, struct opc_actor actor,
     recording->action =
         opc_alloc(rows * recording->limit, recording->act * sizeof *recording->action);
     if (recording->state && recording->reward && recording->action)
-        return OPC_OK;
+        return opc_memories_create(actor.agent, n, &recording->memories, err);
     recording_free(recording);
     return opc_fail(err, OPC_ENOMEM, "not enough memory to play %d episodes of %d steps at once", n,
                     probe->limit);
@@ -231,8 +234,11 @@ static int recording_act(void *ctx, struct opc_env_batch *batch, struct opc_err 
     /* The policy sees states as the recording stores them, with 0 instead of -0. */
     for (size_t k = 0; k < (size_t)batch->n * recording->obs; k++)
         batch->input[k] += 0.0f;
-    opc_agent_act_spread(recording->actor.agent, batch->n, batch->input,
-                         (float)recording->actor.spread, batch->rng, batch->action);
+    if (recording->memories.row) /* a planner has no noise to scale */
+        opc_memories_act(&recording->memories, recording->actor.agent, batch, true, 0, 0);
+    else
+        opc_agent_act_spread(recording->actor.agent, batch->n, batch->input,
+                             (float)recording->actor.spread, batch->rng, batch->action);
     return OPC_OK;
 }
 

@@ -1,0 +1,668 @@
+/* SPDX-License-Identifier: MIT */
+/* PETS: at every real step a planner looks for the H actions that earn most in the model, takes the
+ * first, and plans again (Chua et al. 2018). run/train.c and run/real/evaluate.c act with it; it
+ * learns nothing itself, the model does. Candidate sequences come from the cross-entropy method
+ * (num/cem.c). Each is simulated by P particles from the current state,
+ *
+ *     J(a_1 .. a_H) = 1/P sum_p sum_h r_h    without the rewards after a terminal state,
+ *
+ * where a step of a particle passes through one member of the ensemble: always the same (TSinf) or
+ * one that is dealt out at each step (TS1). A member serves as many particles as any other.
+ *
+ * A step is that of any transition model. By eq. 5 (`corrected`) the particles walk along the
+ * recorded trajectory whose state is nearest to the current one among those with H steps left. If
+ * none is as long, the longest is taken, and eq. 2 goes on where it ends. All particles of a plan
+ * start in the same state, so they share one reference.
+ *
+ * Invariant: what is drawn is named by the step's key, the iteration and the candidate or particle,
+ * so a plan does not depend on the number of threads. */
+#include "agent/pets.h"
+
+#include "base/pool.h"
+#include "num/cem.h"
+#include "opc/env.h"
+#include "opc/mem.h"
+#include "opc/transition_type.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SELF struct opc_pets_config
+const struct opc_section opc_pets_section = OPC_SECTION(
+    "pets", "planning through the model instead of a policy (train.agent = pets)", OPC_PETS_FIELDS);
+#undef SELF
+
+enum { CANDIDATES = 16 }; /* whose particles one thread does in one go */
+
+/* What planning works on; one plan at a time. Rows are particles, P for each candidate in turn. */
+struct plan {
+    struct opc_cem *cem;
+    float *state, *next;       /* [rows][obs] */
+    float *action;             /* [rows][act] */
+    float *reward, *work;      /* [rows], [rows][obs + 1] */
+    int *elite;                /* [rows] the member that moves the particle */
+    int *episode, *time;       /* [rows] the recorded step it walks along */
+    struct opc_rng *noise;     /* [rows] */
+    struct opc_rng *candidate; /* [candidates] */
+    double *total;             /* [rows] sum of rewards */
+    bool *alive, *terminal;    /* [rows] */
+    const float *start;        /* the current state */
+    uint64_t key;              /* names what the plan draws */
+    uint32_t iteration;
+    int n, fresh; /* candidates of this iteration; those of them that are drawn */
+    int h;        /* steps the particles have taken */
+    int left;     /* steps of the reference, at most H; 0: there is none */
+    int reference_episode, reference_time;
+    double *mean;     /* [H * act] where the optimiser starts */
+    float *shifted;   /* [kept][H * act] elites of the step before */
+    int shifted_rows; /* how many there are */
+    /* The scale of recorded states in the window of these steps, for distances between them. */
+    double *scale; /* [obs] 1 / deviation */
+    int scale_first, scale_steps;
+    struct opc_memory *fresh_memory; /* for acting without one */
+    /* Sums over the plans of real steps since the last report. */
+    long plans;
+    double sum[OPC_PETS_COLUMNS];
+};
+
+struct pets {
+    struct opc_agent base;
+    struct opc_pets_config config;
+    const struct opc_transition *transition; /* what moves particles; borrowed, or `learned` */
+    struct opc_transition *learned;          /* eq. 2 */
+    struct opc_episodes *no_past;            /* of eq. 2 where there is no recording; else NULL */
+    const struct opc_env *env;               /* borrowed; NULL: nothing is terminal */
+    struct opc_pool *pool;                   /* borrowed */
+    uint64_t seed;
+    int members; /* that predict */
+    struct plan *plan;
+};
+
+static int kept_elites(const struct opc_pets_config *config)
+{
+    return config->optimizer == OPC_PETS_ICEM ? (int)ceil(config->keep_elites * config->elites) : 0;
+}
+
+/* Candidates of an iteration at most: drawn ones, kept elites, and the mean in the last. */
+static int candidate_capacity(const struct opc_pets_config *config)
+{
+    const int least = config->optimizer == OPC_PETS_ICEM ? 2 * config->elites : 0;
+    const int drawn = config->population > least ? config->population : least;
+    return drawn + (config->optimizer == OPC_PETS_ICEM ? kept_elites(config) + 1 : 0);
+}
+
+/* Candidates that iteration t draws: all of the population, or by iCEM fewer and fewer. */
+static int candidates_drawn(const struct opc_pets_config *config, uint32_t t)
+{
+    if (config->optimizer != OPC_PETS_ICEM)
+        return config->population;
+    const double n = ceil(config->population * pow(config->population_decay, -(double)t));
+    return n > 2 * config->elites ? (int)n : 2 * config->elites;
+}
+
+/* ---- the reference of eq. 5 ------------------------------------------------------------------ */
+
+/* The recorded steps that the transition's table covers. */
+static int reference_steps(const struct opc_transition *tr, int *first)
+{
+    const int steps = opc_transition_window(tr, first);
+    if (!tr->type->refresh)
+        return steps;
+    *first = tr->first;
+    return tr->filled;
+}
+
+/* 1 / deviation of each entry of the recorded states of the window; 1 where it does not vary. It
+ * depends on the window alone and is computed when that has changed. */
+static void update_scale(const struct pets *pets, int first, int steps)
+{
+    const struct opc_transition *tr = pets->transition;
+    struct plan *plan = pets->plan;
+    if (plan->scale_first == first && plan->scale_steps == steps)
+        return;
+    for (int k = 0; k < pets->base.obs; k++) {
+        double sum = 0, squares = 0;
+        for (int pass = 0; pass < 2; pass++) /* the mean, then the deviation from it */
+            for (int b = tr->first_episode, i = 0, t = 0; i < steps; i++) {
+                const double s = (double)opc_episodes_at(tr->past, b, t).state[k];
+                if (pass == 0)
+                    sum += s / steps;
+                else
+                    squares += (s - sum) * (s - sum) / steps;
+                if (++t == opc_episodes_length(tr->past, b)) {
+                    b++;
+                    t = 0;
+                }
+            }
+        plan->scale[k] = squares > 1e-24 ? 1 / sqrt(squares) : 1;
+    }
+    plan->scale_first = first;
+    plan->scale_steps = steps;
+}
+
+/* Of the recorded steps with H steps left, the one whose state is nearest to the current one in
+ * scaled units. If there is none, of those with the most steps left. */
+static void find_reference(const struct pets *pets)
+{
+    const struct opc_transition *tr = pets->transition;
+    struct plan *plan = pets->plan;
+    plan->left = 0;
+    if (!tr->type->needs_reference)
+        return;
+    int first, found = 0;
+    const int steps = reference_steps(tr, &first);
+    double best = INFINITY;
+    update_scale(pets, first, steps);
+    for (int b = tr->first_episode, i = 0; i < steps; b++) {
+        const int length = opc_episodes_length(tr->past, b);
+        for (int t = 0; t < length && i < steps; t++, i++) {
+            const int left = length - t < pets->config.horizon ? length - t : pets->config.horizon;
+            if (left < found)
+                break;
+            const float *s = opc_episodes_at(tr->past, b, t).state;
+            double distance = 0;
+            for (int k = 0; k < pets->base.obs; k++) {
+                const double gap = (double)(s[k] - plan->start[k]) * plan->scale[k];
+                distance += gap * gap;
+            }
+            /* a longer one is better than a nearer one */
+            if (left > found || distance < best) {
+                found = left;
+                best = distance;
+                plan->reference_episode = b;
+                plan->reference_time = t;
+            }
+        }
+        /* the rest of the episode, where the search broke off */
+        i = opc_episodes_first(tr->past, b) + length - first;
+    }
+    plan->left = found;
+}
+
+/* ---- particles ------------------------------------------------------------------------------- */
+
+/* The particles of candidate c take its action of step h. */
+static void set_actions(const struct pets *pets, int c, int h)
+{
+    const struct plan *plan = pets->plan;
+    const int P = pets->config.particles;
+    const size_t act = (size_t)pets->base.act;
+    const float *a = opc_cem_at(plan->cem, c) + (size_t)h * act;
+    for (int p = 0; p < P; p++)
+        memcpy(plan->action + (size_t)(c * P + p) * act, a, act * sizeof *a);
+}
+
+/* Deals members out anew among n particles: Fisher-Yates. */
+static void deal_members(int *elite, int n, struct opc_rng *rng)
+{
+    for (int i = n - 1; i > 0; i--) {
+        const int k = (int)opc_rng_below(rng, (uint32_t)i + 1), member = elite[i];
+        elite[i] = elite[k];
+        elite[k] = member;
+    }
+}
+
+/* Draws candidates first .. end-1 and puts their particles into the current state. */
+static void start_candidates(void *ctx, int first, int end, int worker)
+{
+    (void)worker;
+    const struct pets *pets = ctx;
+    struct plan *plan = pets->plan;
+    const int P = pets->config.particles;
+    const size_t obs = (size_t)pets->base.obs;
+    for (int c = first; c < end; c++) {
+        struct opc_rng *rng = &plan->candidate[c];
+        *rng = opc_rng_stream(plan->key, OPC_USE_PLAN, plan->iteration, (uint32_t)c);
+        if (c < plan->fresh && pets->config.optimizer == OPC_PETS_ICEM)
+            opc_cem_draw_coloured(plan->cem, c, rng);
+        else if (c < plan->fresh)
+            opc_cem_draw(plan->cem, c, rng);
+        for (int p = 0; p < P; p++) {
+            const int i = c * P + p;
+            plan->noise[i] =
+                opc_rng_stream(plan->key, OPC_USE_PARTICLE, plan->iteration, (uint32_t)i);
+            memcpy(plan->state + (size_t)i * obs, plan->start, obs * sizeof *plan->start);
+            plan->elite[i] = p / (P / pets->members);
+            plan->total[i] = 0;
+            plan->alive[i] = true;
+            plan->episode[i] = plan->reference_episode;
+            plan->time[i] = plan->reference_time;
+        }
+        if (pets->config.propagation == OPC_PETS_TS1)
+            deal_members(plan->elite + c * P, P, rng);
+        set_actions(pets, c, 0);
+    }
+}
+
+/* After a step: adds rewards, finds the particles that have ended, and prepares the next step. The
+ * step into a terminal state still counts. */
+static void finish_step(void *ctx, int first, int end, int worker)
+{
+    (void)worker;
+    const struct pets *pets = ctx;
+    struct plan *plan = pets->plan;
+    const int P = pets->config.particles, from = first * P, rows = (end - first) * P;
+    const size_t obs = (size_t)pets->base.obs, act = (size_t)pets->base.act, at = (size_t)from;
+    memset(plan->terminal + from, 0, (size_t)rows * sizeof *plan->terminal);
+    if (pets->env)
+        opc_env_terminal(pets->env, rows, plan->state + at * obs, plan->action + at * act,
+                         plan->next + at * obs, plan->terminal + from);
+    for (int i = from; i < from + rows; i++) {
+        if (plan->alive[i])
+            plan->total[i] += (double)plan->reward[i];
+        plan->alive[i] = plan->alive[i] && !plan->terminal[i];
+        plan->time[i]++;
+    }
+    if (plan->h + 1 == pets->config.horizon)
+        return;
+    for (int c = first; c < end; c++) {
+        if (pets->config.propagation == OPC_PETS_TS1)
+            deal_members(plan->elite + c * P, P, &plan->candidate[c]);
+        set_actions(pets, c, plan->h + 1);
+    }
+}
+
+static bool any_alive(const struct plan *plan, int rows)
+{
+    for (int i = 0; i < rows; i++)
+        if (plan->alive[i])
+            return true;
+    return false;
+}
+
+/* J of all candidates: H steps of all their particles. */
+static void simulate(const struct pets *pets)
+{
+    struct plan *plan = pets->plan;
+    const int P = pets->config.particles, rows = plan->n * P;
+    struct opc_rng deal = opc_rng_stream(plan->key, OPC_USE_PLAN, plan->iteration, UINT32_MAX);
+    opc_pool_each(pets->pool, plan->n, CANDIDATES, start_candidates, (void *)pets);
+    for (plan->h = 0; plan->h < pets->config.horizon && any_alive(plan, rows); plan->h++) {
+        if (pets->config.propagation == OPC_PETS_TS1_BATCH)
+            deal_members(plan->elite, rows, &deal);
+        struct opc_walk walk = {
+            .n = rows,
+            .episode = plan->episode,
+            .time = plan->time,
+            .elite = plan->elite,
+            .state = plan->state,
+            .action = plan->action,
+            .next = plan->next,
+            .reward = plan->reward,
+            .rng = plan->noise,
+            .work = plan->work,
+        };
+        /* eq. 5 while there is a reference, eq. 2 from where it ends */
+        const struct opc_transition *tr = pets->transition;
+        if (tr->type->needs_reference && plan->h >= plan->left)
+            tr = pets->learned;
+        opc_transition_step(tr, &walk, pets->pool);
+        opc_pool_each(pets->pool, plan->n, CANDIDATES, finish_step, (void *)pets);
+        float *s = plan->next;
+        plan->next = plan->state;
+        plan->state = s;
+    }
+    for (int c = 0; c < plan->n; c++) {
+        double sum = 0;
+        for (int p = 0; p < P; p++)
+            sum += plan->total[c * P + p];
+        plan->cem->value[c] = sum / P; /* not finite as soon as one particle is not */
+    }
+}
+
+/* ---- one plan -------------------------------------------------------------------------------- */
+
+/* iCEM adds candidates that are not drawn: some elites, of the step before in the first iteration
+ * and of the iteration before in the others, and the mean in the last. */
+static void add_kept(const struct pets *pets)
+{
+    struct plan *plan = pets->plan;
+    struct opc_cem *cem = plan->cem;
+    const size_t bytes = (size_t)cem->dims * sizeof(float);
+    if (pets->config.optimizer != OPC_PETS_ICEM)
+        return;
+    const float *kept = plan->iteration == 0 ? plan->shifted : cem->keep;
+    const int rows = plan->iteration == 0 ? plan->shifted_rows : cem->o.kept;
+    for (int i = 0; i < rows; i++)
+        memcpy(opc_cem_at(cem, plan->n++), kept + (size_t)i * (size_t)cem->dims, bytes);
+    if ((int)plan->iteration + 1 < pets->config.iterations)
+        return;
+    float *x = opc_cem_at(cem, plan->n++);
+    for (int k = 0; k < cem->dims; k++)
+        x[k] = (float)cem->mean[k];
+}
+
+/* What is remembered: the mean of the next step's plan and, by iCEM, the elites it starts with. At
+ * the start of an episode all of it is 0, the middle of the range of actions. */
+static void recall(const struct pets *pets, const struct opc_memory *memory)
+{
+    struct plan *plan = pets->plan;
+    const int dims = plan->cem->dims, kept = plan->cem->o.kept;
+    memcpy(plan->mean, memory->number, (size_t)dims * sizeof *plan->mean);
+    plan->shifted_rows = memory->steps > 0 ? kept : 0;
+    for (int k = 0; k < kept * dims; k++)
+        plan->shifted[k] = (float)memory->number[dims + k];
+}
+
+/* The plan without its first step, with zeros at the end. */
+static void remember(const struct pets *pets, struct opc_memory *memory)
+{
+    const struct opc_cem *cem = pets->plan->cem;
+    const int act = pets->base.act, dims = cem->dims;
+    for (int k = 0; k < dims; k++)
+        memory->number[k] = k + act < dims ? cem->mean[k + act] : 0;
+    for (int i = 0; i < cem->o.kept; i++)
+        for (int k = 0; k < dims; k++)
+            memory->number[(i + 1) * dims + k] =
+                k + act < dims ? (double)cem->keep[i * dims + k + act] : cem->mean[k];
+}
+
+/* Adds a plan to the report. */
+static void count_plan(const struct pets *pets, int not_finite)
+{
+    struct plan *plan = pets->plan;
+    double variance = 0;
+    for (int k = 0; k < plan->cem->dims; k++)
+        variance = fmax(variance, plan->cem->variance[k]);
+    plan->plans++;
+    plan->sum[OPC_PETS_RETURN] += plan->cem->elite_mean;
+    plan->sum[OPC_PETS_ITERATIONS] += plan->iteration;
+    plan->sum[OPC_PETS_VARIANCE] += variance;
+    plan->sum[OPC_PETS_NOT_FINITE] += not_finite;
+    plan->sum[OPC_PETS_UNCORRECTED] += 1 - (double)plan->left / pets->config.horizon;
+}
+
+/* Names what this step draws: by the stream that was given, or by the episode and the step. */
+static uint64_t plan_key(const struct opc_memory *memory, struct opc_rng *given)
+{
+    struct opc_rng named =
+        opc_rng_stream(memory->seed, OPC_USE_PLAN, memory->epoch, memory->episode);
+    named.block = memory->steps;
+    struct opc_rng *rng = given ? given : &named;
+    const uint64_t high = opc_rng_bits(rng);
+    return high << 32 | opc_rng_bits(rng);
+}
+
+static void pets_act_in(const struct opc_agent *base, struct opc_memory *memory, const float *state,
+                        bool explore, struct opc_rng *rng, float *action)
+{
+    const struct pets *pets = (const struct pets *)base;
+    struct plan *plan = pets->plan;
+    int not_finite = 0;
+    plan->start = state;
+    plan->key = plan_key(memory, rng);
+    recall(pets, memory);
+    find_reference(pets);
+    opc_cem_begin(plan->cem, plan->mean);
+    for (plan->iteration = 0;
+         (int)plan->iteration < pets->config.iterations && !opc_cem_converged(plan->cem);
+         plan->iteration++) {
+        plan->n = plan->fresh = candidates_drawn(&pets->config, plan->iteration);
+        add_kept(pets);
+        simulate(pets);
+        not_finite += opc_cem_update(plan->cem, plan->n);
+    }
+    /* The mean and not the best candidate: the best one is best partly by errors of the model. */
+    for (int k = 0; k < base->act; k++)
+        action[k] = (float)plan->cem->mean[k];
+    remember(pets, memory);
+    if (explore) /* a real step; evaluations are not reported */
+        count_plan(pets, not_finite);
+}
+
+/* Every row plans afresh, as in the first step of an episode. */
+static void pets_act(const struct opc_agent *base, int n, const float *state, bool explore,
+                     struct opc_rng *rng, float *action)
+{
+    const struct pets *pets = (const struct pets *)base;
+    for (int i = 0; i < n; i++) {
+        opc_memory_begin(pets->plan->fresh_memory, pets->seed, 0, (uint32_t)i);
+        pets_act_in(base, pets->plan->fresh_memory, state + (size_t)i * (size_t)base->obs, explore,
+                    explore ? &rng[i] : NULL, action + (size_t)i * (size_t)base->act);
+    }
+}
+
+/* It has no deviation to scale: candidates are drawn to search, not to explore. */
+static void pets_act_spread(const struct opc_agent *base, int n, const float *state, float spread,
+                            struct opc_rng *rng, float *action)
+{
+    (void)spread;
+    pets_act(base, n, state, true, rng, action);
+}
+
+static size_t pets_remembers(const struct opc_agent *base)
+{
+    const struct opc_cem *cem = ((const struct pets *)base)->plan->cem;
+    return (size_t)cem->dims * (size_t)(cem->o.kept + 1);
+}
+
+/* ---- the agent ------------------------------------------------------------------------------- */
+
+/* Nothing to learn; reports the plans since the last report. */
+static int pets_improve(struct opc_agent *base, const struct opc_feed *feed, int updates,
+                        struct opc_agent_report *report, struct opc_err *err)
+{
+    (void)feed, (void)updates, (void)err;
+    const struct pets *pets = (const struct pets *)base;
+    struct plan *plan = pets->plan;
+    *report = (struct opc_agent_report){.updates = plan->plans};
+    for (int k = 0; k < OPC_PETS_COLUMNS; k++)
+        report->value[k] = plan->plans ? plan->sum[k] / (double)plan->plans : 0;
+    if (!pets->transition->type->needs_reference) /* there is nothing to be corrected by */
+        report->value[OPC_PETS_UNCORRECTED] = (double)NAN;
+    plan->plans = 0;
+    memset(plan->sum, 0, sizeof plan->sum);
+    return OPC_OK;
+}
+
+/* The model is saved for it, and a plan with the episode it belongs to. Reports are empty at the
+ * end of an epoch, when checkpoints are written. */
+static int pets_state(struct opc_agent *base,
+                      int (*visit)(void *, const char *, void *, size_t, struct opc_err *),
+                      void *ctx, struct opc_err *err)
+{
+    (void)base, (void)visit, (void)ctx, (void)err;
+    return OPC_OK;
+}
+
+static void plan_destroy(struct plan *plan)
+{
+    if (!plan)
+        return;
+    opc_cem_destroy(plan->cem);
+    opc_memory_destroy(plan->fresh_memory);
+    void *blocks[] = {plan->state,    plan->next,      plan->action,  plan->reward,
+                      plan->work,     plan->elite,     plan->episode, plan->time,
+                      plan->noise,    plan->candidate, plan->total,   plan->alive,
+                      plan->terminal, plan->mean,      plan->shifted, plan->scale};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        opc_free(blocks[i]);
+    opc_free(plan);
+}
+
+static void pets_destroy(struct opc_agent *base)
+{
+    struct pets *pets = (struct pets *)base;
+    plan_destroy(pets->plan);
+    opc_transition_destroy(pets->learned);
+    opc_episodes_destroy(pets->no_past);
+    opc_free(pets);
+}
+
+static struct opc_cem_options cem_options(const struct opc_pets_config *config, int act)
+{
+    return (struct opc_cem_options){
+        .steps = config->horizon,
+        .each = act,
+        .capacity = candidate_capacity(config),
+        .elites = config->elites,
+        .kept = kept_elites(config),
+        .low = -1,
+        .high = 1,
+        .alpha = config->alpha,
+        .min_variance = config->min_variance,
+        .sample_variance = config->variance == 1,
+        .exponent = config->noise_exponent,
+    };
+}
+
+/* Bytes of one particle, and of all of them with the optimiser. */
+static size_t pets_need(const struct opc_agent_args *args)
+{
+    const struct opc_pets_config *config = args->config;
+    const struct opc_cem_options o = cem_options(config, args->act);
+    const size_t floats = 3 * (size_t)args->obs + (size_t)args->act + 2;
+    const size_t particle = floats * sizeof(float) + 3 * sizeof(int) + sizeof(struct opc_rng) +
+                            sizeof(double) + 2 * sizeof(bool);
+    return opc_cem_bytes(&o) + (size_t)o.capacity * (size_t)config->particles * particle;
+}
+
+static int make_plan(struct pets *pets, struct opc_err *err)
+{
+    const struct opc_cem_options options = cem_options(&pets->config, pets->base.act);
+    const size_t obs = (size_t)pets->base.obs, act = (size_t)pets->base.act;
+    const size_t candidates = (size_t)options.capacity,
+                 rows = candidates * (size_t)pets->config.particles;
+    const size_t dims = (size_t)options.steps * act;
+    struct plan *plan = pets->plan = opc_alloc(1, sizeof *plan);
+    if (!plan)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the planner");
+    const struct opc_block blocks[] = {
+        {&plan->state, rows, obs * sizeof *plan->state},
+        {&plan->next, rows, obs * sizeof *plan->next},
+        {&plan->action, rows, act * sizeof *plan->action},
+        {&plan->reward, rows, sizeof *plan->reward},
+        {&plan->work, rows, (obs + 1) * sizeof *plan->work},
+        {&plan->elite, rows, sizeof *plan->elite},
+        {&plan->episode, rows, sizeof *plan->episode},
+        {&plan->time, rows, sizeof *plan->time},
+        {&plan->noise, rows, sizeof *plan->noise},
+        {&plan->candidate, candidates, sizeof *plan->candidate},
+        {&plan->total, rows, sizeof *plan->total},
+        {&plan->alive, rows, sizeof *plan->alive},
+        {&plan->terminal, rows, sizeof *plan->terminal},
+        {&plan->mean, dims, sizeof *plan->mean},
+        {&plan->shifted, (size_t)options.kept, dims * sizeof *plan->shifted},
+        {&plan->scale, obs, sizeof *plan->scale},
+    };
+    if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
+        return opc_fail(err, OPC_ENOMEM,
+                        "not enough memory to plan with %zu particles; lower pets.population or "
+                        "pets.particles",
+                        rows);
+    plan->scale_steps = -1; /* not known yet */
+    int code = opc_cem_create(&options, &plan->cem, err);
+    return code ? code : opc_memory_create(&pets->base, &plan->fresh_memory, err);
+}
+
+static void reward_of_task(void *ctx, int n, const float *s, const float *a, const float *next,
+                           float *out)
+{
+    opc_env_reward(ctx, n, s, a, next, out);
+}
+
+/* Eq. 2, for plans without a recording or beyond its end. It needs a past only for its sizes. */
+static int make_transitions(struct pets *pets, const struct opc_agent_args *args,
+                            struct opc_err *err)
+{
+    if (!args->transition)
+        OPC_TRY(opc_episodes_create(args->obs, args->act, 1, 1, &pets->no_past, err));
+    const struct opc_transition_options options = {
+        OPC_SIZED(struct opc_transition_options),
+        .name = "learned",
+        .past = args->transition ? args->transition->past : pets->no_past,
+        .model = args->model,
+        .steps = 1,
+        .mean = args->mean,
+        .reward = args->given_reward ? reward_of_task : NULL,
+        .reward_ctx = (void *)args->env,
+    };
+    OPC_TRY(opc_transition_create(&options, &pets->learned, err));
+    pets->transition = args->transition ? args->transition : pets->learned;
+    return OPC_OK;
+}
+
+static int pets_check(const void *given, int elites, struct opc_err *err)
+{
+    const struct opc_pets_config *config = given;
+    if (config->population < config->elites)
+        return opc_fail_settings(err, "pets.population pets.elites",
+                                 "pets.population = %d has fewer candidates than pets.elites = %d; "
+                                 "the elites are chosen among them",
+                                 config->population, config->elites);
+    if (config->particles % elites != 0)
+        return opc_fail_settings(
+            err, "pets.particles model.elites",
+            "pets.particles = %d is not a multiple of model.elites = %d; each member of the "
+            "ensemble moves as many particles of a candidate as any other",
+            config->particles, elites);
+    if ((double)candidate_capacity(config) * config->particles > 1e9)
+        return opc_fail_settings(
+            err, "pets.population pets.particles",
+            "pets.population = %d and pets.particles = %d make more particles than can be meant "
+            "(1e9)",
+            config->population, config->particles);
+    return OPC_OK;
+}
+
+static int pets_create(const struct opc_agent_args *args, struct opc_agent **out,
+                       struct opc_err *err)
+{
+    if (!args->model)
+        return opc_fail(err, OPC_EUSER, "the agent pets plans with a model, and there is none");
+    struct pets *pets = opc_alloc(1, sizeof *pets);
+    if (!pets)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent");
+    pets->base = (struct opc_agent){.type = &opc_pets_type, .obs = args->obs, .act = args->act};
+    pets->env = args->env;
+    pets->pool = args->pool;
+    pets->seed = args->seed;
+    pets->members = args->model->elites;
+    int code = OPC_OK;
+    if (args->config)
+        pets->config = *(const struct opc_pets_config *)args->config;
+    else
+        code = opc_section_defaults(&opc_pets_section, &pets->config, err);
+    if (!code)
+        code = pets_check(&pets->config, pets->members, err);
+    if (!code)
+        code = make_transitions(pets, args, err);
+    if (!code)
+        code = make_plan(pets, err);
+    if (code) {
+        pets_destroy(&pets->base);
+        return code;
+    }
+    *out = &pets->base;
+    return OPC_OK;
+}
+
+static const struct opc_agent_column COLUMNS[] = {
+    [OPC_PETS_RETURN] = {"plan_return", OPC_OVER_MEAN},
+    [OPC_PETS_ITERATIONS] = {"plan_iterations", OPC_OVER_MEAN},
+    [OPC_PETS_VARIANCE] = {"plan_variance", OPC_OVER_MEAN},
+    [OPC_PETS_NOT_FINITE] = {"plan_not_finite", OPC_OVER_MEAN},
+    [OPC_PETS_UNCORRECTED] = {"plan_uncorrected", OPC_OVER_MEAN},
+    [OPC_PETS_COLUMNS] = {NULL, OPC_OVER_MEAN},
+};
+
+const struct opc_agent_type opc_pets_type = {
+    .name = "pets",
+    .label = "PETS",
+    .colour = 0x009e73,
+    .needs = OPC_NEEDS_MODEL | OPC_NEEDS_TASK,
+    .settings = &opc_pets_section,
+    .columns = COLUMNS,
+    .create = pets_create,
+    .act = pets_act,
+    .improve = pets_improve,
+    .destroy = pets_destroy,
+    .state = pets_state,
+    .act_spread = pets_act_spread,
+    .remembers = pets_remembers,
+    .act_in = pets_act_in,
+    .need = pets_need,
+    .check = pets_check,
+    .corrected_label = "PETS with eq. 5",
+    .corrected_colour = 0xcc79a7,
+};
