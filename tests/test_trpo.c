@@ -555,7 +555,7 @@ static double play_batch(struct opc_trpo *t, struct opc_env **env, uint32_t upda
 static void the_pendulum_is_swung_up_and_held(void **state)
 {
     (void)state;
-    enum { PENDULUMS = 16, UPDATES = 150 };
+    enum { PENDULUMS = 16, UPDATES = 60 };
     const int hidden[1] = {24};
     struct opc_trpo_options o = usual();
     struct opc_env *env[PENDULUMS];

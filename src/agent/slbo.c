@@ -184,9 +184,10 @@ static int take_turn(struct slbo *slbo, const struct opc_feed *feed, int turn, s
 {
     const struct opc_slbo_config *config = &slbo->config;
     const double ent_coef = feed->epoch <= (uint32_t)config->ent_epochs ? config->ent_coef : 0;
+    const uint32_t first = (uint32_t)turn * (uint32_t)config->model_updates;
     tally->last_loss = 0;
     for (int i = 0; i < config->model_updates; i++)
-        tally->last_loss += update_model(slbo, feed, (uint32_t)(turn * config->model_updates + i));
+        tally->last_loss += update_model(slbo, feed, first + (uint32_t)i);
     tally->model_loss += tally->last_loss;
     if (!isfinite(tally->last_loss))
         return opc_fail(err, OPC_EDIVERGED,
@@ -199,7 +200,7 @@ static int take_turn(struct slbo *slbo, const struct opc_feed *feed, int turn, s
             return opc_fail(err, OPC_ESTOPPED, "stopped while improving the policy");
         OPC_TRY(opc_slbo_imagine(slbo, feed, &tally->last, err));
         opc_trpo_learn(slbo->trpo, ent_coef, feed->seed, feed->epoch,
-                       (uint32_t)(tally->updates * config->value_passes), &report);
+                       (uint32_t)tally->updates * (uint32_t)config->value_passes, &report);
         add_report(tally, &report);
         if (!isfinite(report.critic_loss))
             return opc_fail(err, OPC_EDIVERGED,
@@ -433,6 +434,8 @@ static const struct opc_agent_column COLUMNS[] = {
     [OPC_SLBO_COLUMNS] = {NULL, OPC_OVER_MEAN},
 };
 
+/* It improves once an epoch, when the epoch's episodes have ended, as agents do that learn from
+ * trajectories; it reads them, and all before them, from the recording. */
 const struct opc_agent_type opc_slbo_type = {
     .name = "slbo",
     .label = "SLBO",

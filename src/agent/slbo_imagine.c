@@ -3,11 +3,12 @@
  * of each as make rollout_steps. A trajectory that ends, because the task would end in the
  * predicted state, is followed by another one. slbo.c calls it before each TRPO update.
  *
- * A simulator may take longer for a reset than the model for ten steps, so an epoch has 1024 reset
- * states, which later trajectories start in again.
+ * A simulator may take longer for a reset than the model for ten steps, so an epoch has
+ * OPC_SLBO_STARTS reset states, in which later trajectories start again.
  *
- * Invariant: trajectory number k of an epoch starts from stream (seed, OPC_USE_START, epoch, k) and
- * draws its actions from (seed, OPC_USE_ROLLOUT, epoch, k). */
+ * Invariant: reset state number k of an epoch comes from stream (seed, OPC_USE_START, epoch, k),
+ * and so does a recorded one that trajectory k starts in; its actions come from (seed,
+ * OPC_USE_ROLLOUT, epoch, k). */
 #include "agent/slbo_private.h"
 
 #include <math.h>
