@@ -617,7 +617,7 @@ static void on_the_chain_it_uses_a_good_model_and_survives_a_bad_one(void **stat
     const double td = chain_error(TD, 0, 10000), good = chain_error(VALUE_EXPANSION, 0, 10000);
     print_message("true model, 10,000 updates: TD %.2f, STEVE %.2f\n", td, good);
     assert_true(good < 0.7 * td);
-    const int many = LIGHT ? 10000 : 20000;
+    const int many = 20000;
     const double bad_td = chain_error(TD, 0.1, many), bad_mve = chain_error(MVE, 0.1, many);
     const double bad = chain_error(VALUE_EXPANSION, 0.1, many);
     print_message("model that jumps, %d updates: TD %.2f, STEVE %.2f, MVE %.2f\n", many, bad_td,

@@ -39,6 +39,7 @@ const struct opc_section opc_steve_section = OPC_SECTION(
 enum { P = OPC_PANEL, CHUNK = 8, ROWS = CHUNK * P, WHICH = 11 };
 static const uint32_t PRETRAINING = 1u << 31;
 
+/* As in the settings steve.NAME_hidden and in the names of saved state. */
 static const char *const NAME[STEVE_KINDS] = {"policy", "critic", "transition", "reward",
                                               "termination"};
 
@@ -50,11 +51,13 @@ static void model_update(struct steve *s, const struct opc_feed *feed, struct op
                          struct opc_rng *assign)
 {
     feed->draw(feed->ctx, s->config.batch_size, pick, s->step);
+    /* The three ensembles share the batch, but not which member a row trains. */
     for (int k = STEVE_TRANSITION; k < STEVE_KINDS; k++)
         steve_assign(s, (enum steve_kind)k, assign);
     steve_learn_model(s);
 }
 
+/* A hard copy, not an average: what targets and actions see changes at once, and then stays. */
 static void copy_networks(struct steve *s)
 {
     for (int k = 0; k < STEVE_KINDS; k++) {
@@ -86,6 +89,7 @@ static void report_update(const struct steve *s, double v[OPC_STEVE_COLUMNS])
                 {STEVE_REWARD, OPC_STEVE_REWARD_LOSS},
                 {STEVE_TERMINATION, OPC_STEVE_TERMINATION_LOSS}};
     const double n = s->config.batch_size;
+    /* Targets and the policy's loss were summed by panel ... */
     memset(v, 0, OPC_STEVE_COLUMNS * sizeof *v);
     v[OPC_STEVE_TARGET_MIN] = INFINITY;
     v[OPC_STEVE_TARGET_MAX] = -INFINITY;
@@ -98,6 +102,7 @@ static void report_update(const struct steve *s, double v[OPC_STEVE_COLUMNS])
         v[OPC_STEVE_TARGET_MIN] = fmin(v[OPC_STEVE_TARGET_MIN], sums->target_min);
         v[OPC_STEVE_TARGET_MAX] = fmax(v[OPC_STEVE_TARGET_MAX], sums->target_max);
     }
+    /* ... and the losses of the ensembles by member, each over the rows that trained it. */
     v[OPC_STEVE_Q] = member_totals(s, STEVE_CRITIC).value / n;
     for (size_t i = 0; i < sizeof LOSS / sizeof *LOSS; i++)
         v[LOSS[i].column] = member_totals(s, LOSS[i].kind).loss / n;
@@ -124,6 +129,7 @@ static int check_losses(const double v[OPC_STEVE_COLUMNS], uint32_t index,
     return OPC_OK;
 }
 
+/* Asks for a stop every 64 gradient steps; `count` of them are done. */
 static int stopped(const struct opc_feed *feed, long count, struct opc_err *err)
 {
     if (count % 64 == 0 && feed->stop && feed->stop(feed->stop_ctx))
@@ -141,6 +147,7 @@ static int pretrain(struct steve *s, const struct opc_feed *feed, struct opc_err
         struct opc_rng assign = opc_rng_stream(feed->seed, OPC_USE_UPDATE, feed->epoch, index);
         model_update(s, feed, &pick, &assign);
         s->pretrained++;
+        /* Policy and critics have not moved yet, so copying them, too, changes nothing. */
         if (s->pretrained == s->config.pretrain_updates)
             copy_networks(s);
         OPC_TRY(stopped(feed, s->pretrained, err));
@@ -155,6 +162,7 @@ static void steve_update(struct steve *s, const struct opc_feed *feed, uint32_t 
     struct opc_rng pick = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, index);
     struct opc_rng assign = opc_rng_stream(feed->seed, OPC_USE_UPDATE, feed->epoch, index);
     model_update(s, feed, &pick, &assign);
+    /* The policy's batch is the next draw of the same stream, and so is its assignment. */
     feed->draw(feed->ctx, s->config.batch_size, &pick, s->step);
     steve_assign(s, STEVE_CRITIC, &assign);
     steve_learn_policy(s);
@@ -172,6 +180,7 @@ static int steve_improve(struct opc_agent *a, const struct opc_feed *feed, int u
     *report = (struct opc_agent_report){0};
     v[OPC_STEVE_TARGET_MIN] = INFINITY;
     v[OPC_STEVE_TARGET_MAX] = -INFINITY;
+    /* Nothing is left to pre-train after the first improvement. */
     if (updates > 0)
         OPC_TRY(pretrain(s, feed, err));
     for (int i = 0; i < updates; i++) {
@@ -180,6 +189,7 @@ static int steve_improve(struct opc_agent *a, const struct opc_feed *feed, int u
         steve_update(s, feed, index);
         report_update(s, one);
         OPC_TRY(check_losses(one, index, feed, err));
+        /* Extremes of the targets, means of everything else. */
         for (int k = 0; k < OPC_STEVE_COLUMNS; k++)
             if (k == OPC_STEVE_TARGET_MIN)
                 v[k] = fmin(v[k], one[k]);
@@ -231,6 +241,7 @@ static void act_on_rows(void *ctx, int first, int end, int worker)
     const size_t mark = scratch->used, obs = (size_t)s->base.obs, act = (size_t)s->base.act;
     const int rows = end - first, panels = opc_panels(rows);
     float *x = opc_floats(scratch, obs, ROWS), *u = opc_floats(scratch, act, ROWS);
+    /* Rows to panels, through the copied policy, noise, tanh, and back to rows. */
     k->gather(rows, s->base.obs, request->state + (size_t)first * obs, obs, NULL, x, obs * P);
     opc_mlp_infer(s->ensemble[STEVE_POLICY].copy, 0, panels, x, obs * P, s->base.act, u, act * P,
                   scratch);
@@ -241,6 +252,7 @@ static void act_on_rows(void *ctx, int first, int end, int worker)
     opc_arena_rewind(scratch, mark);
 }
 
+/* rng NULL: the mode, whatever `spread` is. */
 static void steve_act_spread(const struct opc_agent *a, int n, const float *state, float spread,
                              struct opc_rng *rng, float *action)
 {
@@ -249,6 +261,7 @@ static void steve_act_spread(const struct opc_agent *a, int n, const float *stat
     opc_pool_each(s->pool, n, ROWS, act_on_rows, &request);
 }
 
+/* For real steps and evaluation. */
 static void steve_act(const struct opc_agent *a, int n, const float *state, bool explore,
                       struct opc_rng *rng, float *action)
 {
@@ -267,6 +280,7 @@ static void steve_destroy(struct opc_agent *a)
         opc_adam_destroy(s->ensemble[k].adam);
         opc_free(s->member[k]);
     }
+    /* What the threads have, if they were made; those that were not are all NULL. */
     for (int i = 0; i < s->threads && s->worker; i++) {
         struct steve_worker *w = &s->worker[i];
         for (int k = 0; k < STEVE_KINDS; k++)
@@ -280,6 +294,7 @@ static void steve_destroy(struct opc_agent *a)
     }
     for (int i = 0; i < s->threads && s->act_scratch; i++)
         opc_arena_destroy(&s->act_scratch[i]);
+    /* What one update works on. */
     opc_tape_destroy(s->policy_tape);
     opc_tape_destroy(s->critic_tape);
     opc_free(s->worker);
@@ -305,6 +320,7 @@ static int steve_state(struct opc_agent *a,
     for (int k = 0; k < STEVE_KINDS; k++) {
         const struct steve_ensemble *e = &s->ensemble[k];
         const size_t bytes = e->adam->count * sizeof(float);
+        /* Visitors copy names, so they may live on the stack. */
         char name[5][32];
         static const char *const TAIL[5] = {"", ".m", ".v", ".steps", ".copy"};
         for (int i = 0; i < 5; i++)
@@ -316,6 +332,7 @@ static int steve_state(struct opc_agent *a,
         };
         OPC_TRY(opc_visit_parts(part, 5, visit, ctx, err));
     }
+    /* When to copy next, and whether the world model has been pre-trained. */
     const struct opc_state_part counts[] = {
         {"steve.updates", &s->updates, sizeof s->updates},
         {"steve.pretrained", &s->pretrained, sizeof s->pretrained},
@@ -328,6 +345,7 @@ static int shapes_of(const struct opc_steve_config *config, int obs, int act,
                      struct opc_mlp_shape shape[STEVE_KINDS], struct opc_err *err)
 {
     const int in = obs + act;
+    /* Inputs and outputs as in steve_private.h; each transition has its own termination. */
     const struct {
         int members, in, out;
         const struct opc_ints *hidden;
@@ -350,12 +368,14 @@ static int shapes_of(const struct opc_steve_config *config, int obs, int act,
  * the published initialiser counts the ensemble's axis as part of both fans. */
 static int steve_make_networks(struct steve *s, uint64_t seed, struct opc_err *err)
 {
+    /* A failure leaves a part of the networks, which steve_destroy frees. */
     struct opc_mlp_shape shape[STEVE_KINDS];
     OPC_TRY(shapes_of(&s->config, s->base.obs, s->base.act, shape, err));
     for (int k = 0; k < STEVE_KINDS; k++) {
         struct steve_ensemble *e = &s->ensemble[k];
         OPC_TRY(opc_mlp_create(&shape[k], &e->net, err));
         OPC_TRY(opc_mlp_create(&shape[k], &e->copy, err));
+        /* One optimiser for all members: their steps are always taken together. */
         const size_t floats = (size_t)shape[k].members * e->net->each;
         OPC_TRY(opc_adam_create(floats, opc_adam_usual(s->config.learning_rate), &e->adam, err));
         opc_mlp_init(e->net, OPC_INIT_GLOROT, seed, (uint32_t)(WHICH + k));
@@ -371,6 +391,7 @@ static int make_worker(const struct steve *s, int panels, struct steve_worker *w
                        struct opc_err *err)
 {
     const size_t batch = (size_t)s->config.batch_size, wide = (size_t)s->panels * P;
+    /* One gradient serves all networks in turn, so it is as long as the largest member. */
     size_t each = 0;
     for (int k = 0; k < STEVE_KINDS; k++) {
         const size_t one = s->ensemble[k].net->each;
@@ -387,6 +408,7 @@ static int make_worker(const struct steve *s, int panels, struct steve_worker *w
         return opc_fail(err, OPC_ENOMEM,
                         "not enough memory for batches of %d steps; lower steve.batch_size",
                         s->config.batch_size);
+    /* A member may get all rows of a batch, however unlikely that is. */
     for (int k = STEVE_CRITIC; k < STEVE_KINDS; k++)
         OPC_TRY(opc_tape_create(s->ensemble[k].net, s->config.batch_size, &w->tape[k], err));
     return opc_arena_create(steve_targets_need(s, panels), &w->scratch, err);
@@ -425,11 +447,12 @@ static int steve_make_batch(struct steve *s, struct opc_err *err)
         return opc_fail(err, OPC_ENOMEM,
                         "not enough memory for batches of %d steps; lower steve.batch_size",
                         s->config.batch_size);
-    const int most = s->panels / s->threads + 1; /* of one thread */
+    const int share = s->panels / s->threads + 1; /* panels of one thread, at most */
     for (int i = 0; i < s->threads; i++) {
-        OPC_TRY(make_worker(s, most < s->panels ? most : s->panels, &s->worker[i], err));
+        OPC_TRY(make_worker(s, share < s->panels ? share : s->panels, &s->worker[i], err));
         OPC_TRY(opc_arena_create(act_need(s), &s->act_scratch[i], err));
     }
+    /* Tapes of the policy's loss; threads fill the rows of their own panels. */
     OPC_TRY(
         opc_tape_create(s->ensemble[STEVE_POLICY].net, s->config.batch_size, &s->policy_tape, err));
     OPC_TRY(
@@ -450,6 +473,7 @@ static int steve_begin(struct steve *s, const struct opc_agent_args *args, struc
         s->config = *(const struct opc_steve_config *)args->config;
     else
         OPC_TRY(opc_section_defaults(&opc_steve_section, &s->config, err));
+    /* Sizes that everything else is allocated by. */
     s->pool = args->pool;
     s->threads = opc_pool_threads(args->pool);
     s->panels = opc_panels(s->config.batch_size);
@@ -457,6 +481,7 @@ static int steve_begin(struct steve *s, const struct opc_agent_args *args, struc
     return OPC_OK;
 }
 
+/* A whole agent, or none: what a failure leaves half built is destroyed here. */
 static int steve_create(const struct opc_agent_args *args, struct opc_agent **out,
                         struct opc_err *err)
 {
@@ -476,39 +501,60 @@ static int steve_create(const struct opc_agent_args *args, struct opc_agent **ou
     return OPC_OK;
 }
 
-/* Upper limits of what create takes: parameters, moments and copies once, a gradient, tapes and
- * the expansion of the targets for each thread. */
+/* Floats of one member, at most (`each`), of its tape for so many rows, and of its widest layer. */
+struct net_size {
+    double each, tape, widest;
+};
+
+static struct net_size size_of(const struct opc_mlp_shape *shape, double rows)
+{
+    struct net_size size = {0};
+    double outputs = 0;
+    for (int l = 0; l < shape->layers; l++) {
+        const double in = shape->width[l], out = shape->width[l + 1];
+        /* Rows of weights are padded to at most 16 more, and layers to whole cache lines. */
+        size.each += out * (in + 16) + 32;
+        size.widest = fmax(size.widest, fmax(in, out) + 16);
+        outputs += out;
+    }
+    /* Outputs and their gradients of every layer, and one layer's transposed inputs. */
+    size.tape = rows * (2 * outputs + size.widest);
+    return size;
+}
+
+/* An upper limit of what create takes. */
 static size_t steve_need(const struct opc_agent_args *args)
 {
     struct steve s = {0};
     struct opc_mlp_shape shape[STEVE_KINDS];
     struct opc_err ignored;
-    double floats = 0, tapes = 0, largest = 0;
     if (steve_begin(&s, args, &ignored) ||
         shapes_of(&s.config, args->obs, args->act, shape, &ignored))
         return 0; /* create refuses these settings */
-    const double rows = (double)s.panels * P;
+    const double rows = (double)s.panels * P, obs = args->obs, act = args->act;
+    double networks = 0, tapes = 0, largest = 0, widest = 0;
     for (int k = 0; k < STEVE_KINDS; k++) {
-        double each = 0, outputs = 0, widest = 0;
-        for (int l = 0; l < shape[k].layers; l++) {
-            const double in = shape[k].width[l], out = shape[k].width[l + 1];
-            each += out * (in + 16) + 32; /* rows of weights and layers are padded */
-            outputs += out;
-            widest = fmax(widest, in + 16);
-        }
-        floats += 4 * shape[k].members * each;
-        largest = fmax(largest, each);
-        tapes += rows * (2 * outputs + widest);
+        const struct net_size size = size_of(&shape[k], rows);
+        networks += 4 * shape[k].members * size.each; /* parameters, two moments, copy */
+        tapes += size.tape;
+        largest = fmax(largest, size.each);
+        widest = fmax(widest, size.widest);
     }
+    /* Of the expansion, trajectories and what the networks say of them are shared out by rows; the
+     * candidates of one row are doubles, and each thread has them. */
     const double H = s.config.horizon, M = s.config.transition_members, N = s.config.reward_members,
                  L = s.config.critic_members;
-    const double expansion =
-        rows * ((H + 1) * (2 * args->obs + args->act) + L + M * (L + N + 1) * H) +
-        2 * (H + 1) * (M * N * L + H + 6);
-    const double batches = rows * (2 * s.columns + 2 * args->obs + 4 * args->act + 16);
-    return sizeof(float) * (size_t)(floats + s.threads * (largest + tapes + batches) + expansion);
+    const double expansion = (H + 1) * (2 * obs + act) + L + M * (L + N + 1) * H;
+    const double candidates = 2 * (H + 1) * (M * N * L + H + 5);
+    /* Each thread: a gradient, a tape of each kind, a batch and its inputs, the hidden layers of
+     * the panels that go through a network together, and a panel more than its share of rows. */
+    const double batch = rows * (2 * s.columns + 2 * obs + act + 8);
+    const double thread = largest + tapes + batch + 4 * ROWS * widest + candidates + P * expansion;
+    const double floats = networks + 2 * tapes + batch + rows * expansion + s.threads * thread;
+    return (size_t)(floats * sizeof(float));
 }
 
+/* Columns that other agents have, too, mean the same there. */
 static const struct opc_agent_column COLUMNS[] = {
     [OPC_STEVE_Q] = {"q", OPC_OVER_MEAN},
     [OPC_STEVE_Q_TARGET] = {"q_target", OPC_OVER_MEAN},

@@ -22,7 +22,7 @@
     X(INT,    critic_members,     "4",      1, 16,    "critics in their ensemble")                     \
     X(INT,    transition_members, "4",      1, 16,    "transition networks in their ensemble; each has its own termination network") \
     X(INT,    reward_members,     "4",      1, 16,    "reward networks in their ensemble")             \
-    X(INT,    horizon,            "3",      1, 16,    "H, the most imagined steps in a critic's target", "rollout_len") \
+    X(INT,    horizon,            "3",      1, 16,    "H, the largest number of imagined steps in a critic's target", "rollout_len") \
     X(CHOICE, weighting,          "variance", "variance|covariance", , "how targets of 0 to H steps are averaged: by their inverse variance over the ensembles, or by the inverse of their whole covariance matrix") \
     X(REAL,   discount,           "0.99",   0, 1,     "gamma, the discount of eq. 1", "gamma")         \
     X(REAL,   learning_rate,      "3e-4",   0, 1,     "Adam's learning rate for all networks", "rate|lr") \

@@ -198,6 +198,7 @@ static void model_members(void *ctx, int first, int end, int worker)
     }
 }
 
+/* Adam's step is opened once for all members, before the threads take them. */
 void steve_learn_model(struct steve *s)
 {
     int items = 0;
@@ -289,6 +290,7 @@ static void gradients_of_networks(void *ctx, int first, int end, int worker)
             train_member(s, STEVE_CRITIC, i - 1, &s->worker[worker]);
             continue;
         }
+        /* The dy of its layers are complete since the first pass. */
         const struct steve_ensemble *e = &s->ensemble[STEVE_POLICY];
         float *grad = s->worker[worker].grad;
         memset(grad, 0, e->net->each * sizeof *grad);

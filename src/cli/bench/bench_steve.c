@@ -15,6 +15,7 @@ struct work {
     uint32_t update; /* chooses the streams */
 };
 
+/* Makes one update of everything. */
 static int run_update(void *ctx, struct opc_err *err)
 {
     struct work *w = ctx;
@@ -70,6 +71,7 @@ static int one_size(struct opc_bench *b, struct work *work, int depth, int h, in
 {
     struct opc_steve_config config;
     OPC_TRY(opc_section_defaults(&opc_steve_section, &config, err));
+    /* Policy, critics, rewards and terminations are of one shape. */
     struct opc_ints small = {.n = other_depth};
     for (int i = 0; i < other_depth; i++)
         small.at[i] = other;
@@ -78,6 +80,7 @@ static int one_size(struct opc_bench *b, struct work *work, int depth, int h, in
     config.transition_hidden = (struct opc_ints){.n = depth};
     for (int i = 0; i < depth; i++)
         config.transition_hidden.at[i] = h;
+    /* The first call would pre-train for minutes. */
     config.batch_size = b->batch;
     config.pretrain_updates = 0;
     const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args),
@@ -106,6 +109,7 @@ static int one_size(struct opc_bench *b, struct work *work, int depth, int h, in
 /* The economical networks of experiments/steve, then the published ones. */
 int opc_bench_steve(struct opc_bench *b, struct opc_err *err)
 {
+    /* The same steps for both sizes. */
     struct opc_imagined *store = NULL;
     OPC_TRY(opc_bench_store(b, &store, err));
     struct work work = {.mix = {.imagined = store}};
