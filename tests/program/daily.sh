@@ -71,3 +71,16 @@ expect 2 "'epochs'" "$OPC" resume run train.epoch=9
 expect 2 "'other'" "$OPC" resume run other
 expect 2 'train.seed=2' "$OPC" resume run train.epochs=9 train.seed=2
 cmp before run/config.yaml # refused whole
+
+# ---- plots of damaged and doubled runs -------------------------------------------------------------------
+mkdir many
+cp -r five many/a
+cp -r five many/copy
+cp -r gone many/headless # its table is gone
+: >many/headless/metrics.csv
+expect 0 '^opc: warning: many/copy .*many/a
+^opc: warning: .*many/headless
+^cartpole *OPC *1 ' "$OPC" plot many -o many.svg
+[ "$(grep -c warning "$work/said")" = 2 ] || wrong "more is left out" cat "$work/said"
+rm -r many/a many/copy
+expect 2 'many/headless' "$OPC" plot many -o many.svg

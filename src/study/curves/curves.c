@@ -258,7 +258,37 @@ static int read_settings(struct opc_curve_run *run, const struct opc_curves_plan
 
 /* ---- which runs ------------------------------------------------------------------------------ */
 
-/* Adds the run in a directory, unless the same directory was named before. */
+static void free_run(struct opc_curve_run *run)
+{
+    opc_free(run->dir);
+    opc_free(run->panel);
+    opc_free(run->title);
+    opc_free(run->method);
+    opc_free(run->raw);
+    opc_free(run->rest);
+    opc_free(run->x);
+    opc_free(run->y);
+    *run = (struct opc_curve_run){0};
+}
+
+/* The run that the last one is a copy of: the same settings, seed and values, to the bit, which two
+ * trainings on different machines have, too. Counted twice, it would narrow every interval. */
+static const struct opc_curve_run *find_original(const struct opc_curves *curves)
+{
+    const struct opc_curve_run *copy = &curves->run[curves->runs - 1];
+    const size_t bytes = (size_t)copy->n * sizeof *copy->raw;
+    for (int i = 0; i < curves->runs - 1 && copy->n > 0; i++) {
+        const struct opc_curve_run *run = &curves->run[i];
+        if (run->seed == copy->seed && run->n == copy->n && !strcmp(run->panel, copy->panel) &&
+            !strcmp(run->rest, copy->rest) && !memcmp(run->x, copy->x, bytes) &&
+            !memcmp(run->raw, copy->raw, bytes))
+            return run;
+    }
+    return NULL;
+}
+
+/* Adds the run in a directory, unless the same directory was named before or it holds a copy of a
+ * run that is there. */
 static int add_run(struct opc_curves *curves, const char *dir, const struct opc_curves_plan *plan,
                    struct opc_err *err)
 {
@@ -277,8 +307,29 @@ static int add_run(struct opc_curves *curves, const char *dir, const struct opc_
     run->dir = opc_strdup(dir);
     if (!run->dir)
         return curves_no_memory(err);
-    const int code = read_settings(run, plan, err);
-    return code ? code : read_table(run, plan, err);
+    OPC_TRY(read_settings(run, plan, err));
+    OPC_TRY(read_table(run, plan, err));
+    const struct opc_curve_run *original = find_original(curves);
+    if (original) {
+        opc_log(OPC_LEVEL_WARN, "%s is a copy of %s and is left out", dir, original->dir);
+        free_run(&curves->run[--curves->runs]);
+    }
+    return OPC_OK;
+}
+
+/* Adds a run of a directory of runs: one that cannot be read is left out with a warning, the reason
+ * stays in err. */
+static int try_run(struct opc_curves *curves, const char *dir, const struct opc_curves_plan *plan,
+                   int *left_out, struct opc_err *err)
+{
+    const int before = curves->runs, code = add_run(curves, dir, plan, err);
+    if (code != OPC_EDAMAGED && code != OPC_EUSER)
+        return code;
+    if (curves->runs > before)
+        free_run(&curves->run[--curves->runs]);
+    opc_log(OPC_LEVEL_WARN, "%s; it is left out", err->text);
+    ++*left_out;
+    return OPC_OK;
 }
 
 /* Whether a path is a regular file. */
@@ -304,7 +355,7 @@ static int add_inner(struct opc_curves *curves, const char *dir, const struct op
     if (!d)
         return opc_fail(err, OPC_EUSER, "%s is neither a run nor a directory of runs", dir);
     char(*inner)[OPC_PATH] = opc_alloc(MAX_RUNS, sizeof *inner);
-    int n = 0, code = inner ? OPC_OK : curves_no_memory(err);
+    int n = 0, left_out = 0, code = inner ? OPC_OK : curves_no_memory(err);
     /* Collect the names first: readdir has no order. */
     for (struct dirent *e; !code && n < MAX_RUNS && (e = readdir(d));)
         if (e->d_name[0] != '.' && !opc_path_join(inner[n], dir, e->d_name, NULL) &&
@@ -314,8 +365,10 @@ static int add_inner(struct opc_curves *curves, const char *dir, const struct op
     if (inner)
         qsort(inner, (size_t)n, sizeof *inner, by_name);
     for (int i = 0; i < n && !code; i++)
-        code = add_run(curves, inner[i], plan, err);
+        code = try_run(curves, inner[i], plan, &left_out, err);
     opc_free(inner);
+    if (!code && n > 0 && left_out == n)
+        return err ? (int)err->code : OPC_EUSER; /* with the reason of the last one */
     if (!code && n == 0)
         code = opc_fail(err, OPC_EUSER,
                         "%s holds no run: neither it nor what is in it has a "
@@ -677,16 +730,8 @@ void opc_curves_free(struct opc_curves *curves)
 {
     if (!curves)
         return;
-    for (int i = 0; i < curves->runs; i++) {
-        opc_free(curves->run[i].dir);
-        opc_free(curves->run[i].panel);
-        opc_free(curves->run[i].title);
-        opc_free(curves->run[i].method);
-        opc_free(curves->run[i].raw);
-        opc_free(curves->run[i].rest);
-        opc_free(curves->run[i].x);
-        opc_free(curves->run[i].y);
-    }
+    for (int i = 0; i < curves->runs; i++)
+        free_run(&curves->run[i]);
     for (int g = 0; g < curves->groups; g++) {
         opc_free(curves->group[g].x);
         opc_free(curves->group[g].low);
