@@ -253,7 +253,7 @@ static void the_page_explains_every_setting_in_100_columns(void **state)
 {
     (void)state;
     struct opc_text t = {0};
-    opc_section_describe(&toy_section, &t);
+    opc_section_describe(&toy_section, NULL, 100, &t);
     /* clang-format off */
     assert_string_equal(opc_text_get(&t),
 "toy - an example with every kind\n"
@@ -301,7 +301,7 @@ static int describe(void *ctx, struct opc_err *err)
     if (ctx)
         opc_section_markdown(&toy_section, &t);
     else
-        opc_section_describe(&toy_section, &t);
+        opc_section_describe(&toy_section, NULL, 100, &t);
     const int code = opc_text_check(&t, err);
     opc_text_free(&t);
     return code;

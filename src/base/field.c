@@ -517,14 +517,44 @@ static void add_wrapped(struct opc_text *t, const char *text, size_t indent, siz
     }
 }
 
-void opc_section_describe(const struct opc_section *s, struct opc_text *t)
+enum { GAP = 2, BELOW = 6, NARROWEST = 30 }; /* of the page, in columns */
+
+/* Prints one row; only the meaning is wrapped. */
+static void add_row(const struct opc_field *f, const size_t width[COLUMNS], size_t indent,
+                    size_t page, struct opc_text *t)
 {
-    enum { PAGE = 100, NARROWEST = 30, GAP = 2 };
+    struct opc_text cell = {0};
+    const bool below = indent + NARROWEST > page;
+    opc_text_pad(t, GAP);
+    for (int column = 0; column < MEANING; column++) {
+        const size_t before = t->used;
+        add_cell(f, column, t);
+        if (!t->failed && !(below && column == ALLOWED))
+            opc_text_pad(t, width[column] + GAP - (t->used - before));
+    }
+    add_cell(f, MEANING, &cell);
+    if (below) {
+        opc_text_add(t, "\n");
+        opc_text_pad(t, BELOW);
+        indent = BELOW;
+    }
+    add_wrapped(t, opc_text_get(&cell), indent,
+                indent + NARROWEST < page ? page - indent : NARROWEST);
+    opc_text_add(t, "\n");
+    t->failed |= cell.failed;
+    opc_text_free(&cell);
+}
+
+void opc_section_describe(const struct opc_section *s, const struct opc_field *only, int page,
+                          struct opc_text *t)
+{
     struct opc_text cell = {0};
     size_t width[COLUMNS] = {0}, indent = GAP;
     /* First pass: every column but the last is as wide as its widest cell. Row -1 is the head. */
     for (int column = 0; column < MEANING; column++) {
         for (int i = -1; i < s->n; i++) {
+            if (i >= 0 && only && only != &s->fields[i])
+                continue;
             opc_text_clear(&cell);
             add_cell(i < 0 ? NULL : &s->fields[i], column, &cell);
             if (cell.used > width[column])
@@ -532,23 +562,11 @@ void opc_section_describe(const struct opc_section *s, struct opc_text *t)
         }
         indent += width[column] + GAP;
     }
-    /* Second pass: print; only the meaning is wrapped. */
+    /* Second pass: print. */
     opc_text_addf(t, "%s - %s\n\n", s->name, s->help);
-    for (int i = -1; i < s->n; i++) {
-        const struct opc_field *f = i < 0 ? NULL : &s->fields[i];
-        opc_text_pad(t, GAP);
-        for (int column = 0; column < MEANING; column++) {
-            const size_t before = t->used;
-            add_cell(f, column, t);
-            if (!t->failed)
-                opc_text_pad(t, width[column] + GAP - (t->used - before));
-        }
-        opc_text_clear(&cell);
-        add_cell(f, MEANING, &cell);
-        add_wrapped(t, opc_text_get(&cell), indent,
-                    indent + NARROWEST < PAGE ? PAGE - indent : NARROWEST);
-        opc_text_add(t, "\n");
-    }
+    for (int i = -1; i < s->n; i++)
+        if (i < 0 || !only || only == &s->fields[i])
+            add_row(i < 0 ? NULL : &s->fields[i], width, indent, (size_t)page, t);
     t->failed |= cell.failed;
     opc_text_free(&cell);
 }

@@ -154,8 +154,10 @@ struct opc_part {
 int opc_parts_set(const struct opc_part *, int parts, const char *key, const char *text,
                   struct opc_err *err);
 
-/* Appends the page of help, for a terminal of 100 columns. */
-void opc_section_describe(const struct opc_section *, struct opc_text *);
+/* Appends the page of help, for a terminal of `page` columns. A narrow one has the meaning of each
+ * setting below it. only: the one field to describe; NULL: all. */
+void opc_section_describe(const struct opc_section *, const struct opc_field *only, int page,
+                          struct opc_text *);
 /* The same as a Markdown table. */
 void opc_section_markdown(const struct opc_section *, struct opc_text *);
 

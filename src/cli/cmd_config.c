@@ -6,6 +6,7 @@
  * save. */
 #include "base/file.h"
 #include "cli/console/command.h"
+#include "cli/console/display.h"
 #include "opc/mem.h"
 #include "run/config/config.h"
 #include "study/ilc/ilc_run.h"
@@ -43,7 +44,14 @@ static int explain_sections(const char *name, const struct given *given, struct 
     struct opc_part part[OPC_PARTS_MAX];
     struct opc_text text = {0};
     const char *meant = NULL;
-    const int by_name = name ? 1 : 0; /* ilc is not part of a run: it is shown only by name */
+    /* ilc is not part of a run: it is shown by name and in the list only. */
+    const int by_name = name || given->list ? 1 : 0;
+    char section[64] = "";
+    const char *dot = name ? strchr(name, '.') : NULL;
+    if (dot && dot - name < (int)sizeof section) {
+        snprintf(section, sizeof section, "%.*s", (int)(dot - name), name);
+        name = section;
+    }
     int nearest = INT_MAX, shown = 0;
     const int parts = opc_config_parts(&none, part);
     for (int i = 0; i < parts + by_name; i++) {
@@ -61,8 +69,14 @@ static int explain_sections(const char *name, const struct given *given, struct 
             opc_text_addf(&text, "%s## %s\n\n%s.\n\n", shown ? "\n" : "", s->name, s->help);
             opc_section_markdown(s, &text);
         } else {
+            /* section.name: that setting alone. */
+            const struct opc_field *only = dot ? opc_section_find(s, dot + 1) : NULL;
+            if (dot && !only)
+                return opc_fail(err, OPC_EUSER,
+                                "%s has no setting '%s'; 'opc config %s' shows them", s->name,
+                                dot + 1, s->name);
             opc_text_add(&text, shown ? "\n" : "");
-            opc_section_describe(s, &text);
+            opc_section_describe(s, only, opc_terminal_width(), &text);
         }
         shown++;
     }

@@ -63,8 +63,8 @@ static int list_types(const char *spec, const struct given *given, struct opc_er
             continue;
         }
         /* Sizes are those of the opened environment. */
-        printf("%-33s %4d %4d %6d  %s\n", type->name, env->obs, env->act, env->steps,
-               type->page->summary);
+        printf("%-33s %4d %4d %6d  ", type->name, env->obs, env->act, env->steps);
+        opc_print_wrapped(52, type->page->summary);
         opc_env_close(env);
     }
     return OPC_OK;
@@ -72,25 +72,13 @@ static int list_types(const char *spec, const struct given *given, struct opc_er
 
 /* ---- show ------------------------------------------------------------------------------------ */
 
-enum { LEFT = 15, WIDTH = 80 };
+enum { LEFT = 15 };
 
 /* Prints "  name         text", the text broken into lines that start below each other. */
 static void print_entry(const char *name, const char *text)
 {
-    int column = LEFT;
     printf("  %-*s", LEFT - 2, name);
-    while (*text) {
-        const int n = (int)strcspn(text, " ");
-        /* The word does not fit on this line. */
-        if (column > LEFT && column + 1 + n > WIDTH) {
-            printf("\n%*s", LEFT, "");
-            column = LEFT;
-        }
-        column += printf("%s%.*s", column > LEFT ? " " : "", n, text);
-        text += n;
-        text += strspn(text, " ");
-    }
-    putchar('\n');
+    opc_print_wrapped(LEFT, text);
 }
 
 /* "17 in [-1, 1]: text", for observation and action. */

@@ -190,7 +190,8 @@ static bool list_one(const struct work *work, const char *name)
     if (standing.runs)
         snprintf(state + used, sizeof state - used, ", %d of %d runs", standing.complete,
                  standing.runs);
-    printf("%-12s %-34s %s\n", name, state, experiment->file->title);
+    printf("%-12s %-34s ", name, state);
+    opc_print_wrapped(48, experiment->file->title);
     opc_experiment_close(experiment);
     return true;
 }

@@ -84,3 +84,10 @@ expect 0 '^opc: warning: many/copy .*many/a
 [ "$(grep -c warning "$work/said")" = 2 ] || wrong "more is left out" cat "$work/said"
 rm -r many/a many/copy
 expect 2 'many/headless' "$OPC" plot many -o many.svg
+
+# ---- one setting, and every section ------------------------------------------------------------------------
+expect 0 '^sac - 
+^  learning_rate ' "$OPC" config sac.lr
+[ "$(grep -c '^  [a-z]' "$work/said")" = 2 ] || wrong "shows more than one" cat "$work/said"
+expect 0 '^ilc ' "$OPC" config --list
+expect 2 "'sac'.*'rats'\|sac .*'rats'" "$OPC" config sac.rats

@@ -55,11 +55,36 @@ static bool can_redraw(void)
     return isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
 }
 
+int opc_terminal_width(void)
+{
+    struct winsize size = {0};
+    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return isatty(STDOUT_FILENO) ? 80 : 100;
+}
+
+void opc_print_wrapped(int indent, const char *text)
+{
+    /* A terminal that is hardly wider than the indent gets lines that are too long. */
+    const int width = opc_terminal_width(), end = width < indent + 20 ? indent + 20 : width;
+    int column = indent;
+    while (*text) {
+        const int n = (int)strcspn(text, " ");
+        if (column > indent && column + 1 + n > end) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        }
+        column += printf("%s%.*s", column > indent ? " " : "", n, text);
+        text += n;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
 void opc_bar_draw(double share, const char *text)
 {
     enum { WIDE = 16 };
     char bar[WIDE + 1], line[512];
-    struct winsize size = {0};
     if (!can_redraw())
         return;
     /* WIDE characters, `full` of them filled. */
@@ -68,11 +93,18 @@ void opc_bar_draw(double share, const char *text)
     memset(bar, '#', (size_t)full);
     bar[WIDE] = '\0';
     snprintf(line, sizeof line, "[%s] %s", bar, text);
-    /* Cut before the last column: a line that wraps cannot be redrawn. */
-    int columns = 80;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        columns = size.ws_col;
-    printf("\r%.*s\033[K", columns - 1, line);
+    /* A line that wraps cannot be redrawn: what does not fit before the last column is left out, from
+     * a comma on, so that no number is cut. */
+    const size_t max = (size_t)opc_terminal_width() - 1;
+    size_t n = strlen(line);
+    while (n > max) {
+        do
+            n--;
+        while (n > 0 && line[n] != ',');
+        if (n == 0) /* not even the first part fits */
+            n = max;
+    }
+    printf("\r%.*s\033[K", (int)n, line);
     bar_drawn = true;
     fflush(stdout);
 }

@@ -24,6 +24,12 @@ struct opc_pace { /* {0} to begin with */
 };
 void opc_pace_show(struct opc_pace *, double share, const char *what);
 
+/* The columns of the terminal; 100 where standard output is none. */
+int opc_terminal_width(void);
+/* Prints text from column `indent` on, where the cursor is, in lines that end before the terminal
+ * does and start below each other. The last one ends with a newline. */
+void opc_print_wrapped(int indent, const char *text);
+
 /* Flushes standard output, and notes when it is a pipe that nobody reads any more. */
 void opc_display_flush(void);
 
