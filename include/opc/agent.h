@@ -20,6 +20,7 @@ extern "C" {
 struct opc_pool; /* opc/pool.h */
 struct opc_agent;
 struct opc_env;        /* opc/env.h */
+struct opc_episodes;   /* opc/episodes.h */
 struct opc_predictor;  /* opc/predictor.h */
 struct opc_transition; /* opc/transition.h */
 struct opc_section;    /* a table of settings */
@@ -152,6 +153,9 @@ struct opc_agent { /* first member of every agent */
     int obs, act;
     struct opc_predictor *model; /* destroyed with it, where it was loaded with it; else NULL */
     struct opc_env *env;         /* closed with it, where it was opened for it; else NULL */
+    /* The same for the recordings it plans along, and the transition model made of them. */
+    struct opc_episodes *past;
+    struct opc_transition *transition;
 };
 
 /* Entry i of the table of agents; NULL after the last. The order never changes. */

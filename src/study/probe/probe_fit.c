@@ -17,6 +17,7 @@
 #include "opc/transition_type.h"
 #include "run/real/retrace.h"
 #include "run/recorded.h"
+#include "run/run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -243,6 +244,7 @@ static int read_rule(const struct testbed *t, const char *rule, struct opc_value
                      struct opc_err *err)
 {
     *out = t->probe->config->set;
+    out->train.agent = 0; /* its settings need not fit a rule: only the model is made */
     while (*rule) {
         struct opc_part part[OPC_PARTS_MAX];
         char word[OPC_TEXT_SIZE], key[OPC_TEXT_SIZE + 8];
@@ -290,11 +292,11 @@ static int test_model(struct testbed *t, struct opc_predictor *model, struct out
 static int try_rule(struct testbed *t, const struct opc_request *request, int rule,
                     struct opc_err *err)
 {
-    struct opc_config config = {0};
-    struct opc_trained fresh;
+    struct opc_values set = {0};
+    struct opc_predictor *fresh;
     const struct opc_probe *p = t->probe;
-    OPC_TRY(read_rule(t, t->rule[rule], &config.set, err));
-    OPC_TRY(opc_trained_load(p->dir, &config, p->obs, p->act, 0, p->pool, &fresh, err));
+    OPC_TRY(read_rule(t, t->rule[rule], &set, err));
+    OPC_TRY(opc_run_model(&set, p->obs, p->act, p->pool, &fresh, err));
     int code = OPC_OK;
     for (int i = 0; i < t->fits && !code; i++) {
         struct outcome *out = &t->outcome[rule * t->fits + i];
@@ -308,7 +310,7 @@ static int try_rule(struct testbed *t, const struct opc_request *request, int ru
                               *t->rule[rule] ? t->rule[rule] : "as in the run");
         out->rows = steps_until(t, epoch);
         const double began = opc_now();
-        code = opc_predictor_fit(fresh.model, out->rows, t->sa, t->y, &plan, &report, err);
+        code = opc_predictor_fit(fresh, out->rows, t->sa, t->y, &plan, &report, err);
         out->seconds = opc_now() - began;
         out->passes = code ? 0 : report.passes;
         for (int way = 0; way < WAYS; way++)
@@ -316,9 +318,9 @@ static int try_rule(struct testbed *t, const struct opc_request *request, int ru
         if (!code)
             code = prepare_test(t, epoch + 1, &usable, err);
         if (!code && usable)
-            code = test_model(t, fresh.model, out, err);
+            code = test_model(t, fresh, out, err);
     }
-    opc_trained_free(&fresh);
+    opc_predictor_destroy(fresh);
     return code;
 }
 
