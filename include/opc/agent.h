@@ -156,6 +156,9 @@ struct opc_agent { /* first member of every agent */
     int obs, act;
     struct opc_predictor *model; /* destroyed with it, where it was loaded with it; else NULL */
     struct opc_env *env;         /* closed with it, where it was opened for it; else NULL */
+    /* The same for the recordings it plans along, and the transition model made of them. */
+    struct opc_episodes *past;
+    struct opc_transition *transition;
 };
 
 /* Entry i of the table of agents; NULL after the last. The order never changes. */

@@ -13,6 +13,7 @@
 #include "opc/env.h"
 #include "opc/mem.h"
 #include "opc/predictor.h"
+#include "opc/transition.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,17 +69,19 @@ int opc_visit_parts(const struct opc_state_part *part, size_t n,
     return code;
 }
 
-/* Model and task are read before the agent is gone, and destroyed after it: the agent may still
- * use them. */
+/* What it owns is read before the agent is gone, and destroyed after it: the agent may still use
+ * it. */
 void opc_agent_destroy(struct opc_agent *agent)
 {
-    struct opc_predictor *model = agent ? agent->model : NULL;
-    struct opc_env *env = agent ? agent->env : NULL;
-    if (agent)
-        agent->type->destroy(agent);
-    opc_predictor_destroy(model);
-    if (env)
-        opc_env_close(env);
+    if (!agent)
+        return;
+    const struct opc_agent owns = *agent;
+    agent->type->destroy(agent);
+    opc_transition_destroy(owns.transition);
+    opc_episodes_destroy(owns.past);
+    opc_predictor_destroy(owns.model);
+    if (owns.env)
+        opc_env_close(owns.env);
 }
 
 void opc_agent_dimensions(const struct opc_agent *agent, int *obs, int *act)

@@ -422,14 +422,6 @@ static void pets_act(const struct opc_agent *base, int n, const float *state, bo
     }
 }
 
-/* It has no deviation to scale: candidates are drawn to search, not to explore. */
-static void pets_act_spread(const struct opc_agent *base, int n, const float *state, float spread,
-                            struct opc_rng *rng, float *action)
-{
-    (void)spread;
-    pets_act(base, n, state, true, rng, action);
-}
-
 static size_t pets_remembers(const struct opc_agent *base)
 {
     const struct opc_cem *cem = ((const struct pets *)base)->plan->cem;
@@ -658,7 +650,6 @@ const struct opc_agent_type opc_pets_type = {
     .improve = pets_improve,
     .destroy = pets_destroy,
     .state = pets_state,
-    .act_spread = pets_act_spread,
     .remembers = pets_remembers,
     .act_in = pets_act_in,
     .need = pets_need,

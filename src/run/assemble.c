@@ -7,7 +7,6 @@
  * out of memory after days. */
 #include "run/run.h"
 
-#include "base/log.h"
 #include "num/scaler.h"
 #include "opc/mem.h"
 #include "run/real/evaluate.h"
@@ -216,8 +215,7 @@ int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_predi
     return opc_agent_create(opc_agent_of(v)->name, &args, out, err);
 }
 
-/* model.reward = given needs a task whose reward is a function of the transition. */
-static int check_reward(const struct opc_values *v, const struct opc_env *env, struct opc_err *err)
+int opc_run_check_reward(const struct opc_values *v, const struct opc_env *env, struct opc_err *err)
 {
     float none = 0;
     if (v->model.reward != OPC_REWARD_GIVEN || opc_env_reward(env, 0, &none, &none, &none, &none))
@@ -227,36 +225,6 @@ static int check_reward(const struct opc_values *v, const struct opc_env *env, s
         "model.reward = given, but the reward of %s is not a function of observations and action; "
         "set model.reward = learned",
         v->env.name);
-}
-
-int opc_run_loaded_agent(const struct opc_values *v, int obs, int act, struct opc_predictor *model,
-                         const struct opc_env *env, struct opc_pool *pool, struct opc_agent **out,
-                         struct opc_err *err)
-{
-    struct opc_env *own = NULL;
-    const bool needs_task = opc_agent_of(v)->needs & OPC_NEEDS_TASK;
-    if (needs_task && !env && opc_env_open(v->env.name, &own, err))
-        return opc_within(err, "the policy plans with the rules of its task");
-    int code = OPC_OK;
-    if (own && (own->obs != obs || own->act != act))
-        code = opc_fail(err, OPC_EUSER,
-                        "%s has %d observations and %d actions, but the policy was trained with %d "
-                        "and %d",
-                        v->env.name, own->obs, own->act, obs, act);
-    if (!code && needs_task)
-        code = check_reward(v, own ? own : env, err);
-    if (!code)
-        code = opc_run_agent(v, obs, act, model, NULL, own ? own : env, NULL, pool, out, err);
-    if (code) {
-        opc_env_close(own);
-        return code;
-    }
-    (*out)->env = own; /* closed with the agent from here on */
-    if (opc_plans(v) && opc_transition_of(v)->needs_reference)
-        opc_log(OPC_LEVEL_WARN,
-                "a policy without the recordings it was trained with plans by eq. 2, not by %s",
-                opc_transition_of(v)->equation);
-    return OPC_OK;
 }
 
 int opc_run_model(const struct opc_values *v, int obs, int act, struct opc_pool *pool,
@@ -272,24 +240,32 @@ static void reward_of_task(void *ctx, int n, const float *s, const float *a, con
     opc_env_reward(ctx, n, s, a, next, out);
 }
 
+int opc_run_transition(const struct opc_values *v, const struct opc_episodes *past,
+                       const struct opc_predictor *model, const struct opc_env *env, int steps,
+                       struct opc_transition **out, struct opc_err *err)
+{
+    const struct opc_transition_options options = {
+        OPC_SIZED(struct opc_transition_options),
+        .name = opc_transition_of(v)->name,
+        .past = past,
+        .model = model,
+        .steps = steps,
+        .reward_by_model = !v->opc.correct_reward,
+        .mean = !v->opc.sample,
+        .reward = v->model.reward == OPC_REWARD_GIVEN ? reward_of_task : NULL,
+        .reward_ctx = (void *)env,
+    };
+    return opc_transition_create(&options, out, err);
+}
+
 /* The model, the transition by eq. 2 or eq. 5, and what rollouts need. */
 static int make_model_parts(struct opc_run *run, struct opc_err *err)
 {
     const struct opc_values *v = run->set;
     const struct opc_imagined_shape shape = imagined_shape(run);
     OPC_TRY(opc_run_model(v, run->obs, run->act, run->pool, &run->model, err));
-    const struct opc_transition_options options = {
-        OPC_SIZED(struct opc_transition_options),
-        .name = opc_transition_of(v)->name,
-        .past = run->past,
-        .model = run->model,
-        .steps = window_capacity(run),
-        .reward_by_model = !v->opc.correct_reward,
-        .mean = !v->opc.sample,
-        .reward = v->model.reward == OPC_REWARD_GIVEN ? reward_of_task : NULL,
-        .reward_ctx = run->play->env,
-    };
-    OPC_TRY(opc_transition_create(&options, &run->transition, err));
+    OPC_TRY(opc_run_transition(v, run->past, run->model, run->play->env, window_capacity(run),
+                               &run->transition, err));
     OPC_TRY(opc_scaler_create(run->obs, &run->states, err));
     if (!opc_plans(v)) {
         OPC_TRY(opc_rollout_create(run->obs, run->act, shape.longest, rows_at_once(v),
@@ -360,7 +336,7 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
     OPC_TRY(opc_episodes_create(run->obs, run->act, run->capacity, run->capacity, &run->past, err));
     OPC_TRY(opc_bounds_create(run->obs, run->act, &run->bounds, err));
     if (opc_transition_of(v)->needs_model) {
-        OPC_TRY(check_reward(v, run->play->env, err));
+        OPC_TRY(opc_run_check_reward(v, run->play->env, err));
         OPC_TRY(make_model_parts(run, err));
     }
     OPC_TRY(opc_run_agent(v, run->obs, run->act, run->model, run->transition, run->play->env,

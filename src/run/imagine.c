@@ -29,16 +29,16 @@ static void is_terminal(void *ctx, int n, const float *s, const float *a, const 
 /* The first episode of the reference window: epochs n - K + 1 to n, of which n is under way and 0
  * the random phase. An episode belongs to the epoch it ended in; while none has ended in the
  * window, it reaches back to the newest epoch that has one. */
-static int first_reference(const struct opc_run *run)
+int opc_first_reference(const struct opc_values *v, const int *recorded, int64_t epoch,
+                        int episodes)
 {
-    const int episodes = opc_episodes_count(run->past);
-    const int K = run->set->opc.reference_epochs;
+    const int K = v->opc.reference_epochs;
     if (K == 0)
         return 0;
-    int64_t before = run->now.epoch + 1 - K; /* the last epoch that is too old */
-    while (before >= 0 && run->recorded[before] == episodes)
+    int64_t before = epoch + 1 - K; /* the last epoch that is too old */
+    while (before >= 0 && recorded[before] == episodes)
         before--;
-    return before < 0 ? 0 : run->recorded[before];
+    return before < 0 ? 0 : recorded[before];
 }
 
 /* Moves the reference window to the current epoch, tabulates the model's predictions in it for
@@ -59,7 +59,8 @@ int opc_run_move_window(struct opc_run *run, struct opc_err *err)
         opc_drift_update(run->drift, run->states);
     if (run->disagreement)
         opc_disagreement_update(run->disagreement, run->past);
-    opc_transition_move_window(tr, first_reference(run));
+    opc_transition_move_window(tr, opc_first_reference(run->set, run->recorded, run->now.epoch,
+                                                       opc_episodes_count(run->past)));
     const int steps = opc_transition_window(tr, &first);
     /* The table is up to date if neither the model nor the window has changed. */
     if (!run->stale && tr->first == first && tr->filled == steps)

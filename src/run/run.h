@@ -107,13 +107,25 @@ int opc_run_agent(const struct opc_values *, int obs, int act, struct opc_predic
                   const struct opc_transition *, const struct opc_env *,
                   const struct opc_episodes *past, struct opc_pool *, struct opc_agent **out,
                   struct opc_err *err);
-/* An agent for a policy that is loaded without its recorded past. env: the task, where the caller
- * has it open (borrowed); NULL: it is opened for an agent that needs it, and closed with it. */
-int opc_run_loaded_agent(const struct opc_values *, int obs, int act, struct opc_predictor *model,
-                         const struct opc_env *, struct opc_pool *, struct opc_agent **out,
-                         struct opc_err *err);
 int opc_run_model(const struct opc_values *, int obs, int act, struct opc_pool *,
                   struct opc_predictor **out, struct opc_err *err);
+
+/* The transition model of the settings along this past; steps: of its reference window, at most. */
+int opc_run_transition(const struct opc_values *, const struct opc_episodes *past,
+                       const struct opc_predictor *model, const struct opc_env *, int steps,
+                       struct opc_transition **out, struct opc_err *err);
+/* OPC_EUSER: model.reward = given, and this task's reward is not a function of the transition. */
+int opc_run_check_reward(const struct opc_values *, const struct opc_env *, struct opc_err *err);
+
+/* ---- loaded.c -------------------------------------------------------------------------------- */
+
+/* An agent with initial weights, for a policy that is loaded. dir: of its run, with the recordings
+ * that it may need; NULL: there are none. env: the task, where the caller has it open (borrowed);
+ * NULL: it is opened for an agent that needs it. The caller loads the weights and refreshes the
+ * agent's transition, if it has one. */
+int opc_run_loaded_agent(const char *dir, const struct opc_config *, int obs, int act,
+                         struct opc_predictor *model, const struct opc_env *env, struct opc_pool *,
+                         struct opc_agent **out, struct opc_err *err);
 
 /* ---- meta.c ---------------------------------------------------------------------------------- */
 

@@ -15,6 +15,10 @@ static inline uint32_t opc_epoch_number(const struct opc_run *run)
 /* imagine.c: simulates round k of train.rounds. Round 0 comes after the fit, the others are called
  * for by the improvement. Does nothing before the first fit. */
 int opc_run_simulate(struct opc_run *, int k, struct opc_err *err);
+/* imagine.c: the first episode of the reference window in an epoch (from 0) that is under way,
+ * where recorded[n] episodes were recorded by the end of epoch n and `episodes` so far. */
+int opc_first_reference(const struct opc_values *, const int *recorded, int64_t epoch,
+                        int episodes);
 /* imagine.c: moves the reference window to this epoch, and refreshes the transition where model or
  * window have changed. Does nothing before the first fit. */
 int opc_run_move_window(struct opc_run *, struct opc_err *err);

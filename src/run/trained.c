@@ -30,13 +30,15 @@ static int load_policy(const char *dir, const struct opc_config *config, int obs
     if (opc_agent_of(&config->set)->needs & OPC_NEEDS_MODEL)
         code = opc_run_model(&config->set, obs, act, pool, &model, err);
     if (!code)
-        code = opc_run_loaded_agent(&config->set, obs, act, model, env, pool, &agent, err);
+        code = opc_run_loaded_agent(dir, config, obs, act, model, env, pool, &agent, err);
     if (code) {
         opc_predictor_destroy(model);
         return code;
     }
     agent->model = model; /* owned by the agent from here on */
     code = opc_run_load_policy(dir, opc_config_hash(&config->set), agent, epoch, err);
+    if (!code && agent->transition)
+        code = opc_transition_refresh(agent->transition, pool, err);
     if (code)
         opc_agent_destroy(agent);
     else
@@ -144,7 +146,8 @@ int opc_trained_load(const char *dir, const struct opc_config *config, int obs, 
     if (opc_transition_of(v)->needs_model)
         code = opc_run_model(v, obs, act, pool, &trained.model, err);
     if (!code)
-        code = opc_run_loaded_agent(v, obs, act, trained.model, NULL, pool, &trained.agent, err);
+        code = opc_run_loaded_agent(NULL, config, obs, act, trained.model, NULL, pool,
+                                    &trained.agent, err);
     if (!code && epoch != 0)
         code = opc_run_load_networks(dir, epoch, opc_config_hash(v), trained.agent, trained.model,
                                      &trained.epoch, err);

@@ -93,8 +93,8 @@ void opc_bar_draw(double share, const char *text)
     memset(bar, '#', (size_t)full);
     bar[WIDE] = '\0';
     snprintf(line, sizeof line, "[%s] %s", bar, text);
-    /* A line that wraps cannot be redrawn: what does not fit before the last column is left out, from
-     * a comma on, so that no number is cut. */
+    /* A line that wraps cannot be redrawn: what does not fit before the last column is left out,
+     * from a comma on, so that no number is cut. */
     const size_t max = (size_t)opc_terminal_width() - 1;
     size_t n = strlen(line);
     while (n > max) {

@@ -82,8 +82,9 @@ int opc_probe_load(const struct opc_probe *probe, int epoch, struct opc_trained 
                         probe->dir, out->epoch);
         opc_trained_free(out);
     }
-    /* Figure 16 scales the policy's noise, which needs the agent's cooperation. */
-    if (!code && !out->agent->type->act_spread) {
+    /* Probes scale the policy's noise, which needs the agent's cooperation. A planner has none to
+     * scale, and plans as it is. */
+    if (!code && !out->agent->type->act_spread && !out->agent->type->act_in) {
         code = opc_fail(err, OPC_EUSER, "%s: the deviation of this agent's policy cannot be scaled",
                         probe->dir);
         opc_trained_free(out);

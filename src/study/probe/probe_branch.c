@@ -93,10 +93,14 @@ struct follower {
     const struct opc_env *env;
 };
 
-/* The policy, with its noise scaled. */
+/* The policy, with its noise scaled; a planner has none. */
 static void act_by_actor(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
 {
     const struct follower *f = ctx;
+    if (!f->actor.agent->type->act_spread) {
+        opc_agent_act(f->actor.agent, n, state, true, rng, action);
+        return;
+    }
     opc_agent_act_spread(f->actor.agent, n, state, (float)f->actor.spread, rng, action);
 }
 

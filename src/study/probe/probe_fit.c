@@ -18,6 +18,7 @@
 #include "opc/transition_type.h"
 #include "run/real/retrace.h"
 #include "run/recorded.h"
+#include "run/run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ struct testbed {
     const char *rule[MAX_RULES];
     struct outcome *outcome; /* [rules][fits] */
     /* [rules] models after the first fit of a rule, for later rules that have the same networks */
-    struct opc_trained first_fit[MAX_RULES];
+    struct opc_predictor *first_fit[MAX_RULES];
     /* the test of one epoch */
     int starts, horizon;
     int *episode, *time, *length, *ended; /* [starts] */
@@ -107,7 +108,7 @@ static void free_testbed(struct testbed *t)
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         opc_free(blocks[i]);
     for (int i = 0; i < t->rules; i++)
-        opc_trained_free(&t->first_fit[i]);
+        opc_predictor_destroy(t->first_fit[i]);
     opc_scaler_destroy(t->scaler);
     opc_recorded_free(&t->recorded);
 }
@@ -249,6 +250,7 @@ static int read_rule(const struct testbed *t, const char *rule, struct opc_value
                      struct opc_err *err)
 {
     *out = t->probe->config->set;
+    out->train.agent = 0; /* its settings need not fit a rule: only the model is made */
     while (*rule) {
         struct opc_part part[OPC_PARTS_MAX];
         char word[OPC_TEXT_SIZE], key[OPC_TEXT_SIZE + 8];
@@ -349,34 +351,33 @@ static int fit_and_test(struct testbed *t, struct opc_predictor *model, int epoc
 static int try_rule(struct testbed *t, const struct opc_request *request, int rule,
                     struct opc_err *err)
 {
-    struct opc_config config = {0};
-    struct opc_trained fresh;
+    struct opc_values set = {0};
+    struct opc_predictor *fresh;
     const struct opc_probe *p = t->probe;
     struct outcome *out = &t->outcome[rule * t->fits];
     int alike;
-    OPC_TRY(read_rule(t, t->rule[rule], &config.set, err));
+    OPC_TRY(read_rule(t, t->rule[rule], &set, err));
     OPC_TRY(first_alike(t, rule, &alike, err));
-    OPC_TRY(opc_trained_load(p->dir, &config, p->obs, p->act, 0, p->pool, &fresh, err));
+    OPC_TRY(opc_run_model(&set, p->obs, p->act, p->pool, &fresh, err));
     int code = OPC_OK;
     for (int i = 0; i < t->fits && !code; i++) {
         if (request->progress)
             request->progress(request->ctx, (rule + (double)i / t->fits) / t->rules,
                               *t->rule[rule] ? t->rule[rule] : "as in the run");
         if (i > 0 || alike == rule) {
-            code = fit_and_test(t, fresh.model, t->first + i, &out[i], err);
+            code = fit_and_test(t, fresh, t->first + i, &out[i], err);
         } else {
-            code = opc_ensemble_copy(t->first_fit[alike].model, fresh.model, err);
+            code = opc_ensemble_copy(t->first_fit[alike], fresh, err);
             out[0] = t->outcome[alike * t->fits];
         }
         /* A model of its own keeps what the first fit made. */
         if (!code && i == 0 && alike == rule) {
-            code = opc_trained_load(p->dir, &config, p->obs, p->act, 0, p->pool,
-                                    &t->first_fit[rule], err);
+            code = opc_run_model(&set, p->obs, p->act, p->pool, &t->first_fit[rule], err);
             if (!code)
-                code = opc_ensemble_copy(fresh.model, t->first_fit[rule].model, err);
+                code = opc_ensemble_copy(fresh, t->first_fit[rule], err);
         }
     }
-    opc_trained_free(&fresh);
+    opc_predictor_destroy(fresh);
     return code;
 }
 

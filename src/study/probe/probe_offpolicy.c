@@ -127,6 +127,10 @@ static int measure_run(const struct opc_request *request, int run,
         code = opc_probe_load(&probe, set->policy, &policy, err);
     if (!code)
         code = opc_probe_load(&probe, set->epoch, &model, err);
+    if (!code && !policy.agent->type->act_spread)
+        code = opc_fail(err, OPC_EUSER,
+                        "%s: train.agent = %s plans its actions, and has no deviation to scale",
+                        probe.dir, policy.agent->type->name);
     /* The first run fixes the time limit; runs of another task would not be comparable. */
     if (!code && run == 0) {
         sweep->limit = probe.limit;
