@@ -27,9 +27,9 @@
     X(REAL,   discount,           "0.99",   0, 1,     "gamma, the discount of eq. 1", "gamma")         \
     X(REAL,   learning_rate,      "3e-4",   0, 1,     "Adam's learning rate for all networks", "rate|lr") \
     X(INT,    batch_size,         "512",    1, 65536, "transitions in one gradient step of the world model, and in one of policy and critics", "batch") \
-    X(INT,    copy_interval,      "500",    1, 1e9,   "gradient steps from one copy of the networks to the next: targets use the copied critics and world model, the copied policy acts", "update_interval") \
-    X(INT,    pretrain_updates,   "10000",  0, 1e9,   "gradient steps of the world model alone before the first one of policy and critics", "pretrain_epochs") \
-    X(REAL,   weight_decay,       "1e-4",   0, 1,     "L2 penalty on the weights and biases of the world model", "l2_reg") \
+    X(INT,    copy_interval,      "500",    1, 1e9,   "gradient steps from one copy of the networks to the next: targets use the copied critics and world model, the copied policy acts", "epoch_every_n") \
+    X(INT,    pretrain_updates,   "10000",  0, 1e9,   "gradient steps of the world model alone before the first one of policy and critics", "pretrain_n") \
+    X(REAL,   weight_decay,       "1e-4",   0, 1,     "L2 penalty on the weights and biases of the world model") \
     X(REAL,   action_penalty,     "1e-3",   0, 1e6,   "weight of the mean squared action before tanh in the policy's loss") \
     X(REAL,   explore_probability, "0.05",  0, 1,     "probability with which a component of an action gets standard normal noise before tanh", "explore_chance") \
     X(REAL,   reward_scale,       "1",      0, 1e6,   "factor on rewards")
