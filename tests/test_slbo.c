@@ -370,15 +370,20 @@ static void a_policy_without_its_run_acts(void **state)
 static int create_with(const char *task, const struct opc_slbo_config *config, struct opc_err *err)
 {
     struct opc_env *env = NULL;
+    struct opc_episodes *past = NULL;
     struct opc_agent *agent;
-    int code = opc_env_open(task, &env, err);
-    if (code)
-        return code;
-    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args), .obs = env->obs,
-                                        .act = env->act, .config = config, .env = env};
-    code = opc_agent_create("slbo", &args, &agent, err);
+    assert_ok(opc_env_open(task, &env, err), err);
+    assert_ok(opc_episodes_create(env->obs, env->act, 1, 1, &past, err), err);
+    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args),
+                                        .obs = env->obs,
+                                        .act = env->act,
+                                        .config = config,
+                                        .env = env,
+                                        .past = past};
+    const int code = opc_agent_create("slbo", &args, &agent, err);
     if (!code)
         opc_agent_destroy(agent);
+    opc_episodes_destroy(past);
     opc_env_close(env);
     return code;
 }
@@ -534,13 +539,15 @@ static void the_estimate_of_memory_follows_the_settings(void **state)
     struct opc_slbo_config config;
     struct opc_err err = {0};
     assert_ok(opc_section_defaults(&opc_slbo_section, &config, &err), &err);
-    const size_t usual = opc_slbo_type.bytes(&config, 10000, 17, 6);
+    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args), .obs = 17, .act = 6,
+                                        .config = &config};
+    const size_t usual = opc_slbo_type.need(&args);
     assert_true(usual > 5000000 && usual < 50000000);
     config.rollout_steps = 4000000;
-    assert_true(opc_slbo_type.bytes(&config, 10000, 17, 6) > 500 * (usual / 10));
+    assert_true(opc_slbo_type.need(&args) > 500 * (usual / 10));
     config.rollout_steps = 4000;
     config.batch_size = 65536;
-    assert_true(opc_slbo_type.bytes(&config, 10000, 17, 6) > 10 * usual);
+    assert_true(opc_slbo_type.need(&args) > 10 * usual);
 }
 
 int main(void)

@@ -116,12 +116,13 @@ struct opc_agent_type {
     /* Optional; NULL: never. Does what it learns depend on train.epochs, so that a finished run
      * cannot be trained on? config: its settings. */
     bool (*knows_its_end)(const void *config);
-    /* Optional; NULL: little. Bytes it takes for an improvement of so many steps; config: its
-     * settings. */
-    size_t (*bytes)(const void *config, int steps, int obs, int act);
+    /* Optional; NULL: little. Bytes it takes for an improvement of so many steps. */
+    size_t (*bytes)(int steps, int obs, int act);
     /* Optional; NULL: it has no deviation to scale. See opc_agent_act_spread. */
     void (*act_spread)(const struct opc_agent *, int n, const float *state, float spread,
                        struct opc_rng *rng, float *action);
+    /* Optional; NULL: little. Bytes that `create` takes with these arguments, at most. */
+    size_t (*need)(const struct opc_agent_args *);
 };
 
 struct opc_agent { /* first member of every agent */

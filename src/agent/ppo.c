@@ -692,9 +692,8 @@ static bool ppo_knows_its_end(const void *config)
 }
 
 /* Bytes of the table of an epoch: at worst every trajectory has one step, and so two rows. */
-static size_t ppo_bytes(const void *config, int steps, int obs, int act_size)
+static size_t ppo_bytes(int steps, int obs, int act_size)
 {
-    (void)config;
     return (size_t)steps * (2 * (size_t)(obs + act_size + EXTRA) * sizeof(float) + 32);
 }
 

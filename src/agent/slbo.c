@@ -397,7 +397,8 @@ static int slbo_create(const struct opc_agent_args *args, struct opc_agent **out
     if (!slbo)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent");
     slbo->base = (struct opc_agent){.type = &opc_slbo_type, .obs = args->obs, .act = args->act};
-    slbo->env = args->env;
+    /* Without a recording it only acts, and needs no task. */
+    slbo->env = args->past ? args->env : NULL;
     slbo->past = args->past;
     const int code = make_slbo(slbo, args, err);
     if (code) {
@@ -409,12 +410,10 @@ static int slbo_create(const struct opc_agent_args *args, struct opc_agent **out
 }
 
 /* Model and batch; the recording that it learns from is the run's, and counted there. */
-static size_t slbo_bytes(const void *config, int steps, int obs, int act)
+static size_t slbo_need(const struct opc_agent_args *args)
 {
-    (void)steps;
-    const struct opc_slbo_config *c = config;
-    const struct opc_multistep_options model = model_options(c, obs, act);
-    const struct opc_trpo_options trpo = trpo_options(c, obs, act);
+    const struct opc_multistep_options model = model_options(args->config, args->obs, args->act);
+    const struct opc_trpo_options trpo = trpo_options(args->config, args->obs, args->act);
     return (size_t)(opc_multistep_need(&model) + opc_trpo_need(&trpo));
 }
 
@@ -443,7 +442,7 @@ const struct opc_agent_type opc_slbo_type = {
     .needs = OPC_NEEDS_TRAJECTORIES,
     .settings = &opc_slbo_section,
     .columns = COLUMNS,
-    .bytes = slbo_bytes,
+    .need = slbo_need,
     .create = slbo_create,
     .act = slbo_act,
     .improve = slbo_improve,

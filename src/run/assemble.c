@@ -93,6 +93,22 @@ static double total_need(const struct need *need)
            need->rest;
 }
 
+/* What the agent is made with; the model and the transition are added where they exist. */
+static struct opc_agent_args agent_args(const struct opc_values *v, int obs, int act,
+                                        struct opc_pool *pool)
+{
+    return (struct opc_agent_args){
+        OPC_SIZED(struct opc_agent_args),
+        .obs = obs,
+        .act = act,
+        .seed = (uint64_t)v->train.seed,
+        .config = opc_values_agent(v, v->train.agent),
+        .target_entropy = opc_target_entropy(v->env.name),
+        .steps = v->train.steps_per_epoch,
+        .pool = pool,
+    };
+}
+
 static struct need estimate_need(const struct opc_run *run)
 {
     const struct opc_values *v = run->set;
@@ -100,10 +116,14 @@ static struct need estimate_need(const struct opc_run *run)
     struct need need = {.rest = 64e6}; /* networks, environments, the program itself */
     /* records, and where each episode begins */
     need.recorded = capacity * ((double)opc_record_stride(run->obs, run->act) * f + 16);
-    /* agents that keep the steps of an epoch, as PPO, or imagine some, say how much that is */
+    /* agents that keep the steps of an epoch, as PPO, say how much that is */
     if (opc_agent_of(v)->bytes)
-        need.rest += (double)opc_agent_of(v)->bytes(opc_values_agent(v, v->train.agent),
-                                                    v->train.steps_per_epoch, run->obs, run->act);
+        need.rest += (double)opc_agent_of(v)->bytes(v->train.steps_per_epoch, run->obs, run->act);
+    /* agents with large networks, as SLBO, say what all of it takes */
+    if (opc_agent_of(v)->need) {
+        const struct opc_agent_args args = agent_args(v, run->obs, run->act, run->pool);
+        need.rest += (double)opc_agent_of(v)->need(&args);
+    }
     if (!opc_transition_of(v)->needs_model)
         return need;
     const struct opc_imagined_shape shape = imagined_shape(run);
@@ -175,23 +195,15 @@ static int check_memory(struct opc_run *run, struct opc_err *err)
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_predictor *model,
-                  const struct opc_transition *transition, const struct opc_run *run,
-                  struct opc_pool *pool, struct opc_agent **out, struct opc_err *err)
+                  const struct opc_transition *transition, const struct opc_env *env,
+                  const struct opc_episodes *past, struct opc_pool *pool, struct opc_agent **out,
+                  struct opc_err *err)
 {
-    const struct opc_agent_args args = {
-        OPC_SIZED(struct opc_agent_args),
-        .obs = obs,
-        .act = act,
-        .seed = (uint64_t)v->train.seed,
-        .config = opc_values_agent(v, v->train.agent),
-        .target_entropy = opc_target_entropy(v->env.name),
-        .steps = v->train.steps_per_epoch,
-        .model = model,
-        .transition = transition,
-        .pool = pool,
-        .env = run ? run->play->env : NULL,
-        .past = run ? run->past : NULL,
-    };
+    struct opc_agent_args args = agent_args(v, obs, act, pool);
+    args.model = model;
+    args.transition = transition;
+    args.env = env;
+    args.past = past;
     return opc_agent_create(opc_agent_of(v)->name, &args, out, err);
 }
 
@@ -282,8 +294,8 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
     OPC_TRY(opc_bounds_create(run->obs, run->act, &run->bounds, err));
     if (opc_transition_of(v)->needs_model)
         OPC_TRY(make_model_parts(run, err));
-    OPC_TRY(opc_run_agent(v, run->obs, run->act, run->model, run->transition, run, run->pool,
-                          &run->agent, err));
+    OPC_TRY(opc_run_agent(v, run->obs, run->act, run->model, run->transition, run->play->env,
+                          run->past, run->pool, &run->agent, err));
     const struct opc_block blocks[] = {
         {&run->a, (size_t)run->act, sizeof *run->a},
         {&run->recorded, (size_t)v->train.epochs + 1, sizeof *run->recorded},

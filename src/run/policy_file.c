@@ -83,7 +83,7 @@ static int make_agent(const struct opc_pack *pack, const struct opc_config *conf
     const int obs = (int)shape[0], act = (int)shape[1];
     if (opc_agent_of(&config->set)->needs & OPC_NEEDS_MODEL)
         OPC_TRY(opc_run_model(&config->set, obs, act, NULL, &model, err));
-    int code = opc_run_agent(&config->set, obs, act, model, NULL, NULL, NULL, &agent, err);
+    int code = opc_run_agent(&config->set, obs, act, model, NULL, NULL, NULL, NULL, &agent, err);
     if (code) {
         opc_predictor_destroy(model);
         return code;

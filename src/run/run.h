@@ -98,12 +98,13 @@ void opc_run_free(struct opc_run *);
 int opc_run_remake(struct opc_run *, struct opc_err *err);
 /* With data.forget = steps: how many imagined steps are kept at this horizon. */
 size_t opc_run_limit(const struct opc_values *, int horizon);
-/* The agent alone, or the model alone, with its initial weights. model and transition are for
- * agents that need them; otherwise they may be NULL. run: whose environment and recording it learns
- * from; NULL: it only acts. */
+/* The agent alone, or the model alone, with its initial weights. model, transition and env are for
+ * agents that need them; otherwise they may be NULL. past: the recording it learns from; NULL: it
+ * only acts. */
 int opc_run_agent(const struct opc_values *, int obs, int act, struct opc_predictor *model,
-                  const struct opc_transition *, const struct opc_run *, struct opc_pool *,
-                  struct opc_agent **out, struct opc_err *err);
+                  const struct opc_transition *, const struct opc_env *,
+                  const struct opc_episodes *past, struct opc_pool *, struct opc_agent **out,
+                  struct opc_err *err);
 int opc_run_model(const struct opc_values *, int obs, int act, struct opc_pool *,
                   struct opc_predictor **out, struct opc_err *err);
 

@@ -29,7 +29,7 @@ static int load_policy(const char *dir, const struct opc_config *config, int obs
     if (opc_agent_of(&config->set)->needs & OPC_NEEDS_MODEL)
         code = opc_run_model(&config->set, obs, act, pool, &model, err);
     if (!code)
-        code = opc_run_agent(&config->set, obs, act, model, NULL, NULL, pool, &agent, err);
+        code = opc_run_agent(&config->set, obs, act, model, NULL, NULL, NULL, pool, &agent, err);
     if (code) {
         opc_predictor_destroy(model);
         return code;
@@ -137,7 +137,8 @@ int opc_trained_load(const char *dir, const struct opc_config *config, int obs, 
     if (opc_transition_of(v)->needs_model)
         code = opc_run_model(v, obs, act, pool, &trained.model, err);
     if (!code)
-        code = opc_run_agent(v, obs, act, trained.model, NULL, NULL, pool, &trained.agent, err);
+        code =
+            opc_run_agent(v, obs, act, trained.model, NULL, NULL, NULL, pool, &trained.agent, err);
     if (!code && epoch != 0)
         code = opc_run_load_networks(dir, epoch, opc_config_hash(v), trained.agent, trained.model,
                                      &trained.epoch, err);
