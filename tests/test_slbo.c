@@ -370,15 +370,20 @@ static void a_policy_without_its_run_acts(void **state)
 static int create_with(const char *task, const struct opc_slbo_config *config, struct opc_err *err)
 {
     struct opc_env *env = NULL;
+    struct opc_episodes *past = NULL;
     struct opc_agent *agent;
-    int code = opc_env_open(task, &env, err);
-    if (code)
-        return code;
-    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args), .obs = env->obs,
-                                        .act = env->act, .config = config, .env = env};
-    code = opc_agent_create("slbo", &args, &agent, err);
+    assert_ok(opc_env_open(task, &env, err), err);
+    assert_ok(opc_episodes_create(env->obs, env->act, 1, 1, &past, err), err);
+    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args),
+                                        .obs = env->obs,
+                                        .act = env->act,
+                                        .config = config,
+                                        .env = env,
+                                        .past = past};
+    const int code = opc_agent_create("slbo", &args, &agent, err);
     if (!code)
         opc_agent_destroy(agent);
+    opc_episodes_destroy(past);
     opc_env_close(env);
     return code;
 }
@@ -535,7 +540,7 @@ static void the_estimate_of_memory_follows_the_settings(void **state)
     struct opc_err err = {0};
     assert_ok(opc_section_defaults(&opc_slbo_section, &config, &err), &err);
     const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args), .obs = 17, .act = 6,
-                                        .steps = 10000, .config = &config};
+                                        .config = &config};
     const size_t usual = opc_slbo_type.need(&args);
     assert_true(usual > 5000000 && usual < 50000000);
     config.rollout_steps = 4000000;

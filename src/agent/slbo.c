@@ -397,7 +397,8 @@ static int slbo_create(const struct opc_agent_args *args, struct opc_agent **out
     if (!slbo)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent");
     slbo->base = (struct opc_agent){.type = &opc_slbo_type, .obs = args->obs, .act = args->act};
-    slbo->env = args->env;
+    /* Without a recording it only acts, and needs no task. */
+    slbo->env = args->past ? args->env : NULL;
     slbo->past = args->past;
     const int code = make_slbo(slbo, args, err);
     if (code) {
