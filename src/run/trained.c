@@ -66,15 +66,21 @@ static int find_dimensions(const char *dir, const struct opc_config *config, int
 
 int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err)
 {
+    int epoch;
+    return opc_policy_load_epoch(dir, out, &epoch, err);
+}
+
+int opc_policy_load_epoch(const char *dir, struct opc_agent **out, int *epoch, struct opc_err *err)
+{
     if (opc_file_exists(dir) && !opc_is_directory(dir))
-        return opc_policy_file_load(dir, out, err);
+        return opc_policy_file_load(dir, out, epoch, err);
     struct opc_config *config;
-    int obs, act, epoch, code = opc_config_of_run(dir, &config, err);
+    int obs, act, code = opc_config_of_run(dir, &config, err);
     if (code)
         return code;
     code = find_dimensions(dir, config, &obs, &act, err);
     if (!code)
-        code = load_policy(dir, config, obs, act, NULL, out, &epoch, err);
+        code = load_policy(dir, config, obs, act, NULL, out, epoch, err);
     opc_config_destroy(config);
     return code;
 }

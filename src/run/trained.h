@@ -13,6 +13,10 @@ struct opc_trained {
     struct opc_predictor *model; /* NULL: opc.transition = replay has none */
 };
 
+/* opc_policy_load, and after how many epochs it was saved. */
+int opc_policy_load_epoch(const char *path, struct opc_agent **out, int *epoch,
+                          struct opc_err *err);
+
 enum { OPC_TRAINED_NEWEST = -1 };
 
 /* epoch: of a snapshot; 0: initial weights, the model not fitted yet; OPC_TRAINED_NEWEST: of the
