@@ -19,7 +19,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Names the stream of the self-test's inputs: the same for every export. */
@@ -53,14 +52,6 @@ enum opc_activation opc_export_activation_of(const struct opc_network *network, 
 {
     const bool last = l + 1 == network->net->shape.layers;
     return last && network->squash ? OPC_ACTIVATION_TANH : network->net->layer[l].activation;
-}
-
-void opc_export_float(struct opc_text *out, float value)
-{
-    char digits[OPC_PRINTED];
-    /* 9 digits in the locale's way, and then in ours */
-    snprintf(digits, sizeof digits, "%.9g", (double)value);
-    opc_text_add_real(out, strtod(digits, NULL));
 }
 
 void opc_export_about(const struct opc_export *export, struct opc_text *out)

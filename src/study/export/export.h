@@ -79,8 +79,6 @@ float opc_export_limit(const struct opc_export *, enum opc_limit_value, int k);
 const char *opc_export_activation(enum opc_activation);
 /* The activation after layer l, the squashing of the last one included. */
 enum opc_activation opc_export_activation_of(const struct opc_network *, int l);
-/* Appends a float with the 9 digits that give back its bits. */
-void opc_export_float(struct opc_text *, float);
 /* One line about what was exported, for comments and metadata. */
 void opc_export_about(const struct opc_export *, struct opc_text *);
 

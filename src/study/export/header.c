@@ -59,7 +59,7 @@ static void begin_array(const struct page *page, const char *what, size_t n)
 static void add_literal(const struct page *page, float value)
 {
     struct opc_text digits = {0};
-    opc_export_float(&digits, value);
+    opc_text_add_float(&digits, value);
     opc_text_addf(page->out, "%s%sf", opc_text_get(&digits),
                   strpbrk(opc_text_get(&digits), ".e") ? "" : ".0");
     page->out->failed |= digits.failed;

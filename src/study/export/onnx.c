@@ -322,7 +322,7 @@ static void add_rows(struct opc_text *out, int rows, int columns, const float *v
         opc_text_add(out, i ? ", [" : "[");
         for (int k = 0; k < columns; k++) {
             opc_text_add(out, k ? ", " : "");
-            opc_export_float(out, value[i * columns + k]);
+            opc_text_add_float(out, value[i * columns + k]);
         }
         opc_text_add(out, "]");
     }
