@@ -264,6 +264,45 @@ static void arrays_that_do_not_fit_are_refused_with_row_and_column(void **state)
     opc_env_close(env);
 }
 
+/* ---- lack of memory -------------------------------------------------------------------------- */
+
+struct attempt {
+    struct opc_env *env;
+    struct opc_episodes *past;
+    char path[OPC_PATH];
+};
+
+/* Out, and in again where that is read. */
+static int write_and_read(void *ctx, struct opc_err *err)
+{
+    struct attempt *attempt = ctx;
+    struct opc_episodes *again = NULL;
+    struct opc_episodes_file file;
+    char *path = attempt->path;
+    int code = opc_dataset_write(attempt->past, 0, attempt->env, path, err);
+    if (!code && strstr(path, ".opc")) {
+        code = opc_episodes_file_load(path, &file, err);
+        if (!code)
+            opc_episodes_file_free(&file);
+    } else if (!code)
+        code = opc_dataset_read(1, &path, attempt->env, &again, err);
+    opc_episodes_destroy(again);
+    return code;
+}
+
+static void lack_of_memory_is_survived_in_every_format(void **state)
+{
+    static const char *const FORMAT[] = {"log.csv", "log.npz", "log.opc"};
+    struct attempt attempt = {.env = open_task()};
+    attempt.past = make_episodes(attempt.env);
+    for (int i = 0; i < 3; i++) {
+        snprintf(attempt.path, sizeof attempt.path, "%s", path_in(state, FORMAT[i]));
+        assert_survives_lack_of_memory(write_and_read, &attempt);
+    }
+    opc_episodes_destroy(attempt.past);
+    opc_env_close(attempt.env);
+}
+
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
 
 int main(void)
@@ -275,6 +314,7 @@ int main(void)
         WITH_DIR(a_csv_that_does_not_fit_is_refused_with_row_and_column),
         WITH_DIR(a_csv_of_another_program_is_read),
         WITH_DIR(arrays_that_do_not_fit_are_refused_with_row_and_column),
+        WITH_DIR(lack_of_memory_is_survived_in_every_format),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,11 @@ static int find_dimensions(const char *dir, const struct opc_config *config, int
 {
     struct opc_rundir_meta meta;
     struct opc_env *env;
-    if (!opc_rundir_meta(dir, &meta, NULL) && meta.obs > 0 && meta.act > 0) {
+    struct opc_err why = {0};
+    const int found = opc_rundir_meta(dir, &meta, &why);
+    if (found == OPC_ENOMEM)
+        return opc_fail(err, OPC_ENOMEM, "%s", why.text);
+    if (!found && meta.obs > 0 && meta.act > 0) {
         *obs = meta.obs;
         *act = meta.act;
         return OPC_OK;

@@ -106,8 +106,10 @@ int opc_export_npz(const struct opc_export *export, const char *name, struct opc
         opc_export_about(export, &about);
         const char *text = opc_text_get(&about);
         opc_npz_add_texts(&zip, "about", 1, &text);
-        code = opc_zip_finish(&zip, err);
+        code = opc_text_check(&about, err);
     }
+    if (!code)
+        code = opc_zip_finish(&zip, err);
     if (!code)
         opc_text_add_bytes(out, opc_text_get(&zip.bytes), zip.bytes.used);
     opc_text_free(&about);
