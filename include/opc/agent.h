@@ -24,6 +24,7 @@ struct opc_episodes;   /* opc/episodes.h */
 struct opc_predictor;  /* opc/predictor.h */
 struct opc_transition; /* opc/transition.h */
 struct opc_section;    /* a table of settings */
+struct opc_network;    /* a trained network, for export; not public */
 
 /* Draws a batch of n steps: step[i] points at 2 obs + act + 2 floats, s, a (in [-1, 1]), r, 1 if
  * the task ended in s' and else 0, s'. They are not copied, the agent reads them where they lie,
@@ -149,6 +150,9 @@ struct opc_agent_type {
      * recordings, as eq. 5 does. */
     const char *corrected_label;
     unsigned corrected_colour;
+    /* Optional; NULL: `opc export` cannot write it. The network whose outputs are the policy's
+     * mode, which lives as long as the agent. */
+    int (*network)(const struct opc_agent *, struct opc_network *out, struct opc_err *err);
 };
 
 struct opc_agent { /* first member of every agent */

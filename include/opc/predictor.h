@@ -20,6 +20,7 @@ extern "C" {
 
 struct opc_pool; /* opc/pool.h */
 struct opc_predictor;
+struct opc_network; /* a trained network, for export; not public */
 
 enum { OPC_MEMBERS = 32 };
 
@@ -61,6 +62,10 @@ struct opc_predictor_type {
     /* Optional. NULL: it does not know its derivatives. */
     int (*jacobian)(const struct opc_predictor *, int n, const float *s, const float *a,
                     const int *elite, float *J, struct opc_pool *, struct opc_err *);
+    /* Optional. NULL: `opc export --model` cannot write it. The network whose outputs are the means
+     * [s' - s, reward] of this elite, which lives as long as the predictor. */
+    int (*network)(const struct opc_predictor *, int elite, struct opc_network *out,
+                   struct opc_err *);
 };
 
 struct opc_predictor { /* first member of every predictor */

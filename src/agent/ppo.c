@@ -23,6 +23,7 @@
 #include "agent/advantages.h"
 #include "agent/policy.h"
 #include "num/adam.h"
+#include "num/network.h"
 #include "num/normal.h"
 #include "num/running.h"
 
@@ -518,6 +519,22 @@ static void ppo_act(const struct opc_agent *a, int n, const float *state, bool e
     ppo_act_spread(a, n, state, 1, explore ? rng : NULL, action);
 }
 
+/* The mode is the mean, of normalised observations. */
+static int ppo_network(const struct opc_agent *a, struct opc_network *out, struct opc_err *err)
+{
+    const struct ppo *ppo = (const struct ppo *)a;
+    *out = (struct opc_network){.net = ppo->policy, .outputs = a->act};
+    if (!ppo->config.normalize_obs)
+        return OPC_OK;
+    OPC_TRY(opc_network_scale(out, a->obs, err));
+    for (int k = 0; k < a->obs; k++) {
+        out->mean[k] = (float)ppo->obs_stats[k].mean;
+        out->inverse[k] = (float)(1 / sqrt(ppo->obs_stats[k].var + 1e-8));
+    }
+    out->clip = (float)ppo->config.clip_normalized;
+    return OPC_OK;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 /* Accepts a half-built agent: every destroy below takes NULL. */
@@ -724,4 +741,5 @@ const struct opc_agent_type opc_ppo_type = {
     .destroy = ppo_destroy,
     .state = ppo_state,
     .act_spread = ppo_act_spread,
+    .network = ppo_network,
 };

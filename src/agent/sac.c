@@ -23,6 +23,7 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "num/adam.h"
+#include "num/network.h"
 #include "num/normal.h"
 
 #include <math.h>
@@ -523,6 +524,15 @@ static int sac_state(struct opc_agent *a,
     return opc_visit_parts(part, parts, visit, ctx, err);
 }
 
+/* The mode is tanh of the means, the first half of the network's outputs. */
+static int sac_network(const struct opc_agent *a, struct opc_network *out, struct opc_err *err)
+{
+    const struct sac *sac = (const struct sac *)a;
+    (void)err;
+    *out = (struct opc_network){.net = sac->policy->net, .outputs = a->act, .squash = true};
+    return OPC_OK;
+}
+
 /* sac.target_entropy: "auto" or a number. Auto is the task's own, or -(number of actions). */
 static int parse_target_entropy(const struct opc_agent_args *args,
                                 const struct opc_sac_config *config, double *out,
@@ -724,4 +734,5 @@ const struct opc_agent_type opc_sac_type = {
     .destroy = sac_destroy,
     .state = sac_state,
     .act_spread = sac_act_spread,
+    .network = sac_network,
 };

@@ -350,6 +350,19 @@ int opc_path_parent(char out[OPC_PATH], const char *path, struct opc_err *err)
     return OPC_OK;
 }
 
+int opc_path_absolute(char out[OPC_PATH], const char *path, struct opc_err *err)
+{
+    char *whole = realpath(path, NULL);
+    if (!whole)
+        return opc_fail_errno(err, errno, "cannot find %s", path);
+    const int code =
+        strlen(whole) < OPC_PATH ? OPC_OK : opc_fail(err, OPC_EUSER, "path is too long: %s", path);
+    if (!code)
+        snprintf(out, OPC_PATH, "%s", whole);
+    free(whole);
+    return code;
+}
+
 const char *opc_path_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

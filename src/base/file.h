@@ -41,6 +41,8 @@ enum { OPC_PATH = 4096 };
 int opc_path_join(char out[OPC_PATH], const char *dir, const char *name, struct opc_err *err);
 /* The directory a path is in: "a/b" for "a/b/c", "." for "c", "/" for "/c". */
 int opc_path_parent(char out[OPC_PATH], const char *path, struct opc_err *err);
+/* The path from the root, without links and dots; the file must exist. */
+int opc_path_absolute(char out[OPC_PATH], const char *path, struct opc_err *err);
 const char *opc_path_name(const char *path); /* after the last slash; points into path */
 /* The path as it is shown in a text that others will read: only the last part of an absolute path,
  * because its directories mean nothing on another computer. */

@@ -74,6 +74,14 @@ void opc_text_add_real(struct opc_text *t, double v)
     opc_text_add(t, opc_print_real(v, printed));
 }
 
+void opc_text_add_float(struct opc_text *t, float v)
+{
+    char local[OPC_PRINTED];
+    /* A double with 9 digits is printed with no more of them. */
+    snprintf(local, sizeof local, "%.9g", (double)v);
+    opc_text_add_real(t, strtod(local, NULL));
+}
+
 void opc_text_pad(struct opc_text *t, size_t n)
 {
     if (!grow_text(t, n))

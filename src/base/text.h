@@ -23,6 +23,7 @@ void opc_text_add(struct opc_text *, const char *);
 void opc_text_add_bytes(struct opc_text *, const char *, size_t n);
 void opc_text_addf(struct opc_text *, const char *fmt, ...) OPC_PRINTF(2, 3);
 void opc_text_add_real(struct opc_text *, double); /* as opc_print_real */
+void opc_text_add_float(struct opc_text *, float); /* with the 9 digits that give back its bits */
 void opc_text_pad(struct opc_text *, size_t n);    /* n spaces */
 /* Its text, "" when empty; lives until the next append. */
 const char *opc_text_get(const struct opc_text *);

@@ -7,6 +7,7 @@
 #include "model/ensemble_private.h"
 
 #include "base/pool.h"
+#include "num/network.h"
 #include "num/normal.h"
 #include "num/vec.h"
 
@@ -312,6 +313,24 @@ int opc_ensemble_copy(const struct opc_predictor *from, struct opc_predictor *to
     return OPC_OK;
 }
 
+/* Scaled inputs [s, a], and of the outputs the means alone. */
+static int ensemble_network(const struct opc_predictor *p, int elite, struct opc_network *out,
+                            struct opc_err *err)
+{
+    const struct opc_ensemble *ensemble = (const struct opc_ensemble *)p;
+    if (ensemble->target)
+        return opc_fail_settings(
+            err, "model.normalize_targets",
+            "a model with model.normalize_targets = true cannot be exported: the "
+            "formats have no scale of outputs");
+    *out = (struct opc_network){
+        .net = ensemble->net, .member = p->elite[elite], .outputs = ensemble->dim};
+    OPC_TRY(opc_network_scale(out, ensemble->in, err));
+    memcpy(out->mean, ensemble->scaler->mean, (size_t)ensemble->in * sizeof *out->mean);
+    memcpy(out->inverse, ensemble->scaler->inverse, (size_t)ensemble->in * sizeof *out->inverse);
+    return OPC_OK;
+}
+
 static const struct opc_predictor_type ensemble_type = {
     .name = "ensemble",
     .fit = opc_ensemble_fit,
@@ -319,6 +338,7 @@ static const struct opc_predictor_type ensemble_type = {
     .destroy = ensemble_destroy,
     .state = ensemble_state,
     .jacobian = opc_ensemble_jacobian,
+    .network = ensemble_network,
 };
 
 /* Settings that contradict each other; what one setting alone may be is checked by base/field.c. */

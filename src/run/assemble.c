@@ -71,13 +71,13 @@ static int rows_at_once(const struct opc_values *v)
 }
 
 /* The largest number of recorded steps in the reference window. Its first episode may have begun an
- * epoch earlier, and the random phase may be longer than an epoch. */
+ * epoch earlier, and the random phase, or what it was replaced by, may be longer than an epoch. */
 static int window_capacity(const struct opc_run *run)
 {
     const struct opc_train_config *t = &run->set->train;
     const double epochs = run->set->opc.reference_epochs, steps = t->steps_per_epoch;
-    const double max =
-        run->play->limit + fmax(epochs * steps, t->random_steps + (epochs - 1) * steps);
+    const double before = fmax(t->random_steps, run->prefill.steps);
+    const double max = run->play->limit + fmax(epochs * steps, before + (epochs - 1) * steps);
     return epochs == 0 || max > run->capacity ? run->capacity : (int)max;
 }
 
@@ -321,8 +321,9 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
     OPC_TRY(opc_play_create(v->env.name, run->seed, v->train.steps_per_epoch, &run->play, err));
     run->obs = run->play->env->obs;
     run->act = run->play->env->act;
-    run->capacity =
-        v->train.random_steps + run->play->limit + v->train.epochs * v->train.steps_per_epoch;
+    OPC_TRY(opc_run_load_prefill(run, err));
+    run->capacity = run->prefill.steps + v->train.random_steps + run->play->limit +
+                    v->train.epochs * v->train.steps_per_epoch;
     /* Now that the sizes are known, and before anything large is allocated. */
     OPC_TRY(check_memory(run, err));
     /* There is one piece of hardware, which is also evaluated on; simulators are opened again. */
@@ -382,6 +383,7 @@ void opc_run_free(struct opc_run *run)
     opc_many_close(run->worlds);
     opc_play_destroy(run->play);
     opc_episodes_destroy(run->past);
+    opc_episodes_file_free(&run->prefill);
     opc_pool_destroy(run->pool);
     opc_free(run->past_segments.at);
     opc_free(run->imagined_segments.at);

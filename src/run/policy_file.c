@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A policy in a file of its own. Sections "shape" and "settings" say what the networks are; readers
- * that have the run's config.yaml, as all did before these sections existed, do not look at them.
- */
+/* A policy in a file of its own. Sections "shape" and "settings" say what the networks are, and
+ * "action.low" and "action.high" what their actions stand for; readers that have the run's
+ * config.yaml, as all did before these sections existed, do not look at them. */
 #include "run/policy_file.h"
 
 #include "base/file.h"
@@ -24,15 +24,18 @@ static void print_settings(const struct opc_values *v, struct opc_text *out)
         }
 }
 
-int opc_policy_describe(const struct opc_values *v, int obs, int act,
+int opc_policy_describe(const struct opc_values *v, const struct opc_env *env,
                         struct opc_policy_about *about, struct opc_gather *gather,
                         struct opc_err *err)
 {
-    *about = (struct opc_policy_about){.shape = {obs, act}};
+    const size_t limits = (size_t)env->act * sizeof *env->low;
+    *about = (struct opc_policy_about){.shape = {env->obs, env->act}};
     print_settings(v, &about->settings);
     OPC_TRY(opc_text_check(&about->settings, err));
     OPC_TRY(opc_gather_visit(gather, "shape", about->shape, sizeof about->shape, err));
-    return opc_gather_visit(gather, "settings", about->settings.at, about->settings.used, err);
+    OPC_TRY(opc_gather_visit(gather, "settings", about->settings.at, about->settings.used, err));
+    OPC_TRY(opc_gather_visit(gather, "action.low", (void *)env->low, limits, err));
+    return opc_gather_visit(gather, "action.high", (void *)env->high, limits, err);
 }
 
 static int set_all(struct opc_config *config, const struct opc_named *settings, struct opc_err *err)
@@ -100,7 +103,7 @@ static int make_agent(const struct opc_pack *pack, const struct opc_config *conf
 }
 
 int opc_policy_file_load(const char *path, const struct opc_env *env, struct opc_agent **out,
-                         struct opc_err *err)
+                         int *epoch, struct opc_err *err)
 {
     struct opc_pack *pack;
     struct opc_config *config = NULL;
@@ -108,6 +111,7 @@ int opc_policy_file_load(const char *path, const struct opc_env *env, struct opc
     int code = read_config(pack, &config, err);
     if (!code)
         code = make_agent(pack, config, env, out, err);
+    *epoch = (int)pack->epoch;
     if (code)
         opc_within(err, "%s", path);
     opc_config_destroy(config);
@@ -126,4 +130,48 @@ int opc_policy_config(const char *path, struct opc_config **out, struct opc_err 
         opc_within(err, "%s", path);
     opc_pack_free(pack);
     return code;
+}
+
+/* From the task itself, for a policy whose file does not have them. */
+static int limits_of_task(const char *path, int act, double *low, double *high, struct opc_err *err)
+{
+    struct opc_config *config;
+    struct opc_env *env = NULL;
+    OPC_TRY(opc_policy_config(path, &config, err));
+    int code = opc_env_open(config->set.env.name, &env, err);
+    if (code)
+        opc_within(err, "%s does not hold the limits of its actions, and its task does not open",
+                   path);
+    else if (env->act != act)
+        code = opc_fail(err, OPC_EUSER, "%s has %d actions and its task %s has %d", path, act,
+                        config->set.env.name, env->act);
+    for (int k = 0; k < act && !code; k++) {
+        low[k] = env->low[k];
+        high[k] = env->high[k];
+    }
+    opc_env_close(env);
+    opc_config_destroy(config);
+    return code;
+}
+
+int opc_policy_limits(const char *path, int act, double *low, double *high, struct opc_err *err)
+{
+    const size_t bytes = (size_t)act * sizeof *low;
+    char file[OPC_PATH];
+    struct opc_pack *pack;
+    /* a run directory has the file once it is finished */
+    OPC_TRY(opc_path_join(file, opc_is_directory(path) ? path : "",
+                          opc_is_directory(path) ? "policy.opc" : path, err));
+    if (!opc_file_exists(file))
+        return limits_of_task(path, act, low, high, err);
+    OPC_TRY(opc_checkpoint_load(file, OPC_PACK_POLICY, &pack, err));
+    const bool has = opc_pack_find(pack, "action.low") && opc_pack_find(pack, "action.high");
+    int code = OPC_OK;
+    if (has) {
+        code = opc_pack_get(pack, "action.low", low, bytes, err);
+        if (!code)
+            code = opc_pack_get(pack, "action.high", high, bytes, err);
+    }
+    opc_pack_free(pack);
+    return has ? code : limits_of_task(path, act, low, high, err);
 }

@@ -12,6 +12,7 @@
 #include "opc/algorithm2.h"
 #include "opc/train.h"
 #include "run/config/config.h"
+#include "run/files/episodes_file.h"
 #include "run/files/runlog.h"
 #include "run/real/play.h"
 
@@ -51,6 +52,8 @@ struct opc_run {
     struct opc_bounds *bounds; /* of everything recorded (opc/bounds.h) */
     struct opc_episodes *past; /* everything recorded on the real environment */
     int capacity;              /* steps that `past` can hold */
+    /* train.prefill; its records are freed once they are in `past`, its numbers stay */
+    struct opc_episodes_file prefill;
     /* [epochs + 1] episodes recorded by the end of epoch n; entry 0 is the random phase. So the
      * episodes of epoch n are recorded[n - 1] .. recorded[n] - 1. */
     int *recorded;
@@ -101,6 +104,14 @@ void opc_run_free(struct opc_run *);
 int opc_run_remake(struct opc_run *, struct opc_err *err);
 /* With data.forget = steps: how many imagined steps are kept at this horizon. */
 size_t opc_run_limit(const struct opc_values *, int horizon);
+/* ---- prefill.c ------------------------------------------------------------------------------- */
+
+/* Reads train.prefill, if there is one, and compares it with the environment that is open.
+ * OPC_EUSER: it is another file than the run began with, or of another task. */
+int opc_run_load_prefill(struct opc_run *, struct opc_err *err);
+/* The logged episodes become the first of the past. */
+int opc_run_prefill(struct opc_run *, struct opc_err *err);
+
 /* The agent alone, or the model alone, with its initial weights. model, transition, env and past
  * (all that is recorded on it) are for agents that need them; otherwise they may be NULL. */
 int opc_run_agent(const struct opc_values *, int obs, int act, struct opc_predictor *model,

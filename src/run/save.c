@@ -244,7 +244,7 @@ int opc_run_save_policy(struct opc_run *run, struct opc_err *err)
         return OPC_OK;
     struct opc_gather gather = {.parts = 0};
     struct opc_policy_about about;
-    int code = opc_policy_describe(run->set, run->obs, run->act, &about, &gather, err);
+    int code = opc_policy_describe(run->set, run->play->env, &about, &gather, err);
     /* The policy of an agent that plans with the model includes the model. */
     if (!code)
         code = run->agent->type->needs & OPC_NEEDS_MODEL

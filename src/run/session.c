@@ -56,6 +56,11 @@ static void log_start(const struct opc_run *run)
                            "opc.reference_epochs = %d is more than train.epochs = %d: the window "
                            "will never leave anything out, as with 0",
                            v->opc.reference_epochs, v->train.epochs);
+    if (*v->train.prefill && run->now.total_steps == 0)
+        opc_runlog_message(run->log, OPC_LEVEL_INFO,
+                           "begins with %d steps in %d episodes of %s; %s random ones follow",
+                           run->prefill.steps, run->prefill.episodes, v->train.prefill,
+                           run->prefill.steps < v->train.random_steps ? "fewer" : "no");
     if (run->now.epoch > 0)
         opc_runlog_message(run->log, OPC_LEVEL_INFO, "going on after epoch %lld of %d",
                            (long long)run->now.epoch, v->train.epochs);
@@ -86,6 +91,8 @@ static int prepare_run(struct opc_run *run, const struct opc_values *v,
         OPC_TRY(opc_run_open_directory(run, err));
         OPC_TRY(opc_run_restore(run, err));
     }
+    if (run->now.total_steps > 0) /* they are in the run's own recording */
+        opc_episodes_file_free(&run->prefill);
     run->progress.epochs = v->train.epochs;
     run->progress.steps_per_epoch = v->train.steps_per_epoch;
     run->progress.epoch = (int)run->now.epoch;
@@ -116,6 +123,7 @@ int opc_train(const struct opc_config *config, const struct opc_train_plan *give
               struct opc_err *err)
 {
     struct opc_run run = {0};
+    struct opc_values set = config->set;
     struct opc_train_plan whole, *plan = &whole;
     struct opc_err own = {0};
     err = err ? err : &own;
@@ -126,7 +134,9 @@ int opc_train(const struct opc_config *config, const struct opc_train_plan *give
     if (!code && plan->resume && !plan->dir)
         code = opc_fail(err, OPC_EUSER, "there is no directory to resume a run from");
     if (!code)
-        code = prepare_run(&run, &config->set, plan, err);
+        code = opc_values_settle(&set, err);
+    if (!code)
+        code = prepare_run(&run, &set, plan, err);
     /* A directory that was refused must not get our status: it may belong to another process. */
     const bool began = code == OPC_OK;
     if (!code)

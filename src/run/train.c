@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Algorithm 1, top to bottom. session.c calls opc_algorithm_1 with a run that is new or restored.
  *
- *     play at random, and record it
+ *     play at random, and record it (train.prefill: begin with episodes recorded elsewhere)
  *     for each epoch:
  *         act        E steps with the policy on the real environment      -> past
  *         fit        p~ to all of the past                                -> model
@@ -81,7 +81,8 @@ int opc_algorithm_1(struct opc_run *run, struct opc_err *err)
 
 /* ---- play at random, and record it ----------------------------------------------------------- */
 
-/* Whole episodes of uniform actions in [-1, 1], until random_steps are recorded. */
+/* Whole episodes of uniform actions in [-1, 1], until random_steps are recorded, those of
+ * train.prefill included. */
 static int play_randomly(struct opc_run *run, struct opc_err *err)
 {
     const int wanted = run->set->train.random_steps;
@@ -105,6 +106,7 @@ static int play_randomly(struct opc_run *run, struct opc_err *err)
 static int random_phase(struct opc_run *run, struct opc_err *err)
 {
     opc_progress_enter(run, OPC_PHASE_RANDOM);
+    OPC_TRY(opc_run_prefill(run, err));
     OPC_TRY(play_randomly(run, err));
     /* A checkpoint even before the first epoch: hardware cannot repeat these steps. It goes into
      * the second slot, because epoch 1 takes the first. */

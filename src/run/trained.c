@@ -53,7 +53,11 @@ static int find_dimensions(const char *dir, const struct opc_config *config, int
 {
     struct opc_rundir_meta meta;
     struct opc_env *env;
-    if (!opc_rundir_meta(dir, &meta, NULL) && meta.obs > 0 && meta.act > 0) {
+    struct opc_err why = {0};
+    const int found = opc_rundir_meta(dir, &meta, &why);
+    if (found == OPC_ENOMEM)
+        return opc_fail(err, OPC_ENOMEM, "%s", why.text);
+    if (!found && meta.obs > 0 && meta.act > 0) {
         *obs = meta.obs;
         *act = meta.act;
         return OPC_OK;
@@ -69,21 +73,22 @@ static int find_dimensions(const char *dir, const struct opc_config *config, int
 
 int opc_policy_load(const char *dir, struct opc_agent **out, struct opc_err *err)
 {
-    return opc_policy_load_for(dir, NULL, out, err);
+    int epoch;
+    return opc_policy_load_for(dir, NULL, out, &epoch, err);
 }
 
 int opc_policy_load_for(const char *dir, const struct opc_env *env, struct opc_agent **out,
-                        struct opc_err *err)
+                        int *epoch, struct opc_err *err)
 {
     if (opc_file_exists(dir) && !opc_is_directory(dir))
-        return opc_policy_file_load(dir, env, out, err);
+        return opc_policy_file_load(dir, env, out, epoch, err);
     struct opc_config *config;
-    int obs, act, epoch, code = opc_config_of_run(dir, &config, err);
+    int obs, act, code = opc_config_of_run(dir, &config, err);
     if (code)
         return code;
     code = find_dimensions(dir, config, &obs, &act, err);
     if (!code)
-        code = load_policy(dir, config, obs, act, env, NULL, out, &epoch, err);
+        code = load_policy(dir, config, obs, act, env, NULL, out, epoch, err);
     opc_config_destroy(config);
     return code;
 }

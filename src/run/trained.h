@@ -22,9 +22,10 @@ int opc_trained_load(const char *dir, const struct opc_config *, int obs, int ac
                      struct opc_pool *, struct opc_trained *out, struct opc_err *err);
 void opc_trained_free(struct opc_trained *);
 
-/* opc_policy_load for a task that the caller has open; it must outlive the agent. */
+/* opc_policy_load for a task that the caller has open, and which must outlive the agent (NULL:
+ * none); *epoch: complete epochs it was trained for. */
 int opc_policy_load_for(const char *path, const struct opc_env *, struct opc_agent **out,
-                        struct opc_err *err);
+                        int *epoch, struct opc_err *err);
 
 /* The epochs of which there are snapshots, ascending; the caller frees them with opc_free. A run
  * without snapshots is not an error. */

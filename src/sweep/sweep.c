@@ -416,6 +416,8 @@ static int add_task(struct opening *opening, const int *choice, struct opc_err *
     if (!code)
         code = opc_sources_resolve(sweep->from, &task->set, err);
     if (!code)
+        code = opc_values_settle(&task->set, err);
+    if (!code)
         code = is_skipped(opening, &task->set, &skipped, err);
     if (!code && !skipped) {
         task->choice = opc_alloc((size_t)sweep->keys + 1, sizeof *task->choice);

@@ -30,6 +30,8 @@ rank study/probe 12
 rank study/example 12
 rank study/ilc 12
 rank study/report 12
+rank study/export 12
+rank study/dataset 12
 rank study 13
 rank cli/console 14
 rank cli/bench 16

@@ -285,6 +285,31 @@ END
 try 'opc ilc section.yaml'
 
 # ------------------------------------------------------------------------------------------------------
+heading 'policies and episodes that come and go'
+try 'opc export run'
+try 'opc export run -o policy.pt'
+try 'opc export run/policy.opc --model -o model.h'
+try 'opc export nowhere -o policy.h'
+try 'opc data'
+try 'opc data export run -o x.parquet'
+try 'opc data import log.csv -o log.opc'
+try 'opc data import log.txt --env cartpole -o log.opc'
+file log.csv <<'END'
+time,observation_0,observation_1,observation_2,observation_3,action_0,reward,terminated
+0,0,0,0,0,0.5,1,0
+0.02,0,0,0,0,1.5,1,0
+0.06,0,0,0,0,,,
+END
+try 'opc data import log.csv --env cartpole -o log.opc'
+try 'opc data import log.csv --env pendulum -o log.opc'
+try 'sed s/1.5,1,0/0.5,1,0/ log.csv >gap.csv && opc data import gap.csv --env cartpole -o log.opc'
+try 'sed /0.06/d log.csv >cut.csv && opc data import cut.csv --env cartpole -o log.opc'
+try 'opc train smoke.yaml train.prefill=log.opc --out new'
+try 'opc train smoke.yaml train.prefill=run/policy.opc --out new'
+try 'opc train smoke.yaml train.prefill=log.csv --out new'
+try 'opc train smoke.yaml train.prefill=log.csv train.agent=ppo opc.transition=replay --out new'
+
+# ------------------------------------------------------------------------------------------------------
 heading 'the script beside the sources'
 ln -s "$SRC/dev" dev
 try './dev tset'

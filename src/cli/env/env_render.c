@@ -161,13 +161,13 @@ static int open_world(struct render *render, struct opc_err *err)
     }
     struct opc_config *config = NULL;
     char *name = NULL;
-    int code = opc_config_of_run(spec, &config, err);
+    int epoch, code = opc_config_of_run(spec, &config, err);
     if (!code)
         code = opc_config_get(config, "env.name", &name, err);
     if (!code)
         code = opc_env_open(name, &render->env, err);
     if (!code)
-        code = opc_policy_load_for(spec, render->env, &render->agent, err);
+        code = opc_policy_load_for(spec, render->env, &render->agent, &epoch, err);
     /* The environment may have changed since the run, a plugin for instance. */
     if (!code && (render->agent->obs != render->env->obs || render->agent->act != render->env->act))
         code = opc_fail(err, OPC_EUSER,

@@ -27,6 +27,8 @@
     X(REAL,   updates_per_step, "20",    0, 1e4, "gradient steps of the agent for each real step; an improvement makes train.improve_every times as many", "utd") \
     X(INT,    rounds,           "1",     1, 1e4, "parts of an improvement: each simulates its share of the rollouts with the policy so far, then makes its share of the gradient steps (the paper: 1)") \
     X(INT,    learning_starts,  "0",     0, 1e8, "the agent makes no gradient step before this many real steps are recorded", "least_steps") \
+    X(TEXT,   prefill,          "",      0, 255, "file of episodes that were recorded elsewhere ('opc data import' makes it), with which the run begins; their steps count towards train.random_steps, not as real steps") \
+    X(TEXT,   prefill_checksum, "",      0, 8,   "CRC-32C of the file train.prefill, filled in when a run begins; a file with another one is refused") \
     X(BOOL,   fit_first,        "false", 0, 1,   "fit and simulate before the real steps (original MBPO), not after them (the paper)") \
     X(BOOL,   reset_each_epoch, "true",  0, 1,   "cut the running episode at the end of an epoch (the paper); otherwise it goes on in the next (original MBPO)")
 
@@ -189,6 +191,10 @@ static inline int opc_every(const struct opc_values *v, int every)
 /* Gradient steps of one improvement; as a double also where they are too many for an int. */
 int opc_updates(const struct opc_values *);
 double opc_updates_exactly(const struct opc_values *);
+/* Fills in what follows from a file that the settings name: train.prefill becomes a path from the
+ * root, and train.prefill_checksum that of the file, if it is empty. Without such a file it does
+ * nothing. */
+int opc_values_settle(struct opc_values *, struct opc_err *err);
 /* OPC_EUSER: they do not fit each other; err->settings names those at fault. */
 int opc_values_check(const struct opc_values *, struct opc_err *err);
 /* The share of part k in `all`: shares differ by at most one and add up to `all`. */

@@ -85,11 +85,11 @@ static int check_model(const struct opc_values *v, struct opc_err *err)
             "data.real_ratio = 1 leaves no share of a batch to imagined steps; for training "
             "without a model set opc.transition=replay");
     /* the first fit comes before the first step of the policy */
-    if (t->fit_first && t->random_steps == 0)
+    if (t->fit_first && t->random_steps == 0 && !*t->prefill)
         return opc_fail_settings(
             err, "train.fit_first train.random_steps",
             "train.fit_first = true needs recorded steps before the first epoch; raise "
-            "train.random_steps");
+            "train.random_steps or name a train.prefill");
     /* so that a simulation comes right after a fit, or uses the same fit several times */
     if (opc_every(v, t->simulate_every) % opc_every(v, t->fit_every) != 0 &&
         opc_every(v, t->fit_every) % opc_every(v, t->simulate_every) != 0)
@@ -120,6 +120,12 @@ static int check_needs(const struct opc_values *v, struct opc_err *err)
             agent->name);
     if (!(agent->needs & OPC_NEEDS_TRAJECTORIES))
         return OPC_OK;
+    if (*t->prefill)
+        return opc_fail_settings(
+            err, "train.agent train.prefill",
+            "train.agent = %s learns from the episodes of its own policy, so train.prefill = %s "
+            "would not be used",
+            agent->name, t->prefill);
     if (opc_transition_of(v)->needs_model && !(agent->needs & OPC_NEEDS_MODEL))
         return opc_fail_settings(
             err, "train.agent opc.transition",
@@ -144,6 +150,11 @@ int opc_values_check(const struct opc_values *v, struct opc_err *err)
     OPC_TRY(check_needs(v, err));
     if (opc_agent_of(v)->check)
         OPC_TRY(opc_agent_of(v)->check(opc_values_agent(v, v->train.agent), v->model.elites, err));
+    if (*t->prefill_checksum && !*t->prefill)
+        return opc_fail_settings(err, "train.prefill_checksum",
+                                 "train.prefill_checksum = %s is the checksum of no file: "
+                                 "train.prefill is empty",
+                                 t->prefill_checksum);
     if (opc_transition_of(v)->needs_model)
         OPC_TRY(check_model(v, err));
     /* Steps are counted by int. */

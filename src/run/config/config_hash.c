@@ -125,6 +125,9 @@ uint32_t opc_config_hash(const struct opc_values *v)
     /* A run that may get more epochs keeps its identity when it does. */
     if (opc_config_may_go_on(v))
         copy.train.epochs = 0;
+    /* A file of episodes is known by its content, wherever it is. */
+    if (*v->train.prefill_checksum)
+        memset(copy.train.prefill, 0, sizeof copy.train.prefill);
     const int parts = opc_config_parts(&copy, part);
     uint32_t crc = hash_listed(part, parts, v);
     for (int i = 0; i < parts; i++) {

@@ -34,7 +34,8 @@ static const size_t MAX_BYTES = (size_t)1 << 36;
 static const char ZEROS[EVEN];
 
 /* by enum opc_pack_kind, for messages */
-static const char *const KIND[] = {"", "checkpoint", "policy", "snapshot", "segment", "model"};
+static const char *const KIND[] = {"",        "checkpoint", "policy",          "snapshot",
+                                   "segment", "model",      "file of episodes"};
 enum { KINDS = sizeof KIND / sizeof *KIND };
 
 static size_t padded(size_t n)

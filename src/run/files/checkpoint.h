@@ -13,7 +13,8 @@ enum opc_pack_kind {
     OPC_PACK_POLICY,
     OPC_PACK_SNAPSHOT,
     OPC_PACK_SEGMENT,
-    OPC_PACK_MODEL, /* opc_ensemble_save */
+    OPC_PACK_MODEL,    /* opc_ensemble_save */
+    OPC_PACK_EPISODES, /* run/files/episodes_file.h */
 };
 
 enum { OPC_PACK_NAME = 48, OPC_PACK_MAX = 512 }; /* bytes of a name with its NUL; sections */

@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# opc export: a policy and a model as C, ONNX and numpy arrays compute what opc computes; policy.opc is
+# enough; what cannot be exported is refused.
+# shellcheck source=tests/program/lib
+. "$SRC/tests/program/lib"
+need_tool clang
+smoke=$SRC/experiments/examples/smoke.yaml
+parts=$SRC/tests/program/export
+cd "$work"
+
+"$OPC" train "$smoke" env.name=pendulum sac.policy_hidden='[64,64]' --threads 1 --quiet --out sac
+"$OPC" train "$smoke" env.name=pendulum train.agent=ppo opc.transition=replay --threads 1 --quiet \
+    --out ppo
+"$OPC" train "$smoke" opc.transition=replay train.epochs=1 --threads 1 --quiet --out cartpole
+
+# ---- policy.opc alone is as good as its run -----------------------------------------------------------
+mkdir alone exported
+cp sac/policy.opc alone
+for ending in h onnx npz; do
+    expect 0 'pendulum .*3 inputs, 1 outputs' "$OPC" export sac -o exported/policy.$ending
+    expect 0 '4 inputs, 4 outputs' "$OPC" export sac --model -o exported/model.$ending
+    expect 0 pendulum "$OPC" export alone/policy.opc -o alone/policy.$ending
+    cmp exported/policy.$ending alone/policy.$ending
+done
+
+# ---- C99: two compilers, with and without fused products, along the states of an episode --------------
+flags='-std=c99 -pedantic -Wall -Wextra -Wshadow -Wconversion -Wdouble-promotion -Werror -O2'
+build() { # COMPILER FOLDER FLAGS...
+    compiler=$1
+    folder=$2
+    shift 2
+    # shellcheck disable=SC2086 # a list
+    expect 0 '' "$compiler" $flags "$@" -I"$folder" -c -o function.o "$parts/function.c"
+    expect 0 '' "$compiler" -std=c17 -Wall -Wextra -Werror -I"$SRC/include" -I"$BUILD/include" \
+        -o play "$parts/play.c" function.o -L"$BUILD" -lopc -lm
+}
+LD_LIBRARY_PATH=$BUILD
+export LD_LIBRARY_PATH
+worst() { # LIMIT: the largest difference in ULP is no more than this
+    awk -v limit="$1" '/worst difference/ { n = $(NF - 1) } END { exit !(n != "" && n + 0 <= limit) }' \
+        "$work/said" || wrong "more than $1 ULP" cat "$work/said"
+}
+for compiler in gcc clang; do
+    build $compiler exported
+    expect 0 'self-tests 0,' ./play alone/policy.opc pendulum 400 exported/actions.csv
+    worst 16
+    sed "s/^/$compiler: /" said
+    build $compiler exported -DPOLICY_FUSED -DMODEL_FUSED
+    expect 0 'self-tests 0,' ./play alone/policy.opc pendulum 400 exported/actions.csv
+    # every bit, where opc itself has fused products
+    worst "$(grep -q '^flags.* fma ' /proc/cpuinfo && echo 0 || echo 16)"
+    sed "s/^/$compiler, fused: /" said
+done
+# an action that was computed another way is noticed: a bias that is changed by a thousandth
+mkdir changed
+cp exported/model.h changed
+awk '/policy_bias\[/ { inside = 1 } inside && /^ / && !done { sub(/[-0-9.e]+f,/, "0.001f,"); done = 1 } 1' \
+    exported/policy.h >changed/policy.h
+! cmp -s exported/policy.h changed/policy.h || wrong 'nothing was changed' true
+build gcc changed
+expect 0 'self-tests [1-9]' ./play alone/policy.opc pendulum 400 /dev/null
+
+# PPO: normalised observations, actions beyond the limits are clipped
+mkdir normalised
+cp exported/model.h normalised
+expect 0 pendulum "$OPC" export ppo -o normalised/policy.h
+build gcc normalised
+expect 0 'self-tests 0,' ./play ppo/policy.opc pendulum 400 /dev/null
+worst 16
+
+# ---- a microcontroller ---------------------------------------------------------------------------------
+if command -v arm-none-eabi-gcc >/dev/null; then
+    arm() { # FOLDER
+        # shellcheck disable=SC2086 # a list
+        expect 0 '' arm-none-eabi-gcc $flags -mcpu=cortex-m4 -mthumb -mfloat-abi=hard \
+            -mfpu=fpv4-sp-d16 -nostdlib -I"$1" -Wl,-Ttext=0x100 -Wl,--section-start=.vectors=0 \
+            -Wl,-e0x100 -o "$1/cortex_m4.elf" "$parts/cortex_m4.c"
+    }
+    arm exported
+    arm-none-eabi-size exported/cortex_m4.elf
+    if command -v qemu-system-arm >/dev/null; then
+        emulate() { # FILE
+            qemu-system-arm -M mps2-an386 -display none -monitor none -serial none \
+                -semihosting-config enable=on,target=native -kernel "$1"
+        }
+        expect 0 '' emulate exported/cortex_m4.elf
+        arm changed
+        expect 1 '' emulate changed/cortex_m4.elf
+        echo 'policy and model pass their self-tests on an emulated Cortex-M4'
+    else
+        echo 'qemu-system-arm is not installed: nothing was run on a Cortex-M4'
+    fi
+else
+    echo 'arm-none-eabi-gcc is not installed: nothing was built for a Cortex-M4'
+fi
+
+# ---- onnxruntime and numpy -----------------------------------------------------------------------------
+if venv numpy==2.0.2 onnxruntime==1.19.2; then
+    "$python" "$parts/check.py" exported
+fi
+
+# ---- names, runs of older programs, unfinished runs ----------------------------------------------------
+expect 0 '' "$OPC" export sac -o '2-my policy.v3.h'
+grep -q 'static inline void opc_2_my_policy_v3(const float' '2-my policy.v3.h'
+mkdir older
+tar -xzf "$SRC/tests/golden/runs-53b7601.tar.gz" -C older
+expect 0 '' "$OPC" export older/opc -o older/policy.npz
+expect 2 'older/opc/policy.opc' "$OPC" export older/opc/policy.opc -o older/policy.h
+
+# ---- what is refused -----------------------------------------------------------------------------------
+expect 2 'export: .*opc export RUN -o FILE' "$OPC" export sac
+expect 2 'export: .*opc export RUN -o FILE' "$OPC" export -o policy.h
+expect 2 'policy.pt: .*\.h .*\.onnx .*\.npz' "$OPC" export sac -o policy.pt
+expect 2 'nowhere' "$OPC" export nowhere -o policy.h
+expect 2 'policy.opc .*run directory' "$OPC" export sac/policy.opc --model -o model.h
+expect 2 'cartpole .*opc.transition = replay' "$OPC" export cartpole --model -o model.h
+head -c 2000 sac/policy.opc >cut.opc
+expect 3 'cut.opc' "$OPC" export cut.opc -o policy.h
+expect 1 'no/such/folder' "$OPC" export sac -o no/such/folder/policy.h
+[ ! -e policy.h ] || wrong 'left a file' ls
