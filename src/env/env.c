@@ -9,6 +9,7 @@
 
 #include "base/field.h"
 #include "env/check.h"
+#include "env/guard.h"
 #include "env/types.h"
 #include "opc/mem.h"
 
@@ -285,7 +286,9 @@ static int open_as(const struct opc_env_type *type, bool foreign, const char *ar
     /* So that a type which fails without a message can be told from one with a message. */
     if (err)
         err->code = OPC_OK;
+    opc_guard_enter(spec, "open");
     code = type->open(type, request.arg, &env, err);
+    opc_guard_leave();
     if (code) {
         if (err && err->code == OPC_OK)
             opc_fail(err, OPC_EENV, "open failed with %d and gave no reason", code);
@@ -299,6 +302,8 @@ static int open_as(const struct opc_env_type *type, bool foreign, const char *ar
         type->close(env);
         return code;
     }
+    if (foreign && !type->machine)
+        opc_guard_watch();
     return finish_open(env, type, request.arg, request.angle, spec, out, err);
 }
 
@@ -407,8 +412,10 @@ int opc_env_another(const struct opc_env *like, struct opc_env **out, struct opc
     if (like->type->machine)
         return opc_fail(err, OPC_EUSER, "%s is a machine, and there is no other", like->type->name);
     /* A type without copy is opened again with the same arguments. */
+    opc_guard_enter(like->spec ? like->spec : like->type->name, "open");
     const int code = like->type->copy ? like->type->copy(like, &env, err)
                                       : like->type->open(like->type, like->arg, &env, err);
+    opc_guard_leave();
     if (code)
         return opc_within(err, "%s", like->spec ? like->spec : like->type->name);
     /* The copy of a wrapper or of a process is whole, with a type of its own. */
@@ -421,7 +428,9 @@ int opc_env_another(const struct opc_env *like, struct opc_env **out, struct opc
 static void stop_motors(struct opc_env *env)
 {
     if (env->type->rest) {
+        opc_guard_enter(env->spec, "rest");
         env->type->rest(env);
+        opc_guard_leave();
     }
     env->t = -1;
 }
@@ -440,7 +449,9 @@ void opc_env_close(struct opc_env *env)
     opc_env_rest(env);
     /* The name outlives the environment until its close has returned. */
     char *spec = env->spec;
+    opc_guard_enter(spec ? spec : "an environment", "close");
     env->type->close(env);
+    opc_guard_leave();
     opc_free(spec);
 }
 
@@ -528,7 +539,9 @@ int opc_env_reset(struct opc_env *env, struct opc_rng *rng, double *obs, struct 
 {
     opc_env_rest(env);
     clear_err(err);
+    opc_guard_enter(env->spec, "reset");
     const int code = env->type->reset(env, rng, obs, err);
+    opc_guard_leave();
     return begin_episode(env, code, obs, "reset", err);
 }
 
@@ -539,7 +552,9 @@ int opc_env_start(struct opc_env *env, const double *state, double *obs, struct 
         return opc_fail(err, OPC_EUSER, "%s cannot start at a given state", env->spec);
     opc_env_rest(env);
     clear_err(err);
+    opc_guard_enter(env->spec, "start");
     const int code = env->type->start(env, state, obs, err);
+    opc_guard_leave();
     return begin_episode(env, code, obs, "start", err);
 }
 
@@ -547,7 +562,9 @@ void opc_env_state(const struct opc_env *env, double *state)
 {
     if (!env->type->state)
         return;
+    opc_guard_enter(env->spec, "state");
     env->type->state(env, state);
+    opc_guard_leave();
 }
 
 /* Names the first entry that is not finite; a diverged policy is the usual reason. */
@@ -571,9 +588,11 @@ int opc_env_step(struct opc_env *env, const double *action, struct opc_outcome *
     out->terminated = out->truncated = false;
     clear_err(err);
     /* A wanted stop and a bad action are failures of the step; the type is not called. */
+    opc_guard_enter(env->spec, "step");
     int code = interrupted && interrupted()   ? opc_fail(err, OPC_ESTOPPED, "stopped by request")
                : all_finite(env->act, action) ? env->type->step(env, action, out, err)
                                               : refuse_action(env, action, err);
+    opc_guard_leave();
     if (!code && !isfinite(out->reward))
         code = opc_fail(err, OPC_EENV, "the reward is %g, which is not finite", out->reward);
     if (!code && !all_finite(env->obs, out->obs))
@@ -610,7 +629,9 @@ void opc_env_terminal(const struct opc_env *env, int n, const float *s, const fl
     memset(out, 0, (size_t)n * sizeof *out);
     if (!env->type->terminal)
         return;
+    opc_guard_enter(env->spec, "terminal");
     env->type->terminal(env, n, s, a, next, out);
+    opc_guard_leave();
 }
 
 bool opc_env_reward(const struct opc_env *env, int n, const float *s, const float *a,
@@ -618,7 +639,9 @@ bool opc_env_reward(const struct opc_env *env, int n, const float *s, const floa
 {
     if (!env->type->reward)
         return false;
+    opc_guard_enter(env->spec, "reward");
     env->type->reward(env, n, s, a, next, out);
+    opc_guard_leave();
     return true;
 }
 
