@@ -125,8 +125,14 @@ static int ask_origin(struct process *p, const struct question *q, struct opc_er
     const size_t words = reset ? OPC_FRAME_SEED_WORDS : (size_t)p->hello.state;
     /* A person may have to put a machine back. */
     const double seconds = p->type.machine ? -1 : link->deadline;
+    link->talk.stop = opc_env_wait_ends;
     memcpy(link->question, p->talks->origin, words * sizeof(double));
-    OPC_TRY(opc_link_ask(link, q->kind, words, obs, obs, NULL, seconds, err));
+    const int code = opc_link_ask(link, q->kind, words, obs, obs, NULL, seconds, err);
+    /* A step of a machine is not abandoned; waiting for a person is. */
+    if (p->type.machine)
+        link->talk.stop = NULL;
+    if (code)
+        return code;
     memcpy(q->out->obs, link->answer, obs * sizeof(double));
     return OPC_OK;
 }
@@ -664,7 +670,7 @@ static int fill_env(struct process *p, struct opc_err *err)
                               .type = &p->type,
                               .t = -1};
     if (p->type.machine) {
-        talks->link.talk.stop = NULL; /* a step of a machine is not abandoned */
+        talks->link.talk.stop = NULL; /* but while it is reset */
         talks->link.patience = 5;     /* it has to rest first */
     }
     talks->obs = opc_alloc(obs, sizeof *talks->obs);
