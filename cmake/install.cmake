@@ -12,9 +12,10 @@ install(DIRECTORY include/opc ${PROJECT_BINARY_DIR}/include/opc
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
-foreach(folder models experiments)
+foreach(folder models experiments python)
     if(EXISTS ${PROJECT_SOURCE_DIR}/${folder})
-        install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/opc)
+        install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/opc
+                PATTERN "__pycache__" EXCLUDE)
     endif()
 endforeach()
 if(NOT CMAKE_CROSSCOMPILING)

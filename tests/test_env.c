@@ -193,7 +193,8 @@ static void analytic_tasks_keep_every_promise(void **state)
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         struct opc_env_report report;
         struct opc_err err = {0};
-        assert_ok(opc_env_check(specs[i], &(struct opc_check_plan){1, 3000, NULL}, &report, &err),
+        assert_ok(opc_env_check(specs[i], &(struct opc_check_plan){.seed = 1, .transitions = 3000},
+                                &report, &err),
                   &err);
         assert_int_equal(report.transitions, 3000);
         assert_true(report.known_reward && report.reward_gap < 1e-6);
@@ -273,7 +274,7 @@ static void a_state_that_is_no_number_is_no_start(void **state)
     struct opc_err err = {0};
     double o;
     assert_fails(opc_env_start(env, (const double[]){NAN}, &o, &err), OPC_EENV, &err,
-                 "first observation");
+                 "entry 0 of the observation");
     opc_env_close(env);
 }
 
@@ -529,8 +530,8 @@ static void check_finds_what_is_wrong(void **state)
         struct opc_env_report report;
         struct opc_err err = {0};
         assert_ok(opc_env_open_type(&strange, cases[i].args, &env, &err), &err);
-        const int code =
-            opc_env_check_open(env, &(struct opc_check_plan){1, 1000, NULL}, &report, &err);
+        const int code = opc_env_check_open(
+            env, &(struct opc_check_plan){.seed = 1, .transitions = 1000}, &report, &err);
         if (cases[i].key)
             assert_fails(code, OPC_EENV, &err, cases[i].key);
         else
@@ -753,7 +754,8 @@ static int open_many(void *spec, struct opc_err *err)
 static int check(void *spec, struct opc_err *err)
 {
     struct opc_env_report report;
-    return opc_env_check(spec, &(struct opc_check_plan){1, 10, NULL}, &report, err);
+    return opc_env_check(spec, &(struct opc_check_plan){.seed = 1, .transitions = 10}, &report,
+                         err);
 }
 
 static void lack_of_memory_is_an_error(void **state)

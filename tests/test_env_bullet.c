@@ -600,7 +600,8 @@ static void tasks_keep_every_promise(void **state)
     for (int i = 0; i < EVERY; i++) {
         struct opc_env_report report;
         struct opc_err err = {0};
-        assert_ok(opc_env_check(every[i], &(struct opc_check_plan){1, 400, NULL}, &report, &err),
+        assert_ok(opc_env_check(every[i], &(struct opc_check_plan){.seed = 1, .transitions = 400},
+                                &report, &err),
                   &err);
     }
 }

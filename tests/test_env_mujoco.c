@@ -307,7 +307,8 @@ static void tasks_keep_every_promise(void **state)
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         struct opc_env_report report;
         struct opc_err err = {0};
-        assert_ok(opc_env_check(specs[i], &(struct opc_check_plan){1, 400, NULL}, &report, &err),
+        assert_ok(opc_env_check(specs[i], &(struct opc_check_plan){.seed = 1, .transitions = 400},
+                                &report, &err),
                   &err);
     }
 }

@@ -40,9 +40,10 @@ struct opc_outcome {
 /* ---- using one ------------------------------------------------------------------------------- */
 
 /* Opens an environment; spec is "name?key=value&key=value"; `opc env list` and `opc env show NAME`
- * say what there is. A path that ends in .so is a plugin, and names of opc_env_register count too.
- * OPC_EUSER: there is no such environment or argument; OPC_EABSENT: this build lacks its engine;
- * OPC_EENV: it would not open. For opc_env_close. */
+ * say what there is. A path that ends in .so is a plugin, exec:COMMAND a program that plays the
+ * task (docs/env-process.md), and names of opc_env_register count too. OPC_EUSER: there is no such
+ * environment or argument; OPC_EABSENT: this build lacks its engine; OPC_EENV: it would not open.
+ * For opc_env_close. */
 OPC_API int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err);
 /* One more like it, sharing what can be shared, at no particular state. */
 OPC_API int opc_env_another(const struct opc_env *, struct opc_env **out, struct opc_err *err);

@@ -60,23 +60,27 @@ static int find_program(const char *name, char out[OPC_PATH])
     }
 }
 
-/* The standard streams of the child. in, out and output are descriptors or -1: /dev/null is read,
- * and our own streams are inherited. `output` gets standard error, and standard output unless
- * there is a pipe for it. */
-static int plan_streams(posix_spawn_file_actions_t *todo, int in, int out, int output)
+/* What the standard streams of a child are to be: descriptors or -1. Without `in` it reads
+ * /dev/null, and without the others it inherits our streams. `output` gets standard error, and
+ * standard output, unless there is a pipe for it. */
+struct streams {
+    int in, out, err, output;
+};
+
+static int plan_streams(posix_spawn_file_actions_t *todo, const struct streams *s)
 {
-    int bad = in >= 0 ? posix_spawn_file_actions_adddup2(todo, in, 0)
-                      : posix_spawn_file_actions_addopen(todo, 0, "/dev/null", O_RDONLY, 0);
-    if (!bad && output >= 0)
-        bad = posix_spawn_file_actions_adddup2(todo, output, 2);
-    if (!bad && (out >= 0 || output >= 0))
-        bad = posix_spawn_file_actions_adddup2(todo, out >= 0 ? out : output, 1);
+    int bad = s->in >= 0 ? posix_spawn_file_actions_adddup2(todo, s->in, 0)
+                         : posix_spawn_file_actions_addopen(todo, 0, "/dev/null", O_RDONLY, 0);
+    if (!bad && (s->err >= 0 || s->output >= 0))
+        bad = posix_spawn_file_actions_adddup2(todo, s->err >= 0 ? s->err : s->output, 2);
+    if (!bad && (s->out >= 0 || s->output >= 0))
+        bad = posix_spawn_file_actions_adddup2(todo, s->out >= 0 ? s->out : s->output, 1);
     return bad;
 }
 
 /* posix_spawn and not fork, because our memory may fill most of the machine and need not be copied.
  * It also returns the errno of an exec that failed. */
-static int spawn(const char *program, char *const argv[], bool apart, int in, int out, int output,
+static int spawn(const char *program, char *const argv[], bool apart, const struct streams *streams,
                  pid_t *pid)
 {
     posix_spawn_file_actions_t todo;
@@ -99,7 +103,7 @@ static int spawn(const char *program, char *const argv[], bool apart, int in, in
     const int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
     posix_spawnattr_setflags(&attr, (short)(flags | (apart ? POSIX_SPAWN_SETPGROUP : 0)));
 
-    int bad = plan_streams(&todo, in, out, output);
+    int bad = plan_streams(&todo, streams);
     if (!bad)
         bad =
             opc_fault_hits_system() ? EIO : posix_spawn(pid, program, &todo, &attr, argv, environ);
@@ -167,15 +171,17 @@ int opc_child_start(char *const argv[], const struct opc_child_plan *plan, struc
 
     /* Pipes and the output file come first, then the process; whatever was opened is closed below.
      */
-    struct opc_child c = {.in = -1, .out = -1};
+    struct opc_child c = {.in = -1, .out = -1, .err = -1, .whole_group = plan->whole_group};
     snprintf(c.name, sizeof c.name, "%s", argv[0]);
-    int to[2] = {-1, -1}, from[2] = {-1, -1}, output = -1, code = OPC_OK;
-    if ((plan->pipe_in && !make_pipe(to)) || (plan->pipe_out && !make_pipe(from)))
+    int to[2] = {-1, -1}, from[2] = {-1, -1}, words[2] = {-1, -1}, output = -1, code = OPC_OK;
+    if ((plan->pipe_in && !make_pipe(to)) || (plan->pipe_out && !make_pipe(from)) ||
+        (plan->pipe_err && !make_pipe(words)))
         code = opc_fail_errno(err, errno, "cannot make a pipe to %s", argv[0]);
     else if (plan->output && (output = open_output(plan->output)) < 0)
         code = opc_fail_errno(err, errno, "cannot write %s", plan->output);
     else {
-        const int why = spawn(program, argv, plan->apart, to[0], from[1], output, &c.pid);
+        const struct streams streams = {to[0], from[1], words[1], output};
+        const int why = spawn(program, argv, plan->apart, &streams, &c.pid);
         if (why)
             code = cannot_start(program, why, err);
     }
@@ -183,31 +189,36 @@ int opc_child_start(char *const argv[], const struct opc_child_plan *plan, struc
      * of file. */
     close_fd(&to[0]);
     close_fd(&from[1]);
+    close_fd(&words[1]);
     close_fd(&output);
     if (code) {
         close_fd(&to[1]);
         close_fd(&from[0]);
+        close_fd(&words[0]);
         return code;
     }
     c.in = to[1];
     c.out = from[0];
+    c.err = words[0];
     *out = c;
     return OPC_OK;
 }
 
-/* write(2) to a pipe whose reader may be gone. SIGPIPE is blocked in this thread meanwhile, and
- * taken back if this write raised it, so other threads and a SIGPIPE that was pending before are
- * left as they were. */
-static bool write_without_signal(int fd, const void *data, size_t n)
+/* Writes to a pipe whose reader may be gone: all of it, or what one write(2) takes. SIGPIPE is
+ * blocked in this thread meanwhile, and taken back if this write raised it, so other threads and a
+ * SIGPIPE that was pending before are left as they were. Returns the bytes written, or -1. */
+static ssize_t write_without_signal(int fd, const void *data, size_t n, bool all)
 {
     sigset_t pipes, before, waiting;
     sigemptyset(&pipes);
     sigaddset(&pipes, SIGPIPE);
     sigpending(&waiting);
     pthread_sigmask(SIG_BLOCK, &pipes, &before);
-    const bool done = opc_write_all(fd, data, n);
+    const ssize_t done = !all                         ? write(fd, data, n)
+                         : opc_write_all(fd, data, n) ? (ssize_t)n
+                                                      : (ssize_t)-1;
     const int why = errno;
-    if (!done && why == EPIPE && !sigismember(&waiting, SIGPIPE)) {
+    if (done < 0 && why == EPIPE && !sigismember(&waiting, SIGPIPE)) {
         /* The pending signal is ours: consume it before it is unblocked. */
         const struct timespec at_once = {0};
         while (sigtimedwait(&pipes, NULL, &at_once) < 0 && errno == EINTR)
@@ -218,8 +229,7 @@ static bool write_without_signal(int fd, const void *data, size_t n)
     return done;
 }
 
-/* The other end of a pipe is closed: reports how the child ended, or that it closed the stream. */
-static int child_gone(struct opc_child *c, const char *what, struct opc_err *err)
+int opc_child_gone(struct opc_child *c, const char *what, struct opc_err *err)
 {
     /* A process closes its pipes a moment before it can be waited for: give it 100 ms. */
     for (int i = 0; i < 50 && !opc_child_poll(c); i++)
@@ -233,15 +243,25 @@ static int child_gone(struct opc_child *c, const char *what, struct opc_err *err
 
 int opc_child_write(struct opc_child *c, const void *data, size_t n, struct opc_err *err)
 {
-    if (write_without_signal(c->in, data, n))
+    if (write_without_signal(c->in, data, n, true) >= 0)
         return OPC_OK;
-    return errno == EPIPE ? child_gone(c, "input", err)
+    return errno == EPIPE ? opc_child_gone(c, "input", err)
                           : opc_fail_errno(err, errno, "cannot write to %s", c->name);
+}
+
+ssize_t opc_child_try_write(struct opc_child *c, const void *data, size_t n)
+{
+    return opc_fault_hits_system() ? -1 : write_without_signal(c->in, data, n, false);
 }
 
 void opc_child_close_input(struct opc_child *c)
 {
     close_fd(&c->in);
+}
+
+void opc_child_close_error(struct opc_child *c)
+{
+    close_fd(&c->err);
 }
 
 /* Waits until there is something to read, an end of file included. Returns 1, 0 when the time is
@@ -274,7 +294,7 @@ int opc_child_read(struct opc_child *c, void *data, size_t n, double seconds, st
             return opc_fail(err, OPC_EIO, "%s has not answered within %g s", c->name, seconds);
         const ssize_t got = ready < 0 || opc_fault_hits_system() ? -1 : read(c->out, p, n);
         if (got == 0)
-            return child_gone(c, "output", err);
+            return opc_child_gone(c, "output", err);
         if (got < 0 && errno != EINTR)
             return opc_fail_errno(err, errno, "cannot read from %s", c->name);
         if (got > 0) {
@@ -339,7 +359,7 @@ void opc_child_kill(struct opc_child *c, int signal)
 {
     /* A process that has ended is reaped here, after which its number may be another process's. */
     if (!opc_child_poll(c))
-        kill(c->pid, signal);
+        kill(c->whole_group ? -c->pid : c->pid, signal);
 }
 
 /* Polls every millisecond, which is exact enough for ends that take seconds. */
@@ -361,6 +381,7 @@ void opc_child_end(struct opc_child *c, double seconds)
     /* Closed pipes are how a well-behaved child learns that it should end. */
     close_fd(&c->in);
     close_fd(&c->out);
+    close_fd(&c->err);
     if (ends_within(c, seconds))
         return;
     opc_child_kill(c, SIGTERM);
@@ -372,7 +393,7 @@ void opc_child_end(struct opc_child *c, double seconds)
 
 int opc_child_run(char *const argv[], size_t max, struct opc_text *output, struct opc_err *err)
 {
-    struct opc_child c = {.in = -1, .out = -1};
+    struct opc_child c = {.in = -1, .out = -1, .err = -1};
     int code = opc_child_start(argv, &(struct opc_child_plan){.pipe_out = true}, &c, err);
     if (code)
         return code;

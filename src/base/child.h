@@ -21,15 +21,19 @@ struct opc_child_plan {
      * NULL: they go where ours go. */
     const char *output;
     const char *program; /* the program to run, if it is not argv[0] */
-    bool apart; /* in a process group of its own, which Ctrl-C on the terminal does not reach */
+    bool apart;    /* in a process group of its own, which Ctrl-C on the terminal does not reach */
+    bool pipe_err; /* we read its standard error (base/talk.h) */
+    bool whole_group; /* signals for it are for all processes of its group, which needs `apart` */
 };
 
 struct opc_child {
     pid_t pid;
-    int in, out;   /* our ends of the pipes; -1: none, or closed */
-    bool done;     /* it has ended, and `status` is valid */
-    int status;    /* exit status, or 128 + the signal that ended it, as in a shell */
-    char name[64]; /* argv[0], for messages */
+    int in, out;      /* our ends of the pipes; -1: none, or closed */
+    int err;          /* the same of its standard error; -1: none, or closed */
+    bool whole_group; /* as in the plan */
+    bool done;        /* it has ended, and `status` is valid */
+    int status;       /* exit status, or 128 + the signal that ended it, as in a shell */
+    char name[64];    /* argv[0], for messages */
 };
 
 /* argv[0] is looked for on the PATH; the list ends with NULL. A program that cannot be run is an
@@ -40,6 +44,12 @@ int opc_child_start(char *const argv[], const struct opc_child_plan *plan, struc
 /* Writes all n bytes to its input; waits while it does not read. */
 int opc_child_write(struct opc_child *, const void *data, size_t n, struct opc_err *err);
 void opc_child_close_input(struct opc_child *); /* it reads an end of file; twice is fine */
+void opc_child_close_error(struct opc_child *); /* twice is fine */
+/* write(2) without SIGPIPE: the number of bytes, or -1 with errno. For base/talk.c, whose pipes do
+ * not block. */
+ssize_t opc_child_try_write(struct opc_child *, const void *data, size_t n);
+/* Its end of a pipe ("input", "output") is closed: says how it ended, or that it closed it. */
+int opc_child_gone(struct opc_child *, const char *what, struct opc_err *err);
 /* Reads exactly n bytes of its output. An end of file before that is an error, and so is the last
  * byte arriving later than `seconds` from now; a negative number waits for ever. */
 int opc_child_read(struct opc_child *, void *data, size_t n, double seconds, struct opc_err *err);

@@ -67,6 +67,10 @@ static int list_types(const char *spec, const struct given *given, struct opc_er
         opc_print_wrapped(52, type->page->summary);
         opc_env_close(env);
     }
+    /* Names that are no entries of a list. */
+    printf("%-33s %4s %4s %6s  %s\n", "PATH.so", "", "", "", "a plugin: a task of your own, in C");
+    printf("%-33s %4s %4s %6s  %s\n", "exec:COMMAND", "", "", "",
+           "a program of your own, in any language");
     return OPC_OK;
 }
 
@@ -177,7 +181,7 @@ static int show_env(const char *spec, const struct given *given, struct opc_err 
     print_entry("termination", page->termination);
     snprintf(line, sizeof line, "after %d steps (this truncates, it does not terminate)",
              env->steps);
-    print_entry("time limit", line);
+    print_entry("time limit", env->steps > 0 ? line : "none");
     print_entry("reset", page->reset);
     /* What `opc env trace --state` reads. */
     snprintf(line, sizeof line, "%d numbers%s%s", env->state,
@@ -186,7 +190,9 @@ static int show_env(const char *spec, const struct given *given, struct opc_err 
     print_entry("full state", line);
     /* What a rollout of the model can know without the simulation. */
     snprintf(line, sizeof line, "termination %s; reward %s",
-             env->type->terminal ? "computed from the observation" : "never",
+             !env->type->terminal            ? "never"
+             : opc_env_is_process(env->spec) ? "asked of the program"
+                                             : "computed from the observation",
              env->type->reward ? "known as a formula" : "not known as a formula");
     print_entry("imagined", line);
     show_arguments(env);
@@ -208,12 +214,20 @@ static void show_pace(double share)
 static int check_env(const char *spec, const struct given *given, struct opc_err *err)
 {
     /* Ctrl-C stops it between two steps. */
-    const struct opc_check_plan plan = {(uint64_t)given->seed, given->transitions, show_pace};
+    const struct opc_check_plan plan = {
+        .seed = (uint64_t)given->seed, .transitions = given->transitions, .tell = show_pace};
     opc_stop_catch(NULL);
     struct opc_env_report r;
+    struct opc_env *env;
+    int code = opc_env_open(spec, &env, err);
+    if (code)
+        return code;
     /* The bar is wiped before anything is printed. */
-    const int code = opc_env_check(spec, &plan, &r, err);
+    code = opc_env_check_open(env, &plan, &r, err);
     opc_bar_wipe();
+    const double dt = env->dt;
+    const bool machine = env->type->machine;
+    opc_env_close(env);
     if (code)
         return code;
     /* A check that passed says what was tested, not only that it passed. */
@@ -225,12 +239,18 @@ static int check_env(const char *spec, const struct given *given, struct opc_err
     print_entry("finite", "every observation and reward");
     print_entry("range", "both ends of every action are reached");
     print_entry("repeatable", r.repeats ? "a used environment equals a fresh one to the bit"
-                                        : "not asked for: it is a machine");
+                              : machine ? "not asked for: it is a machine"
+                                        : "not asked for: it says that it does not repeat itself");
     print_entry("time limit", "truncates, does not terminate, and only at the end");
     snprintf(line, sizeof line,
              "imagined agrees with step; exceptions: %d within rounding to float, %d because step "
              "reads a lagging pose",
              r.rounding, r.blurred);
+    if (r.unforeseen > 0)
+        snprintf(line, sizeof line,
+                 "step ends the task %d times, and imagined states never end: there is no terminal "
+                 "function",
+                 r.unforeseen);
     print_entry("termination", line);
     if (r.known_reward)
         snprintf(line, sizeof line, "imagined agrees with step to %.1e", r.reward_gap);
@@ -238,6 +258,8 @@ static int check_env(const char *spec, const struct given *given, struct opc_err
     snprintf(line, sizeof line, "%.0f steps per second, with resets and these checks",
              r.steps_per_second);
     print_entry("speed", line);
+    if (opc_ticks_print(&r.ticks, dt, line, sizeof line))
+        print_entry("time", line);
     return OPC_OK;
 }
 
@@ -363,7 +385,8 @@ const struct opc_command opc_cmd_env = {
     .detail =
         "NAME is as in env.name of a configuration: a name, then after a question mark its "
         "arguments, joined by '&': 'mujoco:hopper?angle=sincos'. A name that ends in .so is the "
-        "path of a plugin, a task of your own.\n"
+        "path of a plugin, a task of your own; exec:COMMAND is a program that plays one "
+        "(docs/env-process.md).\n"
         "list shows every environment, show explains one: observation, action, reward, "
         "termination, reset, arguments, engine and model.\n"
         "check plays random steps and tests what training relies on: finite numbers, repeatable "

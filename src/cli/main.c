@@ -6,6 +6,8 @@
 #include "base/revision.h"
 #include "cli/console/display.h"
 #include "cli/console/help.h"
+#include "env/guard.h"
+#include "env/types.h"
 #include "num/kernel.h"
 #include "opc/version.h"
 
@@ -99,6 +101,8 @@ int main(int argc, char **argv)
     unsetenv("POSIXLY_CORRECT"); /* options may stand anywhere, as every usage line has them */
     keep_streams();
     opc_display_listen(OPC_LEVEL_WARN);
+    opc_env_wait_until(opc_stop_wanted);
+    opc_guard_install();
     int code = run_command(argc, argv, &err);
     /* A full disk shows when the last bytes leave, so the output counts only once it is closed. */
     const bool lost = ferror(stdout) != 0;

@@ -8,8 +8,10 @@
 #include "env/check.h"
 
 #include "base/clock.h"
+#include "env/types.h"
 #include "opc/mem.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,23 +19,27 @@ enum {
     REPEATED = 100, /* steps played twice to compare bits */
     PAST = 10,      /* steps played past the end of an episode, to see more terminal states */
     ULPS = 4,       /* float neighbours that still count as rounding */
+    FENCE = 16,     /* numbers after an observation that nobody may write */
 };
+/* No environment observes exactly this; it is finite, so that it is ours to find it. */
+static const double UNWRITTEN = -1.2345678901234567e77;
 
 /* What all checks share: the environment under test and buffers for one transition. */
 struct check {
     struct opc_env *env;
     const struct opc_check_plan *plan;
     struct opc_env_report *report;
-    double *obs, *obs_too;       /* [obs] of this environment, of a fresh one */
+    double *obs, *obs_too;       /* [obs + FENCE] of this environment, of a fresh one */
     double *action;              /* [act] */
     float *s, *a, *next, *moved; /* [obs] [act] [obs] [obs] */
+    double until;                /* opc_now() at which it is cut short; 0: never */
 };
 
 static int alloc_check(struct check *check, struct opc_err *err)
 {
     const size_t obs = (size_t)check->env->obs, act = (size_t)check->env->act;
-    check->obs = opc_alloc(obs, sizeof *check->obs);
-    check->obs_too = opc_alloc(obs, sizeof *check->obs_too);
+    check->obs = opc_alloc(obs + FENCE, sizeof *check->obs);
+    check->obs_too = opc_alloc(obs + FENCE, sizeof *check->obs_too);
     check->action = opc_alloc(act, sizeof *check->action);
     check->s = opc_alloc(obs, sizeof *check->s);
     check->a = opc_alloc(act, sizeof *check->a);
@@ -54,6 +60,58 @@ static void free_check(struct check *check)
     opc_free(check->a);
     opc_free(check->next);
     opc_free(check->moved);
+}
+
+static bool out_of_time(const struct check *check)
+{
+    return check->until > 0 && opc_now() >= check->until;
+}
+
+/* ---- playing, with an eye on what is written ------------------------------------------------- */
+
+/* An observation that is about to be written, and the fence after it. */
+static void mark_unwritten(const struct opc_env *env, double *obs)
+{
+    for (int i = 0; i < env->obs + FENCE; i++)
+        obs[i] = UNWRITTEN;
+}
+
+/* Was every number written, none after the last, and none that a float cannot hold? */
+static int check_written(const struct opc_env *env, const char *doing, const double *obs,
+                         struct opc_err *err)
+{
+    for (int i = 0; i < env->obs + FENCE; i++) {
+        const bool written = obs[i] != UNWRITTEN;
+        if (written && i >= env->obs)
+            return opc_fail(err, OPC_EENV,
+                            "%s: %s writes entry %d of the observation, which has %d (obs = %d)",
+                            env->spec, doing, i, env->obs, env->obs);
+        if (!written && i < env->obs)
+            return opc_fail(err, OPC_EENV,
+                            "%s: %s does not write entry %d of the observation (obs = %d)",
+                            env->spec, doing, i, env->obs);
+        if (i < env->obs && fabs(obs[i]) > (double)FLT_MAX)
+            return opc_fail(err, OPC_EENV,
+                            "%s: %s: entry %d of the observation is %g; states are kept as floats, "
+                            "of which the largest is %g",
+                            env->spec, doing, i, obs[i], (double)FLT_MAX);
+    }
+    return OPC_OK;
+}
+
+static int play_reset(struct opc_env *env, struct opc_rng *rng, double *obs, struct opc_err *err)
+{
+    mark_unwritten(env, obs);
+    OPC_TRY(opc_env_reset(env, rng, obs, err));
+    return check_written(env, "reset", obs, err);
+}
+
+static int play_step(struct opc_env *env, const double *action, struct opc_outcome *out,
+                     struct opc_err *err)
+{
+    mark_unwritten(env, out->obs);
+    OPC_TRY(opc_env_step(env, action, out, err));
+    return check_written(env, "step", out->obs, err);
 }
 
 /* Uniform in [-1, 1] into check->a, and the same in the task's units into check->action. */
@@ -100,9 +158,9 @@ static int check_range(struct check *check, struct opc_err *err)
             if (check->action[i] != (end < 0 ? env->low[i] : env->high[i]))
                 return opc_fail(err, OPC_EENV, "%s: %d does not scale to the end of action %d",
                                 env->spec, end, i);
-        int code = opc_env_reset(check->env, &rng, check->obs, err);
+        int code = play_reset(check->env, &rng, check->obs, err);
         if (!code)
-            code = opc_env_step(check->env, check->action, &out, err);
+            code = play_step(check->env, check->action, &out, err);
         if (code)
             return code;
     }
@@ -116,9 +174,9 @@ static int check_repeats(struct check *check, struct opc_env *other, struct opc_
     struct opc_outcome one = {.obs = check->obs}, two = {.obs = check->obs_too};
     struct opc_rng r1 = opc_rng_stream(check->plan->seed, OPC_USE_RESET, 0, 1), r2 = r1;
     struct opc_rng actions = opc_rng_stream(check->plan->seed, OPC_USE_RANDOM, 0, 1);
-    int code = opc_env_reset(check->env, &r1, check->obs, err);
+    int code = play_reset(check->env, &r1, check->obs, err);
     if (!code)
-        code = opc_env_reset(other, &r2, check->obs_too, err);
+        code = play_reset(other, &r2, check->obs_too, err);
     for (int t = 0; !code; t++) {
         /* Bits and not values: -0 and 0, or two NaNs, would otherwise pass for equal. */
         if (memcmp(check->obs, check->obs_too, bytes) != 0 ||
@@ -128,13 +186,13 @@ static int check_repeats(struct check *check, struct opc_env *other, struct opc_
                             "%s: a used environment differs from a fresh one %d steps after the "
                             "same reset",
                             check->env->spec, t);
-        if (t == REPEATED)
+        if (t == REPEATED || t == check->plan->transitions || out_of_time(check))
             break;
         /* Both get the same action. */
         draw_action(check, &actions);
-        code = opc_env_step(check->env, check->action, &one, err);
+        code = play_step(check->env, check->action, &one, err);
         if (!code)
-            code = opc_env_step(other, check->action, &two, err);
+            code = play_step(other, check->action, &two, err);
     }
     return code;
 }
@@ -145,10 +203,19 @@ static int check_time(struct check *check, struct opc_err *err)
     struct opc_outcome out = {.obs = check->obs};
     struct opc_rng rng = opc_rng_stream(check->plan->seed, OPC_USE_RESET, 0, 2);
     struct opc_rng actions = opc_rng_stream(check->plan->seed, OPC_USE_RANDOM, 0, 2);
-    int code = opc_env_reset(check->env, &rng, check->obs, err);
-    for (int t = 1; !code && t <= check->env->steps; t++) {
+    int code = play_reset(check->env, &rng, check->obs, err);
+    const int max = check->plan->brief && check->plan->transitions < check->env->steps
+                        ? check->plan->transitions
+                        : check->env->steps;
+    opc_ticks_begin(&check->report->ticks);
+    for (int t = 1; !code && t <= max && !out_of_time(check); t++) {
         draw_action(check, &actions);
-        code = opc_env_step(check->env, check->action, &out, err);
+        code = play_step(check->env, check->action, &out, err);
+        if (!code)
+            opc_ticks_note(&check->report->ticks, check->env);
+        /* A child may have reasons of its own to cut an episode. */
+        if (!code && out.truncated && t < check->env->steps && opc_env_is_process(check->env->spec))
+            return OPC_OK;
         if (!code && out.truncated != (t == check->env->steps))
             return opc_fail(err, OPC_EENV, "%s: step %d of %d says truncated = %d",
                             check->env->spec, t, check->env->steps, out.truncated);
@@ -192,7 +259,14 @@ static int compare_terminal(struct check *check, const struct opc_outcome *out, 
 {
     const struct opc_env_type *type = check->env->type;
     check->report->terminated += out->terminated;
-    if (imagined_terminal(check, check->next) == out->terminated)
+    /* A program may end a task by a rule that it cannot tell; imagined states then never end. */
+    if (!type->terminal && out->terminated && opc_env_is_process(check->env->spec)) {
+        check->report->unforeseen++;
+        return OPC_OK;
+    }
+    const bool imagined = imagined_terminal(check, check->next);
+    OPC_TRY(opc_env_failure(check->env, err));
+    if (imagined == out->terminated)
         return OPC_OK;
     if (type->distance && fabs(type->distance(check->env, check->next)) < type->blur)
         check->report->blurred++;
@@ -210,6 +284,7 @@ static int compare_reward(struct check *check, const struct opc_outcome *out, st
     float known;
     check->report->known_reward =
         opc_env_reward(check->env, 1, check->s, check->a, check->next, &known);
+    OPC_TRY(opc_env_failure(check->env, err));
     if (!check->report->known_reward)
         return OPC_OK;
     /* Relative where rewards are large; 1e-4 is far above the rounding of float inputs. */
@@ -239,13 +314,15 @@ static int check_episode(struct check *check, struct opc_err *err)
     struct opc_rng rng = opc_rng_stream(check->plan->seed, OPC_USE_RESET, 0, index);
     struct opc_rng actions = opc_rng_stream(check->plan->seed, OPC_USE_RANDOM, 0, index);
     struct opc_outcome out = {.obs = check->obs};
-    int code = opc_env_reset(check->env, &rng, check->obs, err), left = INT32_MAX;
+    int code = play_reset(check->env, &rng, check->obs, err), left = INT32_MAX;
     to_float(check->env->obs, check->obs, check->s);
-    while (!code && r->transitions < max && left-- > 0 && !out.truncated) {
+    opc_ticks_begin(&r->ticks);
+    while (!code && r->transitions < max && left-- > 0 && !out.truncated && !out_of_time(check)) {
         draw_action(check, &actions);
-        code = opc_env_step(check->env, check->action, &out, err);
+        code = play_step(check->env, check->action, &out, err);
         if (code)
             break;
+        opc_ticks_note(&r->ticks, check->env);
         r->transitions++;
         to_float(check->env->obs, check->obs, check->next);
         code = compare_terminal(check, &out, err);
@@ -262,12 +339,30 @@ static int check_episode(struct check *check, struct opc_err *err)
     return code;
 }
 
+int opc_env_check_repeats(struct opc_env *env, struct opc_env *other,
+                          const struct opc_check_plan *plan, struct opc_err *err)
+{
+    struct opc_env_report report = {0};
+    struct check check = {.env = env,
+                          .plan = plan,
+                          .report = &report,
+                          .until = plan->seconds > 0 ? opc_now() + plan->seconds : 0};
+    int code = alloc_check(&check, err);
+    if (!code)
+        code = check_repeats(&check, other, err);
+    opc_env_rest(env);
+    opc_env_rest(other);
+    free_check(&check);
+    return code;
+}
+
 int opc_env_check_open(struct opc_env *env, const struct opc_check_plan *plan,
                        struct opc_env_report *report, struct opc_err *err)
 {
     struct check check = {.env = env, .plan = plan, .report = report};
     struct opc_env *other = NULL;
-    *report = (struct opc_env_report){.repeats = !env->type->machine};
+    *report = (struct opc_env_report){.repeats = !plan->brief && opc_env_repeats(env)};
+    check.until = plan->seconds > 0 ? opc_now() + plan->seconds : 0;
     int code = opc_env_check_sizes(env, env->spec, err);
     if (!code)
         code = alloc_check(&check, err);
@@ -277,11 +372,11 @@ int opc_env_check_open(struct opc_env *env, const struct opc_check_plan *plan,
         code = check_time(&check, err);
     /* Random episodes until enough transitions have been compared. */
     const double start = opc_now();
-    while (!code && report->transitions < plan->transitions)
+    while (!code && report->transitions < plan->transitions && !out_of_time(&check))
         code = check_episode(&check, err);
     report->steps_per_second = (double)report->transitions / (opc_now() - start);
     /* Last, because an environment that has just been opened has no history that could matter. */
-    if (!code && !env->type->machine)
+    if (!code && report->repeats)
         code = opc_env_another(env, &other, err);
     if (!code && other)
         code = check_repeats(&check, other, err);

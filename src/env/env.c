@@ -9,6 +9,7 @@
 
 #include "base/field.h"
 #include "env/check.h"
+#include "env/guard.h"
 #include "env/types.h"
 #include "opc/mem.h"
 
@@ -285,7 +286,9 @@ static int open_as(const struct opc_env_type *type, bool foreign, const char *ar
     /* So that a type which fails without a message can be told from one with a message. */
     if (err)
         err->code = OPC_OK;
+    opc_guard_enter(spec, "open");
     code = type->open(type, request.arg, &env, err);
+    opc_guard_leave();
     if (code) {
         if (err && err->code == OPC_OK)
             opc_fail(err, OPC_EENV, "open failed with %d and gave no reason", code);
@@ -299,6 +302,8 @@ static int open_as(const struct opc_env_type *type, bool foreign, const char *ar
         type->close(env);
         return code;
     }
+    if (foreign && !type->machine)
+        opc_guard_watch();
     return finish_open(env, type, request.arg, request.angle, spec, out, err);
 }
 
@@ -310,9 +315,28 @@ static const char *cut_name(const char *spec, char name[OPC_TEXT_SIZE])
     return spec[n] ? spec + n + 1 : NULL;
 }
 
+/* exec:COMMAND: a child that plays the task. Its dimensions and ranges are as foreign as a
+ * plugin's. */
+static int open_process(const char *spec, struct opc_env **out, struct opc_err *err)
+{
+    static const double NO_ARGS[OPC_ENV_ARGS] = {0};
+    struct opc_env *env;
+    int code = opc_process_open(spec, &env, err);
+    if (code)
+        return opc_within(err, "%s", spec);
+    code = opc_env_check_sizes(env, spec, err);
+    if (code) {
+        env->type->close(env);
+        return code;
+    }
+    return finish_open(env, env->type, NO_ARGS, OPC_ANGLE_AS_IS, spec, out, err);
+}
+
 /* spec is NAME or NAME?ARGUMENTS; a NAME ending in .so is loaded as a plugin first. */
 int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err)
 {
+    if (opc_env_is_process(spec))
+        return open_process(spec, out, err);
     char name[OPC_TEXT_SIZE];
     uint32_t hash = 0;
     const char *args = cut_name(spec, name);
@@ -329,13 +353,29 @@ int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err)
     return code;
 }
 
+bool opc_env_is_foreign(const char *spec)
+{
+    char name[OPC_TEXT_SIZE];
+    cut_name(spec, name);
+    return opc_env_is_process(spec) || opc_env_is_plugin(name) || opc_env_registered(name);
+}
+
 bool opc_env_is_machine(const char *spec)
 {
     char name[OPC_TEXT_SIZE];
     const struct opc_env_type *type;
     uint32_t hash;
     struct opc_err err;
-    /* Only a plugin can be hardware; nothing is opened to find out. */
+    /* A child says in its hello what it is, so it is started to find out. */
+    if (opc_env_is_process(spec)) {
+        struct opc_env *env;
+        if (opc_env_open(spec, &env, &err))
+            return false;
+        const bool machine = env->type->machine;
+        opc_env_close(env);
+        return machine;
+    }
+    /* Of the others only a plugin can be hardware; nothing is opened to find out. */
     cut_name(spec, name);
     if (opc_env_registered(name))
         return opc_env_registered(name)->machine;
@@ -372,12 +412,14 @@ int opc_env_another(const struct opc_env *like, struct opc_env **out, struct opc
     if (like->type->machine)
         return opc_fail(err, OPC_EUSER, "%s is a machine, and there is no other", like->type->name);
     /* A type without copy is opened again with the same arguments. */
+    opc_guard_enter(like->spec ? like->spec : like->type->name, "open");
     const int code = like->type->copy ? like->type->copy(like, &env, err)
                                       : like->type->open(like->type, like->arg, &env, err);
+    opc_guard_leave();
     if (code)
         return opc_within(err, "%s", like->spec ? like->spec : like->type->name);
-    /* A wrapper's copy is a whole wrapper with a type of its own. */
-    const struct opc_env_type *type = env->inner ? env->type : like->type;
+    /* The copy of a wrapper or of a process is whole, with a type of its own. */
+    const struct opc_env_type *type = like->type->copy && env->type ? env->type : like->type;
     return finish_open(env, type, like->arg, OPC_ANGLE_AS_IS, like->spec ? like->spec : type->name,
                        out, err);
 }
@@ -385,8 +427,11 @@ int opc_env_another(const struct opc_env *like, struct opc_env **out, struct opc
 /* The episode is over, whatever its reason. */
 static void stop_motors(struct opc_env *env)
 {
-    if (env->type->rest)
+    if (env->type->rest) {
+        opc_guard_enter(env->spec, "rest");
         env->type->rest(env);
+        opc_guard_leave();
+    }
     env->t = -1;
 }
 
@@ -402,16 +447,32 @@ void opc_env_close(struct opc_env *env)
     if (!env)
         return;
     opc_env_rest(env);
-    opc_free(env->spec);
+    /* The name outlives the environment until its close has returned. */
+    char *spec = env->spec;
+    opc_guard_enter(spec ? spec : "an environment", "close");
     env->type->close(env);
+    opc_guard_leave();
+    opc_free(spec);
 }
 
-/* Global because signals are: set once by the program, read before each step. */
+/* Global because signals are: set once by the program, read before each step, and while we wait for
+ * a child. */
 static bool (*interrupted)(void);
+static bool (*wait_ends)(void);
 
 void opc_env_stop_when(bool (*wanted)(void))
 {
     interrupted = wanted;
+}
+
+void opc_env_wait_until(bool (*wanted)(void))
+{
+    wait_ends = wanted;
+}
+
+bool opc_env_wait_ends(void)
+{
+    return wait_ends && wait_ends();
 }
 
 /* ---- playing --------------------------------------------------------------------------------- */
@@ -423,6 +484,16 @@ static bool all_finite(int n, const double *x)
     for (int i = 0; i < n; i++)
         bad += !isfinite(x[i]);
     return bad == 0;
+}
+
+/* Names the first number of an observation that is not finite. */
+static int refuse_observation(const struct opc_env *env, const double *obs, struct opc_err *err)
+{
+    int i = 0;
+    while (i < env->obs - 1 && isfinite(obs[i]))
+        i++;
+    return opc_fail(err, OPC_EENV, "entry %d of the observation is %g, which is not finite", i,
+                    obs[i]);
 }
 
 /* A plugin may return an error and write no message; then this is the message. */
@@ -457,7 +528,7 @@ static int begin_episode(struct opc_env *env, int code, const double *obs, const
                          struct opc_err *err)
 {
     if (!code && !all_finite(env->obs, obs))
-        code = opc_fail(err, OPC_EENV, "the first observation is not finite");
+        code = refuse_observation(env, obs, err);
     if (code)
         return fail_episode(env, doing, 0, code, err);
     env->t = 0;
@@ -468,7 +539,10 @@ int opc_env_reset(struct opc_env *env, struct opc_rng *rng, double *obs, struct 
 {
     opc_env_rest(env);
     clear_err(err);
-    return begin_episode(env, env->type->reset(env, rng, obs, err), obs, "reset", err);
+    opc_guard_enter(env->spec, "reset");
+    const int code = env->type->reset(env, rng, obs, err);
+    opc_guard_leave();
+    return begin_episode(env, code, obs, "reset", err);
 }
 
 /* Only for types that can be put into a state: simulations, not hardware. */
@@ -478,13 +552,19 @@ int opc_env_start(struct opc_env *env, const double *state, double *obs, struct 
         return opc_fail(err, OPC_EUSER, "%s cannot start at a given state", env->spec);
     opc_env_rest(env);
     clear_err(err);
-    return begin_episode(env, env->type->start(env, state, obs, err), obs, "start", err);
+    opc_guard_enter(env->spec, "start");
+    const int code = env->type->start(env, state, obs, err);
+    opc_guard_leave();
+    return begin_episode(env, code, obs, "start", err);
 }
 
 void opc_env_state(const struct opc_env *env, double *state)
 {
-    if (env->type->state)
-        env->type->state(env, state);
+    if (!env->type->state)
+        return;
+    opc_guard_enter(env->spec, "state");
+    env->type->state(env, state);
+    opc_guard_leave();
 }
 
 /* Names the first entry that is not finite; a diverged policy is the usual reason. */
@@ -508,16 +588,22 @@ int opc_env_step(struct opc_env *env, const double *action, struct opc_outcome *
     out->terminated = out->truncated = false;
     clear_err(err);
     /* A wanted stop and a bad action are failures of the step; the type is not called. */
+    opc_guard_enter(env->spec, "step");
     int code = interrupted && interrupted()   ? opc_fail(err, OPC_ESTOPPED, "stopped by request")
                : all_finite(env->act, action) ? env->type->step(env, action, out, err)
                                               : refuse_action(env, action, err);
-    if (!code && !(all_finite(env->obs, out->obs) && isfinite(out->reward)))
-        code = opc_fail(err, OPC_EENV, "observation or reward is not finite");
+    opc_guard_leave();
+    if (!code && !isfinite(out->reward))
+        code = opc_fail(err, OPC_EENV, "the reward is %g, which is not finite", out->reward);
+    if (!code && !all_finite(env->obs, out->obs))
+        code = refuse_observation(env, out->obs, err);
     if (code)
         return fail_episode(env, "step", t, code, err);
-    /* The time limit is ours alone: no type sets truncated. */
+    /* The time limit is ours. Of the types only a process may truncate on its own, because its
+     * program may have a limit that we do not know. */
     env->t = t;
-    out->truncated = env->steps > 0 && t >= env->steps;
+    out->truncated = (env->steps > 0 && t >= env->steps) ||
+                     (out->truncated && env->type->copy == opc_process_copy);
     /* Hardware must not coast on while the caller learns or decides. */
     if (env->type->machine && (out->terminated || out->truncated))
         stop_motors(env);
@@ -540,10 +626,12 @@ void opc_env_terminal(const struct opc_env *env, int n, const float *s, const fl
                       const float *next, bool *out)
 {
     /* A type without the rule never terminates. */
-    if (env->type->terminal)
-        env->type->terminal(env, n, s, a, next, out);
-    else
-        memset(out, 0, (size_t)n * sizeof *out);
+    memset(out, 0, (size_t)n * sizeof *out);
+    if (!env->type->terminal)
+        return;
+    opc_guard_enter(env->spec, "terminal");
+    env->type->terminal(env, n, s, a, next, out);
+    opc_guard_leave();
 }
 
 bool opc_env_reward(const struct opc_env *env, int n, const float *s, const float *a,
@@ -551,7 +639,9 @@ bool opc_env_reward(const struct opc_env *env, int n, const float *s, const floa
 {
     if (!env->type->reward)
         return false;
+    opc_guard_enter(env->spec, "reward");
     env->type->reward(env, n, s, a, next, out);
+    opc_guard_leave();
     return true;
 }
 

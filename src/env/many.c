@@ -6,6 +6,7 @@
  * what they draw does not depend on the number of threads. */
 #include "env/many.h"
 
+#include "env/types.h"
 #include "opc/mem.h"
 
 /* n environments and a slot for the result of each. */
@@ -96,6 +97,11 @@ const struct opc_env *opc_many_env(const struct opc_many *many, int i)
     return many->env[i];
 }
 
+struct opc_env *opc_many_borrow(struct opc_many *many, int i)
+{
+    return many->env[i];
+}
+
 /* One call for all environments, as the pool gets it. */
 struct work {
     struct opc_many *many;
@@ -151,6 +157,10 @@ int opc_many_reset(struct opc_many *many, const bool *active, struct opc_rng *rn
 int opc_many_step(struct opc_many *many, const bool *active, const double *action,
                   struct opc_outcome *out, struct opc_err *err)
 {
+    /* Programs get their questions before we wait for the first answer, and compute at once. */
+    for (int i = 0; many->n > 1 && i < many->n; i++)
+        if (!active || active[i])
+            opc_process_step_ahead(many->env[i], action + (size_t)i * (size_t)many->env[i]->act);
     return reset_or_step_all(
         &(struct work){.many = many, .active = active, .action = action, .out = out}, err);
 }

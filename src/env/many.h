@@ -23,6 +23,7 @@ int opc_many_of(struct opc_env *, struct opc_many **out, struct opc_err *err);
 void opc_many_close(struct opc_many *); /* NULL is fine */
 int opc_many_count(const struct opc_many *);
 const struct opc_env *opc_many_env(const struct opc_many *, int i); /* for its dimensions */
+struct opc_env *opc_many_borrow(struct opc_many *, int i);          /* to play it alone */
 
 /* Both leave out the environments whose `active` is false; active may be NULL: all take part. */
 int opc_many_reset(struct opc_many *, const bool *active, struct opc_rng *rng, /* [n] */

@@ -18,7 +18,7 @@ enum { LARGEST_FILE = 1 << 30 };
 bool opc_env_is_plugin(const char *name)
 {
     const size_t n = strlen(name);
-    return n > 3 && strcmp(name + n - 3, ".so") == 0;
+    return n > 3 && strcmp(name + n - 3, ".so") == 0 && !opc_env_is_process(name);
 }
 
 int opc_env_check_plugin(const struct opc_env_plugin *plugin, struct opc_err *err)

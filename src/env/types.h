@@ -22,12 +22,32 @@ int opc_env_check_plugin(const struct opc_env_plugin *, struct opc_err *err);
 /* register.c: the type that the program registered under this name; NULL: there is none. */
 const struct opc_env_type *opc_env_registered(const char *name);
 
+/* process.c: exec:COMMAND, a task that another program plays. Is `spec` one? */
+bool opc_env_is_process(const char *spec);
+int opc_process_open(const char *spec, struct opc_env **out, struct opc_err *err);
+int opc_process_copy(const struct opc_env *like, struct opc_env **out, struct opc_err *err);
+/* Sends the question of a step ahead, so that several programs compute at once. The next call
+ * must be that step, with the same action, or the episode is over. Does nothing for other types. */
+void opc_process_step_ahead(struct opc_env *, const double *action);
+/* Does it give the same numbers for the same seed and actions? Machines do not, and a child says
+ * so. */
+bool opc_env_repeats(const struct opc_env *);
+/* What failed while the environment was asked something that cannot report it (terminal, reward,
+ * state, rest): the answers since then are worthless. OPC_OK: nothing. */
+int opc_env_failure(const struct opc_env *, struct opc_err *err);
+
+/* Is it a task that is not part of opc: a plugin, a program, or one that was registered? */
+bool opc_env_is_foreign(const char *spec);
 /* True if `spec` names hardware; false also if it cannot be opened. */
 bool opc_env_is_machine(const char *spec);
 
 /* `wanted` is asked before each step of any environment; if it returns true, the step fails with
  * OPC_ESTOPPED and hardware rests. For programs that catch signals; NULL: never stop. */
 void opc_env_stop_when(bool (*wanted)(void));
+
+/* The same while we wait for a child's answer, which is then given up; machines are waited for. */
+void opc_env_wait_until(bool (*wanted)(void));
+bool opc_env_wait_ends(void);
 
 /* How an angle is observed: as the task has it, as cosine and sine, or as one number. */
 enum opc_angle { OPC_ANGLE_AS_IS, OPC_ANGLE_SINCOS, OPC_ANGLE_RAW };

@@ -7,6 +7,8 @@
  * out of memory after days. */
 #include "run/run.h"
 
+#include "env/check.h"
+#include "env/types.h"
 #include "num/scaler.h"
 #include "opc/mem.h"
 #include "run/real/evaluate.h"
@@ -310,6 +312,30 @@ static int check_machine(const struct opc_values *v, struct opc_err *err)
     return OPC_OK;
 }
 
+/* A short look at a task that is not ours, before hours are spent on it: numbers, sizes,
+ * termination and reward. Whether it repeats itself is told, but is no condition: only errors are
+ * measured by repeating. */
+static int check_foreign(struct opc_run *run, struct opc_err *err)
+{
+    const struct opc_check_plan plan = {
+        .seed = run->seed, .transitions = 30, .seconds = 5, .brief = true};
+    struct opc_env *env = run->play->env, *other = opc_many_borrow(run->worlds, 0);
+    struct opc_env_report report;
+    struct opc_err odd = {0};
+    if (!opc_env_is_foreign(run->set->env.name) || env->type->machine)
+        return OPC_OK;
+    if (opc_env_check_open(env, &plan, &report, err))
+        return opc_within(err, "the check before training ('opc env check' does a longer one)");
+    if (report.unforeseen > 0)
+        snprintf(run->doubt, sizeof run->doubt,
+                 "%s ends episodes and has no terminal function, so imagined rollouts never end by "
+                 "themselves",
+                 run->set->env.name);
+    if (opc_env_repeats(env) && opc_env_check_repeats(env, other, &plan, &odd))
+        snprintf(run->doubt, sizeof run->doubt, "%.360s; model errors are not measured", odd.text);
+    return OPC_OK;
+}
+
 int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct opc_train_plan *plan,
                  struct opc_err *err)
 {
@@ -333,6 +359,7 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
         OPC_TRY(opc_many_of(run->play->env, &run->worlds, err));
     } else
         OPC_TRY(opc_many_open(v->env.name, worlds, run->pool, &run->worlds, err));
+    OPC_TRY(check_foreign(run, err));
     /* data, model, agent */
     OPC_TRY(opc_episodes_create(run->obs, run->act, run->capacity, run->capacity, &run->past, err));
     OPC_TRY(opc_bounds_create(run->obs, run->act, &run->bounds, err));

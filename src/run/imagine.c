@@ -8,6 +8,7 @@
 #include "run/train.h"
 
 #include "data/episodes_private.h"
+#include "env/types.h"
 #include "num/scaler.h"
 #include "run/progress.h"
 
@@ -127,6 +128,9 @@ int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
     };
     struct opc_rollout_report report;
     code = opc_rollout_run(run->rollout, &plan, run->imagined, &report, err);
+    /* The task's rule cannot report a failure by itself: a child that has died, say. */
+    if (!code && (code = opc_env_failure(run->play->env, err)))
+        opc_within(err, "simulation");
     if (code)
         return code;
     /* The next simulation of this epoch continues the numbering, and so draws other numbers. */

@@ -3,6 +3,7 @@
  * restore.c compares it with what resumes the run. It never changes after that, so it describes the
  * beginning of the run, also where a later version went on with it. */
 #include "base/revision.h"
+#include "env/types.h"
 #include "num/kernel.h"
 #include "opc/version.h"
 #include "run/files/json.h"
@@ -30,6 +31,13 @@ static void processor_name(char *out, size_t size)
         }
     }
     fclose(f);
+}
+
+const char *opc_run_termination(const struct opc_env *env)
+{
+    if (!env->type->terminal)
+        return "never";
+    return opc_env_is_process(env->spec) ? "asked" : "computed";
 }
 
 static int write_meta(const struct opc_run *run, const char *path, struct opc_err *err)
@@ -60,6 +68,7 @@ static int write_meta(const struct opc_run *run, const char *path, struct opc_er
     opc_json_text(json, "model", env->model);
     snprintf(text, sizeof text, "%08x", (unsigned)env->model_hash);
     opc_json_text(json, "model_crc32c", env->model ? text : NULL);
+    opc_json_text(json, "termination", opc_run_termination(env));
     opc_json_whole(json, "observations", run->obs);
     opc_json_whole(json, "actions", run->act);
     /* the settings, as their checksum */

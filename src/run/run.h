@@ -82,6 +82,7 @@ struct opc_run {
     uint32_t rollouts;
 
     char memory[256];       /* how much memory the run needs, in a sentence */
+    char doubt[400];        /* what is odd about the environment; "": nothing */
     struct opc_runlog *log; /* NULL: nothing is written */
     struct opc_segments past_segments, imagined_segments;
     uint64_t imagined_front; /* oldest imagined record that the previous checkpoint needs */
@@ -142,6 +143,9 @@ int opc_run_loaded_agent(const char *dir, const struct opc_config *, int obs, in
 
 /* Creates folders and meta.json where they are missing. */
 int opc_run_open_directory(struct opc_run *, struct opc_err *err);
+/* How imagined states end: "computed" by a rule of the task, "asked" of the program that plays it,
+ * or "never". */
+const char *opc_run_termination(const struct opc_env *);
 /* Are the settings still those the run began with? False also where meta.json does not say. */
 bool opc_run_has_its_settings(const struct opc_run *);
 /* Warns if the simulator or its model differs from the one the run was begun with. */

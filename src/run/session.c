@@ -51,6 +51,8 @@ static void log_start(const struct opc_run *run)
         v->env.name, run->obs, run->obs == 1 ? "" : "s", run->act, run->act == 1 ? "" : "s",
         v->train.seed, opc_pool_threads(run->pool), opc_pool_threads(run->pool) == 1 ? "" : "s");
     opc_runlog_message(run->log, OPC_LEVEL_INFO, "%s", run->memory);
+    if (*run->doubt)
+        opc_runlog_message(run->log, OPC_LEVEL_WARN, "%s", run->doubt);
     if (run->model && v->opc.reference_epochs > v->train.epochs)
         opc_runlog_message(run->log, OPC_LEVEL_WARN,
                            "opc.reference_epochs = %d is more than train.epochs = %d: the window "

@@ -103,11 +103,23 @@ static int play_randomly(struct opc_run *run, struct opc_err *err)
     return OPC_OK;
 }
 
+/* How a machine has kept its time since the epoch, or the random phase, began. Late steps are worth
+ * a warning: recordings are indexed by time. */
+static void log_ticks(struct opc_run *run)
+{
+    char text[200];
+    const struct opc_ticks *ticks = &run->play->ticks;
+    if (opc_ticks_print(ticks, run->play->env->dt, text, sizeof text))
+        opc_runlog_message(run->log, ticks->late > 0 ? OPC_LEVEL_WARN : OPC_LEVEL_DEBUG,
+                           "the machine's time: %s", text);
+}
+
 static int random_phase(struct opc_run *run, struct opc_err *err)
 {
     opc_progress_enter(run, OPC_PHASE_RANDOM);
     OPC_TRY(opc_run_prefill(run, err));
     OPC_TRY(play_randomly(run, err));
+    log_ticks(run);
     /* A checkpoint even before the first epoch: hardware cannot repeat these steps. It goes into
      * the second slot, because epoch 1 takes the first. */
     opc_progress_enter(run, OPC_PHASE_SAVE);
@@ -307,6 +319,7 @@ static int save_epoch(struct opc_run *run, struct opc_err *err)
     OPC_TRY(opc_runlog_metrics(run->log, row, err));
     const double now = opc_progress_charge(run);
     log_epoch(run);
+    log_ticks(run);
     OPC_TRY(opc_runlog_timing(run->log, row->epoch, run->progress.seconds, now - run->began, err));
     /* Time spent saving from here on is reported with the next row: this one is written. */
     run->progress.seconds[OPC_PHASE_SAVE] = 0;

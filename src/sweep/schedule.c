@@ -516,9 +516,14 @@ static void share_processors(struct scheduler *sched)
     if (sched->jobs > todo)
         sched->jobs = todo ? todo : 1;
     /* hardware can be used by one job at a time */
-    for (int i = 0; i < sched->sweep->tasks && sched->jobs > 1; i++)
-        if (opc_env_is_machine(sched->sweep->task[i].set.env.name))
+    const char *seen = "";
+    for (int i = 0; i < sched->sweep->tasks && sched->jobs > 1; i++) {
+        const char *name = sched->sweep->task[i].set.env.name;
+        /* A program is started to find out: once for all seeds. */
+        if (strcmp(name, seen) != 0 && opc_env_is_machine(name))
             sched->jobs = 1;
+        seen = name;
+    }
     sched->threads = plan->threads ? plan->threads : processors / sched->jobs;
     sched->threads = sched->threads > 0 ? sched->threads : 1;
 }

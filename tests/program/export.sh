@@ -96,7 +96,7 @@ else
 fi
 
 # ---- onnxruntime and numpy -----------------------------------------------------------------------------
-if venv numpy==2.0.2 onnxruntime==1.19.2; then
+if venv; then
     "$python" "$parts/check.py" exported
 fi
 

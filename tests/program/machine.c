@@ -25,6 +25,7 @@ static const struct opc_env_arg ARGS[] = {
     {.name = "at", .fallback = "120", .min = 1, .max = 1e6, .help = "step"},
     {.name = "ms", .fallback = "0", .min = 0, .max = 1000, .help = "a step takes"},
     {.name = "limit", .fallback = "50", .min = 0, .max = 1000, .help = "steps of an episode"},
+    {.name = "tick", .fallback = "0", .min = 0, .max = 1000, .help = "ms a step should take"},
     {0},
 };
 
@@ -48,7 +49,8 @@ static int machine_open(const struct opc_env_type *type, const double *arg, stru
     struct opc_env *env = opc_alloc(1, sizeof *env);
     if (!env)
         return opc_fail(err, OPC_ENOMEM, "not enough memory");
-    *env = (struct opc_env){.obs = 1, .act = 1, .steps = (int)arg[3], .low = LOW, .high = HIGH};
+    *env = (struct opc_env){
+        .obs = 1, .act = 1, .steps = (int)arg[3], .dt = arg[4] / 1000, .low = LOW, .high = HIGH};
     *out = env;
     note("open");
     return OPC_OK;

@@ -175,3 +175,11 @@ quiet 'close open reset rest '
 expect 0 '' "$OPC" train machine.yaml "$slow" train.epochs=1 --out slow --quiet
 quiet 'close open reset rest '
 stopped TERM 75 "$OPC" evaluate slow --episodes 1000
+
+# Its time is measured: with steps of 5 ms where dt is 1 ms, all are late.
+late='machine.so?ms=5&tick=1'
+expect 0 '^  time         [0-9]* steps of 1 ms took [0-9.]* ms' "$OPC" env check "$late" --transitions 20
+expect 0 "^opc: warning: .*machine.*: [0-9]* steps of 1 ms took .*standard deviation.* late" \
+    "$OPC" train machine.yaml "env.name=./$late" train.random_steps=20 train.steps_per_epoch=20 train.epochs=1 \
+    --out late --quiet
+[ "$(grep -c 'warning: .* steps of 1 ms' late/log.txt)" = 2 ] || wrong "the random phase and an epoch" cat late/log.txt

@@ -133,7 +133,10 @@ int opc_training(const struct opc_config *config, const char *dir, bool resume, 
     opc_display_listen(quiet ? OPC_LEVEL_WARN : OPC_LEVEL_INFO);
     int code = opc_train(config, &plan, err);
     opc_bar_wipe();
-    /* A stop is not a failure: say how to go on. */
+    /* A stop is not a failure: say how to go on. While a program that plays the task was starting,
+     * there is no directory yet. */
+    if (code == OPC_ESTOPPED && !opc_is_directory(dir))
+        return opc_fail(err, OPC_ESTOPPED, "stopped by request, before the run began");
     char named[OPC_PATH];
     opc_shell_word(dir, named, sizeof named);
     if (code == OPC_ESTOPPED)

@@ -323,7 +323,8 @@ double opc_target_entropy(const char *env_name)
     char task[OPC_TEXT_SIZE];
     /* without the arguments */
     snprintf(task, sizeof task, "%.*s", (int)strcspn(env_name, "?"), env_name);
-    if (opc_env_is_plugin(task)) /* whatever it and its folder are called */
+    /* whatever a plugin, a program and their folders are called */
+    if (opc_env_is_plugin(task) || opc_env_is_process(task))
         return (double)NAN;
     for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++)
         if (fnmatch(TABLE[i].task, task, 0) == 0)

@@ -35,6 +35,8 @@ struct opc_runlog {
     char *columns, *timing_columns;
 };
 
+static void append_log(void *ctx, enum opc_level level, const char *line);
+
 /* ---- the directory --------------------------------------------------------------------------- */
 
 int opc_runlog_path(const struct opc_runlog *log, const char *name, char out[OPC_PATH],
@@ -136,7 +138,10 @@ static int open_directory(struct opc_runlog *log, const char *dir, const struct 
         OPC_TRY(check_directory_is_new(log, err));
         OPC_TRY(write_config(log, set, err));
     }
-    return open_file(log, "log.txt", O_WRONLY | O_CREAT | O_APPEND, &log->log_fd, err);
+    OPC_TRY(open_file(log, "log.txt", O_WRONLY | O_CREAT | O_APPEND, &log->log_fd, err));
+    /* From here on it also gets what others log: the standard error of a task's program, say. */
+    opc_log_also_to(append_log, log, NULL);
+    return OPC_OK;
 }
 
 int opc_runlog_open(const char *dir, const struct opc_values *set, struct opc_runlog **out,
@@ -159,6 +164,7 @@ void opc_runlog_close(struct opc_runlog *log)
 {
     if (!log)
         return;
+    opc_log_also_to(NULL, NULL, log);
     const int files[] = {log->metrics_fd, log->timing_fd, log->log_fd, log->lock_fd};
     for (int i = 0; i < 4; i++)
         if (files[i] >= 0)
@@ -505,20 +511,29 @@ int opc_runlog_status(struct opc_runlog *log, const char *state, const char *why
     return opc_json_write(json, path, err);
 }
 
+/* A line of log.txt, with the time in front. */
+static void append_log(void *ctx, enum opc_level level, const char *line)
+{
+    const struct opc_runlog *log = ctx;
+    char now[32], stamped[1100];
+    if (log->log_fd < 0)
+        return;
+    print_time(now);
+    const int n = snprintf(stamped, sizeof stamped, "%s %s%s\n", now,
+                           level == OPC_LEVEL_WARN ? "warning: " : "", line);
+    (void)opc_write_all(log->log_fd, stamped, (size_t)n);
+}
+
 void opc_runlog_message(struct opc_runlog *log, enum opc_level level, const char *fmt, ...)
 {
-    char line[1000], now[32], stamped[1100];
+    char line[1000];
     va_list args;
     va_start(args, fmt);
     vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     /* what a person should see, and then everything, with the time */
     if (level >= OPC_LEVEL_INFO)
-        opc_log(level, "%s", line);
-    if (!log || log->log_fd < 0)
-        return;
-    print_time(now);
-    const int n = snprintf(stamped, sizeof stamped, "%s %s%s\n", now,
-                           level == OPC_LEVEL_WARN ? "warning: " : "", line);
-    (void)opc_write_all(log->log_fd, stamped, (size_t)n);
+        opc_log_shown(level, "%s", line);
+    if (log)
+        append_log(log, level, line);
 }

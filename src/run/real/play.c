@@ -63,6 +63,7 @@ void opc_play_count_anew(struct opc_play *play)
 {
     play->ended = 0;
     play->returns = play->lengths = 0;
+    opc_ticks_clear(&play->ticks);
 }
 
 /* What the policy sees is what is recorded: floats. */
@@ -84,6 +85,7 @@ int opc_play_start(struct opc_play *play, struct opc_err *err)
     play->number++;
     play->t = 0;
     play->total = 0;
+    opc_ticks_begin(&play->ticks);
     round_state(play);
     return OPC_OK;
 }
@@ -111,6 +113,8 @@ int opc_play_step(struct opc_play *play, const float *a, struct opc_err *err)
     memcpy(play->actions + (size_t)play->t * act, a, act * sizeof *a);
     opc_env_scale(play->env, a, play->scaled);
     int code = opc_env_step(play->env, play->scaled, &out, err);
+    if (!code)
+        opc_ticks_note(&play->ticks, play->env);
     if (!code)
         code = opc_episodes_append(play->past, a, out.reward, out.obs, out.terminated, err);
     if (code)

@@ -7,6 +7,7 @@
 #ifndef OPC_RUN_PLAY_H
 #define OPC_RUN_PLAY_H
 
+#include "env/ticks.h"
 #include "opc/env.h"
 #include "opc/episodes.h"
 
@@ -27,6 +28,7 @@ struct opc_play {
     /* episodes that ended since opc_play_count_anew, with their returns and lengths summed up */
     int ended;
     double returns, lengths;
+    struct opc_ticks ticks; /* of a machine, in the same time */
 };
 
 int opc_play_create(const char *spec, uint64_t seed, int limit_if_none, struct opc_play **out,

@@ -7,6 +7,7 @@
  * same noise. */
 #include "study/probe/probe.h"
 
+#include "env/types.h"
 #include "opc/mem.h"
 #include "run/real/retrace.h"
 
@@ -136,7 +137,9 @@ int opc_probe_follow(const struct opc_probe *probe, const struct opc_transition 
         if (!plan.elite_per_rollout)
             (void)opc_rng_below(&branches->rng[i], (uint32_t)tr->model->elites);
     }
-    return opc_branches_follow(branches, &plan, err);
+    OPC_TRY(opc_branches_follow(branches, &plan, err));
+    /* The rule for terminal states cannot report that a program which is asked has died. */
+    return opc_env_failure(probe->env, err);
 }
 
 /* ---- what the environment does --------------------------------------------------------------- */
