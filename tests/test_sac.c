@@ -1086,14 +1086,14 @@ static float best_action(const float *s)
     return 0.6f * sinf(2.0f * s[0]) - 0.3f * s[1];
 }
 
-static void a_bandit_is_learned(void **state)
+static void learn_bandit(bool layer_norm)
 {
-    (void)state;
     enum { SEEN = 4000, TESTED = 200, UPDATES = LIGHT ? 600 : 2500 };
     struct setup s = setup_of(2, 1);
     s.steps = SEEN;
     s.config.policy_hidden = s.config.critic_hidden = (struct opc_ints){2, {32, 32}};
     s.config.batch_size = 64;
+    s.config.layer_norm = layer_norm;
     s.config.learning_rate = 3e-3;
     struct play *p = play_open(&s);
     for (int i = 0; i < SEEN; i++) {
@@ -1121,6 +1121,18 @@ static void a_bandit_is_learned(void **state)
     if (!LIGHT)
         assert_near(entropy, -1.0, 0.15); /* and the temperature has found its goal */
     play_close(p);
+}
+
+static void a_bandit_is_learned(void **state)
+{
+    (void)state;
+    learn_bandit(false);
+}
+
+static void a_bandit_is_learned_with_layer_normalisation(void **state)
+{
+    (void)state;
+    learn_bandit(true);
 }
 
 int main(void)
@@ -1155,6 +1167,7 @@ int main(void)
         once(without_settings_it_has_the_defaults),
         once(lack_of_memory_is_an_error),
         once(a_bandit_is_learned),
+        once(a_bandit_is_learned_with_layer_normalisation),
     };
     return run_num_tests(tests);
 }
