@@ -41,11 +41,13 @@ static void make_head(const char *descr, int dims, const size_t *shape, struct o
 {
     struct opc_text words = {0};
     opc_text_addf(&words, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+    /* a tuple of one element needs its comma */
     for (int i = 0; i < dims; i++)
         opc_text_addf(&words, "%zu%s", shape[i], dims == 1 || i + 1 < dims ? ", " : "");
     opc_text_add(&words, "), }");
     opc_text_pad(&words, ALIGN - (FRONT + words.used + 1) % ALIGN);
     opc_text_add(&words, "\n");
+    /* the header counts from after its own length, two bytes, lowest first */
     const char length[2] = {(char)(words.used & 255), (char)(words.used >> 8)};
     opc_text_add_bytes(head, MAGIC, sizeof MAGIC);
     opc_text_add_bytes(head, length, sizeof length);
@@ -78,6 +80,7 @@ void opc_npz_add_texts(struct opc_zip *zip, const char *name, int n, const char 
     struct opc_text head = {0}, data = {0};
     size_t width = 1;
     char descr[32];
+    /* the longest text gives the width of all */
     for (int i = 0; i < n; i++)
         width = strlen(text[i]) > width ? strlen(text[i]) : width;
     /* all of one width, padded with NUL */
@@ -113,6 +116,7 @@ static bool parse_shape(const char *at, struct opc_npy *out)
     if (*at++ != '(')
         return false;
     for (at += strspn(at, " "); *at != ')'; at += strspn(at, ", ")) {
+        /* one dimension: digits, then a comma or the end */
         const size_t digits = strspn(at, "0123456789");
         char number[16];
         int n;
@@ -136,10 +140,12 @@ static bool parse_shape(const char *at, struct opc_npy *out)
 static int parse_words(const char *name, const char *words, struct opc_npy *out,
                        struct opc_err *err)
 {
+    /* The three keys that every header has. */
     const char *descr = find_key(words, "descr"), *order = find_key(words, "fortran_order"),
                *shape = find_key(words, "shape");
     if (!descr || !order || !shape)
         return opc_fail(err, OPC_EDAMAGED, "%s: its header is not that of an array", name);
+    /* "<f4" and its like, quoted; little-endian only */
     int type = 0;
     while (type < TYPES_COUNT &&
            (*descr != '\'' ||
@@ -151,6 +157,7 @@ static int parse_words(const char *name, const char *words, struct opc_npy *out,
                         "%s: its elements are %.8s; float32, float64, int32, int64 and bool are "
                         "read",
                         name, descr);
+    /* Fortran's order would need a transposition. */
     if (strncmp(order, "False", 5) != 0)
         return opc_fail(err, OPC_EUSER,
                         "%s is in Fortran's order; save numpy.ascontiguousarray of it", name);
@@ -167,12 +174,14 @@ int opc_npy_parse(const struct opc_zip_entry *entry, struct opc_npy *out, struct
     char words[1024];
     if (entry->bytes < FRONT || memcmp(at, MAGIC, sizeof MAGIC) != 0)
         return opc_fail(err, OPC_EUSER, "%s is not an array of numpy's format 1.0", entry->name);
+    /* The header, copied to have a NUL after it. */
     const size_t length = at[8] | (size_t)at[9] << 8;
     if (length > entry->bytes - FRONT || length >= sizeof words)
         return opc_fail(err, OPC_EDAMAGED, "%s: its header is cut short", entry->name);
     memcpy(words, at + FRONT, length);
     words[length] = '\0';
     OPC_TRY(parse_words(entry->name, words, out, err));
+    /* The elements fill the rest of the entry, neither more nor less. */
     const size_t want = opc_npy_count(out) * TYPES[out->type].bytes,
                  bytes = entry->bytes - FRONT - length;
     if (bytes != want)

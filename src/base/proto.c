@@ -35,6 +35,7 @@ void opc_proto_whole(struct opc_text *out, int field, uint64_t value)
 
 void opc_proto_float(struct opc_text *out, int field, float value)
 {
+    /* little-endian on every machine */
     char bytes[4];
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);

@@ -23,6 +23,7 @@ struct given {
 #define SELF struct given
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
+/* Options and the words that take them. */
 static const struct opc_option_use uses[] = {{"last", "export"}, {"env", "import"}, {NULL, NULL}};
 
 /* ---- export ---------------------------------------------------------------------------------- */
@@ -34,6 +35,7 @@ static int export_episodes(int n, char **word, const struct given *given, struct
     struct opc_recorded recorded = {0};
     if (n != 1)
         return opc_fail(err, OPC_EUSER, "name one run directory: opc data export RUN -o FILE");
+    /* The task, and then what was recorded on it. */
     OPC_TRY(opc_config_of_run(word[0], &config, err));
     int code = opc_env_open(config->set.env.name, &env, err);
     if (!code)
@@ -64,6 +66,7 @@ static int import_episodes(int n, char **word, const struct given *given, struct
         return opc_fail(
             err, OPC_EUSER,
             "name files and their task: opc data import FILE... --env NAME -o FILE.opc");
+    /* Everything is read and checked before anything is written. */
     OPC_TRY(opc_env_open(given->env, &env, err));
     int code = opc_dataset_read(n, word, env, &past, err);
     if (!code)
@@ -88,6 +91,7 @@ static int data_run(int argc, char **argv, struct opc_err *err)
     struct given given;
     int first;
     OPC_TRY(opc_options_read(&options, argc, argv, &given, &first, err));
+    /* The word, then what it is about. */
     const char *word = first < argc ? argv[first] : "";
     for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
         if (strcmp(word, works[i].word) != 0)
@@ -97,6 +101,7 @@ static int data_run(int argc, char **argv, struct opc_err *err)
             return opc_fail(err, OPC_EUSER, "%s: say with -o what to write", word);
         return works[i].run(argc - first - 1, argv + first + 1, &given, err);
     }
+    /* A word that is nearly one of the two. */
     const char *meant =
         opc_nearest(word, &works->word, sizeof works / sizeof *works, sizeof *works);
     if (meant)

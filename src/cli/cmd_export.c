@@ -23,14 +23,17 @@ static int export_run(int argc, char **argv, struct opc_err *err)
     struct given given;
     struct opc_export export;
     int first;
+    /* One source, one file. */
     OPC_TRY(opc_options_read(&options, argc, argv, &given, &first, err));
     if (argc - first != 1 || !*given.out)
         return opc_fail(err, OPC_EUSER,
                         "name a run directory or a policy.opc, and a file: opc export RUN -o FILE");
+    /* Gather, then write: the ending of the name is looked at last. */
     const char *path = argv[first];
     OPC_TRY(given.model ? opc_export_model(path, &export, err)
                         : opc_export_policy(path, &export, err));
     const int code = opc_export_write(&export, given.out, err);
+    /* What it was, so that a wrong run is noticed here and not on the robot. */
     if (!code) {
         struct opc_text about = {0};
         opc_export_about(&export, &about);

@@ -15,6 +15,7 @@ int opc_network_scale(struct opc_network *network, int inputs, struct opc_err *e
 
 void opc_network_free(struct opc_network *network)
 {
+    /* net is the agent's or the model's */
     opc_free(network->mean);
     opc_free(network->inverse);
     network->mean = network->inverse = NULL;

@@ -31,6 +31,7 @@ static int compare_with_task(const struct opc_run *run, struct opc_err *err)
                                      "and that of %s is in [%g, %g]; import it again",
                                      path, k, file->low[k], file->high[k], env->spec, env->low[k],
                                      env->high[k]);
+    /* Steps are counted by int. */
     const struct opc_train_config *t = &run->set->train;
     const double steps = (double)file->steps + t->random_steps + run->play->limit +
                          (double)t->epochs * t->steps_per_epoch;

@@ -55,6 +55,7 @@ static size_t find_last(const struct opc_log_table *log, size_t first)
 static int check_state(const struct stretch *s, size_t row, struct opc_err *err)
 {
     const double *cells = row_at(s->log, row);
+    /* Observations are stored as floats, so they must fit. */
     for (int k = OPC_LOG_STATE; k < opc_log_action(s->log); k++) {
         if (isnan(cells[k]))
             return refuse(s->log, row, k, "it is empty or not a number", err);
@@ -69,6 +70,7 @@ static int check_action(const struct stretch *s, size_t row, struct opc_err *err
     const struct opc_env *env = s->log->env;
     const double *action = row_at(s->log, row) + opc_log_action(s->log);
     char why[160];
+    /* Each action must be one that the task can have applied. */
     for (int k = 0; k < env->act; k++) {
         const double low = env->low[k], high = env->high[k], margin = BEYOND * (high - low);
         const int column = opc_log_action(s->log) + k;
@@ -91,10 +93,12 @@ static int check_outcome(const struct stretch *s, size_t row, bool last, struct 
 {
     const double *cells = row_at(s->log, row);
     const int reward = opc_log_outcome(s->log, OPC_LOG_REWARD);
+    /* the reward: a number that fits into a float */
     if (isnan(cells[reward]))
         return refuse(s->log, row, reward, "it is empty or not a number", err);
     if (!isfinite((float)cells[reward]))
         return refuse(s->log, row, reward, "it does not fit into a float", err);
+    /* the flags: 0 or 1, and 1 only where the episode ends */
     for (int which = OPC_LOG_TERMINATED; which <= OPC_LOG_TRUNCATED; which++) {
         const int column = opc_log_outcome(s->log, which);
         const double flag = cells[column];
@@ -113,12 +117,14 @@ static int check_time(struct stretch *s, size_t row, struct opc_err *err)
 {
     const double now = row_at(s->log, row)[OPC_LOG_TIME];
     char why[160];
+    /* A column is there for all rows or for none; the first row tells. */
     if (isnan(row_at(s->log, s->first)[OPC_LOG_TIME]))
         return OPC_OK; /* the file has no such column */
     if (!isfinite(now))
         return refuse(s->log, row, OPC_LOG_TIME, "it is empty or not a number", err);
     if (row == s->first)
         return OPC_OK;
+    /* Without a clock of the task, the first two samples say how far apart samples are. */
     const double step = now - row_at(s->log, row - 1)[OPC_LOG_TIME];
     if (s->interval == 0 && step > 0)
         s->interval = step;
@@ -141,6 +147,7 @@ static int check_last(const struct stretch *s, struct opc_err *err)
                           "the last row of an episode is the state after its last step; this cell "
                           "must be empty there",
                           err);
+    /* The state alone is no experience. */
     if (s->first == s->last)
         return refuse(s->log, s->last, OPC_LOG_EPISODE, "the episode has no step: a single row",
                       err);
@@ -149,6 +156,7 @@ static int check_last(const struct stretch *s, struct opc_err *err)
 
 /* ---- episodes -------------------------------------------------------------------------------- */
 
+/* Row by row, in time order, so that the first fault of a file is the one that is named. */
 static int check_episode(struct stretch *s, struct opc_err *err)
 {
     OPC_TRY(check_last(s, err));
@@ -167,6 +175,7 @@ static int check_episode(struct stretch *s, struct opc_err *err)
 static void unscale_action(const struct opc_env *env, const double *action, float *out)
 {
     for (int k = 0; k < env->act; k++) {
+        /* the inverse of opc_dataset_action */
         const double half = (env->high[k] - env->low[k]) / 2,
                      centre = (env->low[k] + env->high[k]) / 2;
         const double a = half > 0 ? (action[k] - centre) / half : 0;
@@ -174,6 +183,7 @@ static void unscale_action(const struct opc_env *env, const double *action, floa
     }
 }
 
+/* All rows have been checked: the past refuses none of them. */
 static int append_episode(const struct stretch *s, float *action, struct opc_episodes *past,
                           struct opc_err *err)
 {
@@ -198,10 +208,12 @@ int opc_log_episodes(const struct opc_log_table *log, struct opc_episodes **out,
         return opc_fail(err, OPC_EUSER, "there is no episode in %s", log->file[0]);
     if (log->rows > 1000000000)
         return opc_fail(err, OPC_EUSER, "%zu rows are more than a run can record (1e9)", log->rows);
+    /* As many steps and episodes as there are rows is more than enough. */
     float *action = opc_alloc((size_t)log->act, sizeof *action);
     int code =
         action ? opc_episodes_create(log->obs, log->act, (int)log->rows, (int)log->rows, &past, err)
                : opc_fail(err, OPC_ENOMEM, "not enough memory for an action");
+    /* One episode after the other; a fault in any of them refuses all. */
     for (size_t first = 0; first < log->rows && !code;) {
         struct stretch s = {
             .log = log, .first = first, .last = find_last(log, first), .interval = log->env->dt};

@@ -46,6 +46,7 @@ void opc_dataset_csv(const struct opc_episodes *past, int first, int end, const 
     add_head(env, out);
     for (int b = first; b < end; b++) {
         const int length = opc_episodes_length(past, b);
+        /* a line for each step, ... */
         for (int t = 0; t < length; t++) {
             const struct opc_step step = opc_episodes_at(past, b, t);
             add_state(env, b, t, step.state, out);
@@ -57,6 +58,7 @@ void opc_dataset_csv(const struct opc_episodes *past, int first, int end, const 
             opc_text_add_float(out, step.reward);
             opc_text_addf(out, ",%d,%d\n", step.terminal, t + 1 == length && !step.terminal);
         }
+        /* ... and the last state, with empty cells after it */
         add_state(env, b, length, opc_episodes_at(past, b, length - 1).next, out);
         for (int k = 0; k < env->act + 3; k++)
             opc_text_add(out, ",");
@@ -82,11 +84,13 @@ struct reader {
 static bool take_cell(struct reader *r, char out[CELL], bool *more)
 {
     const char *from = r->at;
+    /* up to the comma or the end of the line */
     while (r->at < r->end && *r->at != ',' && *r->at != '\n')
         r->at++;
     const char *to = r->at;
     *more = r->at < r->end && *r->at == ',';
     r->at += *more;
+    /* what a spreadsheet or a Windows program puts around it */
     while (from < to && (*from == ' ' || *from == '\t'))
         from++;
     while (to > from && (to[-1] == ' ' || to[-1] == '\t' || to[-1] == '\r'))
@@ -133,6 +137,7 @@ static int read_head(struct reader *r, struct opc_err *err)
     while (more) {
         if (!take_cell(r, name, &more))
             return refuse_head(r, "?", "its name is too long", err);
+        /* A column that is ignored may be one that is misspelt, so an unknown one is an error. */
         const int k = find_column(log, name);
         if (k < 0)
             return refuse_head(r, *name ? name : "?", "there is no such column", err);
@@ -175,6 +180,7 @@ static int read_line(struct reader *r, struct opc_err *err)
     if (!cells)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to read %s", r->log->file[r->file]);
     int i = 0;
+    /* Each cell goes where the head says; what is not in the file stays empty. */
     for (; more && i < r->columns; i++)
         if (!take_cell(r, text, &more) || !parse_cell(text, &cells[r->column[i]]))
             return opc_fail(err, OPC_EUSER, "%s: row %zu, column %s: '%.30s' is not a number",

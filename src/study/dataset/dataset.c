@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The ending of a name, with something in front of it. */
 static bool ends_with(const char *path, const char *ending)
 {
     const size_t n = strlen(path), m = strlen(ending);
@@ -35,6 +36,7 @@ double opc_dataset_time(const struct opc_env *env, int t)
     return t * (env->dt > 0 ? env->dt : 1);
 }
 
+/* Writes the text as a whole file, and frees it. */
 static int write_text(const char *path, struct opc_text *text, struct opc_err *err)
 {
     int code = opc_text_check(text, err);
@@ -48,6 +50,7 @@ static int write_text(const char *path, struct opc_text *text, struct opc_err *e
 static int write_folder(const struct opc_episodes *past, int first, const struct opc_env *env,
                         const char *dir, struct opc_err *err)
 {
+    /* Files of the same names are replaced; others in the directory stay. */
     OPC_TRY(opc_make_directories(dir, err));
     for (int b = first; b < opc_episodes_count(past); b++) {
         char name[48], path[OPC_PATH];
@@ -67,12 +70,15 @@ int opc_dataset_write(const struct opc_episodes *past, int first, const struct o
     struct opc_text text = {0};
     if (first >= end)
         return opc_fail(err, OPC_EUSER, "there is no episode to write");
+    /* what train.prefill reads, ... */
     if (ends_with(path, ".opc"))
         return opc_episodes_file_save(path, past, first, env, err);
+    /* ... what a spreadsheet reads, ... */
     if (ends_with(path, ".csv")) {
         opc_dataset_csv(past, first, end, env, &text);
         return write_text(path, &text, err);
     }
+    /* ... what numpy reads */
     if (ends_with(path, ".npz")) {
         const int code = opc_dataset_npz(past, first, end, env, &text, err);
         if (!code)
@@ -80,6 +86,7 @@ int opc_dataset_write(const struct opc_episodes *past, int first, const struct o
         opc_text_free(&text);
         return code;
     }
+    /* An ending that we do not know is more likely a mistake than the name of a directory. */
     if (strchr(opc_path_name(path), '.') && !opc_is_directory(path))
         return opc_fail(err, OPC_EUSER,
                         "%s: the ending of a file's name says its format: .csv, .npz (numpy) or "
@@ -93,6 +100,7 @@ int opc_dataset_write(const struct opc_episodes *past, int first, const struct o
 double *opc_log_add(struct opc_log_table *log, int file, size_t row)
 {
     const size_t columns = (size_t)log->columns;
+    /* Doubling keeps the cost of many rows linear. */
     if (log->rows == log->capacity) {
         const size_t capacity = log->capacity ? 2 * log->capacity : 1024;
         double *cell = opc_alloc(capacity, columns * sizeof *cell);
@@ -104,6 +112,8 @@ double *opc_log_add(struct opc_log_table *log, int file, size_t row)
         log->cell = cell;
         log->capacity = capacity;
     }
+    /* A number that a reader does not set stays empty; without a column for it, all rows are of
+     * episode 0. */
     double *added = log->cell + log->rows++ * columns;
     for (size_t k = 0; k < columns; k++)
         added[k] = (double)NAN;
@@ -113,6 +123,7 @@ double *opc_log_add(struct opc_log_table *log, int file, size_t row)
     return added;
 }
 
+/* The order of the columns in the table, backwards. */
 char *opc_log_name(const struct opc_log_table *log, int column, char out[OPC_LOG_NAME])
 {
     static const char *const OUTCOME[] = {[OPC_LOG_REWARD] = "reward",
@@ -132,6 +143,7 @@ char *opc_log_name(const struct opc_log_table *log, int column, char out[OPC_LOG
 
 /* ---- in -------------------------------------------------------------------------------------- */
 
+/* Appends the rows of file i to the table. */
 static int read_file(struct opc_log_table *log, int i, struct opc_err *err)
 {
     const char *path = log->file[i];
@@ -144,6 +156,7 @@ static int read_file(struct opc_log_table *log, int i, struct opc_err *err)
                         path);
     if (!opc_file_exists(path))
         return opc_fail(err, OPC_EUSER, "there is no file %s", path);
+    /* As large as the other files that we read at once. */
     OPC_TRY(opc_file_read(path, (size_t)1 << 36, &bytes, &n, err));
     const int code =
         csv ? opc_log_read_csv(log, i, bytes, n, err) : opc_log_read_npz(log, i, bytes, n, err);
@@ -158,6 +171,7 @@ int opc_dataset_read(int files, char *const *file, const struct opc_env *env,
         .env = env, .obs = env->obs, .act = env->act, .file = (const char *const *)file};
     int code = OPC_OK;
     log.columns = OPC_LOG_STATE + env->obs + env->act + OPC_LOG_LAST;
+    /* All files first, then the checks: messages name the file by its number in the rows. */
     for (int i = 0; i < files && !code; i++)
         code = read_file(&log, i, err);
     if (!code)

@@ -42,11 +42,14 @@ struct column {
     char *data;
 };
 
+/* Of the three types that are written here. */
 static size_t element_size(enum opc_npy_type type)
 {
     return type == OPC_NPY_BOOL ? 1 : type == OPC_NPY_FLOAT ? 4 : 8;
 }
 
+/* Fills element i of every array. Elements are copied as bytes, because the arrays are of
+ * several types. */
 static void put_step(const struct opc_env *env, const struct opc_step *step, int b, int t,
                      bool last, size_t i, struct column *column)
 {
@@ -55,6 +58,7 @@ static void put_step(const struct opc_env *env, const struct opc_step *step, int
     const double time = opc_dataset_time(env, t);
     memcpy(column[OBSERVATION].data + i * obs * sizeof(float), step->state, obs * sizeof(float));
     memcpy(column[NEXT].data + i * obs * sizeof(float), step->next, obs * sizeof(float));
+    /* actions in double, so that they come back to the same float */
     for (size_t k = 0; k < act; k++) {
         const double a = opc_dataset_action(env, step->action, (int)k);
         memcpy(column[ACTION].data + (i * act + k) * sizeof a, &a, sizeof a);
@@ -79,6 +83,7 @@ int opc_dataset_npz(const struct opc_episodes *past, int first, int end, const s
     struct opc_zip zip = {.entries = 0};
     size_t steps = 0, i = 0;
     int code = OPC_OK;
+    /* How long the arrays are, then their memory. */
     for (int b = first; b < end; b++)
         steps += (size_t)opc_episodes_length(past, b);
     for (int k = 0; k < ARRAYS && !code; k++) {
@@ -86,11 +91,13 @@ int opc_dataset_npz(const struct opc_episodes *past, int first, int end, const s
         if (!column[k].data)
             code = opc_fail(err, OPC_ENOMEM, "not enough memory for %zu steps", steps);
     }
+    /* One step after the other, ... */
     for (int b = first; b < end && !code; b++)
         for (int t = 0; t < opc_episodes_length(past, b); t++, i++) {
             const struct opc_step step = opc_episodes_at(past, b, t);
             put_step(env, &step, b, t, t + 1 == opc_episodes_length(past, b), i, column);
         }
+    /* ... and one array after the other into the archive. */
     for (int k = 0; k < ARRAYS && !code; k++) {
         const bool wide = k == OBSERVATION || k == NEXT || k == ACTION;
         opc_npz_add(&zip, LIST[k].name,
@@ -119,10 +126,12 @@ struct reader {
     size_t steps;
 };
 
+/* Which entry is which array. Unknown ones are refused: they may be misspelt. */
 static int find_arrays(struct reader *r, const struct opc_zip_entry *entry, int entries,
                        struct opc_err *err)
 {
     for (int i = 0; i < entries; i++) {
+        /* without .npy */
         char name[OPC_ZIP_NAME];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(entry[i].name, "."), entry[i].name);
         int k = 0;
@@ -153,6 +162,7 @@ static int check_shapes(struct reader *r, struct opc_err *err)
                                                            : 1;
         if (!r->has[k])
             continue;
+        /* [steps] and [steps, 1] are the same to us. */
         const bool flat = a->dims == 1 && width == 1, wide = a->dims == 2 && a->shape[1] == width;
         if ((flat || wide) && a->shape[0] == r->steps)
             continue;
@@ -170,6 +180,7 @@ static bool ends_after(const struct reader *r, size_t i)
 {
     if (i + 1 == r->steps)
         return true;
+    /* Numbers of episodes decide where there are some; otherwise the flags do. */
     if (r->has[EPISODE])
         return opc_npy_at(&r->array[EPISODE], i) != opc_npy_at(&r->array[EPISODE], i + 1);
     return opc_npy_at(&r->array[TERMINATED], i) != 0 ||
@@ -192,6 +203,7 @@ static int check_next(const struct reader *r, size_t i, struct opc_err *err)
     return OPC_OK;
 }
 
+/* The row of step i, and after the last step of an episode a row with its last state. */
 static int read_step(struct reader *r, size_t i, int episode, struct opc_err *err)
 {
     struct opc_log_table *log = r->log;
@@ -204,12 +216,14 @@ static int read_step(struct reader *r, size_t i, int episode, struct opc_err *er
         cells[OPC_LOG_STATE + (int)k] = opc_npy_at(&r->array[OBSERVATION], i * obs + k);
     for (size_t k = 0; k < act; k++)
         cells[opc_log_action(log) + (int)k] = opc_npy_at(&r->array[ACTION], i * act + k);
+    /* what the step brought; arrays that are not there leave their cells empty */
     cells[opc_log_outcome(log, OPC_LOG_REWARD)] = opc_npy_at(&r->array[REWARD], i);
     cells[opc_log_outcome(log, OPC_LOG_TERMINATED)] = opc_npy_at(&r->array[TERMINATED], i);
     if (r->has[TRUNCATED])
         cells[opc_log_outcome(log, OPC_LOG_TRUNCATED)] = opc_npy_at(&r->array[TRUNCATED], i);
     if (r->has[TIME])
         cells[OPC_LOG_TIME] = opc_npy_at(&r->array[TIME], i);
+    /* Inside an episode, the next row has the state that follows. */
     if (!ends_after(r, i))
         return check_next(r, i, err);
     /* the state after the last step, at the time that is to come */
@@ -218,6 +232,7 @@ static int read_step(struct reader *r, size_t i, int episode, struct opc_err *er
     const bool first =
         before[OPC_LOG_FILE] != r->file || before[OPC_LOG_EPISODE] != episode || before == cells;
     const double step = log->env->dt > 0 ? log->env->dt : first ? 1 : time - before[OPC_LOG_TIME];
+    /* The table may have moved: cells points into the new row from here on. */
     cells = opc_log_add(log, r->file, i);
     if (!cells)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %zu steps", r->steps);
@@ -240,6 +255,7 @@ int opc_log_read_npz(struct opc_log_table *log, int file, const char *bytes, siz
         code = find_arrays(&r, entry, entries, err);
     if (!code)
         code = check_shapes(&r, err);
+    /* Episodes are numbered anew, so that numbers that come back later do not matter. */
     for (size_t i = 0; i < r.steps && !code; i++) {
         code = read_step(&r, i, episode, err);
         episode += ends_after(&r, i);

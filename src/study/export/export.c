@@ -26,6 +26,7 @@ enum { TEST_SEED = 1 };
 
 /* ---- what the formats share ------------------------------------------------------------------ */
 
+/* Rounded once from double: rounding low and high first would move the centre. */
 float opc_export_limit(const struct opc_export *export, enum opc_limit_value value, int k)
 {
     const double low = export->low[k], high = export->high[k], half = (high - low) / 2;
@@ -39,6 +40,7 @@ float opc_export_limit(const struct opc_export *export, enum opc_limit_value val
     return half > 0 ? (float)(1 / half) : 0; /* an action without a range is always 0 */
 }
 
+/* The words that docs/export.md lists. */
 const char *opc_export_activation(enum opc_activation activation)
 {
     static const char *const NAME[] = {[OPC_ACTIVATION_LINEAR] = "linear",
@@ -54,6 +56,7 @@ enum opc_activation opc_export_activation_of(const struct opc_network *network, 
     return last && network->squash ? OPC_ACTIVATION_TANH : network->net->layer[l].activation;
 }
 
+/* The same line in every format: what, of which task, how far trained, by which program. */
 void opc_export_about(const struct opc_export *export, struct opc_text *out)
 {
     opc_text_addf(out, "%s for %s after epoch %d, exported by opc %s",
@@ -70,6 +73,8 @@ static void draw_inputs(const struct opc_export *export)
     const struct opc_network *network = &export->network[0];
     struct opc_rng rng = opc_rng_stream(TEST_SEED, OPC_USE_TEST, 0, 0);
     const int inputs = export->inputs, even = (inputs + 1) / 2 * 2;
+    /* An even number of draws for each row, so that the rows of one network are the same whether
+     * its number of inputs is odd or not. */
     for (int i = 0; i < OPC_EXPORT_TESTS; i++) {
         float *x = export->test_input + (size_t)i * (size_t)inputs;
         for (int k = 0; k < even; k++) {
@@ -78,6 +83,8 @@ static void draw_inputs(const struct opc_export *export)
             if (k >= inputs)
                 continue;
             x[k] = network->mean ? network->mean[k] + z / network->inverse[k] : z;
+            /* A model's last inputs are actions, outside of the network in the task's units: all of
+             * their range, and not two deviations. */
             if (k >= export->obs)
                 x[k] = opc_export_limit(export, OPC_LIMIT_CENTRE, k - export->obs) +
                        z / 2 * opc_export_limit(export, OPC_LIMIT_HALF, k - export->obs);
@@ -89,7 +96,9 @@ static void draw_inputs(const struct opc_export *export)
 static void test_policy(const struct opc_export *export)
 {
     float *action = export->test_output;
+    /* The mode in [-1, 1], as `opc evaluate` takes it, ... */
     opc_agent_act(export->trained.agent, OPC_EXPORT_TESTS, export->test_input, false, NULL, action);
+    /* ... and the formula of opc_env_scale, for which no environment has to be open. */
     for (int i = 0; i < OPC_EXPORT_TESTS * export->act; i++) {
         const double low = export->low[i % export->act], high = export->high[i % export->act];
         const double x = low + ((double)action[i] + 1) * (high - low) / 2;
@@ -108,6 +117,7 @@ static int test_model(const struct opc_export *export, struct opc_err *err)
     int elite[OPC_EXPORT_TESTS], code = OPC_OK;
     if (!opc_alloc_all(blocks, 3))
         code = opc_fail(err, OPC_ENOMEM, "not enough memory for a self-test");
+    /* States as they are; actions back to [-1, 1], by the same operations as in exported.h. */
     for (size_t i = 0; i < n && !code; i++) {
         const float *x = export->test_input + i * (obs + act);
         memcpy(s + i * obs, x, obs * sizeof *s);
@@ -118,6 +128,7 @@ static int test_model(const struct opc_export *export, struct opc_err *err)
             a[i * act + k] = u < -1 ? -1 : u > 1 ? 1 : u;
         }
     }
+    /* Every elite answers all rows; the sum is divided at the end. */
     for (int e = 0; e < export->networks && !code; e++) {
         for (size_t i = 0; i < n; i++)
             elite[i] = e;
@@ -140,6 +151,7 @@ static void set_tolerances(const struct opc_export *export)
         double max = 0;
         for (int i = 0; i < OPC_EXPORT_TESTS; i++)
             max = fmax(max, fabs((double)export->test_output[i * export->outputs + k]));
+        /* Actions have a limit, whatever the test has met. */
         if (!export->is_model)
             max = fmax(fabs(export->low[k]), fabs(export->high[k]));
         export->tolerance[k] = (float)(OPC_EXPORT_ULPS * (double)FLT_EPSILON * max);
@@ -156,11 +168,13 @@ static int make_test(struct opc_export *export, struct opc_err *err)
     };
     if (!opc_alloc_all(blocks, 3))
         return opc_fail(err, OPC_ENOMEM, "not enough memory for a self-test");
+    /* Inputs first, then what opc makes of them. */
     draw_inputs(export);
     if (export->is_model)
         OPC_TRY(test_model(export, err));
     else
         test_policy(export);
+    /* A policy of NaN would pass any comparison, or none: it does not leave. */
     for (int i = 0; i < OPC_EXPORT_TESTS * export->outputs; i++)
         if (!isfinite(export->test_output[i]))
             return opc_fail(err, OPC_EDIVERGED,
@@ -176,6 +190,7 @@ static int make_test(struct opc_export *export, struct opc_err *err)
 /* Settings, the task's name, and the limits of the actions. */
 static int take_task(const char *path, struct opc_export *out, struct opc_err *err)
 {
+    /* The settings know the task; a policy.opc has them inside. */
     struct opc_config *config;
     char *name;
     OPC_TRY(opc_policy_config(path, &config, err));
@@ -195,10 +210,13 @@ static int take_task(const char *path, struct opc_export *out, struct opc_err *e
     return code ? code : opc_policy_limits(path, out->act, out->low, out->high, err);
 }
 
+/* Loads the policy, and asks its type for the network. A failure leaves what was loaded to
+ * opc_export_free. */
 static int take_policy(const char *path, struct opc_export *out, struct opc_err *err)
 {
     OPC_TRY(opc_policy_load_for(path, NULL, &out->trained.agent, &out->epoch, err));
     struct opc_agent *agent = out->trained.agent;
+    /* A planner, say, has no map from states to actions that could be written down. */
     if (!agent->type->network)
         return opc_fail(err, OPC_EUSER,
                         "%s is a policy of %s, which is no network that maps a state to an action, "
@@ -221,6 +239,7 @@ int opc_export_policy(const char *path, struct opc_export *out, struct opc_err *
     return code;
 }
 
+/* The same of the dynamics model, which only a run directory has. */
 static int take_model(const char *path, struct opc_export *out, struct opc_err *err)
 {
     struct opc_config *config;
@@ -248,6 +267,7 @@ static int take_model(const char *path, struct opc_export *out, struct opc_err *
     out->act = model->act;
     out->inputs = model->obs + model->act;
     out->outputs = model->obs + 1;
+    /* One network for each elite; they share the scaling, and each has a copy of it. */
     for (int e = 0; e < model->elites; e++) {
         OPC_TRY(model->type->network(model, e, &out->network[e], err));
         out->networks++;
@@ -267,6 +287,7 @@ int opc_export_model(const char *path, struct opc_export *out, struct opc_err *e
 
 void opc_export_free(struct opc_export *export)
 {
+    /* Networks before what they belong to. */
     for (int i = 0; i < OPC_MEMBERS; i++)
         opc_network_free(&export->network[i]);
     opc_free(export->low);
@@ -280,6 +301,7 @@ void opc_export_free(struct opc_export *export)
 
 /* ---- to a file ------------------------------------------------------------------------------- */
 
+/* A new format is a file of its own and a line here. */
 /* clang-format off */
 static const struct {
     const char *ending;
@@ -315,6 +337,7 @@ int opc_export_write(const struct opc_export *export, const char *file, struct o
     const char *base = opc_path_name(file);
     struct opc_text out = {0};
     char name[64];
+    /* The ending decides; all is written in memory first, so that a file is whole or not there. */
     for (int i = 0; i < FORMATS_COUNT; i++) {
         const size_t n = strlen(base), ending = strlen(FORMATS[i].ending);
         if (n < ending || strcmp(base + n - ending, FORMATS[i].ending) != 0)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* [rows, columns], or [columns] if rows is 0. */
 static void add_floats(struct opc_zip *zip, const char *name, int rows, int columns,
                        const float *value)
 {
@@ -21,6 +22,7 @@ static void add_floats(struct opc_zip *zip, const char *name, int rows, int colu
     opc_npz_add(zip, name, &array);
 }
 
+/* Limits stay double: they are the task's own. */
 static void add_doubles(struct opc_zip *zip, const char *name, int n, const double *value)
 {
     opc_npz_add(
@@ -32,6 +34,7 @@ static void add_doubles(struct opc_zip *zip, const char *name, int n, const doub
 static int add_layer(const struct opc_export *export, int l, struct opc_zip *zip,
                      struct opc_err *err)
 {
+    /* All networks have the shape of the first. */
     const struct opc_layer *layer = &export->network[0].net->layer[l];
     const size_t out = (size_t)opc_network_width(&export->network[0], l), in = (size_t)layer->in,
                  n = (size_t) export->networks;
@@ -43,6 +46,7 @@ static int add_layer(const struct opc_export *export, int l, struct opc_zip *zip
         opc_free(b);
         return opc_fail(err, OPC_ENOMEM, "not enough memory for a layer");
     }
+    /* Rows of weights are padded here to `ld` floats, and not in the file. */
     for (size_t e = 0; e < n; e++) {
         const float *from = opc_network_weight(&export->network[e], l);
         for (size_t o = 0; o < out; o++)
@@ -51,10 +55,12 @@ static int add_layer(const struct opc_export *export, int l, struct opc_zip *zip
     }
     struct opc_npy weight = {OPC_NPY_FLOAT, 3, {n, out, in}, w};
     struct opc_npy bias = {OPC_NPY_FLOAT, 2, {n, out}, b};
+    /* One network has no axis of elites. */
     if (!export->is_model) {
         weight = (struct opc_npy){OPC_NPY_FLOAT, 2, {out, in}, w};
         bias = (struct opc_npy){OPC_NPY_FLOAT, 1, {out}, b};
     }
+    /* named by layer, from 0 */
     snprintf(name, sizeof name, "weight_%d", l);
     opc_npz_add(zip, name, &weight);
     snprintf(name, sizeof name, "bias_%d", l);
@@ -73,6 +79,7 @@ static int add_scaling(const struct opc_export *export, struct opc_zip *zip, str
     float *none = opc_alloc((size_t)n * 2, sizeof *none);
     if (!none)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the scaling of the inputs");
+    /* none[n] zeros, then none[n] ones */
     for (int k = 0; k < n; k++)
         none[n + k] = 1;
     add_floats(zip, "input_mean", 0, n, network->mean ? network->mean : none);
@@ -88,14 +95,17 @@ int opc_export_npz(const struct opc_export *export, const char *name, struct opc
     struct opc_zip zip = {.entries = 0};
     struct opc_text about = {0};
     const int layers = export->network[0].net->shape.layers;
+    /* A network does not have more layers than that. */
     const char *activation[OPC_MLP_LAYERS];
     (void)name;
+    /* Scaling, then layer by layer, ... */
     int code = add_scaling(export, &zip, err);
     for (int l = 0; l < layers && !code; l++) {
         activation[l] = opc_export_activation(opc_export_activation_of(&export->network[0], l));
         code = add_layer(export, l, &zip, err);
     }
     if (!code) {
+        /* ... the activations by name, the limits, the self-test, and what all of it is. */
         opc_npz_add_texts(&zip, "activation", layers, activation);
         add_doubles(&zip, "action_low", export->act, export->low);
         add_doubles(&zip, "action_high", export->act, export->high);
@@ -108,6 +118,7 @@ int opc_export_npz(const struct opc_export *export, const char *name, struct opc
         opc_npz_add_texts(&zip, "about", 1, &text);
         code = opc_text_check(&about, err);
     }
+    /* The directory of the archive comes last. */
     if (!code)
         code = opc_zip_finish(&zip, err);
     if (!code)

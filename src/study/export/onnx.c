@@ -55,16 +55,19 @@ static void add_tensor(struct graph *graph, const char *name, int type, const in
     opc_proto_message(&graph->tensors, GRAPH_INITIALIZER, &tensor);
 }
 
+/* A constant of one dimension. */
 static void add_vector(struct graph *graph, const char *name, int n, const float *value)
 {
     add_tensor(graph, name, TYPE_FLOAT, (const int[]){n, -1, -1}, value, (size_t)n * sizeof *value);
 }
 
+/* A constant without dimensions, as Clip wants its bounds. */
 static void add_scalar(struct graph *graph, const char *name, float value)
 {
     add_tensor(graph, name, TYPE_FLOAT, (const int[]){-1, -1, -1}, &value, sizeof value);
 }
 
+/* Inputs, output and operator. Attributes, and more outputs, come between begin and end. */
 static void begin_node(struct opc_text *node, const char *op, const char *first, const char *second,
                        const char *output)
 {
@@ -89,6 +92,7 @@ static void add_node(struct graph *graph, const char *op, const char *first, con
     end_node(graph, &node);
 }
 
+/* An attribute that is a whole number, or a list of one. */
 static void add_whole(struct opc_text *node, const char *name, int kind, int value)
 {
     struct opc_text attribute = {0};
@@ -127,6 +131,7 @@ static void apply_clip(struct graph *graph, const char *low, const char *high)
 static void add_value(struct opc_text *graph, int field, const char *name, const int *dims, int n)
 {
     struct opc_text value = {0}, type = {0}, tensor = {0}, shape = {0};
+    /* the dimensions, innermost message first */
     for (int i = 0; i < n; i++) {
         struct opc_text dim = {0};
         if (dims[i])
@@ -149,6 +154,7 @@ static void add_value(struct opc_text *graph, int field, const char *name, const
 static void add_scaling(struct graph *graph)
 {
     const struct opc_network *network = &graph->export->network[0];
+    /* SAC takes observations as they are. */
     if (!network->mean)
         return;
     add_vector(graph, "mean", graph->export->inputs, network->mean);
@@ -162,6 +168,7 @@ static void add_scaling(struct graph *graph)
     }
 }
 
+/* Swish has no operator of its own in this operator set. */
 static void apply_activation(struct graph *graph, enum opc_activation activation)
 {
     char x[32];
@@ -188,6 +195,7 @@ static void add_layers(struct graph *graph, int e)
         char weight[32], bias[32];
         snprintf(weight, sizeof weight, "weight_%d_%d", e, l);
         snprintf(bias, sizeof bias, "bias_%d_%d", e, l);
+        /* w[out][ld] here, [in][out] there: MatMul has the rows of the batch on its left */
         for (int i = 0; i < layer->in; i++)
             for (int o = 0; o < out; o++)
                 graph->buffer[(size_t)i * (size_t)out + (size_t)o] =
@@ -209,6 +217,7 @@ static void add_limit(struct graph *graph, const char *name, enum opc_limit_valu
     add_vector(graph, name, graph->export->act, graph->buffer);
 }
 
+/* observation -> scaling -> layers -> limits -> action */
 static void add_policy(struct graph *graph)
 {
     const struct opc_export *export = graph->export;
@@ -260,12 +269,14 @@ static void add_state(struct graph *graph)
     add_node(graph, "MatMul", "observation", "widen", "state");
 }
 
+/* observation, action -> [s, a] -> scaling -> layers of each elite -> + s -> mean. */
 static void add_model(struct graph *graph)
 {
     const struct opc_export *export = graph->export;
     struct opc_text stack = {0}, mean = {0}, split = {0};
     const int64_t axis = 0, parts[2] = {export->obs, 1};
     char scaled[32], name[32];
+    /* what goes in and comes out */
     add_value(&graph->inputs, GRAPH_INPUT, "observation", (const int[]){0, export->obs}, 2);
     add_value(&graph->inputs, GRAPH_INPUT, "action", (const int[]){0, export->act}, 2);
     add_value(&graph->outputs, GRAPH_OUTPUT, "next_observation", (const int[]){0, export->obs}, 2);
@@ -304,6 +315,7 @@ static void add_model(struct graph *graph)
 
 /* ---- metadata -------------------------------------------------------------------------------- */
 
+/* A key with its value, which is cleared for the next one. */
 static void add_entry(struct opc_text *model, const char *key, struct opc_text *value)
 {
     struct opc_text entry = {0};
@@ -399,6 +411,7 @@ int opc_export_onnx(const struct opc_export *export, const char *name, struct op
     move_text(&whole, &graph.tensors);
     move_text(&whole, &graph.inputs);
     move_text(&whole, &graph.outputs);
+    /* the file: versions, the graph, the operator set, metadata */
     opc_proto_whole(out, MODEL_IR, IR_VERSION);
     opc_proto_text(out, MODEL_PRODUCER, "opc");
     opc_proto_text(out, MODEL_PRODUCER_VERSION, OPC_VERSION);
