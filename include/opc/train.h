@@ -78,9 +78,10 @@ struct opc_evaluation {
     double mean, deviation, min, max; /* of their returns */
     double length;                    /* mean */
 };
-/* Plays episodes with the policy of a run on its own environment. explore: draw actions from the
- * policy instead of taking its mode. returns[episodes] may be NULL. */
-OPC_API int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore,
+/* Plays episodes with the policy of a run directory, or of a policy file, on its own environment.
+ * explore: draw actions from the policy instead of taking its mode. returns[episodes] may be NULL.
+ */
+OPC_API int opc_evaluate_run(const char *path, int episodes, uint64_t seed, bool explore,
                              int threads, struct opc_evaluation *out, double *returns,
                              struct opc_err *err);
 

@@ -3,16 +3,20 @@
  *
  * The episodes are those of opc_evaluate_run (opc/train.h): they depend on the seed alone, not on
  * the number of threads. */
+#include "base/file.h"
 #include "cli/console/command.h"
 #include "cli/console/display.h"
 #include "env/types.h"
 #include "opc/mem.h"
-#include "opc/train.h"
+#include "run/files/rundir.h"
+#include "run/trained.h"
 
 #include <stdio.h>
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
+    X(BOOL, best,     "false", 0, 1,    "take the policy with the best evaluation so far (policy-best.opc), not the last one") \
+    X(INT,  snapshot, "0",     0, 1e9,  "take the policy as it was after this epoch, of which there must be a snapshot (record.snapshots); 0: none") \
     X(INT,  episodes, "10",    1, 1e6,  "number of episodes to play")                                        \
     X(INT,  seed,     "1000",  0, 2e9,  "seed of the starts of the episodes; the run's own evaluations use train.seed") \
     X(BOOL, explore,  "false", 0, 1,    "draw actions from the policy instead of taking its mode") \
@@ -26,6 +30,40 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 
+/* One JSON object, with the return of each episode. */
+static void print_json(const struct opc_evaluation *result, const double *returns)
+{
+    printf("{\"epoch\": %d, \"episodes\": %d, \"mean\": %.10g, \"deviation\": %.10g, "
+           "\"min\": %.10g, \"max\": %.10g, \"length\": %.10g, \"returns\": [",
+           result->epoch, result->episodes, result->mean, result->deviation, result->min,
+           result->max, result->length);
+    for (int i = 0; i < result->episodes; i++)
+        printf("%s%.10g", i ? ", " : "", returns[i]);
+    puts("]}");
+}
+
+/* Which policy of DIR, or that of a file, as the options say. */
+static int choose_policy(const struct given *given, const char *dir, char path[OPC_PATH],
+                         struct opc_err *err)
+{
+    if (given->best && given->snapshot)
+        return opc_fail(err, OPC_EUSER,
+                        "--best and --snapshot choose two policies; give one of them");
+    if ((given->best || given->snapshot) && !opc_rundir_is_run(dir))
+        return opc_fail(err, OPC_EUSER, "%s is no run directory, which --%s needs", dir,
+                        given->best ? "best" : "snapshot");
+    if (!given->best)
+        return opc_path_join(path, "", dir, err);
+    OPC_TRY(opc_path_join(path, dir, "policy-best.opc", err));
+    return opc_file_exists(path)
+               ? OPC_OK
+               : opc_fail(
+                     err, OPC_EUSER,
+                     "%s has no policy-best.opc: it has not been evaluated yet, or was made by "
+                     "an older program",
+                     dir);
+}
+
 static int evaluate_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
@@ -35,8 +73,9 @@ static int evaluate_run(int argc, char **argv, struct opc_err *err)
     if (code)
         return code;
     if (argc - first != 1)
-        return opc_fail(err, OPC_EUSER, "name one run directory: opc evaluate DIR");
-    const char *dir = argv[first];
+        return opc_fail(err, OPC_EUSER, "name one run directory or policy file: opc evaluate DIR");
+    char path[OPC_PATH];
+    OPC_TRY(choose_policy(&given, argv[first], path, err));
     /* The return of each episode, for the list. */
     double *returns = opc_alloc((size_t)given.episodes, sizeof *returns);
     if (!returns)
@@ -44,13 +83,10 @@ static int evaluate_run(int argc, char **argv, struct opc_err *err)
     /* Ctrl-C fails the next step instead of killing us: hardware must rest first. */
     opc_stop_catch(NULL);
     opc_env_stop_when(opc_stop_wanted);
-    code = opc_evaluate_run(dir, given.episodes, (uint64_t)given.seed, given.explore, given.threads,
-                            &result, returns, err);
+    code = opc_evaluate_snapshot(path, given.snapshot, given.episodes, (uint64_t)given.seed,
+                                 given.explore, given.threads, &result, returns, err);
     if (!code && given.json)
-        printf("{\"epoch\": %d, \"episodes\": %d, \"mean\": %.10g, \"deviation\": %.10g, "
-               "\"min\": %.10g, \"max\": %.10g, \"length\": %.10g}\n",
-               result.epoch, result.episodes, result.mean, result.deviation, result.min, result.max,
-               result.length);
+        print_json(&result, returns);
     else if (!code) {
         /* Few episodes are listed one by one. */
         for (int i = 0; i < given.episodes && given.episodes <= 20; i++)
@@ -67,10 +103,10 @@ static int evaluate_run(int argc, char **argv, struct opc_err *err)
 
 const struct opc_command opc_cmd_evaluate = {
     .name = "evaluate",
-    .usage = "DIR [OPTION...]",
+    .usage = "DIR|FILE.opc [OPTION...]",
     .summary = "play episodes with the policy of a run",
     .detail = "DIR is a run directory, finished or not; of one that is not finished the policy of "
-              "its last checkpoint is taken.",
+              "its last checkpoint is taken. FILE.opc is a policy alone, as runs leave it.",
     .options = &options,
     .run = evaluate_run,
 };

@@ -42,6 +42,7 @@ struct opc_run {
     const struct opc_values *set;
     const struct opc_train_plan *plan; /* directory, threads, callbacks of the caller */
     uint32_t hash;                     /* of the settings: every file of the run carries it */
+    bool best; /* the last evaluation is the best so far: policy-best.opc is to be written */
     uint64_t seed;
 
     struct opc_pool *pool;
@@ -155,7 +156,8 @@ int opc_run_compare_worlds(const struct opc_run *, struct opc_err *err);
 
 /* Writes all that a resumed run needs, into the older of the two slots. */
 int opc_run_save(struct opc_run *, struct opc_err *err);
-int opc_run_save_policy(struct opc_run *, struct opc_err *err);
+/* The policy as it is now, into this file of the run directory. */
+int opc_run_save_policy(struct opc_run *, const char *name, struct opc_err *err);
 int opc_run_save_snapshot(struct opc_run *, struct opc_err *err);
 
 /* ---- restore.c ------------------------------------------------------------------------------- */

@@ -237,7 +237,7 @@ int opc_run_save(struct opc_run *run, struct opc_err *err)
     return OPC_OK;
 }
 
-int opc_run_save_policy(struct opc_run *run, struct opc_err *err)
+int opc_run_save_policy(struct opc_run *run, const char *name, struct opc_err *err)
 {
     char path[OPC_PATH];
     if (!run->log)
@@ -251,7 +251,7 @@ int opc_run_save_policy(struct opc_run *run, struct opc_err *err)
                    ? gather_networks(run, &gather, err)
                    : run->agent->type->state(run->agent, opc_gather_visit, &gather, err);
     if (!code)
-        code = opc_runlog_path(run->log, "policy.opc", path, err);
+        code = opc_runlog_path(run->log, name, path, err);
     if (!code)
         code = opc_checkpoint_save(path, OPC_PACK_POLICY, run->hash, (uint64_t)run->now.epoch,
                                    gather.part, gather.parts, err);

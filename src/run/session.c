@@ -27,7 +27,7 @@ static int write_result(struct opc_run *run, struct opc_err *err)
     char path[OPC_PATH];
     if (!run->log)
         return OPC_OK;
-    OPC_TRY(opc_run_save_policy(run, err));
+    OPC_TRY(opc_run_save_policy(run, "policy.opc", err));
     OPC_TRY(opc_runlog_status(run->log, "done", NULL, &run->progress, err));
     OPC_TRY(opc_runlog_path(run->log, "result.json", path, err));
     struct opc_json *json = opc_json_begin();

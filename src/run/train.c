@@ -276,7 +276,8 @@ static int evaluate_policy(struct opc_run *run, struct opc_err *err)
     run->row.evaluated = true;
     run->now.eval_return = run->row.eval.mean;
     run->now.eval_length = run->row.eval.length;
-    if (!(run->now.best_return >= run->now.eval_return)) /* also when there is none yet: NaN */
+    run->best = !(run->now.best_return >= run->now.eval_return); /* also when there is none: NaN */
+    if (run->best)
         run->now.best_return = run->now.eval_return;
     return OPC_OK;
 }
@@ -328,6 +329,11 @@ static int save_epoch(struct opc_run *run, struct opc_err *err)
     const int every = run->set->record.snapshots;
     if (every && row->epoch % every == 0)
         OPC_TRY(opc_run_save_snapshot(run, err));
+    /* Learning may lose a good policy again; the best one stays. A resumed run writes it once more,
+     * to the same bytes, if it was written after the checkpoint. */
+    if (run->best)
+        OPC_TRY(opc_run_save_policy(run, "policy-best.opc", err));
+    run->best = false;
     OPC_TRY(opc_run_save(run, err));
     OPC_TRY(opc_run_write_status(run, err));
     run->progress.epoch_done = true;

@@ -93,8 +93,33 @@ int opc_policy_load_for(const char *dir, const struct opc_env *env, struct opc_a
     return code;
 }
 
-int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore, int threads,
+/* The policy to evaluate: of a snapshot, of a file, or of a run directory. */
+static int load_for_evaluation(const char *path, const struct opc_config *config, int snapshot,
+                               const struct opc_env *env, struct opc_pool *pool,
+                               struct opc_agent **out, int *epoch, struct opc_err *err)
+{
+    struct opc_trained trained;
+    if (snapshot == 0 && !opc_is_directory(path))
+        return opc_policy_file_load(path, env, out, epoch, err);
+    if (snapshot == 0)
+        return load_policy(path, config, env->obs, env->act, env, pool, out, epoch, err);
+    OPC_TRY(opc_trained_load(path, config, env->obs, env->act, snapshot, pool, &trained, err));
+    trained.agent->model =
+        trained.model; /* an agent that plans uses it; destroyed with the agent */
+    *out = trained.agent;
+    *epoch = trained.epoch;
+    return OPC_OK;
+}
+
+int opc_evaluate_run(const char *path, int episodes, uint64_t seed, bool explore, int threads,
                      struct opc_evaluation *out, double *returns, struct opc_err *err)
+{
+    return opc_evaluate_snapshot(path, 0, episodes, seed, explore, threads, out, returns, err);
+}
+
+int opc_evaluate_snapshot(const char *path, int snapshot, int episodes, uint64_t seed, bool explore,
+                          int threads, struct opc_evaluation *out, double *returns,
+                          struct opc_err *err)
 {
     struct opc_evaluation done = {0};
     OPC_TRY(opc_sized_check(out, "opc_evaluation", sizeof done, err));
@@ -104,14 +129,14 @@ int opc_evaluate_run(const char *dir, int episodes, uint64_t seed, bool explore,
     struct opc_agent *agent = NULL;
     /* As many environments as are useful, with the pool's threads between them. */
     const int at_once = episodes < OPC_EVAL_AT_ONCE ? episodes : OPC_EVAL_AT_ONCE;
-    int epoch = 0, code = opc_config_of_run(dir, &config, err);
+    int epoch = 0, code = opc_policy_config(path, &config, err);
     if (!code)
         code = opc_pool_create(threads, &pool, err);
     if (!code)
         code = opc_many_open(config->set.env.name, at_once, pool, &worlds, err);
     if (!code)
-        code = load_policy(dir, config, opc_many_env(worlds, 0)->obs, opc_many_env(worlds, 0)->act,
-                           opc_many_env(worlds, 0), pool, &agent, &epoch, err);
+        code = load_for_evaluation(path, config, snapshot, opc_many_env(worlds, 0), pool, &agent,
+                                   &epoch, err);
     if (!code) {
         const int steps = opc_many_env(worlds, 0)->steps;
         const struct opc_eval_plan plan = {

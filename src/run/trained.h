@@ -5,6 +5,7 @@
 
 #include "opc/agent.h"
 #include "opc/predictor.h"
+#include "opc/train.h"
 #include "run/config/config.h"
 
 struct opc_trained {
@@ -26,6 +27,11 @@ void opc_trained_free(struct opc_trained *);
  * none); *epoch: complete epochs it was trained for. */
 int opc_policy_load_for(const char *path, const struct opc_env *, struct opc_agent **out,
                         int *epoch, struct opc_err *err);
+
+/* opc_evaluate_run of a snapshot; snapshot = 0 is opc_evaluate_run itself. */
+int opc_evaluate_snapshot(const char *path, int snapshot, int episodes, uint64_t seed, bool explore,
+                          int threads, struct opc_evaluation *out, double *returns,
+                          struct opc_err *err);
 
 /* The epochs of which there are snapshots, ascending; the caller frees them with opc_free. A run
  * without snapshots is not an error. */

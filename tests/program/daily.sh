@@ -91,3 +91,20 @@ expect 0 '^sac -
 [ "$(grep -c '^  [a-z]' "$work/said")" = 2 ] || wrong "shows more than one" cat "$work/said"
 expect 0 '^ilc ' "$OPC" config --list
 expect 2 "'sac'.*'rats'\|sac .*'rats'" "$OPC" config sac.rats
+
+# ---- the best policy, snapshots, policy files ------------------------------------------------------------------
+expect 0 '' "$OPC" train "$smoke" train.epochs=6 record.snapshots=2 --quiet --out six
+best=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "eval_return") at = i; next }
+                $at > best { best = $at; epoch = $1 } END { print epoch }' six/metrics.csv)
+expect 0 "after epoch $best: " "$OPC" evaluate six --best --episodes 3
+expect 0 'after epoch 4: ' "$OPC" evaluate six --snapshot 4 --episodes 3
+expect 0 'after epoch 6: ' "$OPC" evaluate six --episodes 3
+cp "$work/said" of_run
+expect 0 'after epoch 6: ' "$OPC" evaluate six/policy.opc --episodes 3
+cmp "$work/said" of_run
+expect 0 '"returns": \[[-0-9.]*, [-0-9.]*\]}$' "$OPC" evaluate six --episodes 2 --json
+expect 2 '3' "$OPC" evaluate six --snapshot 3
+expect 2 'best.*snapshot' "$OPC" evaluate six --best --snapshot 2
+expect 2 'six/policy.opc.*best' "$OPC" evaluate six/policy.opc --best
+rm six/policy-best.opc
+expect 2 'policy-best.opc' "$OPC" evaluate six --best
