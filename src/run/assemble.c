@@ -7,6 +7,7 @@
  * out of memory after days. */
 #include "run/run.h"
 
+#include "base/available.h"
 #include "env/check.h"
 #include "env/types.h"
 #include "num/scaler.h"
@@ -145,41 +146,11 @@ static struct need estimate_need(const struct opc_run *run)
     return need;
 }
 
-/* The number that follows `key` in a file of the kernel; negative: there is none. */
-static double read_number(const char *path, const char *key)
-{
-    char line[256];
-    double v = -1;
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return v;
-    while (fgets(line, sizeof line, f))
-        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%lf", &v) == 1)
-            break;
-    fclose(f);
-    return v;
-}
-
-/* Bytes this process may still allocate: of the machine, or of the control group that confines it.
- * Negative: not known. */
-static double available_bytes(void)
-{
-    double free = read_number("/proc/meminfo", "MemAvailable:") * 1024;
-    const double max = read_number("/sys/fs/cgroup/memory.max", "");
-    double used = read_number("/sys/fs/cgroup/memory.current", "");
-    /* Cached files count as used, but the kernel drops them when memory is needed. */
-    const double files = read_number("/sys/fs/cgroup/memory.stat", "inactive_file ");
-    used -= used > 0 && files > 0 ? fmin(files, used) : 0;
-    if (max > 0 && used >= 0 && (free < 0 || max - used < free))
-        free = max - used;
-    return free;
-}
-
 static int check_memory(struct opc_run *run, struct opc_err *err)
 {
     char all[OPC_PRINTED], im[OPC_PRINTED], rec[OPC_PRINTED], here[OPC_PRINTED];
     const struct need need = estimate_need(run);
-    const double free = available_bytes(), past = need.recorded + need.reference + need.fit;
+    const double free = opc_available_bytes(""), past = need.recorded + need.reference + need.fit;
     const bool plans = need.planner > 0;
     const char *what = plans ? "planning" : "imagined steps";
     opc_print_bytes(total_need(&need), all);
