@@ -318,17 +318,18 @@ static int ensemble_network(const struct opc_predictor *p, int elite, struct opc
                             struct opc_err *err)
 {
     const struct opc_ensemble *ensemble = (const struct opc_ensemble *)p;
-    if (ensemble->target)
-        return opc_fail_settings(
-            err, "model.normalize_targets",
-            "a model with model.normalize_targets = true cannot be exported: the "
-            "formats have no scale of outputs");
     *out = (struct opc_network){
         .net = ensemble->net, .member = p->elite[elite], .outputs = ensemble->dim};
     OPC_TRY(opc_network_scale(out, ensemble->in, err));
     memcpy(out->mean, ensemble->scaler->mean, (size_t)ensemble->in * sizeof *out->mean);
     memcpy(out->inverse, ensemble->scaler->inverse, (size_t)ensemble->in * sizeof *out->inverse);
-    return OPC_OK;
+    /* With model.normalize_targets the networks predict in deviations of the targets. */
+    const int code = ensemble->target ? opc_network_unscale(out, ensemble->target->mean,
+                                                            ensemble->target->inverse, err)
+                                      : OPC_OK;
+    if (code)
+        opc_network_free(out);
+    return code;
 }
 
 static const struct opc_predictor_type ensemble_type = {

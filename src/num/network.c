@@ -13,10 +13,35 @@ int opc_network_scale(struct opc_network *network, int inputs, struct opc_err *e
     return opc_fail(err, OPC_ENOMEM, "not enough memory for the scaling of %d inputs", inputs);
 }
 
+int opc_network_unscale(struct opc_network *network, const float *mean, const float *inverse,
+                        struct opc_err *err)
+{
+    const int last = network->net->shape.layers - 1;
+    const size_t ld = (size_t)network->net->layer[last].ld, out = (size_t)network->outputs;
+    const float *w = opc_network_weight(network, last), *b = opc_network_bias(network, last);
+    float *weight = opc_alloc(out * ld, sizeof *weight), *bias = opc_alloc(out, sizeof *bias);
+    if (!weight || !bias) {
+        opc_free(weight);
+        opc_free(bias);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the scaling of %zu outputs", out);
+    }
+    for (size_t o = 0; o < out; o++) {
+        for (size_t i = 0; i < ld; i++)
+            weight[o * ld + i] = w[o * ld + i] / inverse[o];
+        bias[o] = mean[o] + b[o] / inverse[o];
+    }
+    network->last_weight = weight;
+    network->last_bias = bias;
+    return OPC_OK;
+}
+
 void opc_network_free(struct opc_network *network)
 {
     /* net is the agent's or the model's */
     opc_free(network->mean);
     opc_free(network->inverse);
+    opc_free(network->last_weight);
+    opc_free(network->last_bias);
+    network->last_weight = network->last_bias = NULL;
     network->mean = network->inverse = NULL;
 }

@@ -14,6 +14,9 @@ struct opc_network {
     bool squash;           /* tanh after the last layer */
     float *mean, *inverse; /* [inputs], owned; NULL: inputs are not scaled */
     float clip;            /* scaled inputs are clipped to [-clip, clip]; 0: they are not */
+    /* The last layer with the scale of the outputs in it, owned: w[outputs][ld] and b[outputs].
+     * NULL: outputs are not scaled, and the layer is the network's own. */
+    float *last_weight, *last_bias;
 };
 
 static inline int opc_network_inputs(const struct opc_network *network)
@@ -28,14 +31,21 @@ static inline int opc_network_width(const struct opc_network *network, int l)
 /* Weights w[out][ld] of layer l, and its biases. */
 static inline const float *opc_network_weight(const struct opc_network *network, int l)
 {
+    if (network->last_weight && l + 1 == network->net->shape.layers)
+        return network->last_weight;
     return opc_mlp_member(network->net, network->member) + network->net->layer[l].weight;
 }
 static inline const float *opc_network_bias(const struct opc_network *network, int l)
 {
+    if (network->last_bias && l + 1 == network->net->shape.layers)
+        return network->last_bias;
     return opc_mlp_member(network->net, network->member) + network->net->layer[l].bias;
 }
 /* Allocates mean and inverse, for the caller to fill. */
 int opc_network_scale(struct opc_network *, int inputs, struct opc_err *err);
+/* Puts y = mean + y / inverse, of each output, into the last layer. */
+int opc_network_unscale(struct opc_network *, const float *mean, const float *inverse,
+                        struct opc_err *err);
 void opc_network_free(struct opc_network *); /* what it owns */
 
 #endif

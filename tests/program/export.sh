@@ -52,6 +52,14 @@ for compiler in gcc clang; do
     worst "$(grep -q '^flags.* fma ' /proc/cpuinfo && echo 0 || echo 16)"
     sed "s/^/$compiler, fused: /" said
 done
+# A model that predicts in deviations of its targets is exported in the task's units.
+"$OPC" train "$smoke" env.name=pendulum sac.policy_hidden='[64,64]' model.normalize_targets=true \
+    --threads 1 --quiet --out scaled_run
+mkdir scaled
+expect 0 '' "$OPC" export scaled_run -o scaled/policy.h
+expect 0 '' "$OPC" export scaled_run --model -o scaled/model.h
+build gcc scaled
+expect 0 'self-tests 0,' ./play scaled_run/policy.opc pendulum 100 scaled/actions.csv
 # an action that was computed another way is noticed: a bias that is changed by a thousandth
 mkdir changed
 cp exported/model.h changed
