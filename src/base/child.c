@@ -231,8 +231,9 @@ static ssize_t write_without_signal(int fd, const void *data, size_t n, bool all
 
 int opc_child_gone(struct opc_child *c, const char *what, struct opc_err *err)
 {
-    /* A process closes its pipes a moment before it can be waited for: give it 100 ms. */
-    for (int i = 0; i < 50 && !opc_child_poll(c); i++)
+    /* A process closes its pipes a moment before it can be waited for, and on a busy machine that
+     * moment is long: give it 5 s. Only one that lives on without its pipes takes them all. */
+    for (int i = 0; i < 2500 && !opc_child_poll(c); i++)
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     if (!c->done)
         return opc_fail(err, OPC_EIO, "%s closed its %s", c->name, what);
