@@ -170,6 +170,28 @@ static void below_ends_where_half_of_the_words_are_dropped(void **state)
     assert_true(fabs(words / DRAWS - 2) < 5 * sqrt(2.0 / DRAWS));
 }
 
+static void shuffle_makes_every_order_equally_often(void **state)
+{
+    (void)state;
+    enum { ORDERS = 6, DRAWS = 60000 };
+    struct opc_rng r = opc_rng_stream(3, OPC_USE_TEST, 0, 5);
+    int count[27] = {0}; /* by the order as a number of base 3 */
+    for (int i = 0; i < DRAWS; i++) {
+        int item[3] = {0, 1, 2};
+        opc_rng_shuffle(&r, 3, item);
+        count[9 * item[0] + 3 * item[1] + item[2]]++;
+    }
+    static const int order[ORDERS] = {5, 7, 11, 15, 19, 21}; /* 012, 021, 102, 120, 201, 210 */
+    const double want = DRAWS / (double)ORDERS;
+    double chi2 = 0, all = 0;
+    for (int i = 0; i < ORDERS; i++) {
+        chi2 += pow(count[order[i]] - want, 2) / want;
+        all += count[order[i]];
+    }
+    assert_true(all == DRAWS);
+    assert_true(chi2 < 20.5); /* 0.1 % for 5 degrees of freedom */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +205,7 @@ int main(void)
         cmocka_unit_test(below_hits_every_value_equally_often),
         cmocka_unit_test(below_is_fair_where_some_values_have_twice_the_words),
         cmocka_unit_test(below_ends_where_half_of_the_words_are_dropped),
+        cmocka_unit_test(shuffle_makes_every_order_equally_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,6 +58,8 @@ OPC_API float opc_rng_unit(struct opc_rng *);
 OPC_API double opc_rng_unit_double(struct opc_rng *);
 /* Uniform on 0 .. n-1 without bias (n >= 1). */
 OPC_API uint32_t opc_rng_below(struct opc_rng *, uint32_t n);
+/* Puts the n items into a random order, each of the n! with the same probability. */
+OPC_API void opc_rng_shuffle(struct opc_rng *, int n, int *item);
 /* The block function itself: counter and key in, four words out. */
 OPC_API void opc_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 

@@ -86,8 +86,8 @@ static int kept_elites(const struct opc_pets_config *config)
 /* Candidates of an iteration at most: drawn ones, kept elites, and the mean in the last. */
 static int candidate_capacity(const struct opc_pets_config *config)
 {
-    const int least = config->optimizer == OPC_PETS_ICEM ? 2 * config->elites : 0;
-    const int drawn = config->population > least ? config->population : least;
+    const int min_drawn = config->optimizer == OPC_PETS_ICEM ? 2 * config->elites : 0;
+    const int drawn = config->population > min_drawn ? config->population : min_drawn;
     return drawn + (config->optimizer == OPC_PETS_ICEM ? kept_elites(config) + 1 : 0);
 }
 
@@ -192,16 +192,6 @@ static void set_actions(const struct pets *pets, int c, int h)
         memcpy(plan->action + (size_t)(c * P + p) * act, a, act * sizeof *a);
 }
 
-/* Deals members out anew among n particles: Fisher-Yates. */
-static void deal_members(int *elite, int n, struct opc_rng *rng)
-{
-    for (int i = n - 1; i > 0; i--) {
-        const int k = (int)opc_rng_below(rng, (uint32_t)i + 1), member = elite[i];
-        elite[i] = elite[k];
-        elite[k] = member;
-    }
-}
-
 /* Draws candidates first .. end-1 and puts their particles into the current state. */
 static void start_candidates(void *ctx, int first, int end, int worker)
 {
@@ -229,7 +219,7 @@ static void start_candidates(void *ctx, int first, int end, int worker)
             plan->time[i] = plan->reference_time;
         }
         if (pets->config.propagation == OPC_PETS_TS1)
-            deal_members(plan->elite + c * P, P, rng);
+            opc_rng_shuffle(rng, P, plan->elite + c * P);
         set_actions(pets, c, 0);
     }
 }
@@ -257,7 +247,7 @@ static void finish_step(void *ctx, int first, int end, int worker)
         return;
     for (int c = first; c < end; c++) {
         if (pets->config.propagation == OPC_PETS_TS1)
-            deal_members(plan->elite + c * P, P, &plan->candidate[c]);
+            opc_rng_shuffle(&plan->candidate[c], P, plan->elite + c * P);
         set_actions(pets, c, plan->h + 1);
     }
 }
@@ -279,7 +269,7 @@ static void simulate(const struct pets *pets)
     opc_pool_each(pets->pool, plan->n, CANDIDATES, start_candidates, (void *)pets);
     for (plan->h = 0; plan->h < pets->config.horizon && any_alive(plan, rows); plan->h++) {
         if (pets->config.propagation == OPC_PETS_TS1_BATCH)
-            deal_members(plan->elite, rows, &deal);
+            opc_rng_shuffle(&deal, rows, plan->elite);
         struct opc_walk walk = {
             .n = rows,
             .episode = plan->episode,

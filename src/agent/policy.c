@@ -11,21 +11,6 @@
 /* Panels, and so rows, that go through the network together, small enough to stay in the cache. */
 enum { CHUNK = 8, ROWS = CHUNK * OPC_PANEL };
 
-int opc_shape_from(int members, int in, const int *hidden, int depth, int out,
-                   enum opc_activation activation, struct opc_mlp_shape *shape, struct opc_err *err)
-{
-    if (depth + 1 > OPC_MLP_LAYERS)
-        return opc_fail(err, OPC_EUSER, "%d hidden layers are too many; at most %d", depth,
-                        OPC_MLP_LAYERS - 1);
-    *shape =
-        (struct opc_mlp_shape){.members = members, .layers = depth + 1, .activation = activation};
-    shape->width[0] = in;
-    for (int i = 0; i < depth; i++)
-        shape->width[i + 1] = hidden[i];
-    shape->width[depth + 1] = out;
-    return OPC_OK;
-}
-
 /* Bytes of scratch for one thread in act_on_rows. */
 static size_t policy_scratch_need(const struct opc_policy *policy)
 {
@@ -38,7 +23,7 @@ int opc_policy_create(int obs, int act, const int *hidden, int depth, int thread
                       struct opc_policy **out, struct opc_err *err)
 {
     struct opc_mlp_shape shape;
-    int code = opc_shape_from(1, obs, hidden, depth, 2 * act, OPC_ACTIVATION_RELU, &shape, err);
+    int code = opc_mlp_shape_from(1, obs, hidden, depth, 2 * act, OPC_ACTIVATION_RELU, &shape, err);
     if (code)
         return code;
     struct opc_policy *policy = opc_alloc(1, sizeof *policy);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* agent/policy.h - the policy of SAC, a squashed Gaussian, and two helpers all agents use.
+/* agent/policy.h - the policy of SAC, a squashed Gaussian, and a helper for the state of all
+ * agents.
  *
  * The network maps s to the means and log-deviations of a Gaussian, whose draws go through tanh
  * (num/gauss.h), so actions lie in (-1, 1). PPO has a policy of its own, without squashing. */
@@ -38,10 +39,5 @@ struct opc_state_part {
 int opc_visit_parts(const struct opc_state_part *, size_t n,
                     int (*visit)(void *, const char *, void *, size_t, struct opc_err *), void *ctx,
                     struct opc_err *err);
-
-/* The shape of a network with these widths. OPC_EUSER: more layers than OPC_MLP_LAYERS. */
-int opc_shape_from(int members, int in, const int *hidden, int depth, int out,
-                   enum opc_activation activation, struct opc_mlp_shape *shape,
-                   struct opc_err *err);
 
 #endif

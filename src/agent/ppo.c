@@ -309,12 +309,8 @@ static void value_gradient(struct ppo *ppo, int n, struct tally *sum)
 static void network_gradient(const struct opc_mlp *net, int rows, struct opc_tape *tape,
                              float *grad)
 {
-    const int panels = opc_panels(rows);
-    opc_mlp_backward_part(net, 0, 0, panels, tape);
-    for (int l = 0; l < net->shape.layers; l++) {
-        opc_mlp_transpose_part(net, l, 0, panels, panels, tape, tape->transposed);
-        opc_mlp_gradient_part(net, l, 0, net->layer[l].out, rows, tape, tape->transposed, grad);
-    }
+    opc_mlp_backward_part(net, 0, 0, opc_panels(rows), tape);
+    opc_mlp_weight_gradient(net, rows, tape, grad);
 }
 
 static double sum_of_squares(size_t n, const float *x)
@@ -367,16 +363,6 @@ static void ppo_update(struct ppo *ppo, int n, const int *rows, struct tally *su
 }
 
 /* ---- improve --------------------------------------------------------------------------------- */
-
-/* Fisher-Yates. */
-static void shuffle(int n, int *rows, struct opc_rng *rng)
-{
-    for (int i = n - 1; i > 0; i--) {
-        const int k = (int)opc_rng_below(rng, (uint32_t)i + 1), row = rows[i];
-        rows[i] = rows[k];
-        rows[k] = row;
-    }
-}
 
 /* Means over all rows of all passes; values and targets are those of before the improvement. */
 static void ppo_report(const struct ppo *ppo, int steps, int updates, const struct tally *sum,
@@ -448,7 +434,7 @@ static int ppo_improve(struct opc_agent *a, const struct opc_feed *feed, int upd
     /* Passes over the table, each in its own order. */
     for (int pass = 0; pass < ppo->config.update_epochs; pass++) {
         struct opc_rng rng = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, (uint32_t)pass);
-        shuffle(steps, ppo->step, &rng);
+        opc_rng_shuffle(&rng, steps, ppo->step);
         for (int from = 0; from < steps; from += ppo->config.batch_size) {
             ppo_update(
                 ppo, steps - from < ppo->config.batch_size ? steps - from : ppo->config.batch_size,
@@ -600,8 +586,8 @@ static int ppo_make_network(const struct ppo *ppo, const struct opc_ints *hidden
                             struct opc_tape **tape, struct opc_err *err)
 {
     struct opc_mlp_shape shape;
-    int code = opc_shape_from(1, ppo->base.obs, hidden->at, hidden->n, out, OPC_ACTIVATION_TANH,
-                              &shape, err);
+    int code = opc_mlp_shape_from(1, ppo->base.obs, hidden->at, hidden->n, out, OPC_ACTIVATION_TANH,
+                                  &shape, err);
     if (!code)
         code = opc_mlp_create(&shape, net, err);
     if (!code)

@@ -561,8 +561,8 @@ static int sac_make_networks(struct sac *sac, uint64_t seed, struct opc_err *err
     int code = opc_policy_create(obs, actions, config->policy_hidden.at, config->policy_hidden.n,
                                  sac->threads, &sac->policy, err);
     if (!code)
-        code = opc_shape_from(2, obs + actions, config->critic_hidden.at, config->critic_hidden.n,
-                              1, OPC_ACTIVATION_RELU, &shape, err);
+        code = opc_mlp_shape_from(2, obs + actions, config->critic_hidden.at,
+                                  config->critic_hidden.n, 1, OPC_ACTIVATION_RELU, &shape, err);
     shape.layer_norm = config->layer_norm;
     if (!code)
         code = opc_mlp_create(&shape, &sac->critics, err);

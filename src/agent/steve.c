@@ -358,8 +358,8 @@ static int shapes_of(const struct opc_steve_config *config, int obs, int act,
                                &config->termination_hidden},
     };
     for (int k = 0; k < STEVE_KINDS; k++)
-        if (opc_shape_from(want[k].members, want[k].in, want[k].hidden->at, want[k].hidden->n,
-                           want[k].out, OPC_ACTIVATION_RELU, &shape[k], err))
+        if (opc_mlp_shape_from(want[k].members, want[k].in, want[k].hidden->at, want[k].hidden->n,
+                               want[k].out, OPC_ACTIVATION_RELU, &shape[k], err))
             return opc_within(err, "steve.%s_hidden", NAME[k]);
     return OPC_OK;
 }

@@ -150,17 +150,6 @@ static struct steve_sums losses(const struct steve *s, enum steve_kind kind, int
     return sums;
 }
 
-/* The gradient by all weights and biases of a member, from the dy of every layer of a tape, whose
- * memory for a transposed layer it uses. */
-static void weight_gradient(const struct opc_mlp *net, int rows, struct opc_tape *tape, float *grad)
-{
-    const int panels = opc_panels(rows);
-    for (int l = 0; l < net->shape.layers; l++) {
-        opc_mlp_transpose_part(net, l, 0, panels, panels, tape, tape->transposed);
-        opc_mlp_gradient_part(net, l, 0, net->layer[l].out, rows, tape, tape->transposed, grad);
-    }
-}
-
 /* One gradient step of one member. A member without rows still decays and moves on with Adam's
  * momentum, as a gradient of 0 would have it. */
 static void train_member(struct steve *s, enum steve_kind kind, int member, struct steve_worker *w)
@@ -176,7 +165,7 @@ static void train_member(struct steve *s, enum steve_kind kind, int member, stru
         opc_mlp_forward_part(e->net, member, 0, panels, w->tape[kind]);
         *sums = losses(s, kind, n, w);
         opc_mlp_backward_part(e->net, member, 0, panels, w->tape[kind]);
-        weight_gradient(e->net, n, w->tape[kind], w->grad);
+        opc_mlp_weight_gradient(e->net, n, w->tape[kind], w->grad);
     }
     opc_adam_range(e->adam, (size_t)member * e->net->each, e->net->each,
                    kind == STEVE_CRITIC ? 0.0 : s->config.weight_decay, w->grad,
@@ -294,7 +283,7 @@ static void gradients_of_networks(void *ctx, int first, int end, int worker)
         const struct steve_ensemble *e = &s->ensemble[STEVE_POLICY];
         float *grad = s->worker[worker].grad;
         memset(grad, 0, e->net->each * sizeof *grad);
-        weight_gradient(e->net, s->config.batch_size, s->policy_tape, grad);
+        opc_mlp_weight_gradient(e->net, s->config.batch_size, s->policy_tape, grad);
         opc_adam_range(e->adam, 0, e->net->each, 0.0, grad, e->net->param);
     }
 }

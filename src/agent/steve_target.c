@@ -8,8 +8,8 @@
  *
  * and for each reward member nu and critic lambda a candidate for each horizon i = 0 .. H:
  *
- *     T_i = r_0 + sum_{k=1..i} gamma^k C_k-1 r_nu(x_k, x_k-1, u_k-1) + gamma^(i+1) C_i
- * Q_lambda(x_i, u_i)
+ *     T_i = r_0 + sum_{k=1..i} gamma^k C_k-1 r_nu(x_k, x_k-1, u_k-1)
+ *               + gamma^(i+1) C_i Q_lambda(x_i, u_i)
  *
  * The target is sum_i w_i mean(T_i) with w_i proportional to 1 / (var(T_i) + 1e-8); mean and
  * (population) variance are over all combinations of members. The policy is the current one, the

@@ -2,8 +2,7 @@
 /* Trust region policy optimisation on a batch of trajectories; agent/trpo.h has the batch's layout.
  * With ratio = pi(a|s) / pi_old(a|s) and A the normalised advantage, one update maximises
  *
- *     gain(theta) = mean( ratio A ) + c mean( entropy )     subject to  mean KL(old || new) <=
- * delta
+ *     gain(theta) = mean( ratio A ) + c mean( entropy ),   mean KL(old || new) <= max_kl
  *
  * by a step along x = (F + damping I)^-1 grad gain, found by conjugate gradients, and a line
  * search. F is the Hessian of the mean KL at the old policy. For a Gaussian whose deviation does
@@ -28,12 +27,6 @@ enum { P = OPC_PANEL, CHUNK = 8, ROWS = CHUNK * P };
 #define HALF_LOG_2PI 0.91893853320467274178
 static const double CG_TOLERANCE = 1e-10;
 static const double KL_SLACK = 1.5; /* the line search accepts a KL of this times max_kl */
-
-/* Entry k of row r of panels with `columns` entries. */
-static size_t place(int r, int columns, int k)
-{
-    return (size_t)(r / P * columns + k) * P + (size_t)(r % P);
-}
 
 /* ---- entropy --------------------------------------------------------------------------------- */
 
@@ -72,16 +65,17 @@ static void act_some(struct opc_trpo *trpo, const float *mean, const float *inve
     /* Normalised states in panels; the padding is 0. */
     for (int i = 0; i < opc_panels(n) * P; i++)
         for (int k = 0; k < obs; k++)
-            x[place(i, obs, k)] = i < n ? (state[i * obs + k] - mean[k]) * inverse[k] : 0;
+            x[opc_panel_place(i, obs, k)] = i < n ? (state[i * obs + k] - mean[k]) * inverse[k] : 0;
     opc_mlp_infer(trpo->policy, 0, opc_panels(n), x, (size_t)obs * P, act, y, (size_t)act * P,
                   scratch);
     if (rng)
         opc_rng_normals_rows(rng, n, act, eps);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < act; k++) {
-            action[i * act + k] = y[place(i, act, k)];
+            action[i * act + k] = y[opc_panel_place(i, act, k)];
             if (rng)
-                action[i * act + k] += spread * expf(trpo->log_std[k]) * eps[place(i, act, k)];
+                action[i * act + k] +=
+                    spread * expf(trpo->log_std[k]) * eps[opc_panel_place(i, act, k)];
         }
     opc_arena_rewind(scratch, mark);
 }
@@ -168,8 +162,9 @@ static double log_probability(const struct opc_trpo *trpo, int i, const float *m
     const int act = trpo->options.act;
     double sum = 0;
     for (int k = 0; k < act; k++) {
-        const double z = ((double)trpo->action[i * act + k] - (double)mean[place(i, act, k)]) *
-                         trpo->inverse_std[k];
+        const double z =
+            ((double)trpo->action[i * act + k] - (double)mean[opc_panel_place(i, act, k)]) *
+            trpo->inverse_std[k];
         sum -= 0.5 * z * z + (double)trpo->log_std[k] + HALF_LOG_2PI;
     }
     return sum;
@@ -200,12 +195,13 @@ static void objective_chunk(void *ctx, int first, int end, int worker)
         double kl = 0, entropy = 0;
         for (int k = 0; k < act; k++) {
             const double l = (double)trpo->log_std[k], old = (double)trpo->old_log_std[k];
-            const double gap =
-                (double)trpo->old_mean[place(i, act, k)] - (double)mean[place(i, act, k)];
+            const double gap = (double)trpo->old_mean[opc_panel_place(i, act, k)] -
+                               (double)mean[opc_panel_place(i, act, k)];
             const double z = gap * trpo->inverse_std[k];
             kl += l - old + 0.5 * (trpo->var_ratio[k] + z * z - 1);
             if (objective->ent_coef != 0)
-                entropy += opc_clipped_entropy((double)mean[place(i, act, k)], l, NULL, NULL);
+                entropy +=
+                    opc_clipped_entropy((double)mean[opc_panel_place(i, act, k)], l, NULL, NULL);
         }
         const double ratio = exp(log_probability(trpo, i, mean) - trpo->old_logp[i]);
         trpo->row_kl[i] = kl;
@@ -221,15 +217,15 @@ static int policy_chunks(const struct opc_trpo *trpo)
 double opc_trpo_objective(struct opc_trpo *trpo, double ent_coef, double *kl)
 {
     struct objective objective = {trpo, ent_coef};
-    double gain = 0, far = 0;
+    double gain = 0, kl_sum = 0;
     refresh_deviations(trpo);
     opc_pool_each(trpo->options.pool, policy_chunks(trpo), 1, objective_chunk, &objective);
     for (int i = 0; i < trpo->rows; i++) {
         gain += trpo->row_gain[i];
-        far += trpo->row_kl[i];
+        kl_sum += trpo->row_kl[i];
     }
     if (kl)
-        *kl = far / trpo->rows;
+        *kl = kl_sum / trpo->rows;
     return gain / trpo->rows;
 }
 
@@ -290,7 +286,7 @@ void opc_trpo_gradient(struct opc_trpo *trpo, double ent_coef)
     for (int i = 0; i < panels * P; i++) {
         const double ratio = i < n ? exp(log_probability(trpo, i, mean) - trpo->old_logp[i]) : 0;
         for (int k = 0; k < act; k++) {
-            const size_t at = place(i, act, k);
+            const size_t at = opc_panel_place(i, act, k);
             double by_mean = 0, by_log_std = 0;
             if (i < n) {
                 const double l = (double)trpo->log_std[k], inverse = trpo->inverse_std[k];
@@ -356,8 +352,8 @@ static void product_chunk(void *ctx, int first, int end, int worker)
             const double scale = trpo->inverse_std[k] * trpo->inverse_std[k] / trpo->rows;
             for (int i = 0; i < panels * P; i++) {
                 const int r = p0 * P + i;
-                dy[place(r, act, k)] =
-                    r < trpo->rows ? (float)((double)moved[place(i, act, k)] * scale) : 0;
+                dy[opc_panel_place(r, act, k)] =
+                    r < trpo->rows ? (float)((double)moved[opc_panel_place(i, act, k)] * scale) : 0;
             }
         }
         opc_mlp_backward_part(net, 0, p0, p0 + panels, tape);
@@ -426,7 +422,7 @@ static double fit_batch(struct opc_trpo *trpo, int n, const int *step)
         /* rows of padding repeat the first one, and have no gradient */
         const float *s = trpo->state + (size_t)trpo->row[step[i < n ? i : 0]] * (size_t)obs;
         for (int k = 0; k < obs; k++)
-            trpo->value_x[place(i, obs, k)] = s[k];
+            trpo->value_x[opc_panel_place(i, obs, k)] = s[k];
     }
     opc_mlp_forward_part(trpo->value, 0, 0, panels, tape);
     for (int i = 0; i < panels * P; i++) {
@@ -435,11 +431,7 @@ static double fit_batch(struct opc_trpo *trpo, int n, const int *step)
         sum += gap * gap;
     }
     opc_mlp_backward_part(trpo->value, 0, 0, panels, tape);
-    for (int l = 0; l < layers; l++) {
-        opc_mlp_transpose_part(trpo->value, l, 0, panels, panels, tape, tape->transposed);
-        opc_mlp_gradient_part(trpo->value, l, 0, trpo->value->layer[l].out, n, tape,
-                              tape->transposed, trpo->value_grad);
-    }
+    opc_mlp_weight_gradient(trpo->value, n, tape, trpo->value_grad);
     opc_adam_step(trpo->value_adam, 0.0, trpo->value_grad, trpo->value->param);
     return sum;
 }
@@ -453,11 +445,7 @@ static double fit_value(struct opc_trpo *trpo, uint64_t seed, uint32_t epoch, ui
         trpo->order[i] = i;
     for (int pass = 0; pass < trpo->options.value_passes; pass++) {
         struct opc_rng rng = opc_rng_stream(seed, OPC_USE_UPDATE, epoch, first + (uint32_t)pass);
-        for (int i = n - 1; i > 0; i--) {
-            const int k = (int)opc_rng_below(&rng, (uint32_t)i + 1), at = trpo->order[i];
-            trpo->order[i] = trpo->order[k];
-            trpo->order[k] = at;
-        }
+        opc_rng_shuffle(&rng, n, trpo->order);
         for (int from = 0; from + batch <= n; from += batch)
             sum += fit_batch(trpo, batch, trpo->order + from);
     }

@@ -3,7 +3,6 @@
  * Everything is allocated here, so that an update cannot fail for lack of memory. */
 #include "agent/trpo.h"
 
-#include "agent/policy.h"
 #include "base/pool.h"
 
 #include <math.h>
@@ -39,11 +38,11 @@ void opc_trpo_destroy(struct opc_trpo *t)
 static int make_networks(struct opc_trpo *t, const struct opc_trpo_options *o, struct opc_err *err)
 {
     struct opc_mlp_shape shape;
-    OPC_TRY(opc_shape_from(1, o->obs, o->policy_hidden, o->policy_depth, o->act,
-                           OPC_ACTIVATION_TANH, &shape, err));
+    OPC_TRY(opc_mlp_shape_from(1, o->obs, o->policy_hidden, o->policy_depth, o->act,
+                               OPC_ACTIVATION_TANH, &shape, err));
     OPC_TRY(opc_mlp_create(&shape, &t->policy, err));
-    OPC_TRY(opc_shape_from(1, o->obs, o->value_hidden, o->value_depth, 1, OPC_ACTIVATION_TANH,
-                           &shape, err));
+    OPC_TRY(opc_mlp_shape_from(1, o->obs, o->value_hidden, o->value_depth, 1, OPC_ACTIVATION_TANH,
+                               &shape, err));
     OPC_TRY(opc_mlp_create(&shape, &t->value, err));
     opc_mlp_init_normalized(t->policy, 1, 0.01, o->seed, o->which);
     opc_mlp_init_normalized(t->value, 1, 1, o->seed, o->which + 1);

@@ -99,3 +99,13 @@ uint32_t opc_rng_below(struct opc_rng *r, uint32_t n)
     }
     return (uint32_t)(product >> 32);
 }
+
+/* Fisher-Yates, from the last item down. */
+void opc_rng_shuffle(struct opc_rng *rng, int n, int *item)
+{
+    for (int i = n - 1; i > 0; i--) {
+        const int k = (int)opc_rng_below(rng, (uint32_t)i + 1), kept = item[i];
+        item[i] = item[k];
+        item[k] = kept;
+    }
+}

@@ -288,6 +288,13 @@ static int min(int a, int b)
     return a < b ? a : b;
 }
 
+/* Appends a character where it fits; one byte is kept for the NUL, and one for a closing quote. */
+static void put_char(char *out, size_t size, size_t *n, char c)
+{
+    if (*n + 2 < size)
+        out[(*n)++] = c;
+}
+
 char *opc_shell_word(const char *path, char *out, size_t size)
 {
     static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -296,23 +303,18 @@ char *opc_shell_word(const char *path, char *out, size_t size)
     size_t n = 0;
     if (size == 0)
         return out;
-        /* One byte is kept for the NUL, and one for the closing quote. */
-#define PUT(c)                                                                                     \
-    if (n + 2 < size)                                                                              \
-    out[n++] = (c)
     if (quoted)
-        PUT('"');
+        put_char(out, size, &n, '"');
     if (*path == '-') {
-        PUT('.');
-        PUT('/');
+        put_char(out, size, &n, '.');
+        put_char(out, size, &n, '/');
     }
     for (; *path; path++) {
         /* These have a meaning inside double quotes. */
         if (strchr("\"\\$`", *path))
-            PUT('\\');
-        PUT(*path);
+            put_char(out, size, &n, '\\');
+        put_char(out, size, &n, *path);
     }
-#undef PUT
     if (quoted && n + 1 < size)
         out[n++] = '"';
     out[n] = '\0';

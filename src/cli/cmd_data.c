@@ -116,8 +116,7 @@ const struct opc_command opc_cmd_data = {
     .detail =
         "export writes what a run has recorded: observations, actions in the task's units, "
         "rewards, ends and times, as FILE.csv, FILE.npz (numpy) or a directory of one .csv for "
-        "each "
-        "episode.\n"
+        "each episode.\n"
         "import reads logs in the same columns, checks every number, and writes FILE.opc. A run "
         "with train.prefill=FILE.opc begins with these episodes. docs/data.md has the columns.",
     .words = "export import",

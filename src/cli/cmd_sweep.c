@@ -374,8 +374,7 @@ const struct opc_command opc_cmd_sweep = {
         "wrote to, has complete and OUT has not, and those without a row in OUT; OUT "
         "need not have any run, or exist. run and status with --add DIR leave out what DIR has "
         "complete: its directory is not needed. merge --at STEPS also writes OUT/table-STEPS.csv, "
-        "the "
-        "scores after so many steps, for runs of different lengths.\n"
+        "the scores after so many steps, for runs of different lengths.\n"
         "A run is OUT/NAME, its output OUT/NAME.log. A directory that holds a run of other "
         "settings is called foreign; then nothing is started.",
     .words = "run status merge",

@@ -23,9 +23,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 static const double DEADLINE = 30; /* seconds for an answer, unless user or child say otherwise */
 
-enum {
-    ALIGNED = 8
-}; /* bytes from the start of a block to the body: the head ends where it begins */
+/* Bytes from the start of a block to the body: the head ends where the body begins. */
+enum { ALIGNED = 8 };
 
 const char *opc_frame_name(enum opc_frame kind)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* env/process_private.h - what process.c (an environment) and process_link.c (frames over the pipes
- * of its child) share. docs/env-process.md specifies the protocol byte by byte. */
+/* env/process_private.h - what process.c (an environment), process_ask.c (questions to its child,
+ * and restarts) and process_link.c (frames over the pipes) share. docs/env-process.md specifies the
+ * protocol byte by byte. */
 #ifndef OPC_ENV_PROCESS_PRIVATE_H
 #define OPC_ENV_PROCESS_PRIVATE_H
 
 #include "base/talk.h"
 #include "opc/env.h"
 
+#include <pthread.h>
 #include <stdint.h>
 
 /* A frame is the length of its body (4 bytes), its kind (1 byte) and its body. An answer has the
@@ -34,6 +36,7 @@ enum {
     OPC_HELLO_DIMENSION = 65536, /* observations or full state, at most */
     OPC_HELLO_ACTIONS = 4096,    /* actions, at most */
     OPC_SCENE_NUMBERS = 10,      /* of one shape */
+    OPC_PAGE_LINE = 300,         /* characters of a sentence of the child's page */
 };
 
 /* What a child can do: one number in its hello. */
@@ -114,5 +117,53 @@ void opc_link_stop(struct opc_link *);
 void opc_link_free(struct opc_link *); /* stops it, too */
 /* "step", for messages. */
 const char *opc_frame_name(enum opc_frame);
+
+/* ---- process_ask.c --------------------------------------------------------------------------- */
+
+/* What changes while the child plays, apart from the environment so that `terminal`, which gets a
+ * constant one, may ask. */
+struct talks {
+    struct opc_link link;
+    pthread_mutex_t lock;
+    struct opc_err failure; /* of a function that cannot report one; OPC_OK: none */
+    /* The episode under way: how it began, and its actions, to repeat it. */
+    enum opc_frame began; /* OPC_FRAME_RESET or OPC_FRAME_START; 0: there is none */
+    double *origin;       /* [OPC_FRAME_SEED_WORDS] or [state] */
+    double *actions;      /* [capacity][act] */
+    double *obs;          /* [obs] after the last step */
+    int played, capacity, restarts;
+    bool ahead; /* the question of the next step has been sent, and its answer not been read */
+};
+
+struct process {
+    struct opc_env env;
+    struct opc_env_type type;
+    struct opc_env_page page;
+    struct opc_hello hello;
+    char **argv;
+    char *args;
+    struct talks *talks;
+    char name[100], engine[100];
+    char lines[6][OPC_PAGE_LINE]; /* of the page */
+};
+
+/* One question, so that it can be asked again after a restart. */
+struct question {
+    enum opc_frame kind;
+    const double *action;    /* of a step */
+    struct opc_outcome *out; /* of a step; only obs for reset and start */
+    /* of terminal and reward: n transitions, and where n answers go */
+    int n;
+    const float *s, *a, *next;
+    double *answers;
+};
+/* Asks, and asks again as long as restarts allow. The lock is held. */
+int opc_process_ask(struct process *, const struct question *, struct opc_err *err);
+/* rest, state and scene: no numbers in the question, min .. max in the answer, *got of them. The
+ * child must be there: it is not started for them. The lock is held. */
+int opc_process_ask_plain(struct process *, enum opc_frame kind, size_t min, size_t max,
+                          size_t *got, struct opc_err *err);
+/* Makes room for questions and answers of the sizes that the hello named. */
+int opc_process_reserve(struct process *, struct opc_err *err);
 
 #endif

@@ -3,7 +3,6 @@
  * falling, the best weights, the elites. run/train.c calls opc_ensemble_fit through
  * opc_predictor_fit, every train.fit_every steps. A change must keep the order in which each
  * member's stream is drawn from (OPC_USE_FIT): bootstrap first, then one shuffle after each pass.
-
  *
  * A fit that goes on with the last one's weights learns little that is new, and patience in passes
  * makes it pay for all rows again. model.holdout_every counts patience in gradient steps, max_steps
@@ -13,16 +12,6 @@
 
 #include <math.h>
 #include <string.h>
-
-/* Fisher-Yates. */
-static void shuffle(struct opc_rng *r, int n, int *at)
-{
-    for (int i = n - 1; i > 0; i--) {
-        const int j = (int)opc_rng_below(r, (uint32_t)i + 1), keep = at[i];
-        at[i] = at[j];
-        at[j] = keep;
-    }
-}
 
 /* The members with the smallest errors, best first; of equals the earlier. */
 static void choose_elites(struct opc_predictor *p, const double *error)
@@ -63,7 +52,7 @@ static void shuffle_members(void *ctx, int first, int end, int worker)
     (void)worker;
     struct fit *fit = ctx;
     for (int m = first; m < end; m++)
-        shuffle(&fit->rng[m], fit->n_train, fit->rows + (size_t)m * (size_t)fit->n_train);
+        opc_rng_shuffle(&fit->rng[m], fit->n_train, fit->rows + (size_t)m * (size_t)fit->n_train);
 }
 
 /* The next batch of every member; the members' rows lie n_train apart. The last batch of a pass may
@@ -233,7 +222,7 @@ static void split_holdout(struct fit *fit, int n)
     struct opc_rng r = opc_rng_stream(plan->seed, OPC_USE_SPLIT, plan->epoch, plan->index);
     for (int i = 0; i < n; i++)
         fit->split[i] = i;
-    shuffle(&r, n, fit->split);
+    opc_rng_shuffle(&r, n, fit->split);
     const struct opc_ensemble_config *config = &fit->ensemble->config;
     int *train = fit->split + fit->n_hold;
     const int fresh =
@@ -246,7 +235,7 @@ static void split_holdout(struct fit *fit, int n)
             draw_bootstrap(fit, m, fit->n_train, train, fresh);
         } else {
             memcpy(rows, train, (size_t)fit->n_train * sizeof *rows);
-            shuffle(&fit->rng[m], fit->n_train, rows);
+            opc_rng_shuffle(&fit->rng[m], fit->n_train, rows);
         }
     }
 }

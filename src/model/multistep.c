@@ -118,15 +118,9 @@ static int make_window(struct opc_multistep *m, struct opc_err *err)
 static int make_parts(struct opc_multistep *m, const struct opc_multistep_options *o,
                       struct opc_err *err)
 {
-    struct opc_mlp_shape shape = {
-        .members = 1, .layers = o->depth + 1, .activation = OPC_ACTIVATION_RELU};
-    if (o->depth + 1 > OPC_MLP_LAYERS)
-        return opc_fail(err, OPC_EUSER, "%d hidden layers are too many; at most %d", o->depth,
-                        OPC_MLP_LAYERS - 1);
-    shape.width[0] = m->in;
-    for (int i = 0; i < o->depth; i++)
-        shape.width[i + 1] = o->hidden[i];
-    shape.width[o->depth + 1] = m->out;
+    struct opc_mlp_shape shape;
+    OPC_TRY(opc_mlp_shape_from(1, m->in, o->hidden, o->depth, m->out, OPC_ACTIVATION_RELU, &shape,
+                               err));
     OPC_TRY(opc_mlp_create(&shape, &m->net, err));
     draw_weights(m->net, o->seed, o->which);
     OPC_TRY(opc_adam_create(m->net->each, opc_adam_usual(o->learning_rate), &m->adam, err));
@@ -213,12 +207,6 @@ void opc_multistep_observe(struct opc_multistep *m, int n, const float *const *r
 
 /* ---- the loss of a window -------------------------------------------------------------------- */
 
-/* Entry k of row r of panels with `columns` entries. */
-static size_t place(int r, int columns, int k)
-{
-    return (size_t)(r / P * columns + k) * P + (size_t)(r % P);
-}
-
 static float clip(float v, float low, float high)
 {
     return v < low ? low : v > high ? high : v;
@@ -237,18 +225,19 @@ static void forward_step(struct opc_multistep *m, int n, int i)
     const int obs = m->options.obs, act = m->options.act, last = m->net->shape.layers - 1;
     for (int r = 0; r < opc_panels(n) * P; r++) {
         for (int k = 0; k < obs; k++)
-            m->x[i][place(r, m->in, k)] =
-                (m->s[i][place(r, obs, k)] - scales.mean[k]) * scales.inverse[k];
+            m->x[i][opc_panel_place(r, m->in, k)] =
+                (m->s[i][opc_panel_place(r, obs, k)] - scales.mean[k]) * scales.inverse[k];
         for (int k = 0; k < act; k++)
-            m->x[i][place(r, m->in, obs + k)] =
-                clip(m->record[i][place(r, m->columns, obs + k)], -1, 1);
+            m->x[i][opc_panel_place(r, m->in, obs + k)] =
+                clip(m->record[i][opc_panel_place(r, m->columns, obs + k)], -1, 1);
     }
     opc_mlp_forward(m->net, n, m->x[i], (size_t)m->in * P, 0, &m->tape[i], m->options.pool);
     for (int r = 0; r < opc_panels(n) * P; r++)
         for (int k = 0; k < obs; k++)
-            m->next[i][place(r, obs, k)] = clip(moved(&scales, k, m->s[i][place(r, obs, k)],
-                                                      m->tape[i]->y[last][place(r, m->out, k)]),
-                                                scales.low[k], scales.high[k]);
+            m->next[i][opc_panel_place(r, obs, k)] =
+                clip(moved(&scales, k, m->s[i][opc_panel_place(r, obs, k)],
+                           m->tape[i]->y[last][opc_panel_place(r, m->out, k)]),
+                     scales.low[k], scales.high[k]);
 }
 
 /* e_ik / sigma_dk of row r: the difference of differences; k = obs is the reward. */
@@ -259,14 +248,14 @@ static double scaled_error(const struct opc_multistep *m, int i, int r, int k)
     const float *record = m->record[i];
     double e;
     if (k < obs) {
-        const double predicted =
-            (double)m->next[i][place(r, obs, k)] - (double)m->s[i][place(r, obs, k)];
-        e = predicted - ((double)record[place(r, m->columns, after + k)] -
-                         (double)record[place(r, m->columns, k)]);
+        const double predicted = (double)m->next[i][opc_panel_place(r, obs, k)] -
+                                 (double)m->s[i][opc_panel_place(r, obs, k)];
+        e = predicted - ((double)record[opc_panel_place(r, m->columns, after + k)] -
+                         (double)record[opc_panel_place(r, m->columns, k)]);
     } else {
         const float *y = m->tape[i]->y[m->net->shape.layers - 1];
-        e = (double)(scales.diff_std[k] * y[place(r, m->out, k)] + scales.diff_mean[k]) -
-            (double)record[place(r, m->columns, reward)];
+        e = (double)(scales.diff_std[k] * y[opc_panel_place(r, m->out, k)] + scales.diff_mean[k]) -
+            (double)record[opc_panel_place(r, m->columns, reward)];
     }
     return e * (double)scales.weight[k];
 }
@@ -291,8 +280,9 @@ static double forward_window(struct opc_multistep *m, int n, const float *const 
         for (int r = 0; r < opc_panels(n) * P; r++) {
             const bool recorded = i == 0 || (r < n && cut[(i - 1) * n + r]);
             for (int k = 0; k < obs; k++)
-                m->s[i][place(r, obs, k)] = recorded ? m->record[i][place(r, m->columns, k)]
-                                                     : m->next[i - 1][place(r, obs, k)];
+                m->s[i][opc_panel_place(r, obs, k)] =
+                    recorded ? m->record[i][opc_panel_place(r, m->columns, k)]
+                             : m->next[i - 1][opc_panel_place(r, obs, k)];
         }
         forward_step(m, n, i);
         for (int r = 0; r < n; r++) {
@@ -329,17 +319,17 @@ static void outputs_gradient(struct opc_multistep *m, int n, int i, const bool *
         const double factor = l < SMALL_LOSS ? 0 : 1 / (entries(m) * l * H * n);
         const bool goes_on = r < n && i + 1 < H && !cut[i * n + r];
         for (int k = 0; k < obs; k++) {
-            const size_t at = place(r, obs, k);
+            const size_t at = opc_panel_place(r, obs, k);
             const double c =
                 factor > 0 ? factor * scaled_error(m, i, r, k) * (double)scales.weight[k] : 0;
             double g = c + (goes_on ? (double)m->ds[at] : 0);
-            const float free = moved(&scales, k, m->s[i][at], y[place(r, m->out, k)]);
+            const float free = moved(&scales, k, m->s[i][at], y[opc_panel_place(r, m->out, k)]);
             if (free < scales.low[k] || free > scales.high[k])
                 g = 0; /* a clipped state does not move */
-            dy[place(r, m->out, k)] = (float)(g * (double)scales.diff_std[k]);
+            dy[opc_panel_place(r, m->out, k)] = (float)(g * (double)scales.diff_std[k]);
             m->ds[at] = (float)(g - c);
         }
-        dy[place(r, m->out, obs)] =
+        dy[opc_panel_place(r, m->out, obs)] =
             m->options.reward && factor > 0
                 ? (float)(factor * scaled_error(m, i, r, obs) * (double)scales.weight[obs] *
                           (double)scales.diff_std[obs])
@@ -394,7 +384,8 @@ double opc_multistep_gradient(struct opc_multistep *m, int n, const float *const
         weight_gradient(m, n, i);
         for (int r = 0; r < opc_panels(n) * P && i > 0; r++)
             for (int k = 0; k < obs; k++)
-                m->ds[place(r, obs, k)] += m->dx[place(r, m->in, k)] * scales.inverse[k];
+                m->ds[opc_panel_place(r, obs, k)] +=
+                    m->dx[opc_panel_place(r, m->in, k)] * scales.inverse[k];
     }
     return loss;
 }
@@ -429,19 +420,21 @@ static void predict_some(struct opc_multistep *m, int n, const float *s, const f
     /* Inputs in panels; the padding is 0. */
     for (int r = 0; r < opc_panels(n) * P; r++) {
         for (int k = 0; k < obs; k++)
-            x[place(r, m->in, k)] =
+            x[opc_panel_place(r, m->in, k)] =
                 r < n ? (s[r * obs + k] - scales.mean[k]) * scales.inverse[k] : 0;
         for (int k = 0; k < act; k++)
-            x[place(r, m->in, obs + k)] = r < n ? clip(a[r * act + k], -1, 1) : 0;
+            x[opc_panel_place(r, m->in, obs + k)] = r < n ? clip(a[r * act + k], -1, 1) : 0;
     }
     opc_mlp_infer(m->net, 0, opc_panels(n), x, (size_t)m->in * P, m->out, y, (size_t)m->out * P,
                   &m->scratch);
     for (int r = 0; r < n; r++) {
         for (int k = 0; k < obs; k++)
-            next[r * obs + k] = clip(moved(&scales, k, s[r * obs + k], y[place(r, m->out, k)]),
-                                     scales.low[k], scales.high[k]);
+            next[r * obs + k] =
+                clip(moved(&scales, k, s[r * obs + k], y[opc_panel_place(r, m->out, k)]),
+                     scales.low[k], scales.high[k]);
         if (reward)
-            reward[r] = scales.diff_std[obs] * y[place(r, m->out, obs)] + scales.diff_mean[obs];
+            reward[r] =
+                scales.diff_std[obs] * y[opc_panel_place(r, m->out, obs)] + scales.diff_mean[obs];
     }
     opc_arena_rewind(&m->scratch, mark);
 }

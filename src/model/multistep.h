@@ -5,11 +5,11 @@
  * In units of running means and deviations (state: mu_s, sigma_s; difference s' - s: mu_d,
  * sigma_d),
  *
- *     s^' = s + sigma_d net((s - mu_s) / sigma_s, clip(a, -1, 1)) + mu_d,   within 100 sigma_s
- *     of mu_s,
+ *     s^' = s + sigma_d net((s - mu_s) / sigma_s, clip(a, -1, 1)) + mu_d
  *
- * and one more output is the reward. It has no members and no variance, so it is not a predictor of
- * opc/predictor.h; agent/slbo.c owns it. One thread at a time, with a pool for the work. */
+ * is clipped to mu_s -+ 100 sigma_s, and one more output is the reward. It has no members and no
+ * variance, so it is not a predictor of opc/predictor.h; agent/slbo.c owns it. One thread at a
+ * time, with a pool for the work. */
 #ifndef OPC_MODEL_MULTISTEP_H
 #define OPC_MODEL_MULTISTEP_H
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TWO = 2 }; /* deviations at which the truncated normal ends */
+enum { TRUNCATION = 2 }; /* deviations at which the truncated normal ends */
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
@@ -108,7 +108,7 @@ bool opc_cem_converged(const struct opc_cem *cem)
 
 double opc_cem_capped(double mean, double variance, double low, double high)
 {
-    const double below = (mean - low) / TWO, above = (high - mean) / TWO;
+    const double below = (mean - low) / TRUNCATION, above = (high - mean) / TRUNCATION;
     return fmin(variance, fmin(below * below, above * above));
 }
 
@@ -116,10 +116,10 @@ void opc_cem_truncated(struct opc_rng *rng, int n, float *z)
 {
     opc_rng_normals(rng, n, z);
     for (int k = 0; k < n; k++)
-        while (!(fabsf(z[k]) <= (float)TWO)) {
+        while (!(fabsf(z[k]) <= (float)TRUNCATION)) {
             float pair[2];
             opc_rng_normals(rng, 2, pair); /* of a pair that is drawn again both have a chance */
-            z[k] = fabsf(pair[0]) <= (float)TWO ? pair[0] : pair[1];
+            z[k] = fabsf(pair[0]) <= (float)TRUNCATION ? pair[0] : pair[1];
         }
 }
 

@@ -30,6 +30,11 @@ static inline int opc_panels(int rows)
 {
     return (rows + OPC_PANEL - 1) / OPC_PANEL;
 }
+/* Where entry k of a row is in panels x[panels][columns][16]. */
+static inline size_t opc_panel_place(int row, int columns, int k)
+{
+    return (size_t)(row / OPC_PANEL * columns + k) * OPC_PANEL + (size_t)(row % OPC_PANEL);
+}
 
 /* Floats of xt, the transposed inputs that `transpose` fills: both dimensions rounded up to 16. */
 static inline size_t opc_transposed_size(int panels, int in)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks: parameters, first weights, forward and backward passes. SAC, PPO and the ensemble call
+/* Networks: parameters, first weights, forward and backward passes. Agents and the ensemble call
  * the `_part` forms on slices of a batch from their own threads. A change must keep two things: no
  * result depends on how the work was sliced, and padding of the parameters stays 0, because Adam,
  * weight decay and checkpoints run over it, too. */
@@ -35,6 +35,19 @@ struct opc_mlp_shape opc_mlp_shape_of(int members, int inputs, int hidden, int d
     if (depth + 1 <= OPC_MLP_LAYERS)
         shape.width[depth + 1] = outputs;
     return shape;
+}
+
+int opc_mlp_shape_from(int members, int inputs, const int *hidden, int depth, int outputs,
+                       enum opc_activation activation, struct opc_mlp_shape *out,
+                       struct opc_err *err)
+{
+    if (depth + 1 > OPC_MLP_LAYERS)
+        return opc_fail(err, OPC_EUSER, "%d hidden layers are too many; at most %d", depth,
+                        OPC_MLP_LAYERS - 1);
+    *out = opc_mlp_shape_of(members, inputs, 0, depth, outputs, activation);
+    for (int i = 0; i < depth; i++)
+        out->width[i + 1] = hidden[i];
+    return OPC_OK;
 }
 
 int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, struct opc_err *err)
@@ -391,6 +404,16 @@ void opc_mlp_gradient_part(const struct opc_mlp *net, int l, int o0, int o1, int
     k->back_bias(rows, o0, o1, tape->dy[l], panel_floats(layer), grad + layer->bias);
 }
 
+void opc_mlp_weight_gradient(const struct opc_mlp *net, int rows, struct opc_tape *tape,
+                             float *grad)
+{
+    const int panels = opc_panels(rows);
+    for (int l = 0; l < net->shape.layers; l++) {
+        opc_mlp_transpose_part(net, l, 0, panels, panels, tape, tape->transposed);
+        opc_mlp_gradient_part(net, l, 0, net->layer[l].out, rows, tape, tape->transposed, grad);
+    }
+}
+
 /* ---- all members ----------------------------------------------------------------------------- */
 
 /* One call of opc_mlp_forward or opc_mlp_backward. Work items are (member, part of panels). */
@@ -434,14 +457,8 @@ static void gradient_chunk(void *ctx, int first, int end, int worker)
     (void)worker;
     const struct pass *pass = ctx;
     for (int m = first; m < end; m++)
-        for (int l = 0; l < pass->net->shape.layers; l++) {
-            float *transposed = pass->tape[m]->transposed;
-            opc_mlp_transpose_part(pass->net, l, 0, pass->panels, pass->panels, pass->tape[m],
-                                   transposed);
-            opc_mlp_gradient_part(pass->net, l, 0, pass->net->layer[l].out, pass->rows,
-                                  pass->tape[m], transposed,
-                                  pass->grad + (size_t)m * pass->net->each);
-        }
+        opc_mlp_weight_gradient(pass->net, pass->rows, pass->tape[m],
+                                pass->grad + (size_t)m * pass->net->each);
 }
 
 /* Members alone keep the threads busy if they divide evenly; otherwise their panels are cut,

@@ -48,6 +48,10 @@ static inline float *opc_mlp_member(const struct opc_mlp *net, int member)
 /* {inputs, hidden x depth, outputs} */
 struct opc_mlp_shape opc_mlp_shape_of(int members, int inputs, int hidden, int depth, int outputs,
                                       enum opc_activation activation);
+/* {inputs, hidden[depth], outputs}. OPC_EUSER: more layers than OPC_MLP_LAYERS. */
+int opc_mlp_shape_from(int members, int inputs, const int *hidden, int depth, int outputs,
+                       enum opc_activation activation, struct opc_mlp_shape *out,
+                       struct opc_err *err);
 
 enum opc_init {
     OPC_INIT_TRUNCATED, /* normal, std 1 / (2 sqrt(in)), drawn again outside 2 std; PETS, MBPO */
@@ -99,6 +103,8 @@ void opc_mlp_transpose_part(const struct opc_mlp *, int layer, int p0, int p1, i
  * rows 0 .. rows-1, into a member's gradient, laid out as its parameters. */
 void opc_mlp_gradient_part(const struct opc_mlp *, int layer, int o0, int o1, int rows,
                            const struct opc_tape *, const float *transposed, float *grad);
+/* The same for all layers of a member, from the dy of every layer. It uses tape->transposed. */
+void opc_mlp_weight_gradient(const struct opc_mlp *, int rows, struct opc_tape *, float *grad);
 
 /* All members at once. Member m reads x + m * apart: apart = 0 is one batch shared by all.
  * tape[members]; pool may be NULL. */

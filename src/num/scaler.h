@@ -13,7 +13,7 @@ struct opc_scaler {
     float *mean, *inverse; /* [dim]; 1 / std */
 };
 
-/* The standard deviation of feature d as `inverse` has it, for who goes the way back. */
+/* The standard deviation of feature d as `inverse` has it, to undo the normalisation. */
 static inline double opc_scaler_std(const struct opc_scaler *scaler, int d)
 {
     return 1.0 / (double)scaler->inverse[d];

@@ -12,8 +12,8 @@
  *
  * Rollouts are numbered, and each draws from streams named by its number alone; the N transitions
  * are those of the first rollouts that have them. So the data depends neither on the number of
- * threads nor on how many rollouts advance together. With a limit on disagreement, the first steps
- * of the first rollouts are made once more beforehand, to know what is much. */
+ * threads nor on how many rollouts advance together. With opc.max_disagreement, the first steps of
+ * the first rollouts are also made beforehand: they set the limit. */
 #ifndef OPC_ALGORITHM2_H
 #define OPC_ALGORITHM2_H
 

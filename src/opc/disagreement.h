@@ -9,7 +9,7 @@
  * steps; one that hardly varies (d_j < 1e-6 max(1, |mean_j|)) counts in its own unit, d_j = 1. By
  * eq. 5, u is 0 on the reference, however much the elites disagree about f itself.
  *
- * A step is refused if u > kappa. What is much follows from the first steps of rollouts (h = 0),
+ * A step is refused if u > kappa. This limit is taken from the first steps of rollouts (h = 0),
  * which begin in recorded states:
  *
  *     kappa = mean over all simulations so far of  xi x the 0.95-quantile of u at h = 0

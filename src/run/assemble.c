@@ -284,8 +284,8 @@ static int check_machine(const struct opc_values *v, struct opc_err *err)
 }
 
 /* A short look at a task that is not ours, before hours are spent on it: numbers, sizes,
- * termination and reward. Whether it repeats itself is told, but is no condition: only errors are
- * measured by repeating. */
+ * termination and reward. One that does not repeat itself gets a warning alone: only the measuring
+ * of model errors needs that. */
 static int check_foreign(struct opc_run *run, struct opc_err *err)
 {
     const struct opc_check_plan plan = {

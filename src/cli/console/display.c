@@ -150,22 +150,24 @@ static void on_signal(int number)
         return;
 }
 
-const int opc_stop_warnings[] = {SIGUSR1, SIGXCPU, SIGXFSZ, 0};
+const int opc_stop_signals[OPC_STOP_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU, SIGXFSZ};
 
 void opc_stop_catch(const char *said)
 {
-    /* SA_RESETHAND: the second signal of a kind has its default action and ends the process. */
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = on_signal}, before;
     sigemptyset(&action.sa_mask);
     stop_message = said;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    action.sa_flags = 0; /* a terminal that closes may send SIGHUP more than once */
-    struct sigaction before;
-    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup */
-        sigaction(SIGHUP, &action, NULL);
-    for (int i = 0; opc_stop_warnings[i]; i++)
-        sigaction(opc_stop_warnings[i], &action, NULL);
+    for (int i = 0; i < OPC_STOP_SIGNALS; i++) {
+        const int number = opc_stop_signals[i];
+        sigaction(number, NULL, &before);
+        if (number == SIGHUP && before.sa_handler == SIG_IGN) /* nohup */
+            continue;
+        /* SA_RESETHAND: the second one has its default action and ends the process. The others may
+         * be sent more than once: a terminal that closes does so with SIGHUP. */
+        action.sa_flags = number == SIGINT || number == SIGTERM ? (int)SA_RESETHAND : 0;
+        sigaction(number, &action, NULL);
+    }
+    action.sa_flags = 0;
     /* `opc train ... | head -1`: the next line cannot be written, which opc_stop_wanted sees. */
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);

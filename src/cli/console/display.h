@@ -33,8 +33,10 @@ void opc_print_wrapped(int indent, const char *text);
 /* Flushes standard output, and notes when it is a pipe that nobody reads any more. */
 void opc_display_flush(void);
 
-/* What batch systems send before they end a process: SIGUSR1, SIGXCPU, SIGXFSZ; ends with 0. */
-extern const int opc_stop_warnings[];
+/* The signals that stop in order: SIGINT, SIGTERM, SIGHUP, and what batch systems send before they
+ * end a process: SIGUSR1, SIGXCPU, SIGXFSZ. */
+enum { OPC_STOP_SIGNALS = 6 };
+extern const int opc_stop_signals[OPC_STOP_SIGNALS];
 /* From now on the first SIGINT, SIGTERM, SIGHUP or warning of a batch system, and a reader of
  * standard output who goes away, only make opc_stop_wanted true; a signal also prints `said` (NULL:
  * nothing) on a terminal. A second SIGINT or SIGTERM ends the process. */

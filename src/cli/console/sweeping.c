@@ -34,9 +34,6 @@ static void on_signal(int number)
         return;
 }
 
-static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU, SIGXFSZ};
-enum { N_SIGNALS = sizeof SIGNALS / sizeof *SIGNALS };
-
 /* For the schedule, which asks between its steps. */
 static int stops_asked(void *ctx)
 {
@@ -68,13 +65,13 @@ static void show_tally(void *ctx, const struct opc_tally *t)
 int opc_sweeping(const struct opc_sweep *sweep, struct opc_schedule plan, struct opc_tally *tally,
                  struct opc_err *err)
 {
-    struct sigaction action = {.sa_handler = on_signal}, before[N_SIGNALS];
+    struct sigaction action = {.sa_handler = on_signal}, before[OPC_STOP_SIGNALS];
     sigemptyset(&action.sa_mask);
     stops_wanted = 0;
     /* A SIGHUP that nohup ignores stays ignored. */
-    for (int i = 0; i < N_SIGNALS; i++) {
-        sigaction(SIGNALS[i], &action, &before[i]);
-        if (SIGNALS[i] == SIGHUP && before[i].sa_handler == SIG_IGN) /* nohup */
+    for (int i = 0; i < OPC_STOP_SIGNALS; i++) {
+        sigaction(opc_stop_signals[i], &action, &before[i]);
+        if (opc_stop_signals[i] == SIGHUP && before[i].sa_handler == SIG_IGN) /* nohup */
             sigaction(SIGHUP, &before[i], NULL);
     }
     /* Without a terminal the lines of the log are the display. */
@@ -84,7 +81,7 @@ int opc_sweeping(const struct opc_sweep *sweep, struct opc_schedule plan, struct
     const int code = opc_schedule_run(sweep, &plan, tally, err);
     opc_display_listen(OPC_LEVEL_WARN);
     opc_bar_wipe();
-    for (int i = 0; i < N_SIGNALS; i++)
-        sigaction(SIGNALS[i], &before[i], NULL);
+    for (int i = 0; i < OPC_STOP_SIGNALS; i++)
+        sigaction(opc_stop_signals[i], &before[i], NULL);
     return code;
 }

@@ -81,6 +81,9 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *,
 int opc_curves_at(const struct opc_curves *, int group, double x, double *out);
 /* The scores of a group's runs, of those that have any value. Returns how many there are. */
 int opc_curves_ends(const struct opc_curves *, int group, double *out);
+/* For opc_curves_read: fills in the median and quartiles of a group over x, and of its scores.
+ * scratch: [runs]. */
+int opc_curves_make_band(struct opc_curves *, int group, double *scratch, struct opc_err *err);
 void opc_curves_free(struct opc_curves *); /* NULL is fine */
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A policy or model as an ONNX file: a protobuf message (base/proto.h) of IR version 7, operator
- * set
- * 13. export.c calls it. The numbers below are those of onnx.proto's fields.
+ * set 13. export.c calls it. The numbers below are those of onnx.proto's fields.
  *
  *     policy  observation [N, obs] -> action [N, act]
- *     model   observation [N, obs], action [N, act] -> next_observation [N, obs], reward [N, 1]
- * (means over the elites), elites [elites, N, obs + 1] (each one's own)
+ *     model   observation [N, obs], action [N, act] -> next_observation [N, obs], reward [N, 1],
+ *             elites [elites, N, obs + 1]
+ *
+ * where next_observation and reward are means over the elites, and `elites` has those of each.
  *
  * Operators: Sub, Mul, Clip, MatMul, Add, Relu, Tanh, Sigmoid, Max, Min; of a model also Concat,
  * Unsqueeze, ReduceMean, Split. Invariant: a node comes after those whose outputs it reads. */
