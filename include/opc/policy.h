@@ -30,6 +30,12 @@ OPC_API int opc_policy_load(const char *path, struct opc_agent **out, struct opc
  * opc_config_destroy. */
 OPC_API int opc_policy_config(const char *path, struct opc_config **out, struct opc_err *err);
 
+/* The range of each action in the task's units, low[act] and high[act], from the same path; act is
+ * that of opc_agent_dimensions. Where policy.opc does not have them, the task is opened. OPC_EUSER,
+ * OPC_EDAMAGED: as above; OPC_EENV: the task would not open. */
+OPC_API int opc_policy_limits(const char *path, int act, double *low, double *high,
+                              struct opc_err *err);
+
 #ifdef __cplusplus
 }
 #endif

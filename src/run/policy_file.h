@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* run/policy_file.h - what policy.opc holds besides the networks, so that it can be loaded alone:
- * the dimensions, the settings and the limits of the actions. save.c writes it; trained.c and
- * study/export read it. */
+ * the dimensions, the settings and the limits of the actions. save.c writes it; trained.c reads it,
+ * and so does opc_policy_limits of opc/policy.h. */
 #ifndef OPC_RUN_POLICY_FILE_H
 #define OPC_RUN_POLICY_FILE_H
 
 #include "opc/agent.h"
 #include "opc/env.h"
+#include "opc/policy.h"
 #include "run/config/config.h"
 #include "run/files/checkpoint.h"
 
@@ -23,9 +24,5 @@ int opc_policy_describe(const struct opc_values *, const struct opc_env *,
  */
 int opc_policy_file_load(const char *path, const struct opc_env *env, struct opc_agent **out,
                          int *epoch, struct opc_err *err);
-
-/* The range of each action in the task's units, low[act] and high[act]: from policy.opc, the path
- * or in the run directory that it names; where that does not have them, the task is opened. */
-int opc_policy_limits(const char *path, int act, double *low, double *high, struct opc_err *err);
 
 #endif

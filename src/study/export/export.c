@@ -13,7 +13,6 @@
 #include "opc/mem.h"
 #include "opc/version.h"
 #include "run/files/rundir.h"
-#include "run/policy_file.h"
 
 #include <ctype.h>
 #include <float.h>
