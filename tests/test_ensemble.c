@@ -306,6 +306,49 @@ static void holdout_of(const struct model *m, const struct data *d, int n, const
     }
 }
 
+/* The rows that each member trains on, into t->n_train of index for each. New rows go to the front,
+ * and with new_ratio above their share a coin decides which are drawn. */
+static void retell_bootstrap(const struct model *m, uint32_t epoch, int *train, int *index,
+                             struct opc_rng *own, struct retold *t)
+{
+    const struct opc_ensemble_config *c = &m->setup.config;
+    const long seen = m->e->rows;
+    int fresh = 0;
+    for (int i = 0; c->new_ratio > 0 && i < t->n_train; i++)
+        if (train[i] >= seen) {
+            const int keep = train[i];
+            train[i] = train[fresh];
+            train[fresh++] = keep;
+        }
+    const bool prefers = fresh > 0 && fresh < t->n_train && c->new_ratio * t->n_train > fresh;
+    for (int k = 0; k < c->members; k++) {
+        int *rows = index + k * t->n_train;
+        own[k] = opc_rng_stream(77, OPC_USE_FIT, epoch, 2 * OPC_MEMBERS + (uint32_t)k);
+        for (int i = 0; i < t->n_train; i++) {
+            int from = 0, of = t->n_train;
+            if (prefers && opc_rng_unit_double(&own[k]) < c->new_ratio)
+                of = fresh;
+            else if (prefers)
+                of -= from = fresh;
+            rows[i] = train[c->bootstrap ? from + any_below(&own[k], of) : i];
+            t->share += (double)(rows[i] >= seen) / (c->members * t->n_train);
+        }
+        if (!c->bootstrap)
+            shuffle(&own[k], t->n_train, rows);
+    }
+}
+
+/* The members by their errors; the rank of one is the number of those that are better. */
+static void retell_elites(int members, struct retold *t)
+{
+    for (int k = 0; k < members; k++) {
+        int rank = 0;
+        for (int j = 0; j < members; j++)
+            rank += t->holdout[j] < t->holdout[k];
+        t->elite[rank] = k;
+    }
+}
+
 static struct retold retell(struct model *m, const struct data *d, uint32_t epoch)
 {
     const struct opc_ensemble_config *c = &m->setup.config;
@@ -313,7 +356,7 @@ static struct retold retell(struct model *m, const struct data *d, uint32_t epoc
     const int members = c->members;
     const size_t each = e->net->each;
     struct retold t = {0};
-    int split[MAX_N] = {0}, *rows[OPC_MEMBERS];
+    int split[MAX_N] = {0};
     struct opc_rng r = opc_rng_stream(77, OPC_USE_SPLIT, epoch, 2), own[OPC_MEMBERS];
     assert_true(d->n <= MAX_N);
 
@@ -328,30 +371,7 @@ static struct retold retell(struct model *m, const struct data *d, uint32_t epoc
     int *index = calloc((size_t)(members * t.n_train), sizeof *index);
     float *kept = floats_of((size_t)members * each, 0.0f);
     assert_non_null(index);
-    /* New rows to the front, and with new_ratio above their share a coin decides who is drawn. */
-    int fresh = 0, *train = split + t.n_hold;
-    for (int i = 0; c->new_ratio > 0 && i < t.n_train; i++)
-        if (train[i] >= e->rows) {
-            const int keep = train[i];
-            train[i] = train[fresh];
-            train[fresh++] = keep;
-        }
-    const bool prefers = fresh > 0 && fresh < t.n_train && c->new_ratio * t.n_train > fresh;
-    for (int k = 0; k < members; k++) {
-        own[k] = opc_rng_stream(77, OPC_USE_FIT, epoch, 2 * OPC_MEMBERS + (uint32_t)k);
-        rows[k] = index + k * t.n_train;
-        for (int i = 0; i < t.n_train; i++) {
-            int from = 0, of = t.n_train;
-            if (prefers && opc_rng_unit_double(&own[k]) < c->new_ratio)
-                of = fresh;
-            else if (prefers)
-                of -= from = fresh;
-            rows[k][i] = train[c->bootstrap ? from + any_below(&own[k], of) : i];
-            t.share += (double)(rows[k][i] >= e->rows) / (members * t.n_train);
-        }
-        if (!c->bootstrap)
-            shuffle(&own[k], t.n_train, rows[k]);
-    }
+    retell_bootstrap(m, epoch, split + t.n_hold, index, own, &t);
 
     double best[OPC_MEMBERS], error[OPC_MEMBERS];
     for (int k = 0; k < members; k++)
@@ -373,7 +393,7 @@ static struct retold retell(struct model *m, const struct data *d, uint32_t epoc
                 at = 0;
                 t.passes++;
                 for (int k = 0; k < members; k++)
-                    shuffle(&own[k], t.n_train, rows[k]);
+                    shuffle(&own[k], t.n_train, index + k * t.n_train);
             }
             spent = (c->max_epochs && t.passes == c->max_epochs) ||
                     (c->max_steps && t.steps == c->max_steps);
@@ -405,12 +425,7 @@ static struct retold retell(struct model *m, const struct data *d, uint32_t epoc
     holdout_of(m, d, t.n_hold, split, t.holdout);
     if (c->snapshot == OPC_SNAPSHOT_WHOLE)
         memcpy(t.holdout, best, sizeof best);
-    for (int k = 0; k < members; k++) { /* rank: how many are better */
-        int rank = 0;
-        for (int j = 0; j < members; j++)
-            rank += t.holdout[j] < t.holdout[k];
-        t.elite[rank] = k;
-    }
+    retell_elites(members, &t);
     free(index);
     free(kept);
     return t;

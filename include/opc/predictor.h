@@ -2,7 +2,7 @@
 /* opc/predictor.h - a learned model of the dynamics: p~(s', r | s, a) and its mean f.
  *
  * A predictor has members, of which some are elites; whoever asks names an elite for each row.
- * Equal rows get equal bits whatever stands beside them, which eq. 5 lives on. A predictor has
+ * Equal rows get equal bits wherever they are in a batch: eq. 5 needs that. A predictor has
  * scratch memory of its own: ask it from one thread at a time, with a pool for the work. */
 #ifndef OPC_PREDICTOR_H
 #define OPC_PREDICTOR_H

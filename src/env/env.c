@@ -603,7 +603,7 @@ int opc_env_step(struct opc_env *env, const double *action, struct opc_outcome *
      * program may have a limit that we do not know. */
     env->t = t;
     out->truncated = (env->steps > 0 && t >= env->steps) ||
-                     (out->truncated && env->type->copy == opc_process_copy);
+                     (out->truncated && env->spec && opc_env_is_process(env->spec));
     /* Hardware must not coast on while the caller learns or decides. */
     if (env->type->machine && (out->terminated || out->truncated))
         stop_motors(env);

@@ -32,6 +32,12 @@ bool opc_env_is_process(const char *spec)
     return strncmp(spec, PREFIX, sizeof PREFIX - 1) == 0;
 }
 
+/* An environment that was made by opc_process_open or process_copy. */
+static bool is_process(const struct opc_env *env)
+{
+    return env->spec && opc_env_is_process(env->spec);
+}
+
 /* ---- playing --------------------------------------------------------------------------------- */
 
 /* The common part of reset and start; origin is filled in. */
@@ -128,7 +134,7 @@ void opc_process_step_ahead(struct opc_env *env, const double *action)
 {
     struct process *p = (struct process *)env;
     /* Another type, no episode, or an action that env.c will refuse. */
-    if (env->type->copy != opc_process_copy || env->t < 0)
+    if (!is_process(env) || env->t < 0)
         return;
     for (int i = 0; i < env->act; i++)
         if (!isfinite(action[i]))
@@ -157,7 +163,7 @@ static void keep_failure(struct process *p, enum opc_frame kind, struct opc_err 
 
 int opc_env_failure(const struct opc_env *env, struct opc_err *err)
 {
-    if (!env->spec || !opc_env_is_process(env->spec))
+    if (!is_process(env))
         return OPC_OK;
     struct talks *talks = ((const struct process *)env)->talks;
     pthread_mutex_lock(&talks->lock);
@@ -172,8 +178,7 @@ bool opc_env_repeats(const struct opc_env *env)
 {
     if (env->type->machine)
         return false;
-    return !env->spec || !opc_env_is_process(env->spec) ||
-           ((const struct process *)env)->hello.flags & OPC_CHILD_REPEATS;
+    return !is_process(env) || ((const struct process *)env)->hello.flags & OPC_CHILD_REPEATS;
 }
 
 /* Asks about rows in blocks; after a failure the rest is 0. */
@@ -349,6 +354,8 @@ static int hash_task(const struct process *p, uint32_t *out, struct opc_err *err
     return OPC_OK;
 }
 
+static int process_copy(const struct opc_env *like, struct opc_env **out, struct opc_err *err);
+
 /* The type: functions by the flags of the hello, sentences by its lines. */
 static void fill_type(struct process *p)
 {
@@ -377,7 +384,7 @@ static void fill_type(struct process *p)
         .close = process_close,
         .start = p->hello.state > 0 ? process_start : NULL,
         .state = p->hello.state > 0 ? process_state : NULL,
-        .copy = opc_process_copy,
+        .copy = process_copy,
         .terminal = flags & OPC_CHILD_TERMINAL ? process_terminal : NULL,
         .reward = flags & OPC_CHILD_REWARD ? process_reward : NULL,
         .draw = flags & OPC_CHILD_SCENE ? process_draw : NULL,
@@ -435,7 +442,7 @@ int opc_process_open(const char *spec, struct opc_env **out, struct opc_err *err
 }
 
 /* A child of its own, which starts while others start: its hello is read at its first use. */
-int opc_process_copy(const struct opc_env *like, struct opc_env **out, struct opc_err *err)
+static int process_copy(const struct opc_env *like, struct opc_env **out, struct opc_err *err)
 {
     const struct process *from = (const struct process *)like;
     struct process *p;

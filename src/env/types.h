@@ -25,7 +25,6 @@ const struct opc_env_type *opc_env_registered(const char *name);
 /* process.c: exec:COMMAND, a task that another program plays. Is `spec` one? */
 bool opc_env_is_process(const char *spec);
 int opc_process_open(const char *spec, struct opc_env **out, struct opc_err *err);
-int opc_process_copy(const struct opc_env *like, struct opc_env **out, struct opc_err *err);
 /* Sends the question of a step ahead, so that several programs compute at once. The next call
  * must be that step, with the same action, or the episode is over. Does nothing for other types. */
 void opc_process_step_ahead(struct opc_env *, const double *action);
