@@ -311,6 +311,9 @@ static void the_hash_tells_settings_apart_but_not_epochs(void **state)
     set(config, "opc.reference_epochs=0");
     set(config, "ppo.learning_rate=0.5"); /* means nothing to SAC */
     assert_int_equal(opc_config_hash(&config->set), hash);
+    set(config, "record.tensorboard=true"); /* the same numbers, in another form */
+    set(config, "record.json_lines=true");
+    assert_int_equal(opc_config_hash(&config->set), hash);
     set(config, "sac.learning_rate=3.0000001e-4");
     assert_int_not_equal(opc_config_hash(&config->set), hash);
     set(config, "sac.learning_rate=3e-4");

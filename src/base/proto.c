@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The wire format of Protocol Buffers: a key, then the value. The key is the field's number times 8
- * plus a kind: 0 for a variable-length integer, 2 for bytes with their length in front, 5 for four
- * bytes. study/export/onnx.c writes its file with it.
+ * plus a kind: 0 for a variable-length integer, 1 for eight bytes, 2 for bytes with their length in
+ * front, 5 for four bytes. study/export/onnx.c and run/files/copies.c write their files with it.
  *
  * Invariant: fields are written in the order of the calls, so the same calls give the same bytes.
  */
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { KIND_VARINT = 0, KIND_LENGTH = 2, KIND_FOUR_BYTES = 5 };
+enum { KIND_VARINT = 0, KIND_EIGHT_BYTES = 1, KIND_LENGTH = 2, KIND_FOUR_BYTES = 5 };
 
 /* Seven bits a byte, the lowest first; the high bit says that more bytes follow. */
 static void add_varint(struct opc_text *out, uint64_t value)
@@ -42,6 +42,17 @@ void opc_proto_float(struct opc_text *out, int field, float value)
     for (int i = 0; i < 4; i++)
         bytes[i] = (char)(bits >> 8 * i & 255);
     add_key(out, field, KIND_FOUR_BYTES);
+    opc_text_add_bytes(out, bytes, sizeof bytes);
+}
+
+void opc_proto_double(struct opc_text *out, int field, double value)
+{
+    char bytes[8];
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (char)(bits >> 8 * i & 255);
+    add_key(out, field, KIND_EIGHT_BYTES);
     opc_text_add_bytes(out, bytes, sizeof bytes);
 }
 

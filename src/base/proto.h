@@ -11,6 +11,7 @@
 
 void opc_proto_whole(struct opc_text *, int field, uint64_t value); /* an integer or an enum */
 void opc_proto_float(struct opc_text *, int field, float value);
+void opc_proto_double(struct opc_text *, int field, double value);
 void opc_proto_bytes(struct opc_text *, int field, const void *data, size_t n);
 void opc_proto_text(struct opc_text *, int field, const char *text);
 /* Puts a finished message into the one around it, and frees it. */

@@ -2,7 +2,8 @@
 /* opc resume - goes on with a run that was stopped or killed.
  *
  * Settings come from the run's own config.yaml; opc_train compares them with what the checkpoint
- * was made with. KEY=VALUE may change what does not change the past: train.epochs. */
+ * was made with. KEY=VALUE may change what does not change the past: train.epochs, and the forms in
+ * which metrics.csv is written. */
 #include "base/file.h"
 #include "cli/console/command.h"
 #include "cli/console/training.h"
@@ -40,10 +41,11 @@ static int change_settings(const char *dir, struct opc_config *config, int n, ch
             return opc_fail(err, OPC_EUSER,
                             "%s would change what the run has learned from so far; %s", words[i],
                             opc_config_may_go_on(&before)
-                                ? "only train.epochs can be changed. Train another run: opc train "
-                                  "DIR/config.yaml KEY=VALUE --out OTHER"
-                                : "nothing can be changed, because what this agent learns depends "
-                                  "on train.epochs");
+                                ? "only train.epochs, record.tensorboard and record.json_lines can "
+                                  "be changed. Train another run: opc train DIR/config.yaml "
+                                  "KEY=VALUE --out OTHER"
+                                : "only record.tensorboard and record.json_lines can be changed, "
+                                  "because what this agent learns depends on train.epochs");
     }
     opc_rundir_status(dir, &status);
     if (config->set.train.epochs < status.epoch)
@@ -52,8 +54,11 @@ static int change_settings(const char *dir, struct opc_config *config, int n, ch
     if (status.locked)
         return opc_fail(err, OPC_EUSER,
                         "the run is being worked on by another process; stop it first");
-    return config->set.train.epochs == before.train.epochs ? OPC_OK
-                                                           : opc_look_raise(dir, &config->set, err);
+    const struct opc_values *v = &config->set;
+    const bool same = v->train.epochs == before.train.epochs &&
+                      v->record.tensorboard == before.record.tensorboard &&
+                      v->record.json_lines == before.record.json_lines;
+    return same ? OPC_OK : opc_look_raise(dir, v, err);
 }
 
 static int resume_run(int argc, char **argv, struct opc_err *err)
@@ -90,8 +95,8 @@ const struct opc_command opc_cmd_resume = {
     .detail =
         "Goes on from the end of the last complete epoch; the result is the same, to the "
         "bit, as if the run had never been interrupted. 'opc resume DIR train.epochs=N' trains "
-        "longer, also a run that is done; other settings cannot be changed, because they would "
-        "make another run of it.",
+        "longer, also a run that is done; record.tensorboard and record.json_lines can be "
+        "changed, too. Other settings cannot, because they would make another run of it.",
     .options = &options,
     .run = resume_run,
 };

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+/* Those that count: the file must not depend on the others. */
 static void print_settings(const struct opc_values *v, struct opc_text *out)
 {
     struct opc_values copy = *v; /* parts are not const */
@@ -18,6 +19,8 @@ static void print_settings(const struct opc_values *v, struct opc_text *out)
     for (int i = 0; i < parts; i++)
         for (int k = 0; k < part[i].section->n; k++) {
             const struct opc_field *f = &part[i].section->fields[k];
+            if (!opc_config_counts(part[i].section, f))
+                continue;
             opc_text_addf(out, "%s.%s=", part[i].section->name, f->name);
             opc_field_print(f, part[i].values, out);
             opc_text_add(out, "\n");

@@ -176,6 +176,17 @@ static int restore_play(struct opc_run *run, const struct opc_pack *slot, struct
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+static int begin_tables(struct opc_run *run, struct opc_runlog_ends ends, struct opc_err *err)
+{
+    const struct opc_runlog_tables tables = {
+        .members = run->model ? run->model->members : 0,
+        .columns = run->agent->type->columns,
+        .json_lines = run->set->record.json_lines,
+        .tensorboard = run->set->record.tensorboard,
+    };
+    return opc_runlog_begin_tables(run->log, ends, &tables, err);
+}
+
 /* Brings a run that is as new to where `slot` was written. */
 static int restore_from_slot(struct opc_run *run, struct opc_pack *slot, struct opc_err *err)
 {
@@ -186,10 +197,11 @@ static int restore_from_slot(struct opc_run *run, struct opc_pack *slot, struct 
         return opc_fail(err, OPC_EDAMAGED, "it belongs to a run of other settings");
     if (slot->hash != run->hash)
         return opc_fail(err, OPC_EUSER,
-                        "%s/config.yaml was changed since the run began (only train.epochs may "
-                        "be%s); undo that, or start another run",
+                        "%s/config.yaml was changed since the run began (only %srecord.tensorboard "
+                        "and record.json_lines may be%s); undo that, or start another run",
                         opc_runlog_dir(run->log),
-                        opc_config_may_go_on(run->set) ? "" : ", and not with ppo.anneal_lr");
+                        opc_config_may_go_on(run->set) ? "train.epochs, " : "",
+                        opc_config_may_go_on(run->set) ? "" : ", with ppo.anneal_lr");
     if (slot->epoch > (uint64_t)run->set->train.epochs)
         return opc_fail(err, OPC_EUSER,
                         "the run has %llu epochs already; train.epochs = %d in %s/config.yaml can "
@@ -217,8 +229,7 @@ static int restore_from_slot(struct opc_run *run, struct opc_pack *slot, struct 
     /* The transition's table is not saved: it follows from model and past. */
     run->stale = true;
     /* Last, because it truncates the tables. */
-    return opc_runlog_begin_tables(run->log, ends, run->model ? run->model->members : 0,
-                                   run->agent->type->columns, err);
+    return begin_tables(run, ends, err);
 }
 
 /* Warns if other kernels compute from here on: results differ in the last bits, and so in the
@@ -272,10 +283,7 @@ static int begin_run(struct opc_run *run, struct opc_err *err)
                         "%s has results but no checkpoint to go on from; it is left as it is; to "
                         "train again from the start, choose another directory",
                         dir);
-    return code ? code
-                : opc_runlog_begin_tables(run->log, (struct opc_runlog_ends){0},
-                                          run->model ? run->model->members : 0,
-                                          run->agent->type->columns, err);
+    return code ? code : begin_tables(run, (struct opc_runlog_ends){0}, err);
 }
 
 /* Loads the two slots: NULL where a slot is missing, or damaged, which is logged. *present counts

@@ -38,6 +38,8 @@ static void describe_difference(struct opc_values *there, struct opc_values *her
     for (int i = 0; i < parts; i++)
         for (int k = 0; k < there_parts[i].section->n; k++) {
             const struct opc_field *field = &there_parts[i].section->fields[k];
+            if (!opc_config_counts(there_parts[i].section, field))
+                continue;
             opc_text_clear(&there_text);
             opc_text_clear(&here_text);
             opc_field_print(field, there_parts[i].values, &there_text);

@@ -35,7 +35,8 @@ struct opc_look {
 void opc_look(const char *dir, const struct opc_values *want, struct opc_look *out);
 /* Seconds its complete epochs took, and how many they are. */
 double opc_look_seconds(const char *dir, int *epochs);
-/* Raises the epochs of a shorter run to those wanted; it is then an interrupted run. */
+/* Raises the epochs of a shorter run to those wanted, or changes settings that do not count; it is
+ * then an interrupted run. */
 int opc_look_raise(const char *dir, const struct opc_values *want, struct opc_err *err);
 
 #endif

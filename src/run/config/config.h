@@ -61,7 +61,9 @@
     X(INT,    every,            "1",      1, 1e6, "epochs from one evaluation to the next")
 
 #define OPC_RECORD_FIELDS(X)                                                                        \
-    X(INT,    snapshots,        "0",      0, 1e6, "save policy and model to snapshots/ every this many epochs; 0: never")
+    X(INT,    snapshots,        "0",      0, 1e6, "save policy and model to snapshots/ every this many epochs; 0: never") \
+    X(BOOL,   tensorboard,      "false",  0, 1,   "also write metrics.csv as a TensorBoard event file, events.out.tfevents.opc; changes no result") \
+    X(BOOL,   json_lines,       "false",  0, 1,   "also write metrics.csv as JSON lines, metrics.jsonl; changes no result")
 /* clang-format on */
 
 /* opc.reference_terminal */
@@ -206,9 +208,12 @@ int opc_horizon_max(const struct opc_values *);
 double opc_target_entropy(const char *env_name);
 /* May train.epochs be raised later? Not if the agent's learning rate falls to 0 at the end. */
 bool opc_config_may_go_on(const struct opc_values *);
-/* The identity of the settings: a checksum of all but train.epochs, where they may be raised
- * (config_hash.c). */
+/* The identity of the settings: a checksum of all that count, but train.epochs, where they may be
+ * raised (config_hash.c). */
 uint32_t opc_config_hash(const struct opc_values *);
+/* Does the setting count? Those do not that only choose forms in which results are written: a run
+ * is the same run with them and without them. */
+bool opc_config_counts(const struct opc_section *, const struct opc_field *);
 void opc_values_print(const struct opc_values *, struct opc_text *);
 
 #endif

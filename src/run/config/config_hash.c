@@ -7,7 +7,8 @@
  * first runs are listed here once and for all, under the names and in the order they had then;
  * later renames and moves do not matter. A setting that is not in the list counts only where it
  * differs from its default, so that a new one leaves all older runs alone. Whoever changes the
- * default of a setting adds its old default to UNCHANGED below. */
+ * default of a setting adds its old default to UNCHANGED below. A setting that changes no result,
+ * only the forms in which it is written, is in FORMS and never counts. */
 #include "base/crc.h"
 #include "run/config/config.h"
 
@@ -59,6 +60,19 @@ enum { LISTED = sizeof LIST / sizeof *LIST };
 /* Settings outside the list whose default has changed since runs were made with it, with the value
  * that stands for the older program. None so far. */
 static const struct listed UNCHANGED[] = {{NULL, NULL}};
+
+/* Settings that never count. */
+static const char *const FORMS[] = {"record.tensorboard", "record.json_lines"};
+
+bool opc_config_counts(const struct opc_section *s, const struct opc_field *f)
+{
+    char key[128];
+    snprintf(key, sizeof key, "%s.%s", s->name, f->name);
+    for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++)
+        if (strcmp(FORMS[i], key) == 0)
+            return false;
+    return true;
+}
 
 /* An agent's settings count only if the run has that agent; those of the first agent always do, as
  * they did when there was no other. */
@@ -135,7 +149,7 @@ uint32_t opc_config_hash(const struct opc_values *v)
         /* then the settings that came later, where they are not at their default */
         for (int k = 0; k < s->n && !is_of_another_agent(v, s->name); k++) {
             const struct opc_field *f = &s->fields[k];
-            if (is_listed(s, f) || is_at_rest(s, f, part[i].values))
+            if (is_listed(s, f) || is_at_rest(s, f, part[i].values) || !opc_config_counts(s, f))
                 continue;
             crc = opc_crc32c(crc, s->name, strlen(s->name) + 1);
             crc = opc_crc32c(crc, f->name, strlen(f->name) + 1);

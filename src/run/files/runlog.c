@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The writer of a run directory: config.yaml, metrics.csv, timing.csv, status.json, log.txt and the
- * lock that keeps a second process out. session.c opens and closes it, train.c writes a row per
- * epoch, save.c asks how long the tables are, restore.c truncates them to that length.
+/* The writer of a run directory: config.yaml, metrics.csv with its copies, timing.csv, status.json,
+ * log.txt and the lock that keeps a second process out. session.c opens and closes it, train.c
+ * writes a row per epoch, save.c asks how long the tables are, restore.c truncates them to that
+ * length.
  *
  * Invariant: tables grow by whole lines, each appended by one call of write, and a checkpoint that
  * names their lengths is written only after they are on disk. So a reader never takes half a row
@@ -10,6 +11,7 @@
 
 #include "opc/mem.h"
 #include "run/config/config.h"
+#include "run/files/copies.h"
 #include "run/files/json.h"
 #include "run/files/rundir.h"
 
@@ -33,6 +35,7 @@ struct opc_runlog {
     /* First lines of the tables of a resumed run, whose columns it keeps. NULL: the tables are new
      * and have all columns of this program. */
     char *columns, *timing_columns;
+    struct opc_copies copies; /* of metrics.csv */
 };
 
 static void append_log(void *ctx, enum opc_level level, const char *line);
@@ -151,6 +154,7 @@ int opc_runlog_open(const char *dir, const struct opc_values *set, struct opc_ru
     if (!log)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to record the run");
     log->lock_fd = log->metrics_fd = log->timing_fd = log->log_fd = -1;
+    log->copies.json_fd = log->copies.events_fd = -1;
     const int code = open_directory(log, dir, set, err);
     if (code) {
         opc_runlog_close(log);
@@ -169,6 +173,7 @@ void opc_runlog_close(struct opc_runlog *log)
     for (int i = 0; i < 4; i++)
         if (files[i] >= 0)
             close(files[i]);
+    opc_copies_close(&log->copies);
     opc_free(log->columns);
     opc_free(log->timing_columns);
     opc_free(log);
@@ -311,19 +316,27 @@ static void add_timing(struct line *line, int epoch, const double seconds[OPC_PH
     add_cell(line, "total_s", round(total * 1e6) / 1e6);
 }
 
-/* A line is one write, so that a process that reads along sees whole lines only. Frees the text. */
-static int write_line(const struct opc_runlog *log, int file, const char *name, struct line *line,
-                      struct opc_err *err)
+/* A line is one write, so that a process that reads along sees whole lines only. */
+static int append_line(const struct opc_runlog *log, int file, const char *name, struct line *line,
+                       struct opc_err *err)
 {
     opc_text_add(&line->text, "\n");
     int code = opc_text_check(&line->text, err);
     if (!code && !opc_write_all(file, opc_text_get(&line->text), line->text.used))
         code = opc_fail_errno(err, errno, "cannot write %s/%s", log->dir, name);
+    return code;
+}
+
+/* Frees the text. */
+static int write_line(const struct opc_runlog *log, int file, const char *name, struct line *line,
+                      struct opc_err *err)
+{
+    const int code = append_line(log, file, name, line, err);
     opc_text_free(&line->text);
     return code;
 }
 
-/* begin_row, then the cells, then write_row, which frees what begin_row took. */
+/* begin_row, then the cells, end_row, and then write_line, which frees the rest. */
 static int begin_row(struct line *line, const char *columns, struct opc_err *err)
 {
     *line = (struct line){.columns = columns};
@@ -335,8 +348,7 @@ static int begin_row(struct line *line, const char *columns, struct opc_err *err
     return OPC_OK;
 }
 
-static int write_row(const struct opc_runlog *log, int file, const char *name, struct line *line,
-                     struct opc_err *err)
+static void end_row(struct line *line)
 {
     /* the values that were collected for an older head, in its order */
     const int n = line->columns ? count_columns(line->columns) : 0;
@@ -345,7 +357,6 @@ static int write_row(const struct opc_runlog *log, int file, const char *name, s
         add_value(line, line->value[i]);
     }
     opc_free(line->value);
-    return write_line(log, file, name, line, err);
 }
 
 int opc_runlog_metrics(struct opc_runlog *log, const struct opc_epoch_row *row, struct opc_err *err)
@@ -353,11 +364,17 @@ int opc_runlog_metrics(struct opc_runlog *log, const struct opc_epoch_row *row, 
     struct line line;
     if (!log)
         return OPC_OK;
-    const int code = begin_row(&line, log->columns, err);
+    int code = begin_row(&line, log->columns, err);
     if (code)
         return code;
     add_metrics(&line, row, log->members, log->agent_columns);
-    return write_row(log, log->metrics_fd, "metrics.csv", &line, err);
+    end_row(&line);
+    /* Killed between the two, the copies get the row when the run is resumed. */
+    code = append_line(log, log->metrics_fd, "metrics.csv", &line, err);
+    if (!code)
+        code = opc_copies_add(&log->copies, log->dir, opc_text_get(&line.text), err);
+    opc_text_free(&line.text);
+    return code;
 }
 
 int opc_runlog_timing(struct opc_runlog *log, int epoch, const double seconds[OPC_PHASES],
@@ -370,7 +387,8 @@ int opc_runlog_timing(struct opc_runlog *log, int epoch, const double seconds[OP
     if (code)
         return code;
     add_timing(&line, epoch, seconds, total);
-    return write_row(log, log->timing_fd, "timing.csv", &line, err);
+    end_row(&line);
+    return write_line(log, log->timing_fd, "timing.csv", &line, err);
 }
 
 /* Opens a table for appending. It must have at least the `end` bytes it had at the checkpoint; a
@@ -420,13 +438,13 @@ static int read_old_columns(struct opc_runlog *log, const char *name, char **col
     return OPC_OK;
 }
 
-int opc_runlog_begin_tables(struct opc_runlog *log, struct opc_runlog_ends ends, int members,
-                            const struct opc_agent_column *columns, struct opc_err *err)
+int opc_runlog_begin_tables(struct opc_runlog *log, struct opc_runlog_ends ends,
+                            const struct opc_runlog_tables *tables, struct opc_err *err)
 {
     if (!log)
         return OPC_OK;
-    log->members = members;
-    log->agent_columns = columns;
+    log->members = tables->members;
+    log->agent_columns = tables->columns;
     /* Both tables are checked before either is truncated: a checkpoint that does not fit them must
      * leave them as they are. */
     OPC_TRY(open_table(log, "metrics.csv", ends.metrics, &log->metrics_fd, err));
@@ -441,7 +459,7 @@ int opc_runlog_begin_tables(struct opc_runlog *log, struct opc_runlog_ends ends,
     if (ends.metrics == 0) {
         const struct opc_epoch_row row = {0};
         struct line line = {.head = true};
-        add_metrics(&line, &row, members, columns);
+        add_metrics(&line, &row, tables->members, tables->columns);
         OPC_TRY(write_line(log, log->metrics_fd, "metrics.csv", &line, err));
     }
     if (ends.timing == 0) {
@@ -450,7 +468,7 @@ int opc_runlog_begin_tables(struct opc_runlog *log, struct opc_runlog_ends ends,
         add_timing(&line, 0, seconds, 0);
         OPC_TRY(write_line(log, log->timing_fd, "timing.csv", &line, err));
     }
-    return OPC_OK;
+    return opc_copies_begin(&log->copies, log->dir, tables->json_lines, tables->tensorboard, err);
 }
 
 /* Forces a table to disk and measures it, for the checkpoint that is written next. */

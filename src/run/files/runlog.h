@@ -61,15 +61,19 @@ int opc_runlog_path(const struct opc_runlog *, const char *name, char out[OPC_PA
 struct opc_runlog_ends {
     uint64_t metrics, timing;
 };
-/* Opens the tables and truncates them. members: of the ensemble, 0 without one; columns: of the
- * agent, borrowed. */
-int opc_runlog_begin_tables(struct opc_runlog *, struct opc_runlog_ends, int members,
-                            const struct opc_agent_column *columns, struct opc_err *err);
+struct opc_runlog_tables {
+    int members;                            /* of the ensemble; 0: there is none */
+    const struct opc_agent_column *columns; /* of the agent, borrowed */
+    bool json_lines, tensorboard;           /* copies of metrics.csv (run/files/copies.h) */
+};
+/* Opens the tables and truncates them, and brings the copies to the same rows. */
+int opc_runlog_begin_tables(struct opc_runlog *, struct opc_runlog_ends,
+                            const struct opc_runlog_tables *, struct opc_err *err);
 /* Returns when all rows so far are on disk. */
 int opc_runlog_sync(struct opc_runlog *, struct opc_runlog_ends *out, struct opc_err *err);
 
-/* One row of metrics.csv; one row of timing.csv, where `total` counts from the start of this
- * process. */
+/* One row of metrics.csv and its copies; one row of timing.csv, where `total` counts from the start
+ * of this process. */
 int opc_runlog_metrics(struct opc_runlog *, const struct opc_epoch_row *, struct opc_err *err);
 int opc_runlog_timing(struct opc_runlog *, int epoch, const double seconds[OPC_PHASES],
                       double total, struct opc_err *err);
