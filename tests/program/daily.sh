@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What new users stumbled over in daily use, each a case that failed once: closed pipes and batch systems'
 # warnings, long paths, missing and empty files, training longer, plots of damaged and doubled runs, the status
-# of runs.
+# of runs, settings and verdicts of opc repro.
 # shellcheck source=tests/program/lib
 . "$SRC/tests/program/lib"
 cd "$work"
@@ -147,3 +147,31 @@ expect 0 '^state  *stopped' "$OPC" status going
 expect 2 'nowhere' "$OPC" status nowhere
 expect 2 'config.yaml' "$OPC" status six/checkpoints
 expect 2 'six/metrics.csv' "$OPC" status six/metrics.csv
+
+# ---- repro: verdicts of one name, settings, another working directory ----------------------------------------------
+mkdir elsewhere
+(
+    cd elsewhere
+    expect 0 '^  supported  *[A-Z]
+^tab1  *made .*  [1-9][0-9]*, 0, 0$' "$OPC" repro tab1 --experiments "$SRC/experiments/paper"
+    expect 0 '^tab1 is up to date
+^  supported  *[A-Z]' "$OPC" repro tab1 --experiments "$SRC/experiments/paper"
+)
+cat >mine.yaml <<END
+include: $smoke
+vary: {train.seed: 1..2}
+figure: {panel: env.name}
+END
+expect 0 '^./mine.yaml  *made ' "$OPC" repro ./mine.yaml train.epochs=2 sac.lr=1e-3
+with='train.epochs=2 sac.lr=1e-3'
+out=repro-small-train.epochs_2-sac.lr_1e-3
+grep -q "\"caption\": \".*with $with; opc " $out/mine.json || wrong "the caption is silent" cat $out/mine.json
+grep -q "\"command\": \"opc repro .*mine.yaml $with\"" $out/mine.json || wrong "so is the command" cat $out/mine.json
+grep -q 'learning_rate: 0.001' $out/runs/mine/s1/config.yaml || wrong "not set" cat $out/runs/mine/s1/config.yaml
+expect 0 '^mine is up to date' "$OPC" repro train.epochs=2 ./mine.yaml sac.lr=1e-3
+# Other settings are other runs.
+expect 2 'mine/s1 .*sac.learning_rate' "$OPC" repro ./mine.yaml sac.lr=2e-3 train.epochs=2 --out $out
+expect 0 '^./mine.yaml  *made ' "$OPC" repro ./mine.yaml train.epochs=2
+expect 2 "'epohcs'" "$OPC" repro ./mine.yaml train.epohcs=2
+expect 2 'train.seed' "$OPC" repro ./mine.yaml train.seed=7
+expect 2 'train.epochs=2.*tab1' "$OPC" repro tab1 train.epochs=2 --experiments "$SRC/experiments/paper"
