@@ -11,12 +11,13 @@
 #include "opc/mem.h"
 #include "study/repro.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
-    X(PATH, out,         "",      0, 4095,  "directory of runs and exhibits; by default repro-TIER") \
+    X(PATH, out,         "",      0, 4095,  "directory of runs and exhibits; by default repro-TIER, with KEY=VALUE repro-TIER-KEY_VALUE") \
     X(TEXT, tier,        "small", 1, 64,   "how much to spend: smoke (minutes), small (hours for a figure of runs), full (the paper's, days)") \
     X(INT,  jobs,        "0",     0, 4096, "number of runs at a time; 0: one per processor")                 \
     X(INT,  threads,     "0",     0, 1024, "threads of each run; 0: the processors divided by the runs at a time") \
@@ -36,6 +37,8 @@ struct work {
     const struct given *given;
     const struct opc_launcher_type *launcher;
     char out[OPC_PATH], dir[OPC_PATH];
+    int sets;
+    char *const *set; /* [sets] "section.name=value" */
 };
 
 /* One line of the summary that is printed after several experiments. */
@@ -69,8 +72,29 @@ static void print_begin(void *ctx, const struct opc_experiment *experiment,
     fflush(stdout);
 }
 
+/* The claims of the exhibit that is there, each with its verdict and what was measured. */
+static void print_claims(const struct opc_experiment *experiment)
+{
+    static const char *const VERDICT[] = {[OPC_VERDICT_SUPPORTED] = "supported",
+                                          [OPC_VERDICT_NOT_SUPPORTED] = "not supported",
+                                          [OPC_VERDICT_UNDECIDED] = "undecided"};
+    char path[OPC_PATH];
+    struct opc_exhibit_read *read;
+    /* What cannot be read was reported when it was made. */
+    if (opc_experiment_exhibit(experiment, path, NULL) || opc_exhibit_load(path, &read, NULL))
+        return;
+    for (int i = 0; i < read->claims; i++) {
+        struct opc_text text = {0};
+        opc_text_addf(&text, "%s (%s)", read->claim[i].claim, read->claim[i].measured);
+        printf("  %-13s ", VERDICT[read->claim[i].verdict]);
+        opc_print_wrapped(16, opc_text_get(&text));
+        opc_text_free(&text);
+    }
+    opc_exhibit_unload(read);
+}
+
 /* Makes an experiment and says what came out, here and in its row of the summary. */
-static int make_experiment(const struct work *work, struct opc_experiment *experiment,
+static int make_experiment(const struct work *work, struct opc_experiment *experiment, bool alone,
                            struct row *row, struct opc_err *err)
 {
     const struct opc_experiment_plan plan = {.jobs = work->given->jobs,
@@ -89,6 +113,9 @@ static int make_experiment(const struct work *work, struct opc_experiment *exper
                experiment->name);
     else if (!code)
         printf("%s is up to date\n", experiment->name);
+    /* Of many, only what is new is explained: the summary counts the rest. */
+    if (drawn || (!code && alone))
+        print_claims(experiment);
     fflush(stdout);
     /* "FAILED" is there already. */
     if (code == OPC_ESTOPPED)
@@ -99,17 +126,27 @@ static int make_experiment(const struct work *work, struct opc_experiment *exper
     return code;
 }
 
+static struct opc_experiment_ask ask_for(const struct work *work, const char *name)
+{
+    return (struct opc_experiment_ask){.dir = work->dir,
+                                       .name = name,
+                                       .tier = work->given->tier,
+                                       .out = work->out,
+                                       .sets = work->sets,
+                                       .set = work->set};
+}
+
 /* One experiment, with its row of the summary. */
-static int reproduce(const struct work *work, struct row *row, struct opc_err *err)
+static int reproduce(const struct work *work, bool alone, struct row *row, struct opc_err *err)
 {
     struct opc_experiment *experiment;
     const double began = opc_now();
     /* Until it has gone well. */
     snprintf(row->result, sizeof row->result, "FAILED");
-    int code =
-        opc_experiment_open(work->dir, row->name, work->given->tier, work->out, &experiment, err);
+    const struct opc_experiment_ask ask = ask_for(work, row->name);
+    int code = opc_experiment_open(&ask, &experiment, err);
     if (!code) {
-        code = make_experiment(work, experiment, row, err);
+        code = make_experiment(work, experiment, alone, row, err);
         opc_experiment_close(experiment);
     }
     row->seconds = opc_now() - began;
@@ -144,7 +181,7 @@ static int reproduce_all(const struct work *work, char *const *name, int n, stru
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d experiments", n);
     for (; done < n && code != OPC_ESTOPPED; done++) {
         row[done].name = name[done];
-        code = reproduce(work, &row[done], err);
+        code = reproduce(work, n == 1, &row[done], err);
         if (!code || code == OPC_ESTOPPED || n == 1)
             continue;
         fflush(stdout);
@@ -153,8 +190,8 @@ static int reproduce_all(const struct work *work, char *const *name, int n, stru
         if (failures++ < 8)
             opc_text_addf(&failed, "%s%.40s", failures > 1 ? ", " : "", name[done]);
     }
-    /* Several experiments: a summary, and one error for all failures. */
-    if (n > 1)
+    /* A summary, and for several experiments one error for all failures. */
+    if (n > 1 || !code)
         print_summary(row, done);
     if (n > 1 && code != OPC_ESTOPPED)
         code = failures ? opc_fail(err, OPC_EIO, "%d of %d experiments failed: %s%s", failures, n,
@@ -172,7 +209,8 @@ static bool list_one(const struct work *work, const char *name)
     struct opc_standing standing;
     struct opc_err err = {0};
     char state[96];
-    if (opc_experiment_open(work->dir, name, work->given->tier, work->out, &experiment, &err)) {
+    const struct opc_experiment_ask ask = ask_for(work, name);
+    if (opc_experiment_open(&ask, &experiment, &err)) {
         printf("%-12s %-34s %s\n", name, "cannot be made", err.text);
         return false;
     }
@@ -209,6 +247,53 @@ static int list_experiments(const struct work *work, char *const *name, int n, s
                           : opc_fail(err, OPC_EUSER, "none of the %d experiments can be made", n);
 }
 
+/* Is the word a setting? A path may have an equals sign, too, but only after a slash. */
+static bool is_setting(const char *word)
+{
+    const char *equals = strchr(word, '=');
+    return equals && !memchr(word, '/', (size_t)(equals - word));
+}
+
+/* Moves settings after the names, each in their order; returns the number of names. */
+static int sort_words(char **word, int n)
+{
+    int names = 0;
+    for (int i = 0; i < n; i++) {
+        char *const one = word[i];
+        if (is_setting(one))
+            continue;
+        memmove(word + names + 1, word + names, (size_t)(i - names) * sizeof *word);
+        word[names++] = one;
+    }
+    return names;
+}
+
+/* One directory for each tier by default, and for each choice of settings, so that they do not
+ * overwrite each other. */
+static int name_out(struct work *work, struct opc_err *err)
+{
+    struct opc_text name = {0};
+    if (*work->given->out)
+        return opc_path_join(work->out, "", work->given->out, err);
+    opc_text_addf(&name, "repro-%.200s", work->given->tier);
+    for (int i = 0; i < work->sets; i++)
+        opc_text_addf(&name, "-%s", work->set[i]);
+    int code = opc_text_check(&name, err);
+    /* Whatever a shell, or the command line of a run, would read in another way. */
+    for (size_t i = 0; i < name.used && !code; i++)
+        if (!isalnum((unsigned char)name.at[i]) && !strchr("-_.,+", name.at[i]))
+            name.at[i] = '_';
+    /* It is one name, and names have at most 255 bytes. */
+    if (!code && name.used > 255)
+        code = opc_fail(err, OPC_EUSER,
+                        "the settings are too long for the name of a directory; choose one with "
+                        "--out DIR");
+    if (!code)
+        code = opc_path_join(work->out, "", opc_text_get(&name), err);
+    opc_text_free(&name);
+    return code;
+}
+
 static int repro_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
@@ -218,26 +303,25 @@ static int repro_run(int argc, char **argv, struct opc_err *err)
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
         return code;
-    if (first == argc)
+    const int names = sort_words(argv + first, argc - first);
+    work.sets = argc - first - names;
+    work.set = argv + first + names;
+    if (names == 0)
         return opc_fail(err, OPC_EUSER,
                         "name experiments, or 'all'; 'opc repro list' shows what there is");
     /* "all" and "list" are words, not names of experiments. */
     const bool all = strcmp(argv[first], "all") == 0, only_list = !strcmp(argv[first], "list");
-    if ((all || only_list) && argc - first > 1)
+    if ((all || only_list) && names > 1)
         return opc_fail(err, OPC_EUSER, "'%s' stands alone; '%s' is one word too many", argv[first],
                         argv[first + 1]);
     /* A wrong launcher is found before anything is run. */
     work.launcher = opc_launcher_find(given.launcher, err);
     if (!work.launcher)
         return OPC_EUSER;
-    /* One directory for each tier by default, so that tiers do not overwrite each other. */
-    if (*given.out)
-        snprintf(work.out, sizeof work.out, "%s", given.out);
-    else
-        snprintf(work.out, sizeof work.out, "repro-%.200s", given.tier);
+    OPC_TRY(name_out(&work, err));
     /* Paths of files need no directory of experiments, which may not exist. */
     bool only_paths = !all && !only_list && !*given.experiments;
-    for (int i = first; i < argc; i++)
+    for (int i = first; i < first + names; i++)
         only_paths = only_paths && strchr(argv[i], '/');
     /* Names are looked up in the directory of experiments. */
     if (!only_paths)
@@ -251,7 +335,7 @@ static int repro_run(int argc, char **argv, struct opc_err *err)
     else if (only_list)
         code = list_experiments(&work, known, n, err);
     else
-        code = reproduce_all(&work, all ? known : argv + first, all ? n : argc - first, err);
+        code = reproduce_all(&work, all ? known : argv + first, all ? n : names, err);
     for (int i = 0; i < n; i++)
         opc_free(known[i]);
     opc_free(known);
@@ -260,14 +344,16 @@ static int repro_run(int argc, char **argv, struct opc_err *err)
 
 const struct opc_command opc_cmd_repro = {
     .name = "repro",
-    .usage = "NAME... | all | list [OPTION...]",
+    .usage = "NAME... | all | list [KEY=VALUE...] [OPTION...]",
     .summary = "reproduce figures and tables of the paper",
     .detail =
         "NAME is an experiment, a file NAME.yaml: its runs are run, as by 'opc sweep', in "
         "OUT/runs/NAME, and made into an exhibit: pictures OUT/NAME.svg, .pdf and .png, the "
         "numbers behind them as OUT/NAME.csv, and the paper's claims with what was measured in "
         "OUT/NAME.json. all: every experiment, going on after one that failed. list: what there "
-        "is, and how it stands in OUT.\n"
+        "is, and how it stands in OUT. KEY=VALUE is a setting of every run; caption and command of "
+        "the "
+        "exhibit name it.\n"
         "The same command goes on after Ctrl-C or a failure, and does nothing where nothing is "
         "missing. What is drawn while runs are missing says so in its caption.",
     .words = "all list",

@@ -181,7 +181,8 @@ static int find_analysis(struct opc_experiment *experiment, struct opc_err *err)
 
 /* Finds the sweep that must be run first: the one that the file names under `runs`, its own, or
  * none for a probe that varies nothing. */
-static int find_runs(struct opc_experiment *experiment, const char *tier, struct opc_err *err)
+static int find_runs(struct opc_experiment *experiment, const struct opc_experiment_ask *asked,
+                     struct opc_err *err)
 {
     char folder[OPC_PATH], below[256];
     const char *name = *experiment->file->runs ? experiment->file->runs : experiment->name;
@@ -193,7 +194,11 @@ static int find_runs(struct opc_experiment *experiment, const char *tier, struct
         code = opc_path_parent(folder, experiment->path, err);
         if (!code)
             code = opc_path_join(path, folder, file, err);
-        const struct opc_sweep_ask ask = {.path = path, .tier = tier, .any_tier = true};
+        const struct opc_sweep_ask ask = {.path = path,
+                                          .tier = asked->tier,
+                                          .any_tier = true,
+                                          .sets = asked->sets,
+                                          .set = asked->set};
         if (!code && opc_sweep_open(&ask, &experiment->other, err))
             code = opc_within(err, "%s: runs", experiment->path);
         if (!code && *experiment->other->runs)
@@ -202,6 +207,10 @@ static int find_runs(struct opc_experiment *experiment, const char *tier, struct
         experiment->runs = experiment->other;
     } else if (opc_sweep_has_runs(experiment->file))
         experiment->runs = experiment->file;
+    if (!code && asked->sets && !experiment->runs)
+        code = opc_fail(err, OPC_EUSER,
+                        "%s: %s has no runs, whose setting it could be; change a copy of %s",
+                        asked->set[0], experiment->name, experiment->path);
     /* The tier is that of the file, or of the runs it borrows. */
     experiment->tier = *experiment->file->tier || !experiment->other ? experiment->file->tier
                                                                      : experiment->other->tier;
@@ -209,23 +218,32 @@ static int find_runs(struct opc_experiment *experiment, const char *tier, struct
     return code ? code : opc_path_join(experiment->runs_dir, experiment->out, below, err);
 }
 
-int opc_experiment_open(const char *dir, const char *name, const char *tier, const char *out,
-                        struct opc_experiment **result, struct opc_err *err)
+int opc_experiment_open(const struct opc_experiment_ask *asked, struct opc_experiment **result,
+                        struct opc_err *err)
 {
     struct opc_experiment *experiment = opc_alloc(1, sizeof *experiment);
     if (!experiment)
-        return opc_fail(err, OPC_ENOMEM, "not enough memory for the experiment %s", name);
-    experiment->out = out;
-    int code = find_file(dir, name, experiment, err);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the experiment %s", asked->name);
+    experiment->out = asked->out;
+    int code = find_file(asked->dir, asked->name, experiment, err);
     /* A command can name the experiment if it is in the usual place or an installed one. */
-    experiment->by_path = experiment->by_path || (*dir != '/' && strcmp(dir, USUAL_PLACE) != 0);
-    const struct opc_sweep_ask ask = {.path = experiment->path, .tier = tier, .any_tier = true};
+    experiment->by_path =
+        experiment->by_path || (*asked->dir != '/' && strcmp(asked->dir, USUAL_PLACE) != 0);
+    for (int i = 0; i < asked->sets; i++)
+        opc_text_addf(&experiment->given, " %s", asked->set[i]);
+    if (!code)
+        code = opc_text_check(&experiment->given, err);
+    const struct opc_sweep_ask ask = {.path = experiment->path,
+                                      .tier = asked->tier,
+                                      .any_tier = true,
+                                      .sets = asked->sets,
+                                      .set = asked->set};
     if (!code)
         code = opc_sweep_open(&ask, &experiment->file, err);
     if (!code)
         code = find_analysis(experiment, err);
     if (!code)
-        code = find_runs(experiment, tier, err);
+        code = find_runs(experiment, asked, err);
     if (code)
         opc_experiment_close(experiment);
     else
@@ -240,18 +258,32 @@ void opc_experiment_close(struct opc_experiment *experiment)
         return;
     opc_sweep_close(experiment->file);
     opc_sweep_close(experiment->other);
+    opc_text_free(&experiment->given);
     opc_free(experiment);
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* Path of NAME.json. */
-static int exhibit_path(const struct opc_experiment *experiment, char path[OPC_PATH],
-                        struct opc_err *err)
+int opc_experiment_exhibit(const struct opc_experiment *experiment, char path[OPC_PATH],
+                           struct opc_err *err)
 {
     char file[160];
     snprintf(file, sizeof file, "%s.json", experiment->name);
     return opc_path_join(path, experiment->out, file, err);
+}
+
+/* The settings of an exhibit: its file as it is, and below it, as a comment, those of the command
+ * line. An exhibit of other settings is out of date. */
+static int read_config(const struct opc_experiment *experiment, struct opc_text *out,
+                       struct opc_err *err)
+{
+    char *text;
+    OPC_TRY(opc_file_read(experiment->path, MAX_FILE, &text, NULL, err));
+    opc_text_add(out, text);
+    opc_free(text);
+    if (experiment->given.used)
+        opc_text_addf(out, "\n# on the command line:%s\n", opc_text_get(&experiment->given));
+    return opc_text_check(out, err);
 }
 
 /* Times to the nanosecond: a small experiment is made within a second. */
@@ -262,12 +294,13 @@ static bool is_newer(const struct timespec *a, const struct timespec *b)
 
 void opc_experiment_standing(const struct opc_experiment *experiment, struct opc_standing *standing)
 {
-    char path[OPC_PATH], *text = NULL;
+    char path[OPC_PATH];
+    struct opc_text config = {0};
     struct stat exhibit, result;
     struct opc_exhibit_read *read = NULL;
     /* Load the exhibit that is there, if any. */
     *standing = (struct opc_standing){.runs = experiment->runs ? experiment->runs->tasks : 0};
-    standing->made = !exhibit_path(experiment, path, NULL) && stat(path, &exhibit) == 0 &&
+    standing->made = !opc_experiment_exhibit(experiment, path, NULL) && stat(path, &exhibit) == 0 &&
                      !opc_exhibit_load(path, &read, NULL);
     standing->current = standing->made;
     /* Count complete runs; a result newer than the exhibit makes that outdated. */
@@ -290,10 +323,10 @@ void opc_experiment_standing(const struct opc_experiment *experiment, struct opc
     standing->current = standing->current && read->missing == 0;
     standing->current = standing->current && standing->complete == standing->runs &&
                         strcmp(read->tier, experiment->tier) == 0 &&
-                        !opc_file_read(experiment->path, MAX_FILE, &text, NULL, NULL) &&
-                        strcmp(read->config, text) == 0;
+                        !read_config(experiment, &config, NULL) &&
+                        strcmp(read->config, opc_text_get(&config)) == 0;
     /* Counts of the claims, whether or not the exhibit is current. */
-    opc_free(text);
+    opc_text_free(&config);
     snprintf(standing->tier, sizeof standing->tier, "%s", read->tier);
     for (int i = 0; i < read->claims; i++) {
         standing->supported += read->claim[i].verdict == OPC_VERDICT_SUPPORTED;
@@ -386,6 +419,8 @@ static int compose_caption(const struct opc_experiment *experiment, const struct
         add_range(text, seen->steps, "steps");
         opc_text_add(text, "; ");
     }
+    if (experiment->given.used)
+        opc_text_addf(text, "with%s; ", opc_text_get(&experiment->given));
     /* Versions of the runs are named only if they differ from this program's. */
     opc_text_addf(text, "opc %s", OPC_VERSION);
     if (seen->versions.used && strcmp(opc_text_get(&seen->versions), OPC_VERSION) != 0)
@@ -434,26 +469,28 @@ static int gather_runs(const struct opc_experiment *experiment, char **dir, stru
 static int make_exhibit(const struct opc_experiment *experiment, const struct opc_request *request,
                         const char *caption, struct opc_err *err)
 {
-    char command[OPC_PATH + 128], *config;
+    struct opc_text command = {0}, config = {0};
     struct opc_exhibit *exhibit;
     const char *asked = experiment->by_path ? opc_path_display(experiment->path) : experiment->name;
-    snprintf(command, sizeof command, "opc repro %s%s%s", asked,
-             *experiment->tier ? " --tier " : "", experiment->tier);
-    int code = opc_file_read(experiment->path, MAX_FILE, &config, NULL, err);
-    if (code)
-        return code;
+    opc_text_addf(&command, "opc repro %s%s%s%s", asked, opc_text_get(&experiment->given),
+                  *experiment->tier ? " --tier " : "", experiment->tier);
+    int code = read_config(experiment, &config, err);
+    if (!code)
+        code = opc_text_check(&command, err);
     const struct opc_exhibit_plan plan = {
         .dir = experiment->out,
         .name = experiment->name,
         .title = *experiment->file->title ? experiment->file->title : experiment->name,
         .tier = *experiment->tier ? experiment->tier : NULL,
         .caption = caption,
-        .command = command,
-        .config = config,
+        .command = opc_text_get(&command),
+        .config = opc_text_get(&config),
         .missing = request->missing,
     };
-    code = opc_exhibit_begin(&plan, &exhibit, err);
-    opc_free(config);
+    if (!code)
+        code = opc_exhibit_begin(&plan, &exhibit, err);
+    opc_text_free(&command);
+    opc_text_free(&config);
     if (code)
         return code;
     code = opc_analysis_run(experiment->analysis, request, exhibit, err);
@@ -472,12 +509,15 @@ int opc_experiment_draw(const struct opc_experiment *experiment, int threads,
     struct seen seen = {0};
     struct opc_text caption = {0};
     struct opc_pool *pool = NULL;
+    char folder[OPC_PATH];
     char **dir = opc_alloc(experiment->runs ? (size_t)experiment->runs->tasks : 1, sizeof *dir);
     int code =
         dir ? gather_runs(experiment, dir, &seen, err)
             : opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s", experiment->name);
     if (!code)
         code = compose_caption(experiment, &seen, &caption, err);
+    if (!code)
+        code = opc_path_parent(folder, experiment->path, err);
     if (!code)
         code = opc_pool_create(threads, &pool, err);
     const struct opc_request request = {
@@ -486,6 +526,7 @@ int opc_experiment_draw(const struct opc_experiment *experiment, int threads,
         .runs = seen.complete,
         .missing = experiment->runs ? experiment->runs->tasks - seen.complete : 0,
         .run = dir,
+        .folder = folder,
         .pool = pool,
         .seed = (uint64_t)experiment->file->seed,
         .progress = progress,

@@ -22,6 +22,7 @@ struct opc_experiment {
     char name[128], path[OPC_PATH];
     bool by_path;           /* its command needs the path: a name is not enough to find it */
     const char *out, *tier; /* tier "": neither its file nor that of its runs has tiers */
+    struct opc_text given;  /* " KEY=VALUE ...": settings of the command line; empty: none */
     struct opc_sweep *file;
     struct opc_sweep *runs;  /* to be run: of the file, or of the one it names; NULL: nothing */
     struct opc_sweep *other; /* the file that it names for its runs; NULL: its own */
@@ -29,10 +30,21 @@ struct opc_experiment {
     const struct opc_analysis *analysis;
 };
 
-/* Opens a name in dir, with or without .yaml, or the path of a file, with a slash in it. Checks
- * that it can be analysed, too. out must outlive it. */
-int opc_experiment_open(const char *dir, const char *name, const char *tier, const char *out,
-                        struct opc_experiment **result, struct opc_err *err);
+/* What a command asks for. */
+struct opc_experiment_ask {
+    const char *dir;  /* of the experiment files */
+    const char *name; /* a name in dir, with or without .yaml, or a path, with a slash in it */
+    const char *tier;
+    const char *out; /* must outlive the experiment */
+    int sets;
+    char *const *set; /* [sets] "section.name=value": settings of every run */
+};
+/* Opens it and checks that it can be analysed. Settings are refused (OPC_EUSER) where there are no
+ * runs that could have them. */
+int opc_experiment_open(const struct opc_experiment_ask *, struct opc_experiment **result,
+                        struct opc_err *err);
+/* Path of its NAME.json. */
+int opc_experiment_exhibit(const struct opc_experiment *, char path[OPC_PATH], struct opc_err *err);
 void opc_experiment_close(struct opc_experiment *); /* NULL is fine */
 
 /* How far an experiment has got. */

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What new users stumbled over in daily use, each a case that failed once: closed pipes and batch systems'
-# warnings, long paths, missing and empty files, training longer, plots of damaged and doubled runs.
+# warnings, long paths, missing and empty files, training longer, plots of damaged and doubled runs, the status
+# of runs, settings and verdicts of opc repro.
 # shellcheck source=tests/program/lib
 . "$SRC/tests/program/lib"
 cd "$work"
@@ -108,3 +109,69 @@ expect 2 'best.*snapshot' "$OPC" evaluate six --best --snapshot 2
 expect 2 'six/policy.opc.*best' "$OPC" evaluate six/policy.opc --best
 rm six/policy-best.opc
 expect 2 'policy-best.opc' "$OPC" evaluate six --best
+
+# ---- how far runs are --------------------------------------------------------------------------------------------
+expect 0 '^state  *done$
+^epoch  *6 of 6$
+^return .*best .* epoch '"$best"'$
+^steps  *600 real
+^time 
+epoch 6 of 6: 600 steps' "$OPC" status six --lines 2
+[ "$(grep -c ' epoch [0-9] of 6: ' "$work/said")" = 2 ] || wrong "not two lines of the log" cat "$work/said"
+# It works on a run whose environment cannot be opened, and writes nothing.
+mkdir states
+cp -r six states/other
+sed 's/name: cartpole/name: .\/nowhere.so/' six/config.yaml >states/other/config.yaml
+rm states/other/result.json
+cp -r states/other states/killed
+sed 's/"done"/"running"/' six/status.json >states/killed/status.json
+sed 's/"done"/"diverged"/; s/"why": null/"why": "the loss is nan"/' six/status.json >states/other/status.json
+sum=$(find states -type f -exec cksum {} + | sort | cksum)
+expect 0 '^states/killed  *interrupted  *6/6 
+^states/other  *diverged  *6/6 .*the loss is nan
+^2 runs, 0 done' "$OPC" status states
+[ "$(find states -type f -exec cksum {} + | sort | cksum)" = "$sum" ] || wrong "it writes" ls -lR states
+expect 0 '^{"run": "six", "state": "done", .*"epoch": 6, "epochs": 6, "env_steps": 600, .*"best_epoch": '"$best"',
+"remaining_s": 0}$' "$OPC" status six --json
+# While a run goes on it says so, and how long it will take.
+"$OPC" train "$smoke" train.epochs=100000 --out going >/dev/null 2>&1 &
+going=$!
+await $going going/metrics.csv
+until [ "$(wc -l <going/timing.csv)" -ge 2 ]; do sleep 0.01; done
+expect 0 '^state  *running$
+^epoch .* of 100000$
+^time .*, about .* left$' "$OPC" status going
+kill $going
+wait $going || true
+expect 0 '^state  *stopped' "$OPC" status going
+expect 2 'nowhere' "$OPC" status nowhere
+expect 2 'config.yaml' "$OPC" status six/checkpoints
+expect 2 'six/metrics.csv' "$OPC" status six/metrics.csv
+
+# ---- repro: verdicts of one name, settings, another working directory ----------------------------------------------
+mkdir elsewhere
+(
+    cd elsewhere
+    expect 0 '^  supported  *[A-Z]
+^tab1  *made .*  [1-9][0-9]*, 0, 0$' "$OPC" repro tab1 --experiments "$SRC/experiments/paper"
+    expect 0 '^tab1 is up to date
+^  supported  *[A-Z]' "$OPC" repro tab1 --experiments "$SRC/experiments/paper"
+)
+cat >mine.yaml <<END
+include: $smoke
+vary: {train.seed: 1..2}
+figure: {panel: env.name}
+END
+expect 0 '^./mine.yaml  *made ' "$OPC" repro ./mine.yaml train.epochs=2 sac.lr=1e-3
+with='train.epochs=2 sac.lr=1e-3'
+out=repro-small-train.epochs_2-sac.lr_1e-3
+grep -q "\"caption\": \".*with $with; opc " $out/mine.json || wrong "the caption is silent" cat $out/mine.json
+grep -q "\"command\": \"opc repro .*mine.yaml $with\"" $out/mine.json || wrong "so is the command" cat $out/mine.json
+grep -q 'learning_rate: 0.001' $out/runs/mine/s1/config.yaml || wrong "not set" cat $out/runs/mine/s1/config.yaml
+expect 0 '^mine is up to date' "$OPC" repro train.epochs=2 ./mine.yaml sac.lr=1e-3
+# Other settings are other runs.
+expect 2 'mine/s1 .*sac.learning_rate' "$OPC" repro ./mine.yaml sac.lr=2e-3 train.epochs=2 --out $out
+expect 0 '^./mine.yaml  *made ' "$OPC" repro ./mine.yaml train.epochs=2
+expect 2 "'epohcs'" "$OPC" repro ./mine.yaml train.epohcs=2
+expect 2 'train.seed' "$OPC" repro ./mine.yaml train.seed=7
+expect 2 'train.epochs=2.*tab1' "$OPC" repro tab1 train.epochs=2 --experiments "$SRC/experiments/paper"

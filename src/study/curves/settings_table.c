@@ -11,8 +11,9 @@
  *         - {title: epochs, setting: train.epochs, printed: 150}
  *         - {title: updates, setting: train.updates_per_step, printed: [20], reading: "per step"}
  *
- * printed is one value for all columns or one for each. A row with a reading is one whose words
- * mean something other than they say; it is shown and not compared.
+ * of is a path from the folder of the experiment file, or from one above it; a shipped file is
+ * found from anywhere. printed is one value for all columns or one for each. A row with a reading
+ * is one whose words mean something other than they say; it is shown and not compared.
  *
  * Invariant: values are compared as the program writes them, never as the paper's text, so that
  * 1e-3 equals 0.001. */
@@ -124,11 +125,29 @@ static int assign_setting(struct opc_config *config, const char *key, const char
     return opc_config_set(config, text, err);
 }
 
+/* The file under `of`: from the folder of the experiment file or the nearest one above it that has
+ * such a file, else as shipped. */
+static int find_of(const char *folder, const char *of, char path[OPC_PATH], struct opc_err *err)
+{
+    char at[OPC_PATH], above[OPC_PATH];
+    if (!folder || *of == '/' || opc_path_absolute(at, folder, NULL))
+        return opc_path_shipped(path, of, err);
+    for (;;) {
+        OPC_TRY(opc_path_join(path, at, of, err));
+        if (opc_file_exists(path))
+            return OPC_OK;
+        OPC_TRY(opc_path_parent(above, at, err));
+        if (strcmp(above, at) == 0) /* the root */
+            return opc_path_shipped(path, of, err);
+        memcpy(at, above, sizeof at);
+    }
+}
+
 /* Loads the file once for each task of each column and sets task and method. */
-static int load_configs(struct sheet *sheet, struct opc_err *err)
+static int load_configs(struct sheet *sheet, const char *folder, struct opc_err *err)
 {
     char path[OPC_PATH];
-    int column = 0, code = opc_path_shipped(path, sheet->of->text, err);
+    int column = 0, code = find_of(folder, sheet->of->text, path, err);
     if (!code)
         code = opc_config_create(&sheet->scratch, err);
     for (const struct opc_yaml *c = sheet->columns->first; c && !code; c = c->next, column++) {
@@ -225,7 +244,7 @@ static int settings_table_make(const struct opc_request *request, const void *se
     if (!code)
         code = opc_table_create("row,column,setting,printed,value,reading", &table, err);
     if (!code)
-        code = load_configs(&sheet, err);
+        code = load_configs(&sheet, request->folder, err);
     for (const struct opc_yaml *r = code ? NULL : sheet.rows->first; r && !code; r = r->next)
         code = add_setting_row(&sheet, r, table, err);
     if (!code)

@@ -23,6 +23,7 @@ struct opc_request {
     int runs;                      /* directories of complete runs, in the order of the sweep */
     char *const *run;              /* [runs] */
     int missing;                   /* runs that belong to them and are not complete */
+    const char *folder; /* of the experiment file, which paths in it start from; NULL: none */
     struct opc_pool *pool;
     uint64_t seed; /* of the random numbers that the analysis draws itself */
     void (*progress)(void *ctx, double done, const char *what); /* 0 .. 1; may be NULL */
