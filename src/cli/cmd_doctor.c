@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* opc doctor - what this program is made of and what it found here, to paste into a report.
  *
- * Everything is read and printed, nothing is judged. A fact that cannot be found is "unknown"; no
+ * Everything is read and printed; of what is missing the report says what cannot be done without
+ * it, and the command that installs it on Debian. A fact that cannot be found is "unknown"; no
  * line may fail, because the command is run where something else already has. */
 #include "base/pool.h"
 #include "base/revision.h"
@@ -124,14 +125,62 @@ static void print_kernels(void)
     opc_text_free(&text);
 }
 
-/* The version of an optional library, or how to get it. version is NULL in a build without it. */
-static void print_library(const char *name, const char *version, const char *package,
-                          const char *option)
+/* What a thing is needed for, and where it comes from. */
+struct part {
+    const char *name, *found; /* found: its version or path; NULL: it is missing */
+    const char *without;      /* what cannot be done without it */
+    const char *package;      /* of Debian */
+    const char *option;       /* of CMake, where it is part of the build; NULL: looked for here */
+};
+
+/* What was found, or what its lack means and the commands that end it. */
+static void print_part(const struct part *part)
 {
-    char text[128];
-    snprintf(text, sizeof text, "not in this build; install %s and configure with -D %s=ON",
-             package, option);
-    print_fact(name, version ? version : text);
+    if (part->found) {
+        print_fact(part->name, part->found);
+        return;
+    }
+    print_fact(part->name, part->option ? "not in this build" : "not found");
+    printf("  %-11s   without it: %s\n", "", part->without);
+    printf("  %-11s   to get it: apt-get install %s\n", "", part->package);
+    if (part->option)
+        printf("  %-11s   then: cmake -B build -D %s=ON && cmake --build build\n", "",
+               part->option);
+}
+
+/* The path of a program that the shell would find; NULL: there is none. */
+static const char *find_program(const char *name, size_t size, char *out)
+{
+    const char *at = getenv("PATH");
+    while (at && *at) {
+        const size_t n = strcspn(at, ":");
+        /* An empty entry is the working directory. */
+        const int used = snprintf(out, size, "%.*s/%s", n ? (int)n : 1, n ? at : ".", name);
+        if (used > 0 && (size_t)used < size && access(out, X_OK) == 0)
+            return out;
+        at += n + (at[n] == ':');
+    }
+    return NULL;
+}
+
+/* Everything that opc can do without, in part. */
+static void print_parts(void)
+{
+    char ffmpeg[512];
+    const struct part parts[] = {
+        {"mujoco", opc_mujoco_version(),
+         "the tasks mujoco:... cannot be opened, and 'opc env render' cannot draw", "libmujoco-dev",
+         "OPC_WITH_MUJOCO"},
+        {"bullet", opc_bullet_version(), "the tasks bullet:... cannot be opened", "libbullet-dev",
+         "OPC_WITH_BULLET"},
+        {"cairo", opc_draw_version(),
+         "'opc plot' cannot draw; 'opc repro' makes tables and claims without pictures",
+         "libcairo2-dev fonts-dejavu-core", "OPC_WITH_CAIRO"},
+        {"ffmpeg", find_program("ffmpeg", sizeof ffmpeg, ffmpeg),
+         "'opc env render' writes numbered PNG files instead of a film", "ffmpeg", NULL},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        print_part(&parts[i]);
 }
 
 static int doctor_run(int argc, char **argv, struct opc_err *err)
@@ -159,9 +208,7 @@ static int doctor_run(int argc, char **argv, struct opc_err *err)
     print_build();
     print_machine();
     print_kernels();
-    print_library("mujoco", opc_mujoco_version(), "libmujoco-dev", "OPC_WITH_MUJOCO");
-    print_library("bullet", opc_bullet_version(), "libbullet-dev", "OPC_WITH_BULLET");
-    print_library("cairo", opc_draw_version(), "libcairo2-dev", "OPC_WITH_CAIRO");
+    print_parts();
     print_fact("libyaml", opc_yaml_version());
     print_fact("jansson", opc_json_version());
     print_fact("models", text);
@@ -174,6 +221,7 @@ const struct opc_command opc_cmd_doctor = {
     .summary = "show what this program is made of and what it found on this machine",
     .detail = "Prints a block to paste into a report: version, compiler, operating system, "
               "processor and its features, the compute kernels in use (OPC_BACKEND=NAME in the "
-              "environment chooses others), memory, and the versions of the libraries it uses.",
+              "environment chooses others), memory, and the versions of the libraries it uses. Of "
+              "what is missing it says what cannot be done without it, and how to install it.",
     .run = doctor_run,
 };

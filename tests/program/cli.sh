@@ -58,7 +58,9 @@ expect 0 "^opc $version\$
 ^  jansson  *[0-9]
 ^  models  *[0-9]" "$OPC" doctor
 if without MUJOCO; then
-    expect 0 '^  mujoco  .*libmujoco-dev' "$OPC" doctor
+    expect 0 '^  mujoco  *not
+apt-get install libmujoco-dev
+OPC_WITH_MUJOCO=ON' "$OPC" doctor
 fi
 
 # Output that cannot be written is an error; a reader that leaves early is not our business.

@@ -175,3 +175,13 @@ expect 0 '^./mine.yaml  *made ' "$OPC" repro ./mine.yaml train.epochs=2
 expect 2 "'epohcs'" "$OPC" repro ./mine.yaml train.epohcs=2
 expect 2 'train.seed' "$OPC" repro ./mine.yaml train.seed=7
 expect 2 'train.epochs=2.*tab1' "$OPC" repro tab1 train.epochs=2 --experiments "$SRC/experiments/paper"
+
+# ---- doctor: what is missing, what that means and how to get it ------------------------------------------------------
+mkdir bin
+printf '#!/bin/sh\n' >bin/ffmpeg
+chmod +x bin/ffmpeg
+expect 0 "^  ffmpeg  *$work/bin/ffmpeg\$" env PATH="$work/bin" "$OPC" doctor
+rm bin/ffmpeg
+expect 0 "^  ffmpeg  *not found
+without it: 'opc env render'
+apt-get install ffmpeg" env PATH="$work/bin" "$OPC" doctor
