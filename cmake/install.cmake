@@ -15,9 +15,14 @@ install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 foreach(folder models experiments python)
     if(EXISTS ${PROJECT_SOURCE_DIR}/${folder})
         install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/opc
-                PATTERN "__pycache__" EXCLUDE)
+                PATTERN "__pycache__" EXCLUDE PATTERN "pyproject.toml" EXCLUDE)
     endif()
 endforeach()
+# pip install ./python (python/pyproject.toml): the library alone, beside the package that loads it.
+if(SKBUILD)
+    install(FILES $<TARGET_FILE:opc_shared> RENAME $<TARGET_SONAME_FILE_NAME:opc_shared>
+            DESTINATION opc COMPONENT python)
+endif()
 if(NOT CMAKE_CROSSCOMPILING)
     install(FILES ${PROJECT_BINARY_DIR}/opc.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
     install(FILES ${PROJECT_BINARY_DIR}/opc.bash RENAME opc

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """libopc for ctypes: where it is, its structs and functions as in include/opc, and its errors.
 
-Everything that knows the C side is here; the other files use `lib`, the structs and `check`. A struct has the
+Everything that knows the C side is here; the other files use `lib`, the structs and `call`. A struct has the
 members of the header, in their order, under their names, and every function has its arguments declared, so
 that a wrong call is an exception and not a crash. tests/program/python.sh compares both with the headers.
 """

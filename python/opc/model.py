@@ -6,7 +6,7 @@ import ctypes
 import os
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_void_p
 from dataclasses import dataclass
-from typing import Any, Callable, Mapping, Sequence
+from typing import Callable, Sequence
 
 from ._arrays import Array, copied, numpy, pack, table, vector
 from ._library import (ACT_FN, ENDS, STOP_FN, TERMINAL_FN, USE_EXPLORE, EnsembleOptions, FitPlan, FitReport, Guard,

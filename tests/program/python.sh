@@ -21,6 +21,11 @@ cd "$work"
 expect 0 ' structs and .* functions are as in the headers' \
     $debian "$parts/mirror.py" "$CC" "$work" "$SRC/include" "$BUILD/include"
 
+# One version everywhere.
+version=$(sed -n 's/^#define OPC_VERSION "\(.*\)"/\1/p' "$BUILD/include/opc/version.h")
+expect 0 "^$version\$" $debian -c 'import opc; print(opc.__version__)'
+expect 0 '' grep -q "^version = \"$version\"\$" "$SRC/python/pyproject.toml"
+
 # The examples: the first to the third block of Python in docs/python.md.
 awk '/^```python$/ { n++; on = 1; next } /^```$/ { on = 0 } on { print > ("example" n ".py") }' "$SRC/docs/python.md"
 [ "$(echo example*.py)" = 'example1.py example2.py example3.py' ] || wrong 'not three examples' ls

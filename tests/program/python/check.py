@@ -299,7 +299,7 @@ class Models(unittest.TestCase):
 
     def test_refusals(self):
         for bad in (dict(starts=[(9, 0)]), dict(starts=[(0, 20)]), dict(), dict(n=0), dict(starts=[]),
-                    dict(n=1, horizon=0), dict(n=1, actions=[[[0.0]] * 2]), dict(n=1, transition="corrected", model=None),
+                    dict(n=1, horizon=0), dict(n=1, actions=[[[0.0]] * 2]), dict(n=1, model=None),
                     dict(n=1, env=opc.Env("cartpole"))):
             with self.subTest(**bad), self.assertRaises(ValueError):
                 opc.rollout(self.past, **{"model": self.model, "horizon": 3, **bad})
