@@ -6,8 +6,8 @@
 
 #include "test.h"
 
-#include "num/dense.h"
-#include "num/qp.h"
+#include "num/solve/dense.h"
+#include "num/solve/qp.h"
 #include "opc/rng.h"
 
 enum { QP_N = 24, QP_ROWS = 60 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The cross-entropy method: numbers known in closed form, how near it comes to the maximum of a
  * quadratic, and what it does with values that are not finite. */
-#include "num/cem.h"
+#include "num/solve/cem.h"
 
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Conjugate gradients on matrices whose solution is known. */
-#include "num/cg.h"
+#include "num/solve/cg.h"
 
 #include "test_num.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/files/checkpoint.h"
 
-#include "base/crc.h"
 #include "base/file.h"
+#include "base/format/crc.h"
 #include "opc/mem.h"
 #include "test.h"
 

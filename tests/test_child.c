@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/child.h"
+#include "base/process/child.h"
 
 #include "base/clock.h"
 #include "base/file.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/crc.h"
+#include "base/format/crc.h"
 
 #include "opc/rng.h"
 #include "test.h"

@@ -2,7 +2,7 @@
 #include "study/dataset/dataset.h"
 
 #include "base/file.h"
-#include "base/npy.h"
+#include "base/format/npy.h"
 #include "data/episodes_private.h"
 #include "opc/mem.h"
 #include "run/files/episodes_file.h"

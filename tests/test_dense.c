@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "num/dense.h"
+#include "num/solve/dense.h"
 
 #include "opc/rng.h"
 #include "test.h"

@@ -4,7 +4,7 @@
 #include "study/ilc/ilc.h"
 
 #include "model/linear.h"
-#include "num/dense.h"
+#include "num/solve/dense.h"
 #include "opc/mem.h"
 #include "opc/rng.h"
 #include "study/ilc/ilc_opc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/npy.h"
+#include "base/format/npy.h"
 
-#include "base/proto.h"
+#include "base/format/proto.h"
 #include "opc/mem.h"
 #include "test.h"
 

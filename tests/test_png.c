@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/child.h"
-#include "base/png.h"
+#include "base/format/png.h"
+#include "base/process/child.h"
 #include "opc/mem.h"
 #include "opc/rng.h"
 #include "test.h"

@@ -3,7 +3,7 @@
  * small task and misbehaves in one way. */
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/words.h"
+#include "base/process/words.h"
 #include "env/check.h"
 #include "env/many.h"
 #include "env/process_private.h"

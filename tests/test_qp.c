@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "num/qp.h"
+#include "num/solve/qp.h"
 
 #include "qp_random.h"
 

@@ -2,7 +2,7 @@
 /* PETS: at every real step a planner looks for the H actions that earn most in the model, takes the
  * first, and plans again (Chua et al. 2018). run/train.c and run/real/evaluate.c act with it; it
  * learns nothing itself, the model does. Candidate sequences come from the cross-entropy method
- * (num/cem.c). Each is simulated by P particles from the current state,
+ * (num/solve/cem.c). Each is simulated by P particles from the current state,
  *
  *     J(a_1 .. a_H) = 1/P sum_p sum_h r_h    without the rewards after a terminal state,
  *
@@ -19,7 +19,7 @@
 #include "agent/pets.h"
 
 #include "base/pool.h"
-#include "num/cem.h"
+#include "num/solve/cem.h"
 #include "opc/env.h"
 #include "opc/mem.h"
 #include "opc/transition_type.h"

@@ -18,7 +18,7 @@
  * Invariant: x_0 is the recorded state, so T_0 does not depend on the world model, and however
  * wrong that is, the target cannot become worse than T_0 where the ensembles notice it. */
 #include "agent/steve_private.h"
-#include "num/dense.h"
+#include "num/solve/dense.h"
 #include "num/vec.h"
 
 #include <math.h>

@@ -16,8 +16,8 @@
 
 #include "agent/advantages.h"
 #include "base/pool.h"
-#include "num/cg.h"
 #include "num/normal.h"
+#include "num/solve/cg.h"
 
 #include <math.h>
 #include <string.h>

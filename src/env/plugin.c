@@ -4,8 +4,8 @@
  *
  * Invariant: nothing in a plugin is called or read before its version and the sizes of our structs
  * have been compared with ours; a plugin built with other headers would otherwise crash us. */
-#include "base/crc.h"
 #include "base/file.h"
+#include "base/format/crc.h"
 #include "env/types.h"
 #include "opc/mem.h"
 

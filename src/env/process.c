@@ -9,10 +9,10 @@
  * Invariants: the struct link is used under its lock, because many threads ask about imagined
  * states. terminal and reward cannot report a failure: it is kept, every later call returns it, and
  * a caller asks opc_env_failure before it believes an answer. */
-#include "base/crc.h"
 #include "base/file.h"
+#include "base/format/crc.h"
 #include "base/log.h"
-#include "base/words.h"
+#include "base/process/words.h"
 #include "env/process_private.h"
 #include "env/types.h"
 #include "opc/mem.h"

@@ -5,7 +5,7 @@
 #ifndef OPC_ENV_PROCESS_PRIVATE_H
 #define OPC_ENV_PROCESS_PRIVATE_H
 
-#include "base/talk.h"
+#include "base/process/talk.h"
 #include "opc/env.h"
 
 #include <pthread.h>

@@ -7,7 +7,7 @@
  * is free again after poll has reported the job's end. */
 #include "sweep/launch.h"
 
-#include "base/child.h"
+#include "base/process/child.h"
 #include "base/text.h"
 #include "opc/mem.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checkpoints from hostile hands. Random bytes never pass the checks, so the checks of the input
  * are made right first: what is then accepted must lie within the file. */
-#include "base/crc.h"
+#include "base/format/crc.h"
 #include "run/files/checkpoint.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Archives of arrays from hostile hands: what is accepted must lie within the file. A checksum that
  * fails would hide what is behind it, so an input is also read as a single array. */
-#include "base/npy.h"
+#include "base/format/npy.h"
 
 #include <stdlib.h>
 #include <string.h>

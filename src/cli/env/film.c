@@ -5,9 +5,9 @@
  * Invariant: a film has its own name only when it is complete; until then it is NAME.part.END. */
 #include "cli/env/film.h"
 
-#include "base/child.h"
 #include "base/file.h"
-#include "base/png.h"
+#include "base/format/png.h"
+#include "base/process/child.h"
 #include "opc/mem.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * that an episode depends on its start and actions alone. It takes tens of microseconds. Only a
  * world that broke down or ran out of memory is thrown away and made anew: what a NaN leaves in the
  * engine's tables is not worth finding out. */
-#include "base/crc.h"
+#include "base/format/crc.h"
 #include "env/assets.h"
 #include "env/bullet/model.h"
 #include "env/bullet/tasks.h"

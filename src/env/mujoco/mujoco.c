@@ -14,7 +14,7 @@
  * since every warning is counted, a step that ends with a count that is not 0 has failed. */
 #include "env/mujoco/mujoco.h"
 
-#include "base/crc.h"
+#include "base/format/crc.h"
 #include "env/assets.h"
 #include "env/mujoco/tasks.h"
 #include "env/types.h"

@@ -9,7 +9,7 @@
  * differs from its default, so that a new one leaves all older runs alone. Whoever changes the
  * default of a setting adds its old default to UNCHANGED below. A setting that changes no result,
  * only the forms in which it is written, is in FORMS and never counts. */
-#include "base/crc.h"
+#include "base/format/crc.h"
 #include "run/config/config.h"
 
 #include <stdio.h>

@@ -7,8 +7,8 @@
  * has become of the file; run/prefill.c then finds that it is another one. */
 #include "run/config/config.h"
 
-#include "base/crc.h"
 #include "base/file.h"
+#include "base/format/crc.h"
 #include "opc/mem.h"
 
 #include <stdio.h>

@@ -21,8 +21,8 @@
  * Data are stored as they were in memory. */
 #include "run/files/checkpoint.h"
 
-#include "base/crc.h"
 #include "base/file.h"
+#include "base/format/crc.h"
 #include "opc/mem.h"
 
 #include <stdio.h>

@@ -18,9 +18,9 @@
  * read, goes on there. */
 #include "run/files/copies.h"
 
-#include "base/crc.h"
 #include "base/file.h"
-#include "base/proto.h"
+#include "base/format/crc.h"
+#include "base/format/proto.h"
 #include "opc/mem.h"
 #include "run/files/json.h"
 #include "run/files/rundir.h"

@@ -5,8 +5,8 @@
  * a past cannot fail half-way. */
 #include "run/files/episodes_file.h"
 
-#include "base/crc.h"
 #include "base/file.h"
+#include "base/format/crc.h"
 #include "data/episodes_private.h"
 #include "opc/mem.h"
 

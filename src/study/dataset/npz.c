@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Episodes as numpy arrays (base/npy.h), one element or row for each step, in time order:
+/* Episodes as numpy arrays (base/format/npy.h), one element or row for each step, in time order:
  *
  *     observation [steps, obs], action [steps, act], reward [steps], next_observation [steps, obs],
  *     terminated [steps], truncated [steps], time [steps], episode [steps]
@@ -8,7 +8,7 @@
  * a step is the observation of the next; a file where it is not is refused. */
 #include "study/dataset/dataset.h"
 
-#include "base/npy.h"
+#include "base/format/npy.h"
 #include "opc/mem.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A policy or model as arrays with names, which numpy.load reads (base/npy.h). export.c calls it;
- * docs/export.md lists the arrays and has the ten lines of Python that compute with them.
+/* A policy or model as arrays with names, which numpy.load reads (base/format/npy.h). export.c
+ * calls it; docs/export.md lists the arrays and has the ten lines of Python that compute with them.
  *
  * Invariant: weights are [out, in] without padding; those of a model have the elites in front. */
 #include "study/export/export.h"
 
-#include "base/npy.h"
+#include "base/format/npy.h"
 #include "opc/mem.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A policy or model as an ONNX file: a protobuf message (base/proto.h) of IR version 7, operator
- * set 13. export.c calls it. The numbers below are those of onnx.proto's fields.
+/* A policy or model as an ONNX file: a protobuf message (base/format/proto.h) of IR version 7,
+ * operator set 13. export.c calls it. The numbers below are those of onnx.proto's fields.
  *
  *     policy  observation [N, obs] -> action [N, act]
  *     model   observation [N, obs], action [N, act] -> next_observation [N, obs], reward [N, 1],
@@ -12,7 +12,7 @@
  * Unsqueeze, ReduceMean, Split. Invariant: a node comes after those whose outputs it reads. */
 #include "study/export/export.h"
 
-#include "base/proto.h"
+#include "base/format/proto.h"
 #include "opc/mem.h"
 #include "opc/version.h"
 

@@ -6,7 +6,7 @@
  * every matrix here has that order. Everything is double. */
 #include "study/ilc/ilc.h"
 
-#include "num/dense.h"
+#include "num/solve/dense.h"
 #include "opc/mem.h"
 
 #include <math.h>

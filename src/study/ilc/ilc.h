@@ -14,7 +14,7 @@
 #ifndef OPC_STUDY_ILC_H
 #define OPC_STUDY_ILC_H
 
-#include "num/qp.h"
+#include "num/solve/qp.h"
 #include "opc/predictor.h"
 
 #include <stdbool.h>

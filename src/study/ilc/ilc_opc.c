@@ -7,7 +7,7 @@
  * entry k. */
 #include "study/ilc/ilc_opc.h"
 
-#include "num/dense.h"
+#include "num/solve/dense.h"
 #include "opc/branches.h"
 #include "opc/mem.h"
 

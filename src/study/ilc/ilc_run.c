@@ -7,8 +7,8 @@
 #include "study/ilc/ilc_run.h"
 
 #include "model/ensemble.h"
-#include "num/dense.h"
 #include "num/normal.h"
+#include "num/solve/dense.h"
 #include "opc/episodes.h"
 #include "opc/mem.h"
 #include "study/ilc/ilc_opc.h"

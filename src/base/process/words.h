@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/words.h - a command line in one text, split into words as sh quotes them. */
+/* base/process/words.h - a command line in one text, split into words as sh quotes them. */
 #ifndef OPC_BASE_WORDS_H
 #define OPC_BASE_WORDS_H
 

@@ -2,7 +2,7 @@
 /* Conjugate gradients (Hestenes and Stiefel 1952), in double and on one thread: sums are taken in
  * order, so the result does not depend on the threads that a product uses. agent/trpo.c calls it.
  */
-#include "num/cg.h"
+#include "num/solve/cg.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* num/cg.h - conjugate gradients: A x = b for a symmetric positive definite A that is known only by
- * its products with vectors, as the Fisher matrix of TRPO is. */
+/* num/solve/cg.h - conjugate gradients: A x = b for a symmetric positive definite A that is known
+ * only by its products with vectors, as the Fisher matrix of TRPO is. */
 #ifndef OPC_NUM_CG_H
 #define OPC_NUM_CG_H
 

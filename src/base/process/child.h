@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/child.h - other programs, run as child processes.
+/* base/process/child.h - other programs, run as child processes.
  *
  * A child gets its standard streams and nothing else: no file we have opened, no blocked signal.
  * The signal handling of the process is left alone; a child that closes its input early is an
@@ -22,7 +22,7 @@ struct opc_child_plan {
     const char *output;
     const char *program; /* the program to run, if it is not argv[0] */
     bool apart;    /* in a process group of its own, which Ctrl-C on the terminal does not reach */
-    bool pipe_err; /* we read its standard error (base/talk.h) */
+    bool pipe_err; /* we read its standard error (base/process/talk.h) */
     bool whole_group; /* signals for it are for all processes of its group, which needs `apart` */
 };
 
@@ -45,8 +45,8 @@ int opc_child_start(char *const argv[], const struct opc_child_plan *plan, struc
 int opc_child_write(struct opc_child *, const void *data, size_t n, struct opc_err *err);
 void opc_child_close_input(struct opc_child *); /* it reads an end of file; twice is fine */
 void opc_child_close_error(struct opc_child *); /* twice is fine */
-/* write(2) without SIGPIPE: the number of bytes, or -1 with errno. For base/talk.c, whose pipes do
- * not block. */
+/* write(2) without SIGPIPE: the number of bytes, or -1 with errno. For base/process/talk.c, whose
+ * pipes do not block. */
 ssize_t opc_child_try_write(struct opc_child *, const void *data, size_t n);
 /* Its end of a pipe ("input", "output") is closed: says how it ended, or that it closed it. */
 int opc_child_gone(struct opc_child *, const char *what, struct opc_err *err);

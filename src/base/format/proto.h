@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/proto.h - messages in the wire format of Protocol Buffers, for writing only.
+/* base/format/proto.h - messages in the wire format of Protocol Buffers, for writing only.
  *
  * A message is the concatenation of its fields, each with its number and kind in front, so it is
  * built in an opc_text of its own and then put into the message around it. Lack of memory is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* base/zip.h - ZIP archives of entries that are stored as they are, without compression: what an
- * .npz file is (npy.h). Up to 4 GB; the times of the entries are fixed, so that the same entries
- * give the same bytes. */
+/* base/format/zip.h - ZIP archives of entries that are stored as they are, without compression:
+ * what an .npz file is (npy.h). Up to 4 GB; the times of the entries are fixed, so that the same
+ * entries give the same bytes. */
 #ifndef OPC_BASE_ZIP_H
 #define OPC_BASE_ZIP_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* num/dense.h - small dense linear algebra in double, row-major, for the quadratic programs of
- * iterative learning control (num/qp.c, study/ilc). Networks and batches use num/kernel.h. */
+/* num/solve/dense.h - small dense linear algebra in double, row-major, for the quadratic programs
+ * of iterative learning control (num/solve/qp.c, study/ilc). Networks and batches use num/kernel.h.
+ */
 #ifndef OPC_NUM_DENSE_H
 #define OPC_NUM_DENSE_H
 

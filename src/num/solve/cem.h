@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* num/cem.h - the cross-entropy method: maximises a function of many numbers in a box by drawing
- * candidates from a Gaussian and moving it towards the best of them.
+/* num/solve/cem.h - the cross-entropy method: maximises a function of many numbers in a box by
+ * drawing candidates from a Gaussian and moving it towards the best of them.
  *
  *     opc_cem_begin(cem, start);
  *     for (t = 0; t < iterations && !opc_cem_converged(cem); t++) {

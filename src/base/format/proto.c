@@ -5,7 +5,7 @@
  *
  * Invariant: fields are written in the order of the calls, so the same calls give the same bytes.
  */
-#include "base/proto.h"
+#include "base/format/proto.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* base/npy.h - arrays as numpy saves them: .npy inside of .npz (zip.h). */
+/* base/format/npy.h - arrays as numpy saves them: .npy inside of .npz (zip.h). */
 #ifndef OPC_BASE_NPY_H
 #define OPC_BASE_NPY_H
 
-#include "base/zip.h"
+#include "base/format/zip.h"
 
 enum opc_npy_type {
     OPC_NPY_FLOAT,  /* <f4, float */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* base/talk.h - question and answer with a child process, each within a time limit.
+/* base/process/talk.h - question and answer with a child process, each within a time limit.
  *
- * The child was started with all three pipes (base/child.h). While we wait for it, what it prints
- * to its standard error is read, so that it never blocks on a full pipe: every line goes to the
- * log, and the last of it is kept for messages. One thread at a time may talk to a child. */
+ * The child was started with all three pipes (base/process/child.h). While we wait for it, what it
+ * prints to its standard error is read, so that it never blocks on a full pipe: every line goes to
+ * the log, and the last of it is kept for messages. One thread at a time may talk to a child. */
 #ifndef OPC_BASE_TALK_H
 #define OPC_BASE_TALK_H
 
-#include "base/child.h"
+#include "base/process/child.h"
 
 enum { OPC_TALK_TAIL = 1024 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* num/qp.h - small dense quadratic programs, to the last digits.
+/* num/solve/qp.h - small dense quadratic programs, to the last digits.
  *
  *     min 1/2 x^T P x + q^T x   subject to   low <= A x <= high
  *

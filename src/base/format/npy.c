@@ -4,7 +4,7 @@
  * study/export/npz.c and study/dataset/npz.c use it.
  *
  * Invariant of the reader: the data have exactly the bytes that type and shape ask for. */
-#include "base/npy.h"
+#include "base/format/npy.h"
 
 #include <stdio.h>
 #include <string.h>

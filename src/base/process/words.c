@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Splits a command line into words with sh's quoting and nothing else of sh: no shell is started,
  * so nothing in the text can run a second command. Called by env/process.c. */
-#include "base/words.h"
+#include "base/process/words.h"
 
 #include "opc/mem.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/crc.h - CRC-32C (Castagnoli), the check of our files. */
+/* base/format/crc.h - CRC-32C (Castagnoli), the check of our files. */
 #ifndef OPC_BASE_CRC_H
 #define OPC_BASE_CRC_H
 

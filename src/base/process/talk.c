@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Talks to a child process with deadlines (base/talk.h). Called by env/process_link.c.
+/* Talks to a child process with deadlines (base/process/talk.h). Called by env/process_link.c.
  *
  * Invariant: our ends of the three pipes do not block. The only wait is the poll in wait_for, which
  * looks at all that can happen: an answer, a line on standard error, room for a question, a stop.
  * The deadline is of the whole question or answer, so a child that drips a byte a second does not
  * postpone it. */
-#include "base/talk.h"
+#include "base/process/talk.h"
 
 #include "base/clock.h"
 #include "base/fault.h"

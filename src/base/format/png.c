@@ -8,7 +8,7 @@
  * The stream is one deflate block with the fixed codes (RFC 1951, 3.2.6). Repetitions are looked
  * for at three distances only: one byte, one pixel and one row back. In filtered pictures of plain
  * surfaces that finds most of what there is, at a tenth of the code of a real compressor. */
-#include "base/png.h"
+#include "base/format/png.h"
 
 #include "base/file.h"
 #include "opc/mem.h"

@@ -11,9 +11,9 @@
  * its normal v orthogonal to V, and the multipliers of the active set by -t r, where V r is the
  * rest of v. Full steps end where p holds; shorter ones where a multiplier becomes 0 and its
  * constraint leaves. */
-#include "num/qp.h"
+#include "num/solve/qp.h"
 
-#include "num/dense.h"
+#include "num/solve/dense.h"
 #include "opc/mem.h"
 
 #include <math.h>

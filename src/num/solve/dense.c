@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Dense linear algebra for num/qp.c and study/ilc: some hundred unknowns, so plain loops along rows
- * are fast enough. Matrices are row-major, and a triangle that is not mentioned is not read. */
-#include "num/dense.h"
+/* Dense linear algebra for num/solve/qp.c and study/ilc: some hundred unknowns, so plain loops
+ * along rows are fast enough. Matrices are row-major, and a triangle that is not mentioned is not
+ * read. */
+#include "num/solve/dense.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* CRC-32C of checkpoints, model files and plugins. Both implementations must give the same value on
  * every processor, because a file written with one is checked with the other. */
-#include "base/crc.h"
+#include "base/format/crc.h"
 
 #include <string.h>
 

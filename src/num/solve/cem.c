@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The cross-entropy method (num/cem.h). agent/pets.c plans with it, and evaluates the candidates.
+/* The cross-entropy method (num/solve/cem.h). agent/pets.c plans with it, and evaluates the
+ * candidates.
  *
  * Mean, variance and values are doubles; candidates are floats, as networks take them. Candidate i
  * depends on mean, variance and its stream alone, so any number of threads draws the same. */
-#include "num/cem.h"
+#include "num/solve/cem.h"
 
 #include "num/normal.h"
 #include "opc/mem.h"

@@ -7,7 +7,7 @@
  *
  * npy.c writes and reads .npz files with it. Invariant of the reader: no offset or length of the
  * file is believed before it was compared with the number of bytes there are. */
-#include "base/zip.h"
+#include "base/format/zip.h"
 
 #include <string.h>
 

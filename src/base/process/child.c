@@ -5,7 +5,7 @@
  * Invariant: a child never inherits a descriptor or a blocked signal of ours. Every descriptor
  * opened here has O_CLOEXEC and a number above 2, and spawn() sets the signal mask and SIGPIPE. */
 #define _GNU_SOURCE /* pipe2; NOLINT(bugprone-reserved-identifier) */
-#include "base/child.h"
+#include "base/process/child.h"
 
 #include "base/clock.h"
 #include "base/fault.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/png.h - pictures as PNG files. */
+/* base/format/png.h - pictures as PNG files. */
 #ifndef OPC_BASE_PNG_H
 #define OPC_BASE_PNG_H
 
