@@ -278,7 +278,9 @@ static void simulate_rollouts(struct loop *loop, int round)
     const struct opc_bounds bounds = bounds_of(loop, low, high);
     const struct opc_drift drift = drift_of(loop, inverse);
     measure_targets(loop);
-    loop->transition->first_episode = first_of_window(loop);
+    /* some rollouts start anywhere, the others in the window */
+    const bool mixes = v->opc.past_ratio > 0 && v->opc.reference_epochs > 0;
+    loop->transition->first_episode = mixes ? 0 : first_of_window(loop);
     assert_ok(opc_transition_refresh(loop->transition, NULL, &err), &err);
     if (v->data.reset)
         opc_imagined_clear(loop->imagined);
@@ -301,6 +303,8 @@ static void simulate_rollouts(struct loop *loop, int round)
         .transitions = (size_t)opc_share(v->opc.transitions, v->train.rounds, round),
         .rollouts = opc_share(v->opc.rollouts, v->train.rounds, round),
         .start = v->opc.start == 0 ? OPC_START_UNIFORM : OPC_START_PAPER,
+        .past_ratio = mixes ? v->opc.past_ratio : 0,
+        .recent = first_of_window(loop),
         .reference_terminal = v->opc.reference_terminal == 1,
         .elite_per_rollout = v->opc.elite == 1,
         .seed = seed_of(loop),
@@ -776,6 +780,10 @@ static const struct loop_case CASES[] = {
      SET("opc.reference_epochs=1", "opc.start=paper"), CARTPOLE},
     {"window_of_three_epochs_without_a_random_phase",
      SET("opc.reference_epochs=3", "train.random_steps=0", "train.epochs=6"), CARTPOLE},
+    {"window_of_one_epoch_beside_all_of_the_past",
+     SET("opc.reference_epochs=1", "opc.past_ratio=0.3", "train.rounds=2", "train.epochs=5"),
+     CARTPOLE},
+    {"all_of_the_past_without_a_window", SET("opc.past_ratio=0.3"), CARTPOLE},
     /* more epochs than there will be */
     {"window_longer_than_the_run", SET("opc.reference_epochs=9"), CARTPOLE},
     /* more episodes than are played at once */

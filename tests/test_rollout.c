@@ -303,13 +303,19 @@ static void assert_fits(const int *count, const double *share, int cells, int dr
 static const int LENGTH[] = {3, 5, 12, 30, 1, 6};
 enum { EPISODES = 6, STEPS = 57 };
 
-static void starts(enum opc_start law, int horizon, int window, int *count, int draws)
+static void starts_in(enum opc_start law, int horizon, int window, double past_ratio, int recent,
+                      int *count, int draws)
 {
     struct opc_episodes *past = numbered(LENGTH, EPISODES);
     struct opc_transition *tr = made("replay", past, NULL, NULL);
     tr->first_episode = window;
-    const struct opc_rollout_plan plan = {
-        .transition = tr, .horizon = horizon, .rollouts = draws, .start = law, .seed = 9};
+    const struct opc_rollout_plan plan = {.transition = tr,
+                                          .horizon = horizon,
+                                          .rollouts = draws,
+                                          .start = law,
+                                          .past_ratio = past_ratio,
+                                          .recent = recent,
+                                          .seed = 9};
     struct opc_rollout_report report;
     struct opc_imagined *d = run(&plan, 1000, &report);
     struct opc_rollout_rows rows;
@@ -318,6 +324,11 @@ static void starts(enum opc_start law, int horizon, int window, int *count, int 
     opc_imagined_destroy(d);
     opc_transition_destroy(tr);
     opc_episodes_destroy(past);
+}
+
+static void starts(enum opc_start law, int horizon, int window, int *count, int draws)
+{
+    starts_in(law, horizon, window, 0, 0, count, draws);
 }
 
 /* Of the window, which begins with any episode. */
@@ -333,6 +344,29 @@ static void any_recorded_step_is_an_equally_likely_start(void **state)
         starts(OPC_START_UNIFORM, 5, window, count, DRAWS);
         assert_fits(count, share, STEPS, DRAWS);
     }
+}
+
+/* Three in ten start anywhere, by chance in the window too; the others start in the window. */
+static void a_share_of_the_rollouts_starts_anywhere_in_the_past(void **state)
+{
+    (void)state;
+    enum { DRAWS = 20000 };
+    const double past = 0.3;
+    for (int recent = 0, before = 0; recent < EPISODES; before += LENGTH[recent++]) {
+        int count[STEPS] = {0};
+        double share[STEPS];
+        for (int i = 0; i < STEPS; i++)
+            share[i] = past / STEPS + (i < before ? 0 : (1 - past) / (STEPS - before));
+        starts_in(OPC_START_UNIFORM, 5, 0, past, recent, count, DRAWS);
+        assert_fits(count, share, STEPS, DRAWS);
+    }
+    int count[STEPS] = {0}, first = 0;
+    double share[STEPS] = {0};
+    for (int b = 0; b < EPISODES; first += LENGTH[b++]) /* the last two are recent */
+        for (int t = 0, places = LENGTH[b] < 5 ? 1 : LENGTH[b] - 4; t < places; t++)
+            share[first + t] = (past / EPISODES + (b < 4 ? 0 : (1 - past) / 2)) / places;
+    starts_in(OPC_START_PAPER, 5, 0, past, 4, count, DRAWS);
+    assert_fits(count, share, STEPS, DRAWS);
 }
 
 /* Algorithm 2 to the letter: the episode first, then t on 0 .. T-H; t = 0 where T < H. */
@@ -746,6 +780,7 @@ int main(void)
         cmocka_unit_test(seed_epoch_and_number_name_a_rollout),
         cmocka_unit_test(a_window_changes_where_rollouts_are_but_not_what_they_are),
         cmocka_unit_test(any_recorded_step_is_an_equally_likely_start),
+        cmocka_unit_test(a_share_of_the_rollouts_starts_anywhere_in_the_past),
         cmocka_unit_test(the_papers_law_draws_the_episode_first),
         cmocka_unit_test(they_end_at_terminal_states_at_the_recordings_end_and_at_the_horizon),
         cmocka_unit_test(a_report_has_the_extremes_of_what_was_stored),

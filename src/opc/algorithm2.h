@@ -42,6 +42,10 @@ struct opc_rollout_plan {
     size_t transitions;              /* N; the last rollout may go beyond */
     int rollouts;                    /* if not 0: this many, however many transitions they have */
     enum opc_start start;
+    /* With past_ratio > 0 the transition's window is all of the past. This share of the rollouts
+     * starts anywhere in it, the others in the episodes from `recent` on. */
+    double past_ratio;
+    int recent;
     bool reference_terminal; /* d = 1 also where only the recording ended in a terminal state */
     bool elite_per_rollout;  /* otherwise one is drawn for each step */
     uint64_t seed;

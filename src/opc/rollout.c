@@ -51,17 +51,19 @@ static float *record_at(const struct opc_rollout *rollout, int slot, int h)
 
 static void draw_start(const struct opc_rollout_plan *plan, struct opc_rng rng, int *b, int *t)
 {
-    const struct opc_transition *tr = plan->transition;
-    const struct opc_episodes *past = tr->past;
+    const struct opc_episodes *past = plan->transition->past;
+    int oldest = plan->transition->first_episode;
+    if (plan->past_ratio > 0 && opc_rng_unit_double(&rng) >= plan->past_ratio)
+        oldest = plan->recent;
     if (plan->start == OPC_START_UNIFORM) {
-        int first;
-        const uint32_t steps = (uint32_t)opc_transition_window(tr, &first);
+        const int first = opc_episodes_first(past, oldest);
+        const uint32_t steps = (uint32_t)(opc_episodes_steps(past) - first);
         opc_episodes_find(past, first + (int)opc_rng_below(&rng, steps), b, t);
         return;
     }
     /* The paper's start: an episode, then a step with H recorded ones from it on; 0 if T < H. */
-    const int episodes = opc_episodes_count(past) - tr->first_episode;
-    *b = tr->first_episode + (int)opc_rng_below(&rng, (uint32_t)episodes);
+    const int episodes = opc_episodes_count(past) - oldest;
+    *b = oldest + (int)opc_rng_below(&rng, (uint32_t)episodes);
     const int starts = opc_episodes_length(past, *b) - plan->horizon + 1;
     *t = starts > 1 ? (int)opc_rng_below(&rng, (uint32_t)starts) : 0;
 }
@@ -346,6 +348,8 @@ static int check_plan(const struct opc_rollout *rollout, const struct opc_rollou
     if (d && (d->capacity < rollout->rows->capacity || d->obs != obs))
         return opc_fail(err, OPC_EBUG, "elites can be compared on %d rollouts, not on %d",
                         d->capacity, rollout->rows->capacity);
+    if (plan->past_ratio > 0 && plan->recent >= opc_episodes_count(tr->past))
+        return opc_fail(err, OPC_EBUG, "there is no recent episode for rollouts to start in");
     if (steps == 0)
         return opc_fail(err, OPC_EBUG, "rollouts start before anything was recorded");
     if (tr->f_ref && (tr->filled != steps || tr->first != first))

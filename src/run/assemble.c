@@ -81,7 +81,8 @@ static int window_capacity(const struct opc_run *run)
     const double epochs = run->set->opc.reference_epochs, steps = t->steps_per_epoch;
     const double before = fmax(t->random_steps, run->prefill.steps);
     const double max = run->play->limit + fmax(epochs * steps, before + (epochs - 1) * steps);
-    return epochs == 0 || max > run->capacity ? run->capacity : (int)max;
+    return epochs == 0 || opc_mixes_past(run->set) || max > run->capacity ? run->capacity
+                                                                          : (int)max;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -60,8 +60,9 @@ int opc_run_move_window(struct opc_run *run, struct opc_err *err)
         opc_drift_update(run->drift, run->states);
     if (run->disagreement)
         opc_disagreement_update(run->disagreement, run->past);
-    opc_transition_move_window(tr, opc_first_reference(run->set, run->recorded, run->now.epoch,
-                                                       opc_episodes_count(run->past)));
+    run->recent =
+        opc_first_reference(run->set, run->recorded, run->now.epoch, opc_episodes_count(run->past));
+    opc_transition_move_window(tr, opc_mixes_past(run->set) ? 0 : run->recent);
     const int steps = opc_transition_window(tr, &first);
     /* The table is up to date if neither the model nor the window has changed. */
     if (!run->stale && tr->first == first && tr->filled == steps)
@@ -117,6 +118,8 @@ int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
         .transitions = (size_t)opc_share(v->opc.transitions, v->train.rounds, k),
         .rollouts = opc_share(v->opc.rollouts, v->train.rounds, k),
         .start = (enum opc_start)v->opc.start,
+        .past_ratio = opc_mixes_past(v) ? v->opc.past_ratio : 0,
+        .recent = run->recent,
         .reference_terminal = v->opc.reference_terminal == OPC_REFERENCE_TERMINAL,
         .elite_per_rollout = v->opc.elite,
         .seed = run->seed,

@@ -63,6 +63,7 @@ struct opc_run {
     /* The model and what is imagined with it; all of it NULL with opc.transition = replay. */
     struct opc_predictor *model;
     struct opc_transition *transition;
+    int recent;                /* first episode of the reference window */
     bool stale;                /* the transition's table is older than the model: refresh it */
     struct opc_scaler *states; /* mean and deviation of the recorded states, ... */
     size_t states_count;       /* ... of which it has seen this many */

@@ -32,7 +32,8 @@ END
 # the same two loops with every limit that ends rollouts; what is much disagreement is remembered
 cat >limits.yaml <<END
 include: paper.yaml
-opc: {max_drift: 1, max_disagreement: 1, reference_terminal: drop, bounds: true}
+opc: {max_drift: 1, max_disagreement: 1, reference_terminal: drop, bounds: true,
+      past_ratio: 0.3}
 END
 cat >limits-original.yaml <<END
 include: original.yaml

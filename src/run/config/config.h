@@ -42,6 +42,7 @@
     X(INT,    rollouts,         "0",      0, 1e8, "imagined rollouts of one simulation; 0: as many as make opc.transitions steps", "rollout_batch_size") \
     X(CHOICE, start,            "uniform", "uniform|paper", , "where rollouts start: at any recorded step, or in any episode at most T - H steps after its start (Algorithm 2 as printed)") \
     X(INT,    reference_epochs, "0",      0, 1e6, "K: rollouts start in, and are corrected by, recordings of the last K epochs only; 0: of all epochs and the random phase. The model is fitted to everything") \
+    X(REAL,   past_ratio,       "0",      0, 1,   "share of imagined rollouts that start in, and are corrected by, recordings of any epoch, although opc.reference_epochs = K admits the last K only") \
     X(BOOL,   bounds,           "false",  0, 1,   "end an imagined rollout, without its last step, where it leaves the range of recorded states by more than a quarter, and clip imagined rewards to the recorded range plus a tenth")                           \
     X(REAL,   max_drift,        "0",      0, 1e6, "L: end an imagined rollout, without its last step, where it is further from its reference than L standard deviations of recorded states (root mean square over entries); 0: no limit") \
     X(REAL,   max_disagreement, "0",      0, 1e6, "xi: end an imagined rollout, without its last step, where the elites disagree about the step (eq. 5: about the correction) more than xi times as much as in 95 % of first steps; 0: no limit") \
@@ -180,6 +181,11 @@ static inline const struct opc_agent_type *opc_agent_of(const struct opc_values 
 static inline bool opc_plans(const struct opc_values *v)
 {
     return !(opc_agent_of(v)->needs & (OPC_NEEDS_STEPS | OPC_NEEDS_TRAJECTORIES));
+}
+/* Do some rollouts start outside the reference window? A planner keeps to it. */
+static inline bool opc_mixes_past(const struct opc_values *v)
+{
+    return v->opc.past_ratio > 0 && v->opc.reference_epochs > 0 && !opc_plans(v);
 }
 /* What the paper calls such a run: OPC, MBPO(*), MBPO, SAC, PPO, STEVE ... */
 const char *opc_method_label(const struct opc_values *);
