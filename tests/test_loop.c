@@ -441,7 +441,8 @@ static void improve_policy(struct loop *loop)
                                       .reward_high = bounds.reward_high,
                                       .seed = seed_of(loop),
                                       .epoch = (uint32_t)loop->epoch,
-                                      .first = (uint32_t)loop->updates};
+                                      .first = (uint32_t)loop->updates,
+                                      .done = (loop->epoch - 1.0) / train->epochs};
         assert_ok(opc_agent_improve(loop->learner, &feed, n, &r, &err), &err);
         note_updates(loop, &r);
     }
@@ -769,6 +770,7 @@ static const struct loop_case CASES[] = {
      SET("opc.start=paper", "opc.reference_terminal=terminal"), CARTPOLE},
     {"one_member_per_rollout_and_recorded_steps_in_batches",
      SET("opc.elite=rollout", "data.real_ratio=0.3"), CARTPOLE},
+    {"learning_rate_that_falls", SET("sac.lr_decay=0.9", "train.epochs=3"), CARTPOLE},
     {"three_rounds", SET("train.rounds=3", "data.retain=1"), CARTPOLE},
     {"two_rounds_of_rollouts_in_emptied_data",
      SET("train.rounds=2", "data.reset=true", "opc.rollouts=31"), CARTPOLE},

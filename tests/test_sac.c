@@ -700,6 +700,38 @@ static void layer_norm_is_in_critics_and_target_critics_alone(void **state)
     assert_same_bits(action[0], action[1], sizeof action[0]);
 }
 
+/* 60 % of the rate gone at the end are 24 % after two fifths; a new run begins with all of it. */
+static void learning_rate_falls_in_proportion_to_what_is_done(void **state)
+{
+    (void)state;
+    const struct {
+        double rate, decay, done;
+        int like; /* the case with the same weights afterwards */
+    } CASE[] = {{1e-3, 0, 0, 0},
+                {1e-3, 0.6, 0, 0},
+                {1e-3, 0, 0.4, 0},
+                {0.76e-3, 0, 0, 3},
+                {1e-3, 0.6, 0.4, 3}};
+    enum { CASES = sizeof CASE / sizeof *CASE };
+    double policy[CASES], critics[CASES], alpha[CASES];
+    for (int i = 0; i < CASES; i++) {
+        struct setup s = setup_of(3, 2);
+        s.config.learning_rate = CASE[i].rate;
+        s.config.lr_decay = CASE[i].decay;
+        struct play *p = play_open(&s);
+        p->feed.done = CASE[i].done;
+        improve(p, 3);
+        policy[i] = (double)weights(p, "sac.policy")[0];
+        critics[i] = (double)weights(p, "sac.critics")[0];
+        alpha[i] = (double)weights(p, "sac.alpha")[0];
+        play_close(p);
+        assert_near(policy[i], policy[CASE[i].like], 1e-9);
+        assert_near(critics[i], critics[CASE[i].like], 1e-9);
+        assert_near(alpha[i], alpha[CASE[i].like], 1e-9);
+    }
+    assert_true(policy[3] != policy[0] && critics[3] != critics[0] && alpha[3] != alpha[0]);
+}
+
 static void discount_weighs_the_next_state(void **state)
 {
     (void)state;
@@ -1152,6 +1184,7 @@ int main(void)
         once(discount_weighs_the_next_state),
         once(targets_are_within_what_the_rewards_allow),
         once(layer_norm_is_in_critics_and_target_critics_alone),
+        once(learning_rate_falls_in_proportion_to_what_is_done),
         once(targets_follow_by_tau_every_interval),
         once(a_rate_of_zero_moves_nothing),
         each_backend(bits_do_not_depend_on_the_number_of_threads),

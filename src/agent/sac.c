@@ -421,6 +421,9 @@ static int sac_improve(struct opc_agent *a, const struct opc_feed *feed, int upd
     *report = (struct opc_agent_report){.updates = updates};
     v[OPC_SAC_TARGET_MIN] = INFINITY;
     v[OPC_SAC_TARGET_MAX] = -INFINITY;
+    const double rate = sac->config.learning_rate * (1 - sac->config.lr_decay * feed->done);
+    sac->policy_adam->config.learning_rate = sac->critic_adam->config.learning_rate =
+        sac->alpha_adam->config.learning_rate = rate;
     for (int i = 0; i < updates; i++) {
         const struct panel_sums m = sac_update(sac, feed, feed->first + (uint32_t)i);
         /* A loss that is not finite never recovers: it ends the run. */
@@ -709,6 +712,12 @@ static int sac_create(const struct opc_agent_args *args, struct opc_agent **out,
     return OPC_OK;
 }
 
+/* With a learning rate that falls, what it learns depends on train.epochs. */
+static bool sac_knows_its_end(const void *config)
+{
+    return ((const struct opc_sac_config *)config)->lr_decay > 0;
+}
+
 static const struct opc_agent_column COLUMNS[] = {
     [OPC_SAC_Q] = {"q", OPC_OVER_MEAN},
     [OPC_SAC_Q_TARGET] = {"q_target", OPC_OVER_MEAN},
@@ -728,6 +737,7 @@ const struct opc_agent_type opc_sac_type = {
     .needs = OPC_NEEDS_STEPS,
     .settings = &opc_sac_section,
     .columns = COLUMNS,
+    .knows_its_end = sac_knows_its_end,
     .create = sac_create,
     .act = sac_act,
     .improve = sac_improve,

@@ -16,6 +16,7 @@
     X(INTS,   critic_hidden,   "[64, 64]", 1, 8192, "widths of the critics' hidden layers")         \
     X(REAL,   discount,        "0.99",   0, 1,      "gamma, the discount of eq. 1", "gamma")        \
     X(REAL,   learning_rate,   "3e-4",   0, 1,      "Adam's learning rate for policy, critics and temperature", "rate|lr") \
+    X(REAL,   lr_decay,        "0",      0, 1,      "share of the learning rate that is gone at the end of train.epochs; it falls linearly. 0: it stays") \
     X(INT,    batch_size,      "256",    1, 65536,  "transitions in one gradient step", "batch")    \
     X(REAL,   tau,             "0.005",  0, 1,      "Polyak factor: the share of the critics that one update of the target critics mixes in", "polyak") \
     X(INT,    target_interval, "1",      1, 1e6,    "gradient steps from one update of the target critics to the next", "target_update_interval") \

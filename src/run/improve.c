@@ -64,6 +64,7 @@ static int gradient_steps(struct opc_run *run, int done, int end, struct opc_err
             .first = (uint32_t)run->row.agent.updates,
             .reward_low = run->bounds->reward_low,
             .reward_high = run->bounds->reward_high,
+            .done = (double)run->now.epoch / run->set->train.epochs,
             .stop = opc_progress_stop,
             .stop_ctx = run,
         };

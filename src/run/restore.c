@@ -201,7 +201,9 @@ static int restore_from_slot(struct opc_run *run, struct opc_pack *slot, struct 
                         "and record.json_lines may be%s); undo that, or start another run",
                         opc_runlog_dir(run->log),
                         opc_config_may_go_on(run->set) ? "train.epochs, " : "",
-                        opc_config_may_go_on(run->set) ? "" : ", with ppo.anneal_lr");
+                        opc_config_may_go_on(run->set)
+                            ? ""
+                            : " where the learning rate falls towards the end of the run");
     if (slot->epoch > (uint64_t)run->set->train.epochs)
         return opc_fail(err, OPC_EUSER,
                         "the run has %llu epochs already; train.epochs = %d in %s/config.yaml can "
