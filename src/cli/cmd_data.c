@@ -32,12 +32,13 @@ static int export_episodes(int n, char **word, const struct given *given, struct
 {
     struct opc_config *config;
     struct opc_env *env = NULL;
+    char task[OPC_TASK_NAME];
     struct opc_recorded recorded = {0};
     if (n != 1)
         return opc_fail(err, OPC_EUSER, "name one run directory: opc data export RUN -o FILE");
     /* The task, and then what was recorded on it. */
     OPC_TRY(opc_config_of_run(word[0], &config, err));
-    int code = opc_env_open(config->set.env.name, &env, err);
+    int code = opc_env_open(opc_values_task(&config->set, task), &env, err);
     if (!code)
         code = opc_recorded_load(word[0], config, env->obs, env->act, &recorded, err);
     if (!code) {

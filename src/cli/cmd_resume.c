@@ -56,6 +56,7 @@ static int change_settings(const char *dir, struct opc_config *config, int n, ch
                         "the run is being worked on by another process; stop it first");
     const struct opc_values *v = &config->set;
     const bool same = v->train.epochs == before.train.epochs &&
+                      strcmp(v->env.directory, before.env.directory) == 0 &&
                       v->record.tensorboard == before.record.tensorboard &&
                       v->record.json_lines == before.record.json_lines;
     return same ? OPC_OK : opc_look_raise(dir, v, err);

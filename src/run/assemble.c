@@ -310,12 +310,13 @@ static int check_foreign(struct opc_run *run, struct opc_err *err)
 int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct opc_train_plan *plan,
                  struct opc_err *err)
 {
+    char task[OPC_TASK_NAME];
     run->set = v;
     run->plan = plan;
     run->hash = opc_config_hash(v);
     run->seed = (uint64_t)v->train.seed;
     OPC_TRY(opc_pool_create(plan->threads, &run->pool, err));
-    OPC_TRY(opc_play_create(v->env.name, run->seed, v->train.steps_per_epoch, &run->play, err));
+    OPC_TRY(opc_play_create(opc_values_task(v, task), run->seed, v->train.steps_per_epoch, &run->play, err));
     run->obs = run->play->env->obs;
     run->act = run->play->env->act;
     OPC_TRY(opc_run_load_prefill(run, err));
@@ -329,7 +330,7 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
         OPC_TRY(check_machine(v, err));
         OPC_TRY(opc_many_of(run->play->env, &run->worlds, err));
     } else
-        OPC_TRY(opc_many_open(v->env.name, worlds, run->pool, &run->worlds, err));
+        OPC_TRY(opc_many_open(task, worlds, run->pool, &run->worlds, err));
     OPC_TRY(check_foreign(run, err));
     /* data, model, agent */
     OPC_TRY(opc_episodes_create(run->obs, run->act, run->capacity, run->capacity, &run->past, err));
