@@ -398,7 +398,8 @@ const struct opc_command opc_cmd_env = {
         "reward, terminated, o0, o1, ... at 17 digits; row 0 is the start. It goes on past the end "
         "of the task.\n"
         "render plays an episode and films it without a screen, from the noise-free start or from "
-        "--state FILE. If NAME is the directory of a run or a file policy.opc, its policy plays its "
+        "--state FILE. If NAME is the directory of a run or a file policy.opc, its policy plays "
+        "its "
         "own task.",
     .words = "list show check bench trace render",
     .options = &options,

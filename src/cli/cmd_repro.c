@@ -5,10 +5,12 @@
  * the command can be stopped and given again at any time; it goes on where it was and does nothing
  * where nothing is missing. */
 #include "base/clock.h"
+#include "base/log.h"
 #include "cli/console/command.h"
 #include "cli/console/display.h"
 #include "cli/console/sweeping.h"
 #include "opc/mem.h"
+#include "plot/draw.h"
 #include "study/repro.h"
 
 #include <ctype.h>
@@ -109,8 +111,8 @@ static int make_experiment(const struct work *work, struct opc_experiment *exper
     const int code = opc_experiment_make(experiment, &plan, &row->standing, &drawn, err);
     opc_bar_wipe();
     if (drawn)
-        printf("%s -> %s/%s.json and its pictures and tables\n", experiment->name, work->out,
-               experiment->name);
+        printf("%s -> %s/%s.json and its %stables\n", experiment->name, work->out, experiment->name,
+               opc_draw_version() ? "pictures and " : "");
     else if (!code)
         printf("%s is up to date\n", experiment->name);
     /* Of many, only what is new is explained: the summary counts the rest. */
@@ -176,6 +178,12 @@ static int reproduce_all(const struct work *work, char *const *name, int n, stru
 {
     struct opc_text failed = {0};
     int failures = 0, done = 0, code = OPC_OK;
+    /* Said before hours of computing, not after them. */
+    if (!opc_draw_version())
+        opc_log(OPC_LEVEL_WARN,
+                "this build lacks cairo: tables and claims are made, and no pictures; install "
+                "libcairo2-dev, configure with -D OPC_WITH_CAIRO=ON, and the same command with "
+                "--redraw draws them");
     struct row *row = opc_alloc((size_t)n, sizeof *row);
     if (!row)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d experiments", n);

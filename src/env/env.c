@@ -107,6 +107,14 @@ static const char *gym_task(const char *name)
     return NULL;
 }
 
+const char *opc_env_lacks(const char *spec)
+{
+    for (int i = 0; engines[i].prefix; i++)
+        if (!engines[i].here && strncmp(spec, engines[i].prefix, strlen(engines[i].prefix)) == 0)
+            return engines[i].name;
+    return NULL;
+}
+
 /* Explains a name we do not know: an engine this build lacks, a name of Gymnasium, or a slip. */
 static int unknown_name(const char *name, struct opc_err *err)
 {

@@ -316,7 +316,8 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
     run->hash = opc_config_hash(v);
     run->seed = (uint64_t)v->train.seed;
     OPC_TRY(opc_pool_create(plan->threads, &run->pool, err));
-    OPC_TRY(opc_play_create(opc_values_task(v, task), run->seed, v->train.steps_per_epoch, &run->play, err));
+    OPC_TRY(opc_play_create(opc_values_task(v, task), run->seed, v->train.steps_per_epoch,
+                            &run->play, err));
     run->obs = run->play->env->obs;
     run->act = run->play->env->act;
     OPC_TRY(opc_run_load_prefill(run, err));

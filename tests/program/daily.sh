@@ -185,3 +185,13 @@ rm bin/ffmpeg
 expect 0 "^  ffmpeg  *not found
 without it: 'opc env render'
 apt-get install ffmpeg" env PATH="$work/bin" "$OPC" doctor
+
+# ---- an engine that the build lacks is named before hours of computing -----------------------------------------------
+if without MUJOCO; then
+    cat >engines.yaml <<END
+include: $smoke
+vary: {env.name: [cartpole, "mujoco:hopper"], train.seed: 1..2}
+END
+    expect 1 '^opc: warning: 2 of 4 .*mujoco:hopper.*MuJoCo.*opc doctor' "$OPC" sweep engines.yaml run --out engines
+    grep -n . "$work/said" | grep -q '^1:opc: warning: 2 of 4' || wrong "said late" cat "$work/said"
+fi

@@ -30,7 +30,8 @@ int opc_probe_open(const char *dir, struct opc_pool *pool, uint64_t seed, struct
     if (!code)
         code = opc_trained_snapshots(dir, &probe.snapshot, &probe.snapshots, err);
     if (!code)
-        code = opc_many_open(opc_values_task(&probe.config->set, task), WORLDS, pool, &probe.worlds, err);
+        code = opc_many_open(opc_values_task(&probe.config->set, task), WORLDS, pool, &probe.worlds,
+                             err);
     /* Hardware cannot be brought back to a state to try other actions. */
     if (!code && opc_many_env(probe.worlds, 0)->type->machine)
         code = opc_fail(err, OPC_EUSER,
