@@ -7,6 +7,8 @@
 . "$SRC/tests/program/lib"
 cd "$work"
 smoke=$SRC/experiments/examples/smoke.yaml
+drawn=0 # exit status of opc plot: a build without cairo prints its table and fails
+! without CAIRO || drawn=1
 
 state() { # DIR: as its status.json has it
     sed -n 's/.*"state": "\([a-z]*\)".*/\1/p' "$1/status.json"
@@ -35,8 +37,8 @@ done
 # ---- paths -------------------------------------------------------------------------------------------
 part=$(printf 'long%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30)
 expect 0 '' "$OPC" train "$smoke" --quiet --out "$part/$part/$part/run"
-expect 0 '' "$OPC" plot "$part/$part/$part/run" -o "$part/$part/$part/curves.svg"
-[ -s "$part/$part/$part/curves.svg" ]
+expect $drawn '' "$OPC" plot "$part/$part/$part/run" -o "$part/$part/$part/curves.svg"
+[ -s "$part/$part/$part/curves.csv" ]
 # What is printed can be pasted into a shell.
 expect 0 "'opc plot \"a b/run\"'" "$OPC" train "$smoke" --out 'a b/run'
 touch file
@@ -79,7 +81,7 @@ cp -r five many/a
 cp -r five many/copy
 cp -r gone many/headless # its table is gone
 : >many/headless/metrics.csv
-expect 0 '^opc: warning: many/copy .*many/a
+expect $drawn '^opc: warning: many/copy .*many/a
 ^opc: warning: .*many/headless
 ^cartpole *OPC *1 ' "$OPC" plot many -o many.svg
 [ "$(grep -c warning "$work/said")" = 2 ] || wrong "more is left out" cat "$work/said"
