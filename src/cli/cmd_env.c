@@ -233,8 +233,9 @@ static int check_env(const char *spec, const struct given *given, struct opc_err
     /* A check that passed says what was tested, not only that it passed. */
     char line[200];
     printf("%s is sound\n\n", spec);
-    snprintf(line, sizeof line, "%d random steps in %d episodes, %d of them terminal",
-             r.transitions, r.episodes, r.terminated);
+    snprintf(line, sizeof line, "%d random step%s in %d episode%s, %d of them terminal",
+             r.transitions, opc_plural(r.transitions), r.episodes, opc_plural(r.episodes),
+             r.terminated);
     print_entry("played", line);
     print_entry("finite", "every observation and reward");
     print_entry("range", "both ends of every action are reached");

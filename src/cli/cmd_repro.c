@@ -69,7 +69,7 @@ static void print_begin(void *ctx, const struct opc_experiment *experiment,
     printf("%s: %s", experiment->name, experiment->file->title);
     if (standing->runs)
         printf("%s%d run%s, %d of them done", *experiment->file->title ? "; " : "", standing->runs,
-               standing->runs == 1 ? "" : "s", standing->complete);
+               opc_plural(standing->runs), standing->complete);
     putchar('\n');
     fflush(stdout);
 }
@@ -121,8 +121,8 @@ static int make_experiment(const struct work *work, struct opc_experiment *exper
     fflush(stdout);
     /* "FAILED" is there already. */
     if (code == OPC_ESTOPPED)
-        snprintf(row->result, sizeof row->result, "stopped, %d of %d runs", row->standing.complete,
-                 row->standing.runs);
+        snprintf(row->result, sizeof row->result, "stopped, %d of %d run%s", row->standing.complete,
+                 row->standing.runs, opc_plural(row->standing.runs));
     else if (!code)
         snprintf(row->result, sizeof row->result, drawn ? "made" : "up to date");
     return code;
@@ -234,8 +234,8 @@ static bool list_one(const struct work *work, const char *name)
     /* How far its runs are. */
     const size_t used = strlen(state);
     if (standing.runs)
-        snprintf(state + used, sizeof state - used, ", %d of %d runs", standing.complete,
-                 standing.runs);
+        snprintf(state + used, sizeof state - used, ", %d of %d run%s", standing.complete,
+                 standing.runs, opc_plural(standing.runs));
     printf("%-12s %-34s ", name, state);
     opc_print_wrapped(48, experiment->file->title);
     opc_experiment_close(experiment);

@@ -17,6 +17,7 @@
 #define OPTIONS(X)                                                                                 \
     X(INT,  threads, "0",     0, 1024, "threads to compute with; 0: one per processor; results do not depend on this number") \
     X(BOOL, quiet,   "false", 0, 1,    "print nothing but warnings and errors")                    \
+    X(BOOL, skip_damaged, "false", 0, 1, "go on without recorded or imagined steps whose files are missing or damaged; the run is not the same then, and its log says so") \
     X(INT,  parent,  "0",     0, 2e9,  "stop as after Ctrl-C once the process of this number is no longer the parent; 0: never")
 /* clang-format on */
 struct given {
@@ -84,7 +85,8 @@ static int resume_run(int argc, char **argv, struct opc_err *err)
     /* From the last checkpoint, in the foreground like `opc train`. */
     if (!code)
         code =
-            opc_training(config, argv[first], true, given.threads, given.quiet, given.parent, err);
+            opc_training(config, argv[first], &(struct opc_training_plan){.resume = true,
+                .threads = given.threads, .quiet = given.quiet, .parent = given.parent, .skip_damaged = given.skip_damaged}, err);
     opc_config_destroy(config);
     return code;
 }

@@ -59,8 +59,11 @@ static int train_run(int argc, char **argv, struct opc_err *err)
     for (int i = first + 1; i < argc && !code; i++)
         code = opc_config_set(config, argv[i], err);
     if (!code)
-        code =
-            opc_training(config, given.out, false, given.threads, given.quiet, given.parent, err);
+        code = opc_training(config, given.out,
+                            &(struct opc_training_plan){.threads = given.threads,
+                                                        .quiet = given.quiet,
+                                                        .parent = given.parent},
+                            err);
     opc_config_destroy(config);
     return code;
 }

@@ -386,6 +386,7 @@ void opc_run_free(struct opc_run *run)
     opc_episodes_file_free(&run->prefill);
     opc_pool_destroy(run->pool);
     opc_free(run->past_segments.at);
+    opc_free(run->past_missing.at);
     opc_free(run->imagined_segments.at);
 }
 
@@ -394,6 +395,9 @@ int opc_run_remake(struct opc_run *run, struct opc_err *err)
     /* The log stays open and locked; the clocks go on. */
     const struct opc_run old = *run;
     opc_run_free(run);
-    *run = (struct opc_run){.log = old.log, .began = old.began, .entered = old.entered};
+    *run = (struct opc_run){.log = old.log,
+                            .began = old.began,
+                            .entered = old.entered,
+                            .damaged_segment = old.damaged_segment};
     return opc_run_make(run, old.set, old.plan, err);
 }

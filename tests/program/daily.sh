@@ -197,3 +197,37 @@ END
     expect 1 '^opc: warning: 2 of 4 .*mujoco:hopper.*MuJoCo.*opc doctor' "$OPC" sweep engines.yaml run --out engines
     grep -n . "$work/said" | grep -q '^1:opc: warning: 2 of 4' || wrong "said late" cat "$work/said"
 fi
+
+# ---- a damaged segment: one old file does not end a run that can do without it ---------------------------------------
+expect 0 '' "$OPC" train "$smoke" train.epochs=4 --quiet --out hurt
+cp -r hurt whole
+printf 'x' | dd of=hurt/checkpoints/past-000001.opc bs=1 seek=200 conv=notrunc 2>/dev/null
+expect 3 'hurt .*skip-damaged' "$OPC" resume hurt train.epochs=6
+grep -q 'past-000001.opc' hurt/log.txt || wrong "the log is silent" cat hurt/log.txt
+expect 0 '^opc: warning: .*past-000001.opc.*without the [0-9]* records of epoch 1' \
+    "$OPC" resume hurt --skip-damaged --quiet
+# From then on the run knows what it lacks, and is whole without it.
+rm hurt/checkpoints/past-000001.opc
+expect 0 '' "$OPC" resume hurt train.epochs=7 --quiet
+[ "$(cut -d, -f1 hurt/metrics.csv | tr '\n' ' ')" = 'epoch 1 2 3 4 5 6 7 ' ] || wrong "rows" cat hurt/metrics.csv
+expect 0 '' "$OPC" data export hurt -o hurt.csv
+expect 0 '' "$OPC" resume whole train.epochs=7 --quiet
+expect 0 '' "$OPC" data export whole -o whole.csv
+[ "$(wc -l <hurt.csv)" -lt "$(wc -l <whole.csv)" ] || wrong "nothing is left out" wc -l hurt.csv whole.csv
+head -n 20 hurt.csv >a && head -n 20 whole.csv >b
+cmp a b # the random phase, before the hole
+# What was imagined is imagined anew.
+rm whole/checkpoints/imagined-00000[1-7].opc
+expect 3 'whole .*skip-damaged' "$OPC" resume whole train.epochs=8
+expect 0 '^opc: warning: .*imagined-.*imagined' "$OPC" resume whole --skip-damaged --quiet
+expect 0 '' "$OPC" resume whole train.epochs=10 --quiet
+# It does not hide that a checkpoint itself is damaged, and it changes nothing where nothing is.
+cp -r five intact
+expect 0 '' "$OPC" resume five train.epochs=6 --quiet
+expect 0 '' "$OPC" resume intact train.epochs=6 --skip-damaged --quiet
+cmp five/metrics.csv intact/metrics.csv
+cmp five/checkpoints/a.opc intact/checkpoints/a.opc
+for slot in a b; do
+    : >intact/checkpoints/$slot.opc
+done
+expect 3 'intact' "$OPC" resume intact train.epochs=7 --skip-damaged

@@ -58,8 +58,8 @@ static void show_tally(void *ctx, const struct opc_tally *t)
         snprintf(failed, sizeof failed, ", %d failed", t->failed);
     if (!isnan(t->left))
         opc_print_duration(ceil(t->left), left);
-    snprintf(text, sizeof text, "%3.0f %%, %s left, %d of %d runs done, %d running%s",
-             100 * t->share, left, t->done, t->tasks, t->running, failed);
+    snprintf(text, sizeof text, "%3.0f %%, %s left, %d of %d run%s done, %d running%s",
+             100 * t->share, left, t->done, t->tasks, opc_plural(t->tasks), t->running, failed);
     opc_bar_draw(t->share, text);
 }
 
@@ -82,7 +82,7 @@ static void warn_of_engines(const struct opc_sweep *sweep)
         opc_log(OPC_LEVEL_WARN,
                 "%d of %d run%s cannot be made: %s needs %s, which this build lacks; 'opc doctor' "
                 "says how to get it",
-                n, sweep->tasks, sweep->tasks == 1 ? "" : "s", name, lacks);
+                n, sweep->tasks, opc_plural(sweep->tasks), name, lacks);
         engine = lacks;
     }
 }

@@ -120,13 +120,20 @@ static void show_progress(void *ctx, const struct opc_progress *p)
 
 /* ---------------------------------------------------------------------------------------------- */
 
-int opc_training(const struct opc_config *config, const char *dir, bool resume, int threads,
-                 bool quiet, int parent, struct opc_err *err)
+int opc_training(const struct opc_config *config, const char *dir,
+                 const struct opc_training_plan *how, struct opc_err *err)
 {
-    struct display display = {.quiet = quiet, .parent = parent};
+    const bool quiet = how->quiet;
+    struct display display = {.quiet = quiet, .parent = how->parent};
     const struct opc_train_plan plan = {
-        OPC_SIZED(struct opc_train_plan), .dir = dir,         .resume = resume, .threads = threads,
-        .progress = show_progress,        .stop = stop_asked, .ctx = &display,
+        OPC_SIZED(struct opc_train_plan),
+        .dir = dir,
+        .resume = how->resume,
+        .threads = how->threads,
+        .progress = show_progress,
+        .stop = stop_asked,
+        .ctx = &display,
+        .skip_damaged = how->skip_damaged,
     };
     /* The first Ctrl-C ends the run in order, the second one at once. */
     opc_stop_catch("\nstopping; once more stops at once\n");
