@@ -403,6 +403,7 @@ const struct opc_command opc_cmd_env = {
         "its "
         "own task.",
     .words = "list show check bench trace render",
+    .takes = OPC_TAKES_TASKS,
     .options = &options,
     .uses = uses,
     .run = env_run,

@@ -78,8 +78,8 @@ static bool is_free(const char *path, const struct given *given)
         return true;
     if (opc_file_read(path, (size_t)1 << 30, &bytes, &n, NULL))
         return false;
-    const bool ours = n >= sizeof OWN_COLUMNS - 1 &&
-                      memcmp(bytes, OWN_COLUMNS, sizeof OWN_COLUMNS - 1) == 0;
+    const bool ours =
+        n >= sizeof OWN_COLUMNS - 1 && memcmp(bytes, OWN_COLUMNS, sizeof OWN_COLUMNS - 1) == 0;
     opc_free(bytes);
     return ours;
 }

@@ -365,6 +365,7 @@ const struct opc_command opc_cmd_repro = {
         "The same command goes on after Ctrl-C or a failure, and does nothing where nothing is "
         "missing. What is drawn while runs are missing says so in its caption.",
     .words = "all list",
+    .takes = OPC_TAKES_SETTINGS,
     .options = &options,
     .run = repro_run,
 };

@@ -84,9 +84,13 @@ static int resume_run(int argc, char **argv, struct opc_err *err)
         code = change_settings(argv[first], config, argc - first - 1, argv + first + 1, err);
     /* From the last checkpoint, in the foreground like `opc train`. */
     if (!code)
-        code =
-            opc_training(config, argv[first], &(struct opc_training_plan){.resume = true,
-                .threads = given.threads, .quiet = given.quiet, .parent = given.parent, .skip_damaged = given.skip_damaged}, err);
+        code = opc_training(config, argv[first],
+                            &(struct opc_training_plan){.resume = true,
+                                                        .threads = given.threads,
+                                                        .quiet = given.quiet,
+                                                        .parent = given.parent,
+                                                        .skip_damaged = given.skip_damaged},
+                            err);
     opc_config_destroy(config);
     return code;
 }
@@ -100,6 +104,7 @@ const struct opc_command opc_cmd_resume = {
         "bit, as if the run had never been interrupted. 'opc resume DIR train.epochs=N' trains "
         "longer, also a run that is done; record.tensorboard and record.json_lines can be "
         "changed, too. Other settings cannot, because they would make another run of it.",
+    .takes = OPC_TAKES_SETTINGS,
     .options = &options,
     .run = resume_run,
 };

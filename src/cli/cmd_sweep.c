@@ -380,6 +380,7 @@ const struct opc_command opc_cmd_sweep = {
         "A run is OUT/NAME, its output OUT/NAME.log. A directory that holds a run of other "
         "settings is called foreign; then nothing is started.",
     .words = "run status merge",
+    .takes = OPC_TAKES_SETTINGS,
     .options = &options,
     .uses = uses,
     .run = sweep_run,

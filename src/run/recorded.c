@@ -135,7 +135,8 @@ int opc_recorded_load(const char *dir, const struct opc_config *config, int obs,
                           : opc_fail(err, OPC_ENOMEM, "not enough memory to read a recording");
     }
     if (!code)
-        code = append_segments(dir, list, opc_pack_find(slot, "past.missing"), opc_record_stride(obs, act), &r, err);
+        code = append_segments(dir, list, opc_pack_find(slot, "past.missing"),
+                               opc_record_stride(obs, act), &r, err);
     opc_pack_free(slot);
     if (code)
         opc_recorded_free(&r);

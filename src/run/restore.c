@@ -198,10 +198,11 @@ static int restore_or_forget(struct opc_run *run, const struct opc_pack *slot, b
     const int code = restore_imagined(run, slot, err);
     if (code != OPC_EDAMAGED || !skip)
         return code;
-    opc_runlog_message(run->log, OPC_LEVEL_WARN,
-                       "%s; the run goes on without what was imagined before, and is not the same as "
-                       "one that has it",
-                       err->text);
+    opc_runlog_message(
+        run->log, OPC_LEVEL_WARN,
+        "%s; the run goes on without what was imagined before, and is not the same as "
+        "one that has it",
+        err->text);
     return forget_imagined(run, slot, err);
 }
 

@@ -89,7 +89,7 @@ struct opc_run {
     /* Segments of the past that a restored run goes on without; they stay in past_segments, whose
      * numbers of records include them. */
     struct opc_segments past_missing;
-    bool damaged_segment; /* restoring met one that cannot be read */
+    bool damaged_segment;    /* restoring met one that cannot be read */
     uint64_t imagined_front; /* oldest imagined record that the previous checkpoint needs */
     int next_slot;           /* 0 or 1: the checkpoint file that is written next */
 

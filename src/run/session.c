@@ -48,8 +48,8 @@ static void log_start(const struct opc_run *run)
     const struct opc_values *v = run->set;
     opc_runlog_message(
         run->log, OPC_LEVEL_INFO, "%s: %d observation%s, %d action%s, seed %d, %d thread%s",
-        v->env.name, run->obs, opc_plural(run->obs), run->act, opc_plural(run->act),
-        v->train.seed, opc_pool_threads(run->pool), opc_plural(opc_pool_threads(run->pool)));
+        v->env.name, run->obs, opc_plural(run->obs), run->act, opc_plural(run->act), v->train.seed,
+        opc_pool_threads(run->pool), opc_plural(opc_pool_threads(run->pool)));
     opc_runlog_message(run->log, OPC_LEVEL_INFO, "%s", run->memory);
     if (*run->doubt)
         opc_runlog_message(run->log, OPC_LEVEL_WARN, "%s", run->doubt);
