@@ -95,6 +95,7 @@ struct opc_run {
 
     /* `reported` is what status.json says: the state after the last complete epoch. */
     struct opc_progress progress, reported;
+    int fit_passes; /* of the last fit, for the estimate how far the next one is; 0: none yet */
     /* by opc_now: start of this process, of the current phase, and the last call of progress */
     double began, entered, shown;
 };
