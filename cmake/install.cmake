@@ -12,6 +12,8 @@ install(DIRECTORY include/opc ${PROJECT_BINARY_DIR}/include/opc
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(CODE "set(OPC_DOCS \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}\")
+include(\"${PROJECT_SOURCE_DIR}/cmake/installed_docs.cmake\")")
 foreach(folder models experiments python)
     if(EXISTS ${PROJECT_SOURCE_DIR}/${folder})
         install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/opc
@@ -27,7 +29,15 @@ if(NOT CMAKE_CROSSCOMPILING)
     install(FILES ${PROJECT_BINARY_DIR}/opc.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
     install(FILES ${PROJECT_BINARY_DIR}/opc.bash RENAME opc
             DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${PROJECT_BINARY_DIR}/opc.zsh RENAME _opc
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES ${PROJECT_BINARY_DIR}/opc.fish
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
+
+add_custom_target(uninstall VERBATIM
+    COMMAND ${CMAKE_COMMAND} -D OPC_MANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt
+            -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake)
 
 # pkg-config. What libopc.a needs besides is listed and not required as modules: those would hand
 # their include folders to everyone who asks for ours.

@@ -35,6 +35,16 @@ struct opc_fit_report {
     double log_std_min, log_std_max; /* mean of the bounds of the log deviation */
 };
 
+/* How far a fit is. It ends when no member has improved for a while, so how long it takes is not
+ * known before. */
+struct opc_fit_progress {
+    int passes, steps; /* over the data, and gradient steps, so far */
+    double holdout;    /* mean squared error of the held-out rows, mean over the members */
+    /* Measurements of that error since a member improved, and how many of them end the fit. */
+    int since, patience;
+    double limit; /* share of the passes or steps that it may take at most; 0: no limit is set */
+};
+
 struct opc_fit_plan {
     size_t size; /* of this struct (opc/sized.h) */
     uint64_t seed;
@@ -43,6 +53,8 @@ struct opc_fit_plan {
     /* Asked between passes: true stops the fit early with OPC_ESTOPPED. May be NULL. */
     bool (*stop)(void *);
     void *stop_ctx;
+    /* Called before each `stop`, with the same context. May be NULL. */
+    void (*progress)(void *, const struct opc_fit_progress *);
 };
 
 struct opc_predictor_type {

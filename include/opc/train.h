@@ -45,6 +45,11 @@ struct opc_progress {
     double seconds[OPC_PHASES]; /* spent in this epoch so far */
     double elapsed;             /* seconds since this process began to train */
     int first_epoch;            /* the one this process began with */
+    /* While the model is fitted: passes over the data and the error of the held-out rows; 0 and NaN
+     * before the first pass. `share` is an estimate then, from the fit before. */
+    int fit_passes;
+    double fit_holdout;
+    int error_equation; /* the equation that model_error is of: 2 or 5; 0: there is no model */
 };
 
 struct opc_train_plan {
@@ -58,6 +63,9 @@ struct opc_train_plan {
      * what was begun since is done again. May be NULL; asked often, by that same thread. */
     bool (*stop)(void *ctx);
     void *ctx;
+    /* When resuming: recorded or imagined steps that cannot be read from their files are left out,
+     * where both checkpoints need them. Otherwise that is OPC_EDAMAGED. */
+    bool skip_damaged;
 };
 
 /* Trains one run to its end, or goes on with one. The same settings give the same results with any

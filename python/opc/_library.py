@@ -86,7 +86,8 @@ class Progress(ctypes.Structure):
                 ("epochs", c_int), ("steps_per_epoch", c_int), ("step", c_int), ("env_steps", c_long),
                 ("total_steps", c_long), ("eval_return", c_double), ("eval_length", c_double),
                 ("model_error", c_double), ("seconds", c_double * len(PHASES)), ("elapsed", c_double),
-                ("first_epoch", c_int)]
+                ("first_epoch", c_int), ("fit_passes", c_int), ("fit_holdout", c_double),
+                ("error_equation", c_int)]
 
 
 PROGRESS_FN = CFUNCTYPE(None, c_void_p, POINTER(Progress))
@@ -109,7 +110,8 @@ class Sized(ctypes.Structure):
 class TrainPlan(Sized):
     """struct opc_train_plan"""
     _fields_ = [("size", c_size_t), ("dir", c_char_p), ("resume", c_bool), ("threads", c_int),
-                ("progress", PROGRESS_FN), ("stop", STOP_FN), ("ctx", c_void_p)]
+                ("progress", PROGRESS_FN), ("stop", STOP_FN), ("ctx", c_void_p),
+                ("skip_damaged", c_bool)]
 
 
 class Evaluation(Sized):
@@ -133,7 +135,7 @@ class PredictorHead(ctypes.Structure):
 class FitPlan(Sized):
     """struct opc_fit_plan"""
     _fields_ = [("size", c_size_t), ("seed", c_uint64), ("epoch", c_uint32), ("index", c_uint32),
-                ("pool", c_void_p), ("stop", STOP_FN), ("stop_ctx", c_void_p)]
+                ("pool", c_void_p), ("stop", STOP_FN), ("stop_ctx", c_void_p), ("progress", c_void_p)]
 
 
 class FitReport(Sized):

@@ -716,6 +716,7 @@ static const struct opc_agent_column COLUMNS[] = {
 const struct opc_agent_type opc_ppo_type = {
     .name = "ppo",
     .label = "PPO",
+    .colour = 0xe69f00,
     .needs = OPC_NEEDS_TRAJECTORIES,
     .settings = &opc_ppo_section,
     .columns = COLUMNS,

@@ -440,6 +440,7 @@ static const struct opc_agent_column COLUMNS[] = {
 const struct opc_agent_type opc_slbo_type = {
     .name = "slbo",
     .label = "SLBO",
+    .colour = 0x6b4590,
     .needs = OPC_NEEDS_TRAJECTORIES,
     .settings = &opc_slbo_section,
     .columns = COLUMNS,

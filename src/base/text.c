@@ -321,6 +321,11 @@ char *opc_shell_word(const char *path, char *out, size_t size)
     return out;
 }
 
+const char *opc_plural(long n)
+{
+    return n == 1 ? "" : "s";
+}
+
 int opc_edit_distance(const char *a, const char *b)
 {
     enum { LONGEST = 63 };

@@ -50,6 +50,9 @@ char *opc_print_duration(double seconds, char out[OPC_PRINTED]); /* 4.2 s, 1 h 0
  */
 char *opc_shell_word(const char *path, char *out, size_t size);
 
+/* "" for 1 and "s" for any other number: printf("%d run%s", n, opc_plural(n)). */
+const char *opc_plural(long n);
+
 /* The number of characters that must be changed, added, dropped or swapped with their neighbour to
  * get from one string to the other; INT_MAX for strings of 64 bytes and more. */
 int opc_edit_distance(const char *, const char *);

@@ -156,6 +156,7 @@ const struct opc_command opc_cmd_config = {
               "config.yaml it would save.\n"
               "'opc config ilc' explains the settings of 'opc ilc', which are not part of a run.",
     .word_at = section_name,
+    .takes = OPC_TAKES_SETTINGS,
     .options = &options,
     .run = config_run,
 };

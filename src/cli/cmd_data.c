@@ -28,16 +28,23 @@ static const struct opc_option_use uses[] = {{"last", "export"}, {"env", "import
 
 /* ---- export ---------------------------------------------------------------------------------- */
 
+static void print_written(int episodes, int steps, const char *task, const char *path)
+{
+    printf("%d episode%s, %d step%s of %s -> %s\n", episodes, opc_plural(episodes), steps,
+           opc_plural(steps), task, path);
+}
+
 static int export_episodes(int n, char **word, const struct given *given, struct opc_err *err)
 {
     struct opc_config *config;
     struct opc_env *env = NULL;
+    char task[OPC_TASK_NAME];
     struct opc_recorded recorded = {0};
     if (n != 1)
         return opc_fail(err, OPC_EUSER, "name one run directory: opc data export RUN -o FILE");
     /* The task, and then what was recorded on it. */
     OPC_TRY(opc_config_of_run(word[0], &config, err));
-    int code = opc_env_open(config->set.env.name, &env, err);
+    int code = opc_env_open(opc_values_task(&config->set, task), &env, err);
     if (!code)
         code = opc_recorded_load(word[0], config, env->obs, env->act, &recorded, err);
     if (!code) {
@@ -46,9 +53,10 @@ static int export_episodes(int n, char **word, const struct given *given, struct
         const int first = given->last && given->last < all ? all - given->last : 0;
         code = opc_dataset_write(recorded.past, first, env, given->out, err);
         if (!code)
-            printf("%d episodes, %d steps of %s -> %s\n", all - first,
-                   opc_episodes_steps(recorded.past) - opc_episodes_first(recorded.past, first),
-                   env->spec, given->out);
+            print_written(all - first,
+                          opc_episodes_steps(recorded.past) -
+                              opc_episodes_first(recorded.past, first),
+                          env->spec, given->out);
     }
     opc_recorded_free(&recorded);
     opc_env_close(env);
@@ -72,8 +80,7 @@ static int import_episodes(int n, char **word, const struct given *given, struct
     if (!code)
         code = opc_dataset_write(past, 0, env, given->out, err);
     if (!code)
-        printf("%d episodes, %d steps of %s -> %s\n", opc_episodes_count(past),
-               opc_episodes_steps(past), env->spec, given->out);
+        print_written(opc_episodes_count(past), opc_episodes_steps(past), env->spec, given->out);
     opc_episodes_destroy(past);
     opc_env_close(env);
     return code;

@@ -233,8 +233,9 @@ static int check_env(const char *spec, const struct given *given, struct opc_err
     /* A check that passed says what was tested, not only that it passed. */
     char line[200];
     printf("%s is sound\n\n", spec);
-    snprintf(line, sizeof line, "%d random steps in %d episodes, %d of them terminal",
-             r.transitions, r.episodes, r.terminated);
+    snprintf(line, sizeof line, "%d random step%s in %d episode%s, %d of them terminal",
+             r.transitions, opc_plural(r.transitions), r.episodes, opc_plural(r.episodes),
+             r.terminated);
     print_entry("played", line);
     print_entry("finite", "every observation and reward");
     print_entry("range", "both ends of every action are reached");
@@ -398,8 +399,11 @@ const struct opc_command opc_cmd_env = {
         "reward, terminated, o0, o1, ... at 17 digits; row 0 is the start. It goes on past the end "
         "of the task.\n"
         "render plays an episode and films it without a screen, from the noise-free start or from "
-        "--state FILE. If NAME is the directory of a run, its policy plays its own task.",
+        "--state FILE. If NAME is the directory of a run or a file policy.opc, its policy plays "
+        "its "
+        "own task.",
     .words = "list show check bench trace render",
+    .takes = OPC_TAKES_TASKS,
     .options = &options,
     .uses = uses,
     .run = env_run,

@@ -6,7 +6,8 @@
 /* clang-format off */
 #define OPTIONS(X)                                                                                \
     X(BOOL, man,        "false", 0, 1, "print the manual page, for man(1)")                       \
-    X(BOOL, completion, "false", 0, 1, "print the completion script for bash")
+    X(BOOL, completion, "false", 0, 1, "print the completion script of a shell")                  \
+    X(CHOICE, shell,    "bash", "bash|zsh|fish", , "the shell that --completion is for")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -34,12 +35,12 @@ static int help_run(int argc, char **argv, struct opc_err *err)
     if (given.man)
         opc_help_man(stdout);
     else if (given.completion)
-        opc_help_completion(stdout);
+        code = opc_help_completion(given.shell, stdout, err);
     else if (about)
         opc_help_command(about, stdout);
     else
         opc_help_overview(stdout);
-    return OPC_OK;
+    return code;
 }
 
 const struct opc_command opc_cmd_help = {

@@ -4,9 +4,12 @@
  * Reading and grouping runs is study/curves/; this file checks the options, prints the table of
  * final values and, with --published, compares with a curve of others. Whatever can fail is done
  * before the first file is written. */
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/console/command.h"
 #include "num/stats.h"
+#include "opc/mem.h"
+#include "plot/draw.h"
 #include "study/curves/curves_draw.h"
 #include "study/exhibit/table.h"
 
@@ -20,6 +23,8 @@
     X(TEXT, over,   "",            0, 64,  "column of metrics.csv for the horizontal axis; by default env_steps, with --published total_steps") \
     X(INT,  smooth, "1",           1, 999, "moving average over this many values, an odd number; the paper's figures use 5") \
     X(TEXT, title,  "",            0, 255, "heading of the figure")                                \
+    X(TEXTS, label, "",            3, 255, "OLD=NEW: another name for a line, whose name the table has in the column kind; may be given several times") \
+    X(CHOICE, band, "quartiles", OPC_BAND_CHOICES, , "around the median over runs: quartiles, the range, or none; interval: the interquartile mean and its 95 % interval by bootstrap; std: the mean and one standard deviation") \
     X(PATH, published, "",         0, 4095, "CSV file of published curves, one of which is drawn behind the runs") \
     X(TEXT, published_task, "",    0, 255, "task of the published curve, as the column env of its file has it") \
     X(TEXT, published_method, "",  0, 255, "method of the published curve, as the column method of its file has it")          \
@@ -32,9 +37,12 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 
-/* One line for each group of runs: median and quartiles of their final values. */
-static void print_ends(const struct opc_curves *c, const struct given *given)
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* One line for each group of runs: line and band of their final values. */
+static void print_ends(const struct opc_curves *c, const struct given *given, const char *csv)
 {
+    const struct opc_band_names name = opc_band_names(c->band);
     int task = 4, kind = 4; /* widths */
     /* Columns are as wide as their widest cell. */
     for (int g = 0; g < c->groups; g++) {
@@ -42,8 +50,8 @@ static void print_ends(const struct opc_curves *c, const struct given *given)
         task = a > task ? a : task;
         kind = b > kind ? b : kind;
     }
-    printf("%-*s %-*s %5s %10s %10s %10s\n", task, "task", kind, "kind", "runs", "median", "25 %",
-           "75 %");
+    printf("%-*s %-*s %5s %10s %10s %10s\n", task, "task", kind, "kind", "runs", name.middle,
+           name.low, name.high);
     for (int g = 0; g < c->groups; g++) {
         /* A group whose runs have no rows has no line. */
         const struct opc_curve_group *group = &c->group[g];
@@ -51,8 +59,79 @@ static void print_ends(const struct opc_curves *c, const struct given *given)
             printf("%-*s %-*s %5d %10.4g %10.4g %10.4g\n", task, c->panel[group->panel], kind,
                    group->label, group->runs, group->end_middle, group->end_low, group->end_high);
     }
-    printf("(mean of the last 5 values of %s in each run, over runs) -> %s\n", given->of,
-           given->out);
+    printf("(mean of the last 5 values of %s in each run, over runs) -> %s%s%s\n", given->of,
+           opc_draw_version() ? given->out : "", opc_draw_version() ? " and " : "", csv);
+}
+
+/* The numbers of the picture go into a CSV file of the same name. Its first columns tell it from a
+ * file of somebody else, which is not replaced. */
+static const char OWN_COLUMNS[] = "task,kind,runs,";
+
+/* May the file be written: is it not there, or a table of this command, and not the --table? */
+static bool is_free(const char *path, const struct given *given)
+{
+    char *bytes;
+    size_t n;
+    if (strcmp(path, given->table) == 0)
+        return false;
+    if (!opc_file_exists(path))
+        return true;
+    if (opc_file_read(path, (size_t)1 << 30, &bytes, &n, NULL))
+        return false;
+    const bool ours =
+        n >= sizeof OWN_COLUMNS - 1 && memcmp(bytes, OWN_COLUMNS, sizeof OWN_COLUMNS - 1) == 0;
+    opc_free(bytes);
+    return ours;
+}
+
+/* NAME.csv of NAME.svg, or NAME-curves.csv if the first belongs to somebody else. */
+static int name_csv(const struct given *given, char out[OPC_PATH], struct opc_err *err)
+{
+    const char *name = opc_path_name(given->out), *dot = strrchr(name, '.');
+    const int stem = (int)((dot && dot != name ? dot : name + strlen(name)) - given->out);
+    if (stem + (int)sizeof "-curves.csv" > OPC_PATH)
+        return opc_fail(err, OPC_EUSER, "path is too long: %s", given->out);
+    for (int i = 0; i < 2; i++) {
+        snprintf(out, OPC_PATH, "%.*s%s.csv", stem, given->out, i ? "-curves" : "");
+        if (is_free(out, given))
+            return OPC_OK;
+    }
+    return opc_fail(err, OPC_EUSER,
+                    "%s is there and is not a table of this command, which would write the numbers "
+                    "of the picture into it; choose another name with -o",
+                    out);
+}
+
+/* Each point that is drawn: task, kind, number of runs there, x, line and band. */
+static int make_csv(const struct opc_curves *c, const struct given *given, struct opc_table **out,
+                    struct opc_err *err)
+{
+    struct opc_text columns = {0};
+    struct opc_table *table = NULL;
+    opc_text_addf(&columns, "%s%s,%s,low,high", OWN_COLUMNS, given->over,
+                  opc_band_names(c->band).middle);
+    double *scratch = opc_alloc((size_t)c->runs, sizeof *scratch);
+    int code = opc_text_check(&columns, err);
+    if (!code && !scratch)
+        code = opc_fail(err, OPC_ENOMEM, "not enough memory for the numbers of the curves");
+    if (!code)
+        code = opc_table_create(opc_text_get(&columns), &table, err);
+    for (int g = 0; g < c->groups && !code; g++)
+        for (int i = 0; i < c->group[g].n; i++) {
+            const struct opc_curve_group *group = &c->group[g];
+            opc_table_word(table, c->panel[group->panel]);
+            opc_table_word(table, group->label);
+            opc_table_int(table, opc_curves_at(c, g, group->x[i], scratch));
+            opc_table_real(table, group->x[i]);
+            opc_table_real(table, group->middle[i]);
+            opc_table_real(table, group->low[i]);
+            opc_table_real(table, group->high[i]);
+        }
+    opc_free(scratch);
+    opc_text_free(&columns);
+    if (!code)
+        *out = table;
+    return code;
 }
 
 /* Runs without rows are reported; if no run has rows, that is an error. */
@@ -134,7 +213,7 @@ static int draw_curves(const struct opc_curves *curves, const struct opc_publish
 {
     struct opc_text note = {0};
     /* The note under the figure says what line and band are. */
-    opc_text_addf(&note, "line: median over runs; band: quartiles%s",
+    opc_text_addf(&note, "%s%s", opc_band_names(curves->band).sentence,
                   given->smooth > 1 ? "; smoothed by a moving average" : "");
     /* One more line about the curve of others. */
     if (published)
@@ -160,21 +239,46 @@ static int draw_curves(const struct opc_curves *curves, const struct opc_publish
 static int show_curves(const struct opc_curves *curves, const struct opc_published *published,
                        const struct given *given, struct opc_err *err)
 {
-    struct opc_table *table = NULL;
+    struct opc_table *table = NULL, *numbers = NULL;
+    char csv[OPC_PATH];
     int code = check_rows(curves, given, err);
+    if (!code)
+        code = name_csv(given, csv, err);
     if (!code && *given->table)
         code = opc_published_table(published, curves, &table, err);
     if (!code)
+        code = make_csv(curves, given, &numbers, err);
+    /* A build without cairo has the numbers all the same, and fails at the end. */
+    if (!code && opc_draw_version())
         code = draw_curves(curves, published, given, err);
     /* Files are written before anything is printed about them. */
+    if (!code)
+        code = opc_table_write(numbers, csv, err);
     if (!code && table)
         code = opc_table_write(table, given->table, err);
     if (!code)
-        print_ends(curves, given);
+        print_ends(curves, given, csv);
     if (!code && table)
         code = print_table(table, given->table, err);
+    if (!code && !opc_draw_version())
+        code = draw_curves(curves, published, given, err);
     opc_table_free(table);
+    opc_table_free(numbers);
     return code;
+}
+
+/* OLD=NEW. Names of lines have colons, not equals signs. */
+static int rename_line(struct opc_curves *curves, char *label, struct opc_err *err)
+{
+    char *equals = strchr(label, '=');
+    if (!equals)
+        return opc_fail(err, OPC_EUSER,
+                        "--label %s is not OLD=NEW; the table has OLD in its column "
+                        "kind",
+                        label);
+    *equals = '\0';
+    const int code = opc_curves_rename(curves, label, equals + 1, err);
+    return code ? opc_within(err, "--label") : OPC_OK;
 }
 
 static int plot_run(int argc, char **argv, struct opc_err *err)
@@ -196,10 +300,14 @@ static int plot_run(int argc, char **argv, struct opc_err *err)
         code = opc_published_read(given.published, given.published_task, given.published_method,
                                   &published, err);
     /* All runs are read before anything is drawn. */
-    const struct opc_curves_plan plan = {
-        .of = given.of, .over = given.over, .smooth = given.smooth};
+    const struct opc_curves_plan plan = {.of = given.of,
+                                         .over = given.over,
+                                         .smooth = given.smooth,
+                                         .band = (enum opc_band)given.band};
     if (!code)
         code = opc_curves_read(argc - first, argv + first, &plan, &curves, err);
+    for (int i = 0; i < given.label.n && !code; i++)
+        code = rename_line(curves, given.label.at[i], err);
     if (!code)
         code = show_curves(curves, published, &given, err);
     opc_curves_free(curves);
@@ -211,13 +319,15 @@ const struct opc_command opc_cmd_plot = {
     .name = "plot",
     .usage = "DIR... [-o FILE] [OPTION...]",
     .summary = "draw learning curves of runs, and print where they end",
-    .detail = "DIR is a run directory, finished or not, or a directory of them. Runs that differ "
-              "only in their seed become one line, their median with quartiles around it; each "
-              "task has its own panel.\n"
-              "--published FILE draws a curve of others behind runs of one task, over total_steps, "
-              "as published steps count the random ones, too; results/published/curves.csv has "
-              "some. --table FILE also writes and prints how far apart they are, for runs of one "
-              "line (docs/experiments.md).",
+    .detail =
+        "DIR is a run directory, finished or not, or a directory of them. Runs that differ "
+        "only in their seed become one line with a band around it (--band); each task has its "
+        "own panel. The numbers of the picture FILE.svg are written to FILE.csv. Methods have "
+        "the same colour in every picture.\n"
+        "--published FILE draws a curve of others behind runs of one task, over total_steps, "
+        "as published steps count the random ones, too; results/published/curves.csv has "
+        "some. --table FILE also writes and prints how far apart they are, for runs of one "
+        "line (docs/experiments.md).",
     .options = &options,
     .run = plot_run,
 };

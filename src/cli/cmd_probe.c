@@ -127,9 +127,10 @@ static int caption_of(const char *dir, struct opc_text *out, struct opc_err *err
     if (code)
         return code;
     const struct opc_values *v = &config->set;
-    opc_text_addf(out, "%s, opc.transition = %s, seed %d, %d epochs of %d steps", v->env.name,
+    opc_text_addf(out, "%s, opc.transition = %s, seed %d, %d epoch%s of %d step%s", v->env.name,
                   opc_transition_name(v->opc.transition), v->train.seed, v->train.epochs,
-                  v->train.steps_per_epoch);
+                  opc_plural(v->train.epochs), v->train.steps_per_epoch,
+                  opc_plural(v->train.steps_per_epoch));
     /* result.json is written when a run is complete. */
     if (!opc_rundir_has(dir, "result.json"))
         opc_text_add(out, "; THE RUN IS NOT COMPLETE, this is how far it has got");

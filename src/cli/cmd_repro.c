@@ -5,10 +5,12 @@
  * the command can be stopped and given again at any time; it goes on where it was and does nothing
  * where nothing is missing. */
 #include "base/clock.h"
+#include "base/log.h"
 #include "cli/console/command.h"
 #include "cli/console/display.h"
 #include "cli/console/sweeping.h"
 #include "opc/mem.h"
+#include "plot/draw.h"
 #include "study/repro.h"
 
 #include <ctype.h>
@@ -67,7 +69,7 @@ static void print_begin(void *ctx, const struct opc_experiment *experiment,
     printf("%s: %s", experiment->name, experiment->file->title);
     if (standing->runs)
         printf("%s%d run%s, %d of them done", *experiment->file->title ? "; " : "", standing->runs,
-               standing->runs == 1 ? "" : "s", standing->complete);
+               opc_plural(standing->runs), standing->complete);
     putchar('\n');
     fflush(stdout);
 }
@@ -109,8 +111,8 @@ static int make_experiment(const struct work *work, struct opc_experiment *exper
     const int code = opc_experiment_make(experiment, &plan, &row->standing, &drawn, err);
     opc_bar_wipe();
     if (drawn)
-        printf("%s -> %s/%s.json and its pictures and tables\n", experiment->name, work->out,
-               experiment->name);
+        printf("%s -> %s/%s.json and its %stables\n", experiment->name, work->out, experiment->name,
+               opc_draw_version() ? "pictures and " : "");
     else if (!code)
         printf("%s is up to date\n", experiment->name);
     /* Of many, only what is new is explained: the summary counts the rest. */
@@ -119,8 +121,8 @@ static int make_experiment(const struct work *work, struct opc_experiment *exper
     fflush(stdout);
     /* "FAILED" is there already. */
     if (code == OPC_ESTOPPED)
-        snprintf(row->result, sizeof row->result, "stopped, %d of %d runs", row->standing.complete,
-                 row->standing.runs);
+        snprintf(row->result, sizeof row->result, "stopped, %d of %d run%s", row->standing.complete,
+                 row->standing.runs, opc_plural(row->standing.runs));
     else if (!code)
         snprintf(row->result, sizeof row->result, drawn ? "made" : "up to date");
     return code;
@@ -176,6 +178,12 @@ static int reproduce_all(const struct work *work, char *const *name, int n, stru
 {
     struct opc_text failed = {0};
     int failures = 0, done = 0, code = OPC_OK;
+    /* Said before hours of computing, not after them. */
+    if (!opc_draw_version())
+        opc_log(OPC_LEVEL_WARN,
+                "this build lacks cairo: tables and claims are made, and no pictures; install "
+                "libcairo2-dev, configure with -D OPC_WITH_CAIRO=ON, and the same command with "
+                "--redraw draws them");
     struct row *row = opc_alloc((size_t)n, sizeof *row);
     if (!row)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d experiments", n);
@@ -226,8 +234,8 @@ static bool list_one(const struct work *work, const char *name)
     /* How far its runs are. */
     const size_t used = strlen(state);
     if (standing.runs)
-        snprintf(state + used, sizeof state - used, ", %d of %d runs", standing.complete,
-                 standing.runs);
+        snprintf(state + used, sizeof state - used, ", %d of %d run%s", standing.complete,
+                 standing.runs, opc_plural(standing.runs));
     printf("%-12s %-34s ", name, state);
     opc_print_wrapped(48, experiment->file->title);
     opc_experiment_close(experiment);
@@ -357,6 +365,7 @@ const struct opc_command opc_cmd_repro = {
         "The same command goes on after Ctrl-C or a failure, and does nothing where nothing is "
         "missing. What is drawn while runs are missing says so in its caption.",
     .words = "all list",
+    .takes = OPC_TAKES_SETTINGS,
     .options = &options,
     .run = repro_run,
 };

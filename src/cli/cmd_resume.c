@@ -17,6 +17,7 @@
 #define OPTIONS(X)                                                                                 \
     X(INT,  threads, "0",     0, 1024, "threads to compute with; 0: one per processor; results do not depend on this number") \
     X(BOOL, quiet,   "false", 0, 1,    "print nothing but warnings and errors")                    \
+    X(BOOL, skip_damaged, "false", 0, 1, "go on without recorded or imagined steps whose files are missing or damaged; the run is not the same then, and its log says so") \
     X(INT,  parent,  "0",     0, 2e9,  "stop as after Ctrl-C once the process of this number is no longer the parent; 0: never")
 /* clang-format on */
 struct given {
@@ -56,6 +57,7 @@ static int change_settings(const char *dir, struct opc_config *config, int n, ch
                         "the run is being worked on by another process; stop it first");
     const struct opc_values *v = &config->set;
     const bool same = v->train.epochs == before.train.epochs &&
+                      strcmp(v->env.directory, before.env.directory) == 0 &&
                       v->record.tensorboard == before.record.tensorboard &&
                       v->record.json_lines == before.record.json_lines;
     return same ? OPC_OK : opc_look_raise(dir, v, err);
@@ -82,8 +84,13 @@ static int resume_run(int argc, char **argv, struct opc_err *err)
         code = change_settings(argv[first], config, argc - first - 1, argv + first + 1, err);
     /* From the last checkpoint, in the foreground like `opc train`. */
     if (!code)
-        code =
-            opc_training(config, argv[first], true, given.threads, given.quiet, given.parent, err);
+        code = opc_training(config, argv[first],
+                            &(struct opc_training_plan){.resume = true,
+                                                        .threads = given.threads,
+                                                        .quiet = given.quiet,
+                                                        .parent = given.parent,
+                                                        .skip_damaged = given.skip_damaged},
+                            err);
     opc_config_destroy(config);
     return code;
 }
@@ -97,6 +104,7 @@ const struct opc_command opc_cmd_resume = {
         "bit, as if the run had never been interrupted. 'opc resume DIR train.epochs=N' trains "
         "longer, also a run that is done; record.tensorboard and record.json_lines can be "
         "changed, too. Other settings cannot, because they would make another run of it.",
+    .takes = OPC_TAKES_SETTINGS,
     .options = &options,
     .run = resume_run,
 };

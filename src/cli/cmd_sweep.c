@@ -186,8 +186,9 @@ static int write_merged(const struct opc_sweep_runs *runs, const char *out, stru
         code = opc_table_write(list, list_path, err);
     if (!code) {
         print_sources(runs);
-        printf("%d of %d runs have rows, %d are complete: %d rows -> %s\n", with_rows, sweep->tasks,
-               complete, opc_table_rows(merged), path);
+        printf("%d of %d run%s rows, %d %s complete: %d row%s -> %s\n", with_rows, sweep->tasks,
+               sweep->tasks == 1 ? " has" : "s have", complete, complete == 1 ? "is" : "are",
+               opc_table_rows(merged), opc_plural(opc_table_rows(merged)), path);
         printf("what each of them ends with -> %s\n", list_path);
     }
     opc_table_free(merged);
@@ -244,11 +245,12 @@ static int merge_runs(const struct opc_sweep *sweep, const struct given *given, 
                       struct opc_err *err)
 {
     struct opc_sweep_runs *runs = NULL;
+    char file[OPC_PATH];
     int code = OPC_OK;
     /* With --add, OUT may be new. */
     if (!opc_is_directory(out) && given->add.n == 0)
         code = opc_fail(err, OPC_EUSER, "there is no directory %s; 'opc sweep %s run' makes it",
-                        out, sweep->path);
+                        out, opc_shell_word(sweep->path, file, sizeof file));
     if (!code)
         code = read_all_runs(sweep, given, out, &runs, err);
     if (!code)
@@ -378,6 +380,7 @@ const struct opc_command opc_cmd_sweep = {
         "A run is OUT/NAME, its output OUT/NAME.log. A directory that holds a run of other "
         "settings is called foreign; then nothing is started.",
     .words = "run status merge",
+    .takes = OPC_TAKES_SETTINGS,
     .options = &options,
     .uses = uses,
     .run = sweep_run,

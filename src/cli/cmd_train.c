@@ -59,8 +59,11 @@ static int train_run(int argc, char **argv, struct opc_err *err)
     for (int i = first + 1; i < argc && !code; i++)
         code = opc_config_set(config, argv[i], err);
     if (!code)
-        code =
-            opc_training(config, given.out, false, given.threads, given.quiet, given.parent, err);
+        code = opc_training(config, given.out,
+                            &(struct opc_training_plan){.threads = given.threads,
+                                                        .quiet = given.quiet,
+                                                        .parent = given.parent},
+                            err);
     opc_config_destroy(config);
     return code;
 }
@@ -76,6 +79,7 @@ const struct opc_command opc_cmd_train = {
         "DIR gets everything the run leaves: settings, a table of results, checkpoints, the "
         "policy. Ctrl-C (or SIGTERM) stops the run, which then can be resumed from the end of its "
         "last epoch; a second one stops it at once, which loses nothing either.",
+    .takes = OPC_TAKES_SETTINGS,
     .options = &options,
     .run = train_run,
 };

@@ -8,6 +8,7 @@
 #include "opc/env.h"
 
 #include "base/field.h"
+#include "base/file.h"
 #include "env/check.h"
 #include "env/guard.h"
 #include "env/types.h"
@@ -103,6 +104,14 @@ static const char *gym_task(const char *name)
     for (size_t i = 0; i < sizeof TASKS / sizeof *TASKS; i++)
         if (strlen(TASKS[i].gym) == n && strncmp(TASKS[i].gym, name, n) == 0)
             return TASKS[i].ours;
+    return NULL;
+}
+
+const char *opc_env_lacks(const char *spec)
+{
+    for (int i = 0; engines[i].prefix; i++)
+        if (!engines[i].here && strncmp(spec, engines[i].prefix, strlen(engines[i].prefix)) == 0)
+            return engines[i].name;
     return NULL;
 }
 
@@ -308,10 +317,10 @@ static int open_as(const struct opc_env_type *type, bool foreign, const char *ar
 }
 
 /* Copies what stands before the '?' and returns what stands after it, or NULL. */
-static const char *cut_name(const char *spec, char name[OPC_TEXT_SIZE])
+static const char *cut_name(const char *spec, char name[OPC_PATH])
 {
     const size_t n = strcspn(spec, "?");
-    snprintf(name, OPC_TEXT_SIZE, "%.*s", (int)n, spec);
+    snprintf(name, OPC_PATH, "%.*s", (int)n, spec);
     return spec[n] ? spec + n + 1 : NULL;
 }
 
@@ -337,7 +346,7 @@ int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err)
 {
     if (opc_env_is_process(spec))
         return open_process(spec, out, err);
-    char name[OPC_TEXT_SIZE];
+    char name[OPC_PATH];
     uint32_t hash = 0;
     const char *args = cut_name(spec, name);
     const bool plugin = opc_env_is_plugin(name);
@@ -355,14 +364,14 @@ int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err)
 
 bool opc_env_is_foreign(const char *spec)
 {
-    char name[OPC_TEXT_SIZE];
+    char name[OPC_PATH];
     cut_name(spec, name);
     return opc_env_is_process(spec) || opc_env_is_plugin(name) || opc_env_registered(name);
 }
 
 bool opc_env_is_machine(const char *spec)
 {
-    char name[OPC_TEXT_SIZE];
+    char name[OPC_PATH];
     const struct opc_env_type *type;
     uint32_t hash;
     struct opc_err err;

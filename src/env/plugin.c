@@ -79,9 +79,11 @@ int opc_env_load_plugin(const char *name, const struct opc_env_type **out, uint3
     /* dlopen would search a name without a slash in the system's libraries. */
     snprintf(path, sizeof path, "%s%s", strchr(name, '/') ? "" : "./", name);
     if (!opc_file_exists(path))
-        return opc_fail(err, OPC_EUSER,
-                        "there is no %s; the path of a plugin counts from where opc is started",
-                        path);
+        return opc_fail(err, OPC_EUSER, "there is no %s; %s", path,
+                        *path == '/'
+                            ? "if the plugin of a run was moved, set env.directory in the run's "
+                              "config.yaml to where it is"
+                            : "the path of a plugin counts from where opc is started");
     int code = opc_file_read(path, LARGEST_FILE, &bytes, &n, err);
     if (code)
         return code;

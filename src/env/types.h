@@ -24,6 +24,8 @@ const struct opc_env_type *opc_env_registered(const char *name);
 
 /* process.c: exec:COMMAND, a task that another program plays. Is `spec` one? */
 bool opc_env_is_process(const char *spec);
+/* The engine that the task needs and this build lacks; NULL: none. */
+const char *opc_env_lacks(const char *spec);
 int opc_process_open(const char *spec, struct opc_env **out, struct opc_err *err);
 /* Sends the question of a step ahead, so that several programs compute at once. The next call
  * must be that step, with the same action, or the episode is over. Does nothing for other types. */

@@ -9,6 +9,7 @@
  * is a budget of them, and new_ratio draws the rows that came since the last fit more often. */
 #include "base/pool.h"
 #include "model/ensemble_private.h"
+#include "num/stats.h"
 
 #include <math.h>
 #include <string.h>
@@ -143,6 +144,25 @@ static bool keep_improved(struct fit *fit)
     return any;
 }
 
+/* Tells the caller how far the fit is. */
+static void report_progress(const struct fit *fit, int since)
+{
+    const struct opc_ensemble_config *config = &fit->ensemble->config;
+    const int members = fit->ensemble->base.members;
+    if (!fit->plan->progress)
+        return;
+    struct opc_fit_progress now = {.passes = fit->passes,
+                                   .steps = fit->steps,
+                                   .holdout = opc_mean(members, fit->error),
+                                   .since = since,
+                                   .patience = config->patience + 1};
+    if (config->max_epochs)
+        now.limit = (double)fit->passes / config->max_epochs;
+    if (config->max_steps)
+        now.limit = fmax(now.limit, (double)fit->steps / config->max_steps);
+    fit->plan->progress(fit->plan->stop_ctx, &now);
+}
+
 /* Trains until no member has improved in more than `patience` measurements of the holdout error, or
  * until the fit is spent; then the best weights come back. */
 static int train_until_no_better(struct fit *fit, struct opc_err *err)
@@ -168,6 +188,7 @@ static int train_until_no_better(struct fit *fit, struct opc_err *err)
         since = keep_improved(fit) ? 0 : since + 1;
         if (is_spent(fit))
             break;
+        report_progress(fit, since);
         if (fit->plan->stop && fit->plan->stop(fit->plan->stop_ctx))
             return opc_fail(err, OPC_ESTOPPED, "stopped while fitting the model");
     }

@@ -39,6 +39,14 @@ static bool is_entry(const struct opc_figure_layer *layer)
     return layer->label && layer->mark != OPC_PLOT_TEXT;
 }
 
+/* Would a reader take one colour for the other? */
+static bool look_alike(int a, int b)
+{
+    const struct opc_ink p = opc_colour_ink(a, 0), q = opc_colour_ink(b, 0);
+    const double red = p.red - q.red, green = p.green - q.green, blue = p.blue - q.blue;
+    return a != OPC_COLOUR_AUTO && red * red + green * green + blue * blue < 0.15 * 0.15;
+}
+
 /* The first colour of the palette that is not taken. After the last one the palette starts again
  * with another dash pattern, counted by *round. */
 static struct opc_ink next_ink(bool *taken, int *round, int dash)
@@ -83,8 +91,8 @@ int opc_legend_make(const struct opc_figure *figure, struct opc_legend *out, str
             if (dash[i] == 0)
                 dash[i] = layer->dash;
             /* Remember palette colours that are in use, so that automatic ones differ from them. */
-            if (layer->colour >= OPC_COLOUR_FIRST && layer->colour < OPC_COLOUR_RGB)
-                taken[(layer->colour - OPC_COLOUR_FIRST) % OPC_PALETTE] = true;
+            for (int c = 0; c < OPC_PALETTE; c++)
+                taken[c] = taken[c] || look_alike(layer->colour, OPC_COLOUR_FIRST + c);
         }
     /* Chosen colours stay; data without one get the next free colour, other marks the dark
      * default. */

@@ -311,12 +311,14 @@ static int check_foreign(struct opc_run *run, struct opc_err *err)
 int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct opc_train_plan *plan,
                  struct opc_err *err)
 {
+    char task[OPC_TASK_NAME];
     run->set = v;
     run->plan = plan;
     run->hash = opc_config_hash(v);
     run->seed = (uint64_t)v->train.seed;
     OPC_TRY(opc_pool_create(plan->threads, &run->pool, err));
-    OPC_TRY(opc_play_create(v->env.name, run->seed, v->train.steps_per_epoch, &run->play, err));
+    OPC_TRY(opc_play_create(opc_values_task(v, task), run->seed, v->train.steps_per_epoch,
+                            &run->play, err));
     run->obs = run->play->env->obs;
     run->act = run->play->env->act;
     OPC_TRY(opc_run_load_prefill(run, err));
@@ -330,7 +332,7 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
         OPC_TRY(check_machine(v, err));
         OPC_TRY(opc_many_of(run->play->env, &run->worlds, err));
     } else
-        OPC_TRY(opc_many_open(v->env.name, worlds, run->pool, &run->worlds, err));
+        OPC_TRY(opc_many_open(task, worlds, run->pool, &run->worlds, err));
     OPC_TRY(check_foreign(run, err));
     /* data, model, agent */
     OPC_TRY(opc_episodes_create(run->obs, run->act, run->capacity, run->capacity, &run->past, err));
@@ -385,6 +387,7 @@ void opc_run_free(struct opc_run *run)
     opc_episodes_file_free(&run->prefill);
     opc_pool_destroy(run->pool);
     opc_free(run->past_segments.at);
+    opc_free(run->past_missing.at);
     opc_free(run->imagined_segments.at);
 }
 
@@ -393,6 +396,9 @@ int opc_run_remake(struct opc_run *run, struct opc_err *err)
     /* The log stays open and locked; the clocks go on. */
     const struct opc_run old = *run;
     opc_run_free(run);
-    *run = (struct opc_run){.log = old.log, .began = old.began, .entered = old.entered};
+    *run = (struct opc_run){.log = old.log,
+                            .began = old.began,
+                            .entered = old.entered,
+                            .damaged_segment = old.damaged_segment};
     return opc_run_make(run, old.set, old.plan, err);
 }

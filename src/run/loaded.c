@@ -27,8 +27,9 @@ static void free_parts(struct parts *parts)
 static int open_task(const struct opc_values *v, int obs, int act, struct parts *parts,
                      struct opc_err *err)
 {
+    char task[OPC_TASK_NAME];
     if (!parts->env) {
-        if (opc_env_open(v->env.name, &parts->own, err))
+        if (opc_env_open(opc_values_task(v, task), &parts->own, err))
             return opc_within(err, "the policy plans with the rules of its task");
         parts->env = parts->own;
     }

@@ -19,7 +19,9 @@ static void print_settings(const struct opc_values *v, struct opc_text *out)
     for (int i = 0; i < parts; i++)
         for (int k = 0; k < part[i].section->n; k++) {
             const struct opc_field *f = &part[i].section->fields[k];
-            if (!opc_config_counts(part[i].section, f))
+            /* The forms of results are of no use here; where the task is found, is. */
+            if (!opc_config_counts(part[i].section, f) &&
+                (f->kind != OPC_FIELD_PATH || opc_field_equals(f, part[i].values, f->fallback)))
                 continue;
             opc_text_addf(out, "%s.%s=", part[i].section->name, f->name);
             opc_field_print(f, part[i].values, out);
@@ -45,7 +47,7 @@ static int set_all(struct opc_config *config, const struct opc_named *settings, 
 {
     const char *at = settings->data, *end = at + settings->bytes;
     while (at < end) {
-        char line[1024];
+        char line[OPC_KEY + OPC_PATH];
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         const size_t n = (size_t)((stop ? stop : end) - at);
         if (n >= sizeof line)
@@ -140,8 +142,9 @@ static int limits_of_task(const char *path, int act, double *low, double *high, 
 {
     struct opc_config *config;
     struct opc_env *env = NULL;
+    char task[OPC_TASK_NAME];
     OPC_TRY(opc_policy_config(path, &config, err));
-    int code = opc_env_open(config->set.env.name, &env, err);
+    int code = opc_env_open(opc_values_task(&config->set, task), &env, err);
     if (code)
         opc_within(err, "%s does not hold the limits of its actions, and its task does not open",
                    path);

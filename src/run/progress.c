@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Seconds between two calls of the caller's progress function. */
@@ -58,6 +59,8 @@ void opc_progress_enter(struct opc_run *run, enum opc_phase phase)
     const double now = opc_progress_charge(run);
     run->progress.phase = phase;
     run->progress.share = 0;
+    run->progress.fit_passes = 0;
+    run->progress.fit_holdout = (double)NAN;
     if (now - run->shown > BETWEEN_PHASES)
         show_progress(run, now);
 }

@@ -65,9 +65,23 @@ static int append_segment(const char *dir, const struct opc_segment *want, size_
     return code;
 }
 
-/* All segments in their order, and how many episodes there are at the end of each epoch. */
-static int append_segments(const char *dir, const struct opc_named *list, size_t stride,
-                           struct opc_recorded *r, struct opc_err *err)
+/* Does the list, which may be NULL, have a segment of this epoch? */
+static bool has_epoch(const struct opc_named *list, uint64_t epoch)
+{
+    for (size_t i = 0; list && i < list->bytes / sizeof(struct opc_segment); i++) {
+        struct opc_segment one;
+        memcpy(&one, (const char *)list->data + i * sizeof one, sizeof one);
+        if (one.epoch == epoch)
+            return true;
+    }
+    return false;
+}
+
+/* All segments in their order, but those that the run goes on without, and how many episodes there
+ * are at the end of each epoch. */
+static int append_segments(const char *dir, const struct opc_named *list,
+                           const struct opc_named *missing, size_t stride, struct opc_recorded *r,
+                           struct opc_err *err)
 {
     int epoch = 0; /* up to which `episodes` is known */
     for (size_t i = 0; i < list->bytes / sizeof(struct opc_segment); i++) {
@@ -77,7 +91,8 @@ static int append_segments(const char *dir, const struct opc_named *list, size_t
             return opc_fail(err, OPC_EDAMAGED, "the list of recorded segments makes no sense");
         for (; epoch < (int)one.epoch; epoch++)
             r->episodes[epoch] = opc_episodes_count(r->past);
-        OPC_TRY(append_segment(dir, &one, stride, r->past, err));
+        if (!has_epoch(missing, one.epoch))
+            OPC_TRY(append_segment(dir, &one, stride, r->past, err));
     }
     for (; epoch <= r->epochs; epoch++)
         r->episodes[epoch] = opc_episodes_count(r->past);
@@ -120,7 +135,8 @@ int opc_recorded_load(const char *dir, const struct opc_config *config, int obs,
                           : opc_fail(err, OPC_ENOMEM, "not enough memory to read a recording");
     }
     if (!code)
-        code = append_segments(dir, list, opc_record_stride(obs, act), &r, err);
+        code = append_segments(dir, list, opc_pack_find(slot, "past.missing"),
+                               opc_record_stride(obs, act), &r, err);
     opc_pack_free(slot);
     if (code)
         opc_recorded_free(&r);

@@ -4,7 +4,8 @@
  *
  * Invariant: a run is restored whole or not at all. If a slot or one of its segments is damaged,
  * the run is built anew and the other slot is tried; the tables are truncated only after everything
- * else has been read. */
+ * else has been read. The one exception is asked for by the caller (skip_damaged): if neither slot
+ * is whole, segments that cannot be read are left out, and later checkpoints remember which. */
 #include "base/log.h"
 #include "data/episodes_private.h"
 #include "num/kernel.h"
@@ -70,9 +71,38 @@ static int load_segment(const struct opc_run *run, const char *kind, const struc
     return OPC_OK;
 }
 
+/* Was the segment left out when the run was restored before? */
+static bool is_missing(const struct opc_run *run, const struct opc_segment *segment)
+{
+    for (uint64_t i = 0; i < run->past_missing.n; i++)
+        if (run->past_missing.at[i].epoch == segment->epoch)
+            return true;
+    return false;
+}
+
+/* Loads a segment of the past. *pack is NULL if it is left out: it was before, or it cannot be read
+ * and `skip` says that the run goes on without it. */
+static int load_past(struct opc_run *run, const struct opc_segment *segment, bool skip,
+                     struct opc_pack **pack, const float **records, struct opc_err *err)
+{
+    *pack = NULL;
+    if (is_missing(run, segment))
+        return OPC_OK;
+    const int code = load_segment(run, "past", segment, pack, records, err);
+    run->damaged_segment = run->damaged_segment || code == OPC_EDAMAGED;
+    if (code != OPC_EDAMAGED || !skip)
+        return code;
+    opc_runlog_message(run->log, OPC_LEVEL_WARN,
+                       "%s; the run goes on without the %llu records of epoch %llu, and is not the "
+                       "same as one that has them",
+                       err->text, (unsigned long long)(segment->to - segment->from),
+                       (unsigned long long)segment->epoch);
+    return opc_note_segment(&run->past_missing, *segment, err);
+}
+
 /* Recorded episodes, segment by segment, and with them the number recorded by the end of each
  * epoch. */
-static int restore_past(struct opc_run *run, struct opc_err *err)
+static int restore_past(struct opc_run *run, bool skip, struct opc_err *err)
 {
     uint64_t at = 0, epoch = 0; /* up to which `recorded` is known */
     int code = OPC_OK;
@@ -89,13 +119,15 @@ static int restore_past(struct opc_run *run, struct opc_err *err)
                             (unsigned long long)segment->epoch, (unsigned long long)epoch,
                             (long long)run->now.epoch);
         if (!code)
-            code = load_segment(run, "past", segment, &pack, &records, err);
+            code = load_past(run, segment, skip, &pack, &records, err);
         if (code)
             break;
         at = segment->to;
         for (; epoch < segment->epoch; epoch++) /* epochs in which no episode ended */
             run->recorded[epoch] = opc_episodes_count(run->past);
-        code = opc_episodes_restore(run->past, records, (size_t)(segment->to - segment->from), err);
+        if (pack)
+            code = opc_episodes_restore(run->past, records, (size_t)(segment->to - segment->from),
+                                        err);
         opc_pack_free(pack);
     }
     for (; !code && epoch <= (uint64_t)run->now.epoch; epoch++)
@@ -127,6 +159,7 @@ static int restore_imagined(struct opc_run *run, const struct opc_pack *slot, st
                             (unsigned long long)at);
         if (!code)
             code = load_segment(run, "imagined", segment, &pack, &records, err);
+        run->damaged_segment = run->damaged_segment || code == OPC_EDAMAGED;
         if (code)
             break;
         code = opc_imagined_refill(run->imagined, at, records + (at - segment->from) * stride,
@@ -140,6 +173,37 @@ static int restore_imagined(struct opc_run *run, const struct opc_pack *slot, st
     run->imagined_front = tape->front;
     opc_free(tape);
     return code;
+}
+
+/* An empty tape that goes on where the slot's ends: what is imagined can be imagined anew. */
+static int forget_imagined(struct opc_run *run, const struct opc_pack *slot, struct opc_err *err)
+{
+    struct opc_imagined_state *tape = opc_alloc(1, sizeof *tape);
+    if (!tape)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory to restore the imagined data");
+    int code = opc_pack_get(slot, "imagined.state", tape, sizeof *tape, err);
+    tape->front = tape->end;
+    tape->transitions = tape->rollouts = tape->epochs = 0;
+    if (!code)
+        code = opc_imagined_restore(run->imagined, tape, err);
+    run->imagined_front = tape->front;
+    opc_free(tape);
+    return code;
+}
+
+/* The imagined data, or with `skip` none of it, if some of it cannot be read. */
+static int restore_or_forget(struct opc_run *run, const struct opc_pack *slot, bool skip,
+                             struct opc_err *err)
+{
+    const int code = restore_imagined(run, slot, err);
+    if (code != OPC_EDAMAGED || !skip)
+        return code;
+    opc_runlog_message(
+        run->log, OPC_LEVEL_WARN,
+        "%s; the run goes on without what was imagined before, and is not the same as "
+        "one that has it",
+        err->text);
+    return forget_imagined(run, slot, err);
 }
 
 /* A running episode is repeated from its actions and must arrive at the same state. */
@@ -187,8 +251,10 @@ static int begin_tables(struct opc_run *run, struct opc_runlog_ends ends, struct
     return opc_runlog_begin_tables(run->log, ends, &tables, err);
 }
 
-/* Brings a run that is as new to where `slot` was written. */
-static int restore_from_slot(struct opc_run *run, struct opc_pack *slot, struct opc_err *err)
+/* Brings a run that is as new to where `slot` was written; skip: without segments that cannot be
+ * read. */
+static int restore_from_slot(struct opc_run *run, struct opc_pack *slot, bool skip,
+                             struct opc_err *err)
 {
     struct opc_runlog_ends ends = {0};
     /* Another hash means a slot of another run, or that config.yaml was edited: meta.json knows
@@ -217,10 +283,12 @@ static int restore_from_slot(struct opc_run *run, struct opc_pack *slot, struct 
     OPC_TRY(opc_pack_get(slot, "ends", &ends, sizeof ends, err));
     OPC_TRY(read_segment_list(slot, "past", &run->past_segments, err));
     OPC_TRY(read_segment_list(slot, "imagined", &run->imagined_segments, err));
+    if (opc_pack_find(slot, "past.missing"))
+        OPC_TRY(read_segment_list(slot, "past.missing", &run->past_missing, err));
     /* data, then networks with Adam's moments, then the running episode */
-    OPC_TRY(restore_past(run, err));
+    OPC_TRY(restore_past(run, skip, err));
     if (run->imagined)
-        OPC_TRY(restore_imagined(run, slot, err));
+        OPC_TRY(restore_or_forget(run, slot, skip, err));
     if (run->disagreement)
         OPC_TRY(opc_pack_get(slot, "disagreement", &run->disagreement->now,
                              sizeof run->disagreement->now, err));
@@ -320,10 +388,11 @@ static int newest_of(struct opc_pack *const slot[2])
 
 /* Brings the run to where this slot was written. OPC_EDAMAGED: the slot cannot be used, and the run
  * has been built anew for the other one. */
-static int try_slot(struct opc_run *run, struct opc_pack *slot, int which, struct opc_err *err)
+static int try_slot(struct opc_run *run, struct opc_pack *slot, int which, bool skip,
+                    struct opc_err *err)
 {
     struct opc_err fault;
-    int code = restore_from_slot(run, slot, err);
+    int code = restore_from_slot(run, slot, skip, err);
     if (!code) {
         compare_kernels(run, slot);
         code = opc_run_compare_worlds(run, err);
@@ -339,22 +408,29 @@ static int try_slot(struct opc_run *run, struct opc_pack *slot, int which, struc
     return code;
 }
 
+/* Tries the slots, the newer one first. OPC_EDAMAGED: none of them can be used. */
+static int try_slots(struct opc_run *run, struct opc_pack *const slot[2], bool skip,
+                     struct opc_err *err)
+{
+    struct opc_pack *left[2] = {slot[0], slot[1]};
+    int code = OPC_EDAMAGED; /* until one of them can be used */
+    for (int which; code == OPC_EDAMAGED && (which = newest_of(left)) >= 0; left[which] = NULL)
+        code = try_slot(run, left[which], which, skip, err);
+    return code;
+}
+
 int opc_run_restore(struct opc_run *run, struct opc_err *err)
 {
-    /* No slot: the beginning. Otherwise the newer one, and if that fails, the older one. */
+    /* No slot: the beginning. Otherwise the newer one, and if that fails, the older one; only then,
+     * and if the caller wants it, without what is damaged. */
     struct opc_pack *slot[2] = {NULL, NULL};
     int present;
     remove_leftovers(run);
     int code = load_slots(run, slot, &present, err);
-    if (!code && present == 0)
-        code = begin_run(run, err);
-    else if (!code)
-        code = OPC_EDAMAGED; /* until one of them can be used */
-    for (int which; code == OPC_EDAMAGED && (which = newest_of(slot)) >= 0;) {
-        code = try_slot(run, slot[which], which, err);
-        opc_pack_free(slot[which]);
-        slot[which] = NULL;
-    }
+    if (!code)
+        code = present == 0 ? begin_run(run, err) : try_slots(run, slot, false, err);
+    if (code == OPC_EDAMAGED && present > 0 && run->plan->skip_damaged)
+        code = try_slots(run, slot, true, err);
     opc_pack_free(slot[0]);
     opc_pack_free(slot[1]);
     if (code != OPC_EDAMAGED || present == 0)
@@ -362,8 +438,12 @@ int opc_run_restore(struct opc_run *run, struct opc_err *err)
     return opc_fail(
         err, OPC_EDAMAGED,
         "no checkpoint of %s can be used (log.txt says why); put back the files that are "
-        "missing or damaged, or train again from the start in another directory",
-        opc_runlog_dir(run->log));
+        "missing or damaged, or train again from the start in another directory%s",
+        opc_runlog_dir(run->log),
+        run->damaged_segment && !run->plan->skip_damaged
+            ? ", or go on without the recorded or imagined steps that are lost: opc resume DIR "
+              "--skip-damaged"
+            : "");
 }
 
 /* ---- its policy and model -------------------------------------------------------------------- */

@@ -87,11 +87,16 @@ struct opc_run {
     char doubt[400];        /* what is odd about the environment; "": nothing */
     struct opc_runlog *log; /* NULL: nothing is written */
     struct opc_segments past_segments, imagined_segments;
+    /* Segments of the past that a restored run goes on without; they stay in past_segments, whose
+     * numbers of records include them. */
+    struct opc_segments past_missing;
+    bool damaged_segment;    /* restoring met one that cannot be read */
     uint64_t imagined_front; /* oldest imagined record that the previous checkpoint needs */
     int next_slot;           /* 0 or 1: the checkpoint file that is written next */
 
     /* `reported` is what status.json says: the state after the last complete epoch. */
     struct opc_progress progress, reported;
+    int fit_passes; /* of the last fit, for the estimate how far the next one is; 0: none yet */
     /* by opc_now: start of this process, of the current phase, and the last call of progress */
     double began, entered, shown;
 };

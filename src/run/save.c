@@ -79,13 +79,17 @@ static int write_segment(const struct opc_run *run, const char *kind, struct opc
 static int save_past(struct opc_run *run, struct opc_err *err)
 {
     const struct opc_records all = opc_episodes_records(run->past);
-    const uint64_t from = saved_to(&run->past_segments);
-    if (from == all.n)
+    /* Records are counted from the first ever; those that were lost are not in memory. */
+    uint64_t lost = 0;
+    for (uint64_t i = 0; i < run->past_missing.n; i++)
+        lost += run->past_missing.at[i].to - run->past_missing.at[i].from;
+    const uint64_t from = saved_to(&run->past_segments), at = from - lost;
+    if (at == all.n)
         return OPC_OK;
     struct opc_named part[2] = {
         {"", NULL, 0},
-        {"records", all.at + from * all.stride, (all.n - from) * all.stride * sizeof(float)}};
-    return write_segment(run, "past", &run->past_segments, from, all.n, part, 2, err);
+        {"records", all.at + at * all.stride, (all.n - at) * all.stride * sizeof(float)}};
+    return write_segment(run, "past", &run->past_segments, from, all.n + lost, part, 2, err);
 }
 
 /* Rollouts since the last checkpoint that have not been forgotten already. They may lie in
@@ -181,6 +185,9 @@ static int save_slot(struct opc_run *run, struct opc_runlog_ends ends, struct op
     int code = OPC_OK;
     for (size_t i = 0; i < sizeof part / sizeof *part && !code; i++)
         code = opc_gather_visit(gather, part[i].name, part[i].data, part[i].bytes, err);
+    if (!code && run->past_missing.n > 0)
+        code = opc_gather_visit(gather, "past.missing", run->past_missing.at,
+                                run->past_missing.n * sizeof *run->past_missing.at, err);
     /* Where the tape of imagined data begins and ends; zeros without a model. */
     struct opc_imagined_state none = {0}, *tape = opc_alloc(1, sizeof *tape);
     if (!tape)

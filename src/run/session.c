@@ -48,8 +48,8 @@ static void log_start(const struct opc_run *run)
     const struct opc_values *v = run->set;
     opc_runlog_message(
         run->log, OPC_LEVEL_INFO, "%s: %d observation%s, %d action%s, seed %d, %d thread%s",
-        v->env.name, run->obs, run->obs == 1 ? "" : "s", run->act, run->act == 1 ? "" : "s",
-        v->train.seed, opc_pool_threads(run->pool), opc_pool_threads(run->pool) == 1 ? "" : "s");
+        v->env.name, run->obs, opc_plural(run->obs), run->act, opc_plural(run->act), v->train.seed,
+        opc_pool_threads(run->pool), opc_plural(opc_pool_threads(run->pool)));
     opc_runlog_message(run->log, OPC_LEVEL_INFO, "%s", run->memory);
     if (*run->doubt)
         opc_runlog_message(run->log, OPC_LEVEL_WARN, "%s", run->doubt);
@@ -103,6 +103,11 @@ static int prepare_run(struct opc_run *run, const struct opc_values *v,
     run->progress.epochs = v->train.epochs;
     run->progress.steps_per_epoch = v->train.steps_per_epoch;
     run->progress.epoch = (int)run->now.epoch;
+    /* A model that corrects a recording is measured by eq. 5. A planner takes the model as it is.
+     */
+    if (run->model)
+        run->progress.error_equation =
+            run->transition->type->needs_reference && !opc_plans(v) ? 5 : 2;
     opc_progress_update(run);
     /* With a larger train.epochs a finished run is incomplete again. */
     static const char *const LAST[] = {"result.json", "policy.opc"};
@@ -122,7 +127,10 @@ static void report_failure(struct opc_run *run, int code, const struct opc_err *
     const char *state = code == OPC_ESTOPPED    ? "stopped"
                         : code == OPC_EDIVERGED ? "diverged"
                                                 : "failed";
-    opc_runlog_message(run->log, OPC_LEVEL_DEBUG, "%s: %s", state, err->text);
+    if (code == OPC_ESTOPPED) /* "stopped while fitting the model" */
+        opc_runlog_message(run->log, OPC_LEVEL_DEBUG, "%s", err->text);
+    else
+        opc_runlog_message(run->log, OPC_LEVEL_DEBUG, "%s: %s", state, err->text);
     opc_runlog_status(run->log, state, err->text, &run->reported, &ignored);
 }
 

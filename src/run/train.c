@@ -171,6 +171,19 @@ static int take_real_step(struct opc_run *run, int t, struct opc_err *err)
 
 /* ---- fit ------------------------------------------------------------------------------------- */
 
+/* A fit ends when it no longer improves. Its share is estimated: by the passes of the fit before,
+ * or by how long it has not improved, whichever is further; and by its limits, if it has any. */
+static void show_fit(void *ctx, const struct opc_fit_progress *fit)
+{
+    struct opc_run *run = ctx;
+    double share = (double)fit->passes / (fit->passes + fit->patience - fit->since);
+    if (run->fit_passes > 0)
+        share = fmin((double)fit->passes / run->fit_passes, 0.95);
+    run->progress.share = fmin(fmax(share, fit->limit), 0.99);
+    run->progress.fit_passes = fit->passes;
+    run->progress.fit_holdout = fit->holdout;
+}
+
 static int fit_model(struct opc_run *run, struct opc_err *err)
 {
     /* p~ is fitted to all recorded steps, whatever the reference window is. */
@@ -186,6 +199,7 @@ static int fit_model(struct opc_run *run, struct opc_err *err)
         .pool = run->pool,
         .stop = opc_progress_stop,
         .stop_ctx = run,
+        .progress = show_fit,
     };
     opc_episodes_flatten(run->past, run->sa, run->y);
     run->row.fit.size = sizeof run->row.fit;
@@ -194,6 +208,7 @@ static int fit_model(struct opc_run *run, struct opc_err *err)
         return opc_within(err, "model fit");
     run->row.fits++;
     run->now.fits++;
+    run->fit_passes = run->row.fit.passes;
     /* f(s_ref, a_ref) of eq. 5 is tabulated, and the table is of the model before. */
     run->stale = true;
     return OPC_OK;
@@ -224,9 +239,7 @@ static int measure_errors(struct opc_run *run, struct opc_err *err)
     const int code = opc_onpolicy_errors(&plan, &got, err);
     memcpy(row->learned, got.learned, sizeof row->learned);
     memcpy(row->corrected, got.corrected, sizeof row->corrected);
-    run->now.model_error = run->transition->type->needs_reference && !opc_plans(run->set)
-                               ? row->corrected[0]
-                               : row->learned[0];
+    run->now.model_error = run->progress.error_equation == 5 ? row->corrected[0] : row->learned[0];
     return code;
 }
 

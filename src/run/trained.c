@@ -53,6 +53,7 @@ static int find_dimensions(const char *dir, const struct opc_config *config, int
 {
     struct opc_rundir_meta meta;
     struct opc_env *env;
+    char task[OPC_TASK_NAME];
     struct opc_err why = {0};
     const int found = opc_rundir_meta(dir, &meta, &why);
     if (found == OPC_ENOMEM)
@@ -62,7 +63,7 @@ static int find_dimensions(const char *dir, const struct opc_config *config, int
         *act = meta.act;
         return OPC_OK;
     }
-    const int code = opc_env_open(config->set.env.name, &env, err);
+    const int code = opc_env_open(opc_values_task(&config->set, task), &env, err);
     if (code)
         return code;
     *obs = env->obs;
@@ -127,13 +128,14 @@ int opc_evaluate_snapshot(const char *path, int snapshot, int episodes, uint64_t
     struct opc_pool *pool = NULL;
     struct opc_many *worlds = NULL;
     struct opc_agent *agent = NULL;
+    char task[OPC_TASK_NAME];
     /* As many environments as are useful, with the pool's threads between them. */
     const int at_once = episodes < OPC_EVAL_AT_ONCE ? episodes : OPC_EVAL_AT_ONCE;
     int epoch = 0, code = opc_policy_config(path, &config, err);
     if (!code)
         code = opc_pool_create(threads, &pool, err);
     if (!code)
-        code = opc_many_open(config->set.env.name, at_once, pool, &worlds, err);
+        code = opc_many_open(opc_values_task(&config->set, task), at_once, pool, &worlds, err);
     if (!code)
         code = load_for_evaluation(path, config, snapshot, opc_many_env(worlds, 0), pool, &agent,
                                    &epoch, err);

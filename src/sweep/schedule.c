@@ -480,12 +480,13 @@ static int summarize_failures(struct scheduler *sched, struct opc_err *err)
         opc_text_addf(&names, " and %d more", n - 4);
     int code = OPC_OK;
     if (sched->stops)
-        code = opc_fail(err, OPC_ESTOPPED,
-                        "stopped by request, %d of %d runs are done; the same command goes on",
-                        count_stage(sched, DONE), sched->sweep->tasks);
+        code = opc_fail(
+            err, OPC_ESTOPPED, "stopped by request, %d of %d run%s done; the same command goes on",
+            count_stage(sched, DONE), sched->sweep->tasks, opc_plural(sched->sweep->tasks));
     else if (n)
-        code = opc_fail(err, OPC_EIO, "%d of %d runs failed: %s; their logs are in %s", n,
-                        sched->sweep->tasks, opc_text_get(&names), sched->plan->out);
+        code = opc_fail(err, OPC_EIO, "%d of %d run%s failed: %s; the logs are in %s", n,
+                        sched->sweep->tasks, opc_plural(sched->sweep->tasks), opc_text_get(&names),
+                        sched->plan->out);
     opc_text_free(&names);
     return code;
 }

@@ -624,10 +624,11 @@ int opc_sweep_narrow(struct opc_sweep *sweep, const char *pattern, struct opc_er
     if (kept)
         opc_sweep_keep(sweep, keep);
     opc_free(keep);
+    char file[OPC_PATH];
     return kept ? OPC_OK
                 : opc_fail(err, OPC_EUSER,
                            "no run of %s is called like '%s'; 'opc sweep %s status' names them",
-                           sweep->path, pattern, sweep->path);
+                           sweep->path, pattern, opc_shell_word(sweep->path, file, sizeof file));
 }
 
 void opc_sweep_close(struct opc_sweep *sweep)

@@ -107,3 +107,50 @@ touch "$work/tab/smoke.yaml"
 expect 0 '^--man$
 ^--completion$' bash -c ". '$work/completion'; COMP_WORDS=(opc help --); COMP_CWORD=2; _opc;
     printf '%s\n' \"\${COMPREPLY[@]}\""
+
+# Values: tasks, settings and their choices, of options, too. The line is as bash hands it over, whose words
+# end at '=' and ':'.
+bash_line() { # LINE
+    bash -c ". '$work/completion'; COMP_LINE=\$1 COMP_POINT=\${#1}
+        read -ra COMP_WORDS <<<\"\$(sed 's/[=:]/ & /g' <<<\"\$1\")\"; COMP_CWORD=\$((\${#COMP_WORDS[@]} - 1)); _opc
+        printf '%s\n' \"\${COMPREPLY[@]}\"" line "$1" | sort | tr '\n' ' '
+}
+[ "$(bash_line 'opc train x opc.transition=l')" = 'learned ' ] || wrong "bash: choices" bash_line opc
+[ "$(bash_line 'opc resume x record.ten')" = 'record.tensorboard= ' ] || wrong "bash: settings" bash_line opc
+[ "$(bash_line 'opc plot x --band q')" = 'quartiles ' ] || wrong "bash: values of options" bash_line opc
+[ "$(bash_line 'opc env show cartp')" = 'cartpole ' ] || wrong "bash: tasks" bash_line opc
+without MUJOCO || [ "$(bash_line 'opc train x env.name=mujoco:hop')" = 'hopper ' ] || wrong "bash: colons" bash_line opc
+
+# The other shells do the same, asked as a user would: zsh through its own completion in a pseudo-terminal.
+need_tool zsh fish
+"$OPC" help --completion --shell fish >"$work/opc.fish"
+fish_line() { # LINE
+    (cd "$work/tab" && HOME=$work XDG_CONFIG_HOME=$work fish --no-config -c \
+        "source '$work/opc.fish'; complete -C '$1'" | cut -f1 | sort | tr '\n' ' ')
+}
+[ "$(fish_line 'opc doc')" = 'doctor ' ] || wrong "fish: subcommands" fish_line opc
+[ "$(fish_line 'opc train x opc.transition=l')" = 'opc.transition=learned ' ] || wrong "fish: choices" fish_line opc
+[ "$(fish_line 'opc plot x --band q')" = 'quartiles ' ] || wrong "fish: values of options" fish_line opc
+[ "$(fish_line 'opc env show cartp')" = 'cartpole ' ] || wrong "fish: tasks" fish_line opc
+mkdir "$work/functions"
+"$OPC" help --completion --shell zsh >"$work/functions/_opc"
+cat >"$work/zsh" <<'END'
+# Types a line and a tab into an interactive zsh and prints the line as it is then.
+zmodload zsh/zpty
+zpty z "cd $2; zsh -f -i"
+zpty -w z "PS1= fpath=($1 \$fpath); autoload -U compinit; compinit -u -D; setopt nobeep; unsetopt zle_bracketed_paste"
+zpty -w z 'show() { print -r "<$BUFFER>"; zle kill-buffer; }; zle -N show; bindkey "^X" show; print ready'
+while zpty -r z got; do [[ $got == ready* ]] && break; done
+zpty -w -n z "$3"$'\t\C-x'
+while zpty -r z got; do [[ $got == *'<'*'>'* ]] && break; done
+got=${got##*<}
+print -r -- ${got%%>*}
+zpty -d z
+END
+zsh_line() { # LINE
+    zsh -f "$work/zsh" "$work/functions" "$work/tab" "$1"
+}
+[ "$(zsh_line 'opc doc')" = 'opc doctor ' ] || wrong "zsh: subcommands" zsh_line 'opc doc'
+[ "$(zsh_line 'opc train x opc.transition=l')" = 'opc train x opc.transition=learned ' ] || wrong "zsh: choices" zsh_line opc
+[ "$(zsh_line 'opc plot x --band q')" = 'opc plot x --band quartiles ' ] || wrong "zsh: values of options" zsh_line opc
+[ "$(zsh_line 'opc env show cartp')" = 'opc env show cartpole ' ] || wrong "zsh: tasks" zsh_line opc

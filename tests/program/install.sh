@@ -11,7 +11,8 @@ expect 0 '' cmake --install "$BUILD" --prefix "$prefix"
 lib=$(dirname "$(find "$prefix" -name libopc.a)")
 
 expect 0 '^opc [0-9]' "$prefix/bin/opc" --version
-for file in share/man/man1/opc.1 share/bash-completion/completions/opc include/opc/err.h \
+for file in share/man/man1/opc.1 share/bash-completion/completions/opc \
+    share/zsh/site-functions/_opc share/fish/vendor_completions.d/opc.fish include/opc/err.h \
     include/opc/version.h share/opc/models/hopper.xml share/doc/opc/LICENSE \
     share/doc/opc/docs/experiments.md share/doc/opc/examples/embed.c; do
     [ -s "$prefix/$file" ] || {
@@ -19,6 +20,14 @@ for file in share/man/man1/opc.1 share/bash-completion/completions/opc include/o
         exit 1
     }
 done
+# No installed document links to a file that is not installed.
+find "$prefix/share/doc/opc" -name '*.md' | while read -r file; do
+    grep -o '](\([^)#: ]*\)[)#]' "$file" | sed 's/^](//; s/[)#]$//' | while read -r target; do
+        [ -z "$target" ] || [ -e "$(dirname "$file")/$target" ] || echo "$file: $target is not installed"
+    done
+done >"$work/said"
+[ ! -s "$work/said" ] || wrong "links that lead nowhere" cat "$work/said"
+
 # The experiments are found from anywhere.
 (cd "$work" && expect 0 "^experiment " "$prefix/bin/opc" repro list &&
     expect 0 "name: cartpole" "$prefix/bin/opc" config experiments/examples/smoke.yaml &&
@@ -81,3 +90,10 @@ expect 0 '' cmake -G Ninja -S "$work/project" -B "$work/project/build" \
 expect 0 '' cmake --build "$work/project/build"
 expect 0 '^opc [0-9.]* says 0$' "$work/project/build/shared"
 expect 0 '^opc [0-9.]* says 0$' "$work/project/build/static"
+
+# All of it can be taken away again, and nothing else is.
+touch "$prefix/bin/other"
+expect 0 '' cmake --build "$BUILD" --target uninstall
+[ "$(find "$prefix" -type f)" = "$prefix/bin/other" ] || wrong "left behind" find "$prefix" -type f
+[ -z "$(find "$prefix" -name opc)" ] || wrong "empty folders are left" find "$prefix"
+expect 1 'install_manifest' cmake --build "$BUILD" --target uninstall

@@ -15,7 +15,11 @@ done
 "$OPC" train "$smoke" env.name=pendulum train.epochs=1 --quiet --out runs/other
 
 if without CAIRO; then
-    expect 1 '^opc: plot: .*curves.svg.*libcairo2-dev' "$OPC" plot runs
+    # The numbers are there without cairo, too.
+    expect 1 '^cartpole  *OPC  *2 
+curves.csv$
+^opc: plot: .*curves.svg.*libcairo2-dev' "$OPC" plot runs
+    [ -s curves.csv ]
     exit 0
 fi
 
@@ -29,6 +33,45 @@ done
 head -c 200 one.svg | grep -q '<svg'
 head -c 4 one.pdf | grep -q '%PDF'
 head -c 8 one.png | od -An -tx1 | grep -q '89 50 4e 47'
+
+# The numbers of the picture are beside it, and a file of somebody else is left alone.
+grep -q '^task,kind,runs,env_steps,median,low,high$' one.csv || wrong "other columns" cat one.csv
+[ "$(grep -c '^cartpole,OPC,2,' one.csv)" = 2 ] || wrong "not its two points" cat one.csv
+echo mine >mine.csv
+expect 0 'mine.svg and mine-curves.csv$' "$OPC" plot runs -o mine.svg
+[ "$(cat mine.csv)" = mine ]
+echo mine >mine-curves.csv
+expect 2 '^opc: plot: mine-curves.csv .*-o' "$OPC" plot runs -o mine.svg
+# Lines get other names, and other bands around them.
+expect 0 '^cartpole  *our method  *2 
+^cartpole  *MBPO([*])  *2 ' "$OPC" plot runs -o named.svg --label 'OPC=our method'
+grep -q '^cartpole,our method,2,' named.csv
+expect 2 "^opc: plot: --label: .*'OPD'.*'OPC', 'MBPO([*])'" "$OPC" plot runs --label OPD=ours
+expect 2 "^opc: plot: --label: .*'OPC'" "$OPC" plot runs --label 'MBPO(*)=OPC'
+expect 2 '^opc: plot: --label ours .*OLD=NEW' "$OPC" plot runs --label ours
+band() { # BAND: the last point of OPC: middle, low, high
+    "$OPC" plot runs/corrected-1 runs/corrected-2 -o band.svg --band "$1" >/dev/null
+    sed -n '$s/^[^,]*,[^,]*,[^,]*,[^,]*,//p' band.csv | tr , ' '
+}
+a=$("$OPC" plot runs/corrected-1 -o band.svg >/dev/null && sed -n '$s/^.*,200,\([^,]*\),.*/\1/p' band.csv)
+b=$("$OPC" plot runs/corrected-2 -o band.svg >/dev/null && sed -n '$s/^.*,200,\([^,]*\),.*/\1/p' band.csv)
+for band in quartiles interval std range none; do
+    echo "$band $a $b $(band $band)"
+done | awk '
+    { low = $2 < $3 ? $2 : $3; high = $2 < $3 ? $3 : $2; mean = (low + high) / 2; half = (high - low) / 2
+      by = $1 == "quartiles" ? half / 2 : $1 == "std" ? half * sqrt(2) : $1 == "none" ? 0 : half
+      wrong = ($4 - mean) ^ 2 + ($5 - mean + by) ^ 2 + ($6 - mean - by) ^ 2
+      if (NF != 6 || high == low || wrong > 1e-9) { print "WRONG: band", $0; bad = 1 } }
+    END { exit bad || NR != 5 }'
+# A method has its colour in every picture, whatever is drawn beside it: OPC is blue (0, 114, 178).
+blue() {
+    grep -q 'rgb(0%, *44.7%, *69.8%)' "$1" || wrong "OPC is not blue" ls "$1"
+}
+blue named.svg
+"$OPC" plot runs/corrected-1 -o alone.svg >/dev/null
+blue alone.svg
+"$OPC" plot runs/learned-1 -o other.svg >/dev/null
+! grep -q 'rgb(0%, *44.7%, *69.8%)' other.svg || wrong "MBPO has its blue" ls other.svg
 
 # A run that goes on is drawn as far as it is; a line that is being written is left out.
 cp -r runs/corrected-1 half

@@ -45,9 +45,28 @@ build arm.so "$SRC/examples/arm.c" -DNOTHING -O2
 sed -i 's/^  epochs: 2$/  epochs: 3/' run/config.yaml
 expect 0 '^opc: warning: .*model.*./arm.so' "$OPC" resume run --quiet
 
-# ---- what is none --------------------------------------------------------------------------------
+# A run knows where its plugin is, from whatever directory it is used, and so does its policy file.
 mkdir elsewhere
-(cd elsewhere && expect 2 '^opc: evaluate: .*./arm.so.*plugin' "$OPC" evaluate ../run)
+(
+    cd elsewhere
+    expect 0 'epoch 3.*return [0-9]' "$OPC" evaluate ../run --episodes 2
+    expect 0 'epoch 3.*return [0-9]' "$OPC" evaluate ../run/policy.opc --episodes 2
+    expect 0 '' "$OPC" resume ../run train.epochs=4 --quiet
+    expect 0 '' "$OPC" data export ../run -o steps.csv
+)
+# The directory is no part of the identity: the same sweep is complete from elsewhere.
+(cd elsewhere && expect 0 ' 2 .*sweep$' "$OPC" sweep ../sweep.yaml run --out ../sweep)
+# One that was moved is found beside where opc is started, or where env.directory says.
+mkdir moved
+mv arm.so moved
+(cd moved && expect 0 'epoch 4' "$OPC" evaluate ../run --episodes 2)
+expect 2 "$PWD/arm.so.*env.directory" sh -c 'cd elsewhere && "$1" evaluate ../run' sh "$OPC"
+expect 0 '' "$OPC" resume run "env.directory=$PWD/moved" --quiet
+(cd elsewhere && expect 0 'epoch 4' "$OPC" evaluate ../run --episodes 2)
+mv moved/arm.so .
+
+# ---- what is none --------------------------------------------------------------------------------
+(cd elsewhere && expect 2 '^opc: env: .*./arm.so.*plugin' "$OPC" env show ./arm.so)
 echo junk >junk.so
 expect 2 '^opc: env: .*./junk.so: ' "$OPC" env show junk.so
 printf 'int nothing;\n' >nothing.c

@@ -15,6 +15,9 @@ struct opc_option_use {
     const char *words;  /* "run status" */
 };
 
+/* What a subcommand takes besides files and its own words; completion offers it. */
+enum { OPC_TAKES_SETTINGS = 1, OPC_TAKES_TASKS = 2 };
+
 struct opc_command {
     const char *name;
     const char *usage;                 /* what follows "opc NAME": "[WORK] [OPTION...]" */
@@ -22,6 +25,7 @@ struct opc_command {
     const char *detail;                /* paragraphs, each one line, a newline between; or NULL */
     const char *words;                 /* the arguments it knows by name: "gemm sac fit"; or NULL */
     opc_name_fn *word_at;              /* the same where a table has them; or NULL */
+    int takes;                         /* OPC_TAKES_SETTINGS | OPC_TAKES_TASKS; or 0 */
     const struct opc_section *options; /* or NULL: none */
     const struct opc_option_use *uses; /* options not listed are for all words; or NULL */
     /* argv[0] is the command's name. Returns an enum opc_code. */

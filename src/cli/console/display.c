@@ -37,8 +37,12 @@ static void print_log_line(void *ctx, enum opc_level level, const char *line)
         return;
     /* The line takes the place of the bar, which the next progress draws again below it. */
     opc_bar_wipe();
-    fprintf(level == OPC_LEVEL_WARN ? stderr : stdout, "%s%s\n",
-            level == OPC_LEVEL_WARN ? "opc: warning: " : "", line);
+    if (level == OPC_LEVEL_WARN)
+        fprintf(stderr, "opc: warning: %s\n", line);
+    else if (isatty(STDOUT_FILENO))
+        opc_print_wrapped(0, line);
+    else
+        printf("%s\n", line);
     opc_display_flush();
 }
 
@@ -87,11 +91,12 @@ void opc_bar_draw(double share, const char *text)
     char bar[WIDE + 1], line[512];
     if (!can_redraw())
         return;
-    /* WIDE characters, `full` of them filled. */
-    const int full = (int)(fmin(fmax(share, 0), 1) * WIDE);
-    memset(bar, '.', WIDE);
+    /* `wide` characters, `full` of them filled; half as many on a narrow terminal. */
+    const int wide = opc_terminal_width() < 80 ? WIDE / 2 : WIDE;
+    const int full = (int)(fmin(fmax(share, 0), 1) * wide);
+    memset(bar, '.', (size_t)wide);
     memset(bar, '#', (size_t)full);
-    bar[WIDE] = '\0';
+    bar[wide] = '\0';
     snprintf(line, sizeof line, "[%s] %s", bar, text);
     /* A line that wraps cannot be redrawn: what does not fit before the last column is left out,
      * from a comma on, so that no number is cut. */

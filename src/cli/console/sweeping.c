@@ -6,11 +6,14 @@
  * once for each experiment. */
 #include "cli/console/sweeping.h"
 
+#include "base/log.h"
 #include "cli/console/display.h"
+#include "env/types.h"
 
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ---- Ctrl-C ---------------------------------------------------------------------------------- */
@@ -55,12 +58,34 @@ static void show_tally(void *ctx, const struct opc_tally *t)
         snprintf(failed, sizeof failed, ", %d failed", t->failed);
     if (!isnan(t->left))
         opc_print_duration(ceil(t->left), left);
-    snprintf(text, sizeof text, "%3.0f %%, %s left, %d of %d runs done, %d running%s",
-             100 * t->share, left, t->done, t->tasks, t->running, failed);
+    snprintf(text, sizeof text, "%3.0f %%, %s left, %d of %d run%s done, %d running%s",
+             100 * t->share, left, t->done, t->tasks, opc_plural(t->tasks), t->running, failed);
     opc_bar_draw(t->share, text);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
+
+/* Runs whose engine this build lacks fail, each when its turn comes; that is said before hours of
+ * computing. The first such task stands for all of its engine. */
+static void warn_of_engines(const struct opc_sweep *sweep)
+{
+    const char *engine = "";
+    for (int i = 0; i < sweep->tasks; i++) {
+        const char *name = sweep->task[i].set.env.name, *lacks = opc_env_lacks(name);
+        int n = 0;
+        if (!lacks || strcmp(lacks, engine) == 0)
+            continue;
+        for (int k = 0; k < sweep->tasks; k++) {
+            const char *other = opc_env_lacks(sweep->task[k].set.env.name);
+            n += other && strcmp(other, lacks) == 0;
+        }
+        opc_log(OPC_LEVEL_WARN,
+                "%d of %d run%s cannot be made: %s needs %s, which this build lacks; 'opc doctor' "
+                "says how to get it",
+                n, sweep->tasks, opc_plural(sweep->tasks), name, lacks);
+        engine = lacks;
+    }
+}
 
 int opc_sweeping(const struct opc_sweep *sweep, struct opc_schedule plan, struct opc_tally *tally,
                  struct opc_err *err)
@@ -76,6 +101,7 @@ int opc_sweeping(const struct opc_sweep *sweep, struct opc_schedule plan, struct
     }
     /* Without a terminal the lines of the log are the display. */
     opc_display_listen(OPC_LEVEL_INFO);
+    warn_of_engines(sweep);
     plan.progress = show_tally;
     plan.stops = stops_asked;
     const int code = opc_schedule_run(sweep, &plan, tally, err);

@@ -71,7 +71,7 @@ static int find_actions(struct render *render, struct opc_err *err)
         /* The policy decides both, so neither can be given. */
         if (*actions || *render->plan->state)
             return opc_fail(err, OPC_EUSER,
-                            "%s is a run, whose policy acts from a start of its own: leave out "
+                            "%s has a policy, which acts from a start of its own: leave out "
                             "--actions and --state, or name an environment",
                             render->plan->spec);
         render->steps = render->plan->steps;
@@ -149,23 +149,24 @@ static int play_episode(struct render *render, int every, struct opc_err *err)
     return code;
 }
 
-/* Opens plan->spec: an environment, or the directory of a run, which names one and has a policy. A
- * directory that has the name of an environment but holds no run does not hide the environment. */
+/* Opens plan->spec: an environment, or the directory of a run or a file policy.opc, which name one
+ * and have a policy. A directory that has the name of an environment but holds no run does not hide
+ * the environment. */
 static int open_world(struct render *render, struct opc_err *err)
 {
     const char *spec = render->plan->spec;
-    if (!opc_rundir_is_run(spec)) {
+    const size_t n = strlen(spec);
+    const bool is_file = n > 4 && strcmp(spec + n - 4, ".opc") == 0;
+    if (!opc_rundir_is_run(spec) && !is_file) {
         const int code = opc_env_open(spec, &render->env, err);
         if (!code || !opc_is_directory(spec))
             return code;
     }
     struct opc_config *config = NULL;
-    char *name = NULL;
-    int epoch, code = opc_config_of_run(spec, &config, err);
+    char name[OPC_TASK_NAME];
+    int epoch, code = opc_policy_config(spec, &config, err);
     if (!code)
-        code = opc_config_get(config, "env.name", &name, err);
-    if (!code)
-        code = opc_env_open(name, &render->env, err);
+        code = opc_env_open(opc_values_task(&config->set, name), &render->env, err);
     if (!code)
         code = opc_policy_load_for(spec, render->env, &render->agent, &epoch, err);
     /* The environment may have changed since the run, a plugin for instance. */
@@ -175,7 +176,6 @@ static int open_world(struct render *render, struct opc_err *err)
                         "with %d and %d",
                         name, render->env->obs, render->env->act, spec, render->agent->obs,
                         render->agent->act);
-    opc_free(name);
     opc_config_destroy(config);
     return code;
 }

@@ -9,7 +9,8 @@
 
 /* The options of `opc env render`. */
 struct opc_render_plan {
-    const char *spec;    /* an environment, or the directory of a run, whose policy then acts */
+    /* an environment, or the directory of a run or a file policy.opc, whose policy then acts */
+    const char *spec;
     const char *state;   /* file, or "": the noise-free start */
     const char *actions; /* file, "random" (also "") or "zero" */
     const char *out;     /* film or picture */

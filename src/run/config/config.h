@@ -33,7 +33,8 @@
     X(BOOL,   reset_each_epoch, "true",  0, 1,   "cut the running episode at the end of an epoch (the paper); otherwise it goes on in the next (original MBPO)")
 
 #define OPC_ENV_FIELDS(X)                                                                           \
-    X(TEXT,   name,             "cartpole", 1, 255, "the task, with its arguments after a '?'; 'opc env list' shows all tasks", "id")
+    X(TEXT,   name,             "cartpole", 1, 255, "the task, with its arguments after a '?'; 'opc env list' shows all tasks", "id") \
+    X(PATH,   directory,        "",      0, 4095, "directory that the relative path of a plugin (./task.so) counts from, filled in when a run begins; changes no result")
 
 #define OPC_OPC_FIELDS(X)                                                                           \
     X(NAME,   transition,       "corrected", opc_transition_name, , "where an imagined step leads: to the recorded state (eq. 3, SAC), where the model says (eq. 2, MBPO), or there with the recorded correction (eq. 5, OPC)") \
@@ -199,10 +200,16 @@ static inline int opc_every(const struct opc_values *v, int every)
 /* Gradient steps of one improvement; as a double also where they are too many for an int. */
 int opc_updates(const struct opc_values *);
 double opc_updates_exactly(const struct opc_values *);
-/* Fills in what follows from a file that the settings name: train.prefill becomes a path from the
- * root, and train.prefill_checksum that of the file, if it is empty. Without such a file it does
- * nothing. */
+/* Fills in what follows from files that the settings name: train.prefill becomes a path from the
+ * root, and train.prefill_checksum that of the file, if it is empty; env.directory becomes the
+ * working directory, if it is empty and the task's name counts from there. Without such files it
+ * does nothing. */
 int opc_values_settle(struct opc_values *, struct opc_err *err);
+enum { OPC_TASK_NAME = OPC_LONG_TEXT_SIZE + OPC_TEXT_SIZE + 1 };
+/* The name under which the task is opened: env.name, or for a plugin with a relative path that path
+ * from env.directory, where this is another directory and the file is not missing in it only.
+ * Returns `out`. */
+const char *opc_values_task(const struct opc_values *, char out[OPC_TASK_NAME]);
 /* OPC_EUSER: they do not fit each other; err->settings names those at fault. */
 int opc_values_check(const struct opc_values *, struct opc_err *err);
 /* The share of part k in `all`: shares differ by at most one and add up to `all`. */

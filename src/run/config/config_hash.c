@@ -8,7 +8,7 @@
  * later renames and moves do not matter. A setting that is not in the list counts only where it
  * differs from its default, so that a new one leaves all older runs alone. Whoever changes the
  * default of a setting adds its old default to UNCHANGED below. A setting that changes no result,
- * only the forms in which it is written, is in FORMS and never counts. */
+ * only the forms in which it is written or where a file is found, is in FORMS and never counts. */
 #include "base/format/crc.h"
 #include "run/config/config.h"
 
@@ -62,7 +62,7 @@ enum { LISTED = sizeof LIST / sizeof *LIST };
 static const struct listed UNCHANGED[] = {{NULL, NULL}};
 
 /* Settings that never count. */
-static const char *const FORMS[] = {"record.tensorboard", "record.json_lines"};
+static const char *const FORMS[] = {"record.tensorboard", "record.json_lines", "env.directory"};
 
 bool opc_config_counts(const struct opc_section *s, const struct opc_field *f)
 {

@@ -93,7 +93,7 @@ static int lock_directory(struct opc_runlog *log, struct opc_err *err)
 /* Refuses a directory that holds a run, or files that an interrupted start does not leave. */
 static int check_directory_is_new(const struct opc_runlog *log, struct opc_err *err)
 {
-    char path[OPC_PATH], foreign[OPC_RUNDIR_FILE];
+    char path[OPC_PATH], foreign[OPC_RUNDIR_FILE], word[OPC_PATH];
     int code = opc_runlog_path(log, "config.yaml", path, err);
     if (code)
         return code;
@@ -101,7 +101,7 @@ static int check_directory_is_new(const struct opc_runlog *log, struct opc_err *
         return opc_fail(err, OPC_EUSER,
                         "%s holds a run already; 'opc resume %s' goes on with it, or choose "
                         "another directory",
-                        log->dir, log->dir);
+                        log->dir, opc_shell_word(log->dir, word, sizeof word));
     code = opc_rundir_foreign_file(log->dir, foreign, err);
     if (!code && *foreign)
         code = opc_fail(err, OPC_EUSER,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Learning curves from run directories: reads config.yaml and metrics.csv of each run, forms
- * groups of runs, and names them. curves_band.c takes quartiles over each group. opc plot and
+ * groups of runs, and names them. curves_band.c takes line and band over each group. opc plot and
  * learning_curves.c call it.
  *
  * Invariant: the order of panels and groups is the order in which their first run was named, so
@@ -105,7 +105,8 @@ static int print_rest(const struct opc_config *config, char **out, struct opc_er
             const struct opc_field *field = &part[i].section->fields[k];
             const char *at = (const char *)part[i].values + field->offset;
             if (at == (const char *)&values.train.seed ||
-                at == (const char *)&values.train.epochs || part[i].values == (void *)&values.env)
+                at == (const char *)&values.train.epochs || part[i].values == (void *)&values.env ||
+                !opc_config_counts(part[i].section, field))
                 continue;
             opc_text_addf(&rest, "%s.%s: ", part[i].section->name, field->name);
             opc_field_print(field, part[i].values, &rest);
@@ -587,6 +588,7 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
         return curves_no_memory(err);
     /* The random phase ends with an episode, so total_steps differ between seeds. */
     curves->between = strcmp(plan->over, "total_steps") == 0;
+    curves->band = plan->band;
     /* Arrays for the largest number of runs; groups and panels cannot be more. */
     double *scratch = opc_alloc(MAX_RUNS, sizeof *scratch);
     curves->run = opc_alloc(MAX_RUNS, sizeof *curves->run);

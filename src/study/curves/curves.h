@@ -13,10 +13,27 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* What a line is over the runs of its group, and the band around it. */
+enum opc_band {
+    OPC_BAND_QUARTILES, /* median, and the quartiles */
+    OPC_BAND_INTERVAL,  /* interquartile mean, and its 95 % interval by bootstrap */
+    OPC_BAND_STD,       /* mean, and one standard deviation to both sides */
+    OPC_BAND_RANGE,     /* median, smallest and largest */
+    OPC_BAND_NONE,      /* median alone */
+};
+#define OPC_BAND_CHOICES "quartiles|interval|std|range|none"
+/* Names of the three for tables: "median", "25 %", "75 %". */
+struct opc_band_names {
+    const char *middle, *low, *high;
+    const char *sentence; /* what line and band are */
+};
+struct opc_band_names opc_band_names(enum opc_band);
+
 /* What to read, and what distinguishes panels and lines. */
 struct opc_curves_plan {
     const char *of, *over; /* columns of metrics.csv; rows without a value are left out */
     int smooth;            /* see opc_smooth */
+    enum opc_band band;
     /* Settings like "env.name" whose values name panel and line; no keys at all: found out. */
     int panel_keys, line_keys;
     const char *const *panel_key, *const *line_key;
@@ -44,7 +61,7 @@ struct opc_curve_run {
     int group;           /* index into opc_curves.group */
 };
 
-/* Runs that form one line, with quartiles over them. */
+/* Runs that form one line, with a band over them. */
 struct opc_curve_group {
     int panel;
     char label[128]; /* for people; distinguishes it from the other groups of all panels */
@@ -54,8 +71,8 @@ struct opc_curve_group {
     int runs;        /* number of runs that have at least one value */
     /* Points where at least half of its runs have a value: */
     int n;
-    double *x, *low, *middle, *high;      /* [n] quartiles and median over the runs */
-    double end_low, end_middle, end_high; /* quartiles and median of its runs' ends */
+    double *x, *low, *middle, *high;      /* [n] band and line over the runs (enum opc_band) */
+    double end_low, end_middle, end_high; /* the same of its runs' ends */
 };
 
 struct opc_curves {
@@ -63,6 +80,7 @@ struct opc_curves {
     struct opc_curve_group *group;
     char (*panel)[256], (*title)[256]; /* [panels] names, and titles for people */
     int runs, groups, panels;
+    enum opc_band band;
     /* Runs also have values between their evaluations, interpolated linearly. Set over
      * total_steps, which differ from run to run. */
     bool between;
@@ -81,9 +99,12 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *,
 int opc_curves_at(const struct opc_curves *, int group, double x, double *out);
 /* The scores of a group's runs, of those that have any value. Returns how many there are. */
 int opc_curves_ends(const struct opc_curves *, int group, double *out);
-/* For opc_curves_read: fills in the median and quartiles of a group over x, and of its scores.
- * scratch: [runs]. */
+/* For opc_curves_read: fills in line and band of a group over x, and of its scores. scratch:
+ * [runs]. */
 int opc_curves_make_band(struct opc_curves *, int group, double *scratch, struct opc_err *err);
+/* Gives the groups of this label another one, in all panels. OPC_EUSER: there is no such label, or
+ * the new one is taken or too long. */
+int opc_curves_rename(struct opc_curves *, const char *from, const char *to, struct opc_err *err);
 void opc_curves_free(struct opc_curves *); /* NULL is fine */
 
 #endif

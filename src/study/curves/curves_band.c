@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of a group of learning curves at one x and at their end, and its band: median and
- * quartiles over the runs. curves.c calls it when runs are read, claims and pictures afterwards.
+/* The values of a group of learning curves at one x and at their end, and its line and band over
+ * the runs (enum opc_band). curves.c calls it when runs are read, claims and pictures afterwards.
  *
  * Invariant: a run has a value at x only where it was evaluated, or between two evaluations if
  * curves->between is set; nothing is extrapolated. */
 #include "study/curves/curves.h"
 
+#include "base/text.h"
 #include "num/stats.h"
 #include "opc/mem.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* For qsort. */
 static int by_value(const void *a, const void *b)
@@ -53,14 +55,50 @@ int opc_curves_ends(const struct opc_curves *curves, int group, double *out)
     return n;
 }
 
-/* Quartiles of the scores of a group. scratch: [runs]. */
-static void measure_group_ends(struct opc_curves *curves, int g, double *scratch)
+struct opc_band_names opc_band_names(enum opc_band band)
 {
-    const int n = opc_curves_ends(curves, g, scratch);
-    struct opc_curve_group *group = &curves->group[g];
-    group->end_low = n ? opc_quantile(n, scratch, 0.25) : (double)NAN;
-    group->end_middle = n ? opc_quantile(n, scratch, 0.5) : (double)NAN;
-    group->end_high = n ? opc_quantile(n, scratch, 0.75) : (double)NAN;
+    static const struct opc_band_names NAMES[] = {
+        [OPC_BAND_QUARTILES] = {"median", "25 %", "75 %",
+                                "line: median over runs; band: quartiles"},
+        [OPC_BAND_INTERVAL] = {"IQM", "low", "high",
+                               "line: interquartile mean over runs; band: its 95 % interval "
+                               "(bootstrap over runs)"},
+        [OPC_BAND_STD] = {"mean", "-std", "+std",
+                          "line: mean over runs; band: one standard deviation"},
+        [OPC_BAND_RANGE] = {"median", "min", "max",
+                            "line: median over runs; band: smallest and largest"},
+        [OPC_BAND_NONE] = {"median", "", "", "line: median over runs"},
+    };
+    return NAMES[band];
+}
+
+/* Line and band of n values, into out: low, middle, high; NaN without values. Sorts v. */
+static int summarize(enum opc_band band, int n, double *v, double out[3], struct opc_err *err)
+{
+    out[0] = out[1] = out[2] = (double)NAN;
+    if (n == 0)
+        return OPC_OK;
+    if (band == OPC_BAND_STD) {
+        const double mean = opc_mean(n, v), std = opc_deviation(n, v);
+        out[0] = mean - std;
+        out[1] = mean;
+        out[2] = mean + std;
+    } else if (band == OPC_BAND_INTERVAL) {
+        /* The same draws at every point, so that a band does not flicker along x. */
+        struct opc_rng rng = opc_rng_stream(0, OPC_USE_STUDY, 0, 0);
+        const double *const one[1] = {v};
+        struct opc_interval iqm;
+        OPC_TRY(opc_iqm_interval(&(struct opc_scores){1, &n, one}, 0, &rng, &iqm, err));
+        out[0] = iqm.low;
+        out[1] = iqm.middle;
+        out[2] = iqm.high;
+    } else {
+        const double edge = band == OPC_BAND_QUARTILES ? 0.25 : band == OPC_BAND_RANGE ? 0 : 0.5;
+        out[0] = opc_quantile(n, v, edge);
+        out[1] = opc_quantile(n, v, 0.5);
+        out[2] = opc_quantile(n, v, 1 - edge);
+    }
+    return OPC_OK;
 }
 
 int opc_curves_make_band(struct opc_curves *curves, int g, double *scratch, struct opc_err *err)
@@ -85,7 +123,9 @@ int opc_curves_make_band(struct opc_curves *curves, int g, double *scratch, stru
         for (int k = 0; curves->run[i].group == g && k < curves->run[i].n; k++)
             x[all++] = curves->run[i].x[k];
     qsort(x, all, sizeof *x, by_value);
-    for (size_t at = 0; at < all; at++) {
+    double got[3] = {0};
+    int code = OPC_OK;
+    for (size_t at = 0; at < all && !code; at++) {
         if (at > 0 && x[at] == x[at - 1])
             continue;
         /* Left out where fewer than half of the runs have a value: the median would jump when
@@ -93,13 +133,47 @@ int opc_curves_make_band(struct opc_curves *curves, int g, double *scratch, stru
         const int n = opc_curves_at(curves, g, x[at], scratch);
         if (2 * n < group->runs)
             continue;
+        code = summarize(curves->band, n, scratch, got, err);
         group->x[group->n] = x[at];
-        group->low[group->n] = opc_quantile(n, scratch, 0.25);
-        group->middle[group->n] = opc_quantile(n, scratch, 0.5);
-        group->high[group->n] = opc_quantile(n, scratch, 0.75);
+        group->low[group->n] = got[0];
+        group->middle[group->n] = got[1];
+        group->high[group->n] = got[2];
         group->n++;
     }
     opc_free(x);
-    measure_group_ends(curves, g, scratch);
-    return OPC_OK;
+    /* and of the scores */
+    const int n = opc_curves_ends(curves, g, scratch);
+    if (!code)
+        code = summarize(curves->band, n, scratch, got, err);
+    group->end_low = got[0];
+    group->end_middle = got[1];
+    group->end_high = got[2];
+    return code;
+}
+
+int opc_curves_rename(struct opc_curves *curves, const char *from, const char *to,
+                      struct opc_err *err)
+{
+    struct opc_curve_group *group = curves->group;
+    int found = 0;
+    if (!*to || strlen(to) >= sizeof group->label)
+        return opc_fail(err, OPC_EUSER, "a label has 1 to %zu characters; '%s' has %zu",
+                        sizeof group->label - 1, to, strlen(to));
+    for (int g = 0; g < curves->groups; g++)
+        if (strcmp(group[g].label, to) == 0)
+            return opc_fail(err, OPC_EUSER, "two lines cannot both be called '%s'", to);
+    for (int g = 0; g < curves->groups; g++)
+        if (strcmp(group[g].label, from) == 0) {
+            strcpy(group[g].label, to);
+            found++;
+        }
+    if (found)
+        return OPC_OK;
+    /* The message names some of those that there are. */
+    struct opc_text names = {0};
+    for (int g = 0; g < curves->groups && names.used < 200; g++)
+        opc_text_addf(&names, "%s'%s'", g ? ", " : "", group[g].label);
+    opc_fail(err, OPC_EUSER, "no line is called '%s'; there is %s", from, opc_text_get(&names));
+    opc_text_free(&names);
+    return OPC_EUSER;
 }

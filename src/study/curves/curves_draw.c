@@ -59,12 +59,22 @@ static int labels_before(const struct opc_curves *curves, int g, bool method)
     return n;
 }
 
-/* The first line of a method has the method's colour; further lines of it get an automatic one. */
+/* All lines of a method have its colour: the first as it is, further ones paler or darker, so that
+ * OPC looks like OPC in every picture. The dash tells them apart as well. */
 static int colour_of(const struct opc_curves *curves, int g)
 {
-    if (curves->group[g].colour && labels_before(curves, g, true) == 0)
-        return OPC_COLOUR_RGB | (int)curves->group[g].colour;
-    return OPC_COLOUR_AUTO;
+    /* how far towards white, or with a minus towards black; then again from the beginning */
+    static const double SHADE[] = {0, 0.45, -0.45, 0.7, -0.7};
+    const unsigned colour = curves->group[g].colour;
+    if (!colour)
+        return OPC_COLOUR_AUTO;
+    const double shade = SHADE[labels_before(curves, g, true) % 5];
+    unsigned mixed = 0;
+    for (int shift = 16; shift >= 0; shift -= 8) {
+        const double part = colour >> shift & 0xff, to = shade > 0 ? 255 : 0;
+        mixed |= (unsigned)lround(part + (to - part) * fabs(shade)) << shift;
+    }
+    return OPC_COLOUR_RGB | (int)mixed;
 }
 
 /* ---- the figure ------------------------------------------------------------------------------ */
@@ -78,7 +88,8 @@ static int make_layers(const struct opc_curves *curves, int panel, char (*label)
     for (int pass = 0; pass < 2; pass++)
         for (int g = 0; g < curves->groups; g++) {
             const struct opc_curve_group *group = &curves->group[g];
-            if (group->panel != panel || (pass == 0 && group->runs < 2))
+            if (group->panel != panel ||
+                (pass == 0 && (group->runs < 2 || curves->band == OPC_BAND_NONE)))
                 continue;
             out[layers++] = (struct opc_figure_layer){.mark = pass ? OPC_PLOT_LINE : OPC_PLOT_BAND,
                                                       .colour = colour_of(curves, g),

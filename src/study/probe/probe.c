@@ -24,12 +24,14 @@ enum { WORLDS = 64 }; /* environments that play in parallel */
 int opc_probe_open(const char *dir, struct opc_pool *pool, uint64_t seed, struct opc_probe *out,
                    struct opc_err *err)
 {
+    char task[OPC_TASK_NAME];
     struct opc_probe probe = {.dir = dir, .pool = pool, .seed = seed};
     int code = opc_config_of_run(dir, &probe.config, err);
     if (!code)
         code = opc_trained_snapshots(dir, &probe.snapshot, &probe.snapshots, err);
     if (!code)
-        code = opc_many_open(probe.config->set.env.name, WORLDS, pool, &probe.worlds, err);
+        code = opc_many_open(opc_values_task(&probe.config->set, task), WORLDS, pool, &probe.worlds,
+                             err);
     /* Hardware cannot be brought back to a state to try other actions. */
     if (!code && opc_many_env(probe.worlds, 0)->type->machine)
         code = opc_fail(err, OPC_EUSER,

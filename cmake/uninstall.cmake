@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+# cmake --build build --target uninstall: removes what the last `cmake --install build` wrote, and the
+# folders that are empty then. In: OPC_MANIFEST, the list that it left in the build folder.
+cmake_minimum_required(VERSION 3.25)
+if(NOT EXISTS "${OPC_MANIFEST}")
+    message(FATAL_ERROR "there is no ${OPC_MANIFEST}: nothing was installed from this build folder")
+endif()
+file(STRINGS "${OPC_MANIFEST}" files)
+set(folders "")
+foreach(file IN LISTS files)
+    set(file "$ENV{DESTDIR}${file}")
+    if(EXISTS "${file}" OR IS_SYMLINK "${file}")
+        file(REMOVE "${file}")
+        message(STATUS "removed ${file}")
+    endif()
+    # The folder of the file and those above it, up to the one that is ours (called opc or opc.*).
+    cmake_path(GET file PARENT_PATH folder)
+    while(folder MATCHES "/opc(/|$)")
+        list(APPEND folders "${folder}")
+        cmake_path(GET folder PARENT_PATH folder)
+    endwhile()
+endforeach()
+# The deepest first: a folder is empty once those in it are gone.
+list(REMOVE_DUPLICATES folders)
+list(SORT folders ORDER DESCENDING)
+foreach(folder IN LISTS folders)
+    file(GLOB left LIST_DIRECTORIES true "${folder}/*" "${folder}/.*")
+    if(IS_DIRECTORY "${folder}" AND left STREQUAL "")
+        file(REMOVE_RECURSE "${folder}")
+    endif()
+endforeach()
+file(REMOVE "${OPC_MANIFEST}")
