@@ -180,6 +180,26 @@ static void a_tier_changes_settings_values_and_analysis(void **state)
     opc_sweep_close(s);
 }
 
+/* They come after the cells of the file and after the other settings of the tier. */
+static void a_tier_has_cells_of_its_own(void **state)
+{
+    struct opc_sweep *s = open_tier(
+        state,
+        "vary: {env.name: [cartpole, pendulum]}\n"
+        "when:\n  - match: {env.name: pendulum}\n    set: {train.epochs: 30, data.retain: 5}\n"
+        "tiers:\n"
+        "  tiny:\n    train.epochs: 2\n"
+        "    when: [{match: {env.name: pendulum}, set: {train.epochs: 3}}]\n",
+        "tiny");
+    assert_int_equal(s->tasks, 2);
+    assert_int_equal(s->task[0].set.train.epochs, 2);
+    assert_int_equal(s->task[1].set.train.epochs, 3);
+    assert_int_equal(s->task[1].set.data.retain, 5);
+    opc_sweep_close(s);
+    refused(state, "vary: {train.seed: [1, 2]}\ntiers:\n  tiny:\n    when: {train.epochs: 2}\n",
+            "tiny", NULL, 4, "list of cells");
+}
+
 static void without_a_tier_the_file_is_as_it_is(void **state)
 {
     struct opc_sweep *s = open_tier(state, TIERS, NULL);
@@ -470,6 +490,7 @@ int main(void)
         IN_DIR(what_is_skipped_is_left_out),
         IN_DIR(the_command_line_wins_over_the_file_and_its_cells),
         IN_DIR(a_tier_changes_settings_values_and_analysis),
+        IN_DIR(a_tier_has_cells_of_its_own),
         IN_DIR(without_a_tier_the_file_is_as_it_is),
         IN_DIR(a_file_without_tiers_can_stand_for_all_of_them),
         IN_DIR(contradictions_are_refused_with_file_and_line),

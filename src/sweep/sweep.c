@@ -59,7 +59,7 @@ static int expect_kind(struct part p, enum opc_yaml_kind kind, const char *shape
 static bool is_special(const char *key)
 {
     return strcmp(key, "vary") == 0 || strcmp(key, "skip") == 0 || strcmp(key, "probe") == 0 ||
-           strcmp(key, "figure") == 0;
+           strcmp(key, "figure") == 0 || strcmp(key, "when") == 0;
 }
 
 /* Names the tier that was probably meant, or all there are. */

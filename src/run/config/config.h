@@ -139,8 +139,8 @@ int opc_sources_parse(struct opc_sources *, const char *name, const char *text, 
 /* Adds a setting after all others, so that it wins over them. */
 int opc_sources_add(struct opc_sources *, const char *key, const char *text, struct opc_err *err);
 void opc_sources_drop_last(struct opc_sources *);
-/* Adds the settings of a map in the file `path`, after all others; `skip` says which keys are not
- * settings. */
+/* Adds the settings of a map in the file `path`, after all others, and then its cells (`when`);
+ * `skip` says which keys are not settings. */
 int opc_sources_add_map(struct opc_sources *, const char *path, const struct opc_yaml *map,
                         bool (*skip)(const char *key), struct opc_err *err);
 int opc_sources_count(const struct opc_sources *); /* settings so far, those of cells included */

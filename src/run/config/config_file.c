@@ -403,7 +403,9 @@ int opc_sources_add_map(struct opc_sources *sources, const char *path, const str
                         bool (*skip)(const char *key), struct opc_err *err)
 {
     const struct file file = {.path = path, .first = sources->n};
-    return add_map(sources, &file, map, skip, 0, err);
+    const struct opc_yaml *when = opc_yaml_find(map, "when");
+    OPC_TRY(add_map(sources, &file, map, skip, 0, err));
+    return when ? add_cells(sources, &file, when, err) : OPC_OK;
 }
 
 int opc_sources_count(const struct opc_sources *sources)
