@@ -164,8 +164,8 @@ static int restore_play(struct opc_run *run, const struct opc_pack *slot, struct
     opc_play_count_anew(run->play);
     opc_free(state);
     /* What the agent remembered of it. */
-    struct opc_memory *episode = run->episode;
-    opc_memory_begin(episode, run->seed, 0, (uint32_t)run->play->number);
+    struct opc_episode_state *episode = run->episode;
+    opc_episode_state_begin(episode, run->seed, 0, (uint32_t)run->play->number);
     if (!code && episode->count > 0)
         code = opc_pack_get(slot, "episode.steps", &episode->steps, sizeof episode->steps, err);
     if (!code && episode->count > 0)

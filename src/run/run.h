@@ -72,9 +72,9 @@ struct opc_run {
     struct opc_imagined *imagined;
 
     struct opc_agent *agent;
-    struct opc_memory *episode; /* what the agent remembers of the running episode */
-    float *a;                   /* [act] action of the current step */
-    struct opc_mix mix;         /* the data that batches of the agent are drawn from */
+    struct opc_episode_state *episode; /* what the agent remembers of the running episode */
+    float *a;                          /* [act] action of the current step */
+    struct opc_mix mix;                /* the data that batches of the agent are drawn from */
 
     struct opc_run_state now;
     /* The epoch in progress: its row of metrics.csv, and the number of its next rollout, which
