@@ -10,6 +10,7 @@
 #include "base/available.h"
 #include "env/check.h"
 #include "env/types.h"
+#include "model/termination.h"
 #include "num/scaler.h"
 #include "opc/mem.h"
 #include "run/real/evaluate.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 
 /* Names the random stream of the model's initial weights; those of agents: 1, 2, 5, 6,
- * 9 to 11. */
+ * 9 to 11; of run/termination.c: 20. */
 enum { WHICH_MODEL = 3 };
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
@@ -241,6 +242,7 @@ static int make_model_parts(struct opc_run *run, struct opc_err *err)
     OPC_TRY(opc_run_transition(v, run->past, run->model, run->play->env, window_capacity(run),
                                &run->transition, err));
     OPC_TRY(opc_scaler_create(run->obs, &run->states, err));
+    OPC_TRY(opc_run_make_termination(run, err));
     if (!opc_plans(v)) {
         OPC_TRY(opc_rollout_create(run->obs, run->act, shape.longest, rows_at_once(v),
                                    &run->rollout, err));
@@ -298,10 +300,10 @@ static int check_foreign(struct opc_run *run, struct opc_err *err)
         return OPC_OK;
     if (opc_env_check_open(env, &plan, &report, err))
         return opc_within(err, "the check before training ('opc env check' does a longer one)");
-    if (report.unforeseen > 0)
+    if (report.unforeseen > 0 && run->set->model.termination != OPC_TERMINATION_LEARNED)
         snprintf(run->doubt, sizeof run->doubt,
                  "%s ends episodes and has no terminal function, so imagined rollouts never end by "
-                 "themselves",
+                 "themselves; model.termination = learned learns where they should",
                  run->set->env.name);
     if (opc_env_repeats(env) && opc_env_check_repeats(env, other, &plan, &odd))
         snprintf(run->doubt, sizeof run->doubt, "%.360s; model errors are not measured", odd.text);
@@ -370,6 +372,7 @@ void opc_run_free(struct opc_run *run)
     opc_rollout_destroy(run->rollout);
     opc_transition_destroy(run->transition);
     opc_scaler_destroy(run->states);
+    opc_termination_destroy(run->termination);
     opc_drift_destroy(run->drift);
     opc_disagreement_destroy(run->disagreement);
     opc_bounds_destroy(run->bounds);

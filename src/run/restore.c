@@ -7,6 +7,7 @@
  * else has been read. */
 #include "base/log.h"
 #include "data/episodes_private.h"
+#include "model/termination.h"
 #include "num/kernel.h"
 #include "opc/mem.h"
 #include "run/files/checkpoint.h"
@@ -225,6 +226,8 @@ static int restore_from_slot(struct opc_run *run, struct opc_pack *slot, struct 
     OPC_TRY(run->agent->type->state(run->agent, opc_pack_visit, slot, err));
     if (run->model)
         OPC_TRY(run->model->type->state(run->model, opc_pack_visit, slot, err));
+    if (run->termination)
+        OPC_TRY(opc_termination_state(run->termination, opc_pack_visit, slot, err));
     OPC_TRY(restore_play(run, slot, err));
     /* The transition's table is not saved: it follows from model and past. */
     run->stale = true;

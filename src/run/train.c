@@ -192,6 +192,7 @@ static int fit_model(struct opc_run *run, struct opc_err *err)
     int code = opc_predictor_fit(run->model, steps, run->sa, run->y, &plan, &run->row.fit, err);
     if (code)
         return opc_within(err, "model fit");
+    OPC_TRY(opc_run_fit_termination(run, err));
     run->row.fits++;
     run->now.fits++;
     /* f(s_ref, a_ref) of eq. 5 is tabulated, and the table is of the model before. */
