@@ -332,6 +332,50 @@ static void the_hash_tells_settings_apart_but_not_epochs(void **state)
     opc_config_destroy(config);
 }
 
+/* slbo.reward has become model.reward. Files of older runs have the old name, whatever their agent
+ * is; their identity stays. */
+static void a_setting_that_has_moved_is_read_in_runs_of_its_agent(void **state)
+{
+    static const char *const SET[] = {"train.agent=slbo",
+                                      "opc.transition=replay",
+                                      "env.name=pendulum",
+                                      "train.epochs=1",
+                                      "train.steps_per_epoch=200",
+                                      "train.random_steps=0",
+                                      "slbo.iterations=1",
+                                      "slbo.model_updates=1",
+                                      "slbo.policy_updates=1",
+                                      "slbo.model_hidden=8",
+                                      "eval.episodes=1"};
+    struct opc_config *config;
+    struct opc_err err = {0};
+    assert_ok(opc_config_create(&config, &err), &err);
+    set(config, "slbo.reward=auto"); /* before the agent, and before the newer name */
+    set(config, "model.reward=learned");
+    assert_int_equal(config->set.model.reward, OPC_REWARD_LEARNED);
+    for (size_t i = 0; i < sizeof SET / sizeof *SET; i++)
+        set(config, SET[i]);
+    assert_int_equal(config->set.model.reward, OPC_REWARD_AUTO);
+    /* as runs of these settings had it when the setting was SLBO's */
+    assert_int_equal(opc_config_hash(&config->set), 0x0ca70a8f);
+    set(config, "slbo.reward=learned");
+    assert_int_equal(opc_config_hash(&config->set), 0x1490c3f2);
+    set(config, "slbo.reward=given");
+    set(config, "slbo.rollout_steps=800");
+    assert_int_equal(config->set.model.reward, OPC_REWARD_GIVEN);
+    assert_int_equal(opc_config_hash(&config->set), 0xfb256369);
+    assert_fails(opc_config_set(config, "slbo.reward=some", &err), OPC_EUSER, &err, "model.reward");
+    char key[OPC_KEY];
+    assert_true(opc_config_key("slbo.reward", key));
+    assert_string_equal(key, "model.reward");
+    opc_config_destroy(config);
+    /* a file of an older run has both */
+    config = load(file(state, "old.yaml",
+                       "train: {agent: slbo}\nmodel: {reward: learned}\nslbo: {reward: auto}\n"));
+    assert_int_equal(config->set.model.reward, OPC_REWARD_AUTO);
+    opc_config_destroy(config);
+}
+
 static void settings_that_do_not_fit_each_other_are_refused(void **state)
 {
     (void)state;
@@ -540,6 +584,7 @@ int main(void)
         WITH_DIR(what_is_printed_is_read_back_to_the_same),
         WITH_DIR(a_setting_is_read_under_its_other_names_and_printed_under_its_own),
         cmocka_unit_test(the_hash_tells_settings_apart_but_not_epochs),
+        WITH_DIR(a_setting_that_has_moved_is_read_in_runs_of_its_agent),
         cmocka_unit_test(settings_that_do_not_fit_each_other_are_refused),
         cmocka_unit_test(the_horizon_grows_as_in_mbpo),
         cmocka_unit_test(the_entropy_goal_is_the_tasks),

@@ -315,26 +315,33 @@ static void gradients_are_differences_of_the_loss(void **state)
     }
 }
 
-/* A state that is predicted far away is held at 100 deviations, and has no gradient there. */
-static void predictions_are_held_within_100_deviations(void **state)
+/* What is predicted far away is held at 100 deviations, or where the options say; a state that is
+ * held has no gradient. */
+static void predictions_are_held_within_deviations(void **state)
 {
     (void)state;
-    struct opc_multistep_options o = usual();
-    o.weight_decay = 0;
-    struct bench b;
-    open_bench(&b, &o);
-    draw_weights(b.model);
-    const struct opc_layer *layer = &b.model->net->layer[2];
-    b.model->net->param[layer->bias] = 1e4f; /* entry 0 of the state */
-    float next[OBS];
-    opc_multistep_predict(b.model, 1, b.table[0], b.table[0] + OBS, next, NULL);
-    const struct opc_running *s = b.model->stats;
-    assert_near((double)next[0], s[0].mean + 100 * sqrt(s[0].var), 1e-4);
-    assert_true(fabs((double)next[1] - s[1].mean) < 100 * sqrt(s[1].var));
-    opc_multistep_gradient(b.model, b.n, b.row, b.cut);
-    assert_true(b.model->grad[layer->bias] == 0);
-    assert_true(b.model->grad[layer->bias + 1] != 0);
-    close_bench(&b);
+    for (int which = 0; which < 2; which++) {
+        struct opc_multistep_options o = usual();
+        o.weight_decay = 0;
+        o.clip = which ? 6 : 0;
+        const double max = which ? 6 : 100;
+        struct bench b;
+        open_bench(&b, &o);
+        draw_weights(b.model);
+        const struct opc_layer *layer = &b.model->net->layer[2];
+        b.model->net->param[layer->bias] = 1e4f;        /* entry 0 of the state */
+        b.model->net->param[layer->bias + OBS] = -1e4f; /* the reward */
+        float next[OBS], reward;
+        opc_multistep_predict(b.model, 1, b.table[0], b.table[0] + OBS, next, &reward);
+        const struct opc_running *s = b.model->stats;
+        assert_near((double)next[0], s[0].mean + max * sqrt(s[0].var), 1e-4);
+        assert_true(fabs((double)next[1] - s[1].mean) < max * sqrt(s[1].var));
+        assert_near((double)reward, s[2 * OBS].mean - max * sqrt(s[2 * OBS].var), 1e-3);
+        opc_multistep_gradient(b.model, b.n, b.row, b.cut);
+        assert_true(b.model->grad[layer->bias] == 0);
+        assert_true(b.model->grad[layer->bias + 1] != 0);
+        close_bench(&b);
+    }
 }
 
 /* Long gradients are scaled down, then Adam; the first step of Adam is the learning rate. */
@@ -483,7 +490,7 @@ int main(void)
         once(without_weights_it_predicts_the_mean_difference),
         once(first_weights_are_almost_nothing),
         each_backend(gradients_are_differences_of_the_loss),
-        once(predictions_are_held_within_100_deviations),
+        once(predictions_are_held_within_deviations),
         once(a_step_is_adams_on_the_clipped_gradient),
         each_backend(any_number_of_threads_gives_the_same_bits),
         once(rows_do_not_know_each_other),

@@ -84,11 +84,11 @@ static struct opc_agent *agent_of(struct setup *s)
     return agent;
 }
 
-static struct opc_memory *memory_of(const struct opc_agent *agent)
+static struct opc_episode_state *memory_of(const struct opc_agent *agent)
 {
     struct opc_err err = {0};
-    struct opc_memory *memory = NULL;
-    assert_ok(opc_memory_create(agent, &memory, &err), &err);
+    struct opc_episode_state *memory = NULL;
+    assert_ok(opc_episode_state_create(agent, &memory, &err), &err);
     return memory;
 }
 
@@ -253,7 +253,7 @@ static void plan_moves_on_by_one_step_and_begins_in_the_middle(void **state)
     s.config.horizon = 4;
     s.config.alpha = 1;
     struct opc_agent *agent = agent_of(&s);
-    struct opc_memory *memory = memory_of(agent);
+    struct opc_episode_state *memory = memory_of(agent);
     assert_int_equal(memory->count, 4);
     for (int k = 0; k < 4; k++)
         memory->number[k] = 0.1 * (k + 1);
@@ -265,11 +265,11 @@ static void plan_moves_on_by_one_step_and_begins_in_the_middle(void **state)
     }
     assert_int_equal(memory->steps, 3);
     memory->number[0] = 0.5;
-    opc_memory_begin(memory, 1, 2, 3);
+    opc_episode_state_begin(memory, 1, 2, 3);
     assert_int_equal(memory->steps, 0);
     opc_agent_act_in(agent, memory, &zero, false, NULL, &action);
     assert_true(action == 0);
-    opc_memory_destroy(memory);
+    opc_episode_state_destroy(memory);
     opc_agent_destroy(agent);
 }
 
@@ -287,14 +287,14 @@ static void act_five_times(struct setup *s, int threads, uint32_t episode, float
     struct opc_err err = {0};
     assert_ok(opc_pool_create(threads, &s->args.pool, &err), &err);
     struct opc_agent *agent = agent_of(s);
-    struct opc_memory *memory = memory_of(agent);
+    struct opc_episode_state *memory = memory_of(agent);
     float x = 1;
-    opc_memory_begin(memory, 11, 1, episode);
+    opc_episode_state_begin(memory, 11, 1, episode);
     for (int t = 0; t < 5; t++) {
         opc_agent_act_in(agent, memory, &x, false, NULL, &action[t]);
         x = 0.9f * x + 0.3f * action[t];
     }
-    opc_memory_destroy(memory);
+    opc_episode_state_destroy(memory);
     opc_agent_destroy(agent);
     opc_pool_destroy(s->args.pool);
     s->args.pool = NULL;
@@ -477,7 +477,7 @@ static void true_model_plans_nearly_as_well_as_the_linear_quadratic_regulator(vo
     s.config.iterations = 5;
     s.config.particles = 1;
     struct opc_agent *agent = agent_of(&s);
-    struct opc_memory *memory = memory_of(agent);
+    struct opc_episode_state *memory = memory_of(agent);
     double obs[2], cost = 0;
     assert_ok(opc_env_start(env, start, obs, &err), &err);
     for (int t = 0; t < STEPS; t++) {
@@ -492,7 +492,7 @@ static void true_model_plans_nearly_as_well_as_the_linear_quadratic_regulator(vo
     }
     print_message("PETS %.5f, linear quadratic regulator %.5f\n", cost, best);
     assert_true(cost >= best * 0.9999 && cost < 1.05 * best);
-    opc_memory_destroy(memory);
+    opc_episode_state_destroy(memory);
     opc_agent_destroy(agent);
     opc_predictor_destroy(model);
     opc_env_close(env);
@@ -530,12 +530,12 @@ static int create(void *ctx, struct opc_err *err)
 {
     struct setup *s = ctx;
     struct opc_agent *agent = NULL;
-    struct opc_memory *memory = NULL;
+    struct opc_episode_state *memory = NULL;
     s->args.config = &s->config;
     int code = opc_agent_create("pets", &s->args, &agent, err);
     if (!code)
-        code = opc_memory_create(agent, &memory, err);
-    opc_memory_destroy(memory);
+        code = opc_episode_state_create(agent, &memory, err);
+    opc_episode_state_destroy(memory);
     opc_agent_destroy(agent);
     return code;
 }

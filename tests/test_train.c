@@ -246,7 +246,7 @@ static void the_policy_of_a_planner_is_its_model(void **state)
 {
     char dir[OPC_PATH], file[OPC_PATH];
     struct opc_agent *agent[2];
-    struct opc_memory *memory[2];
+    struct opc_episode_state *memory[2];
     struct opc_err err;
     const float s[4] = {0.01f, -0.02f, 0, 0.1f};
     float a[2][3];
@@ -258,13 +258,13 @@ static void the_policy_of_a_planner_is_its_model(void **state)
     assert_true(metric(dir, "learned_1") > 0 && isnan(metric(dir, "corrected_1")));
     for (int i = 0; i < 2; i++) {
         assert_ok(opc_policy_load(i ? file : dir, &agent[i], &err), &err);
-        assert_ok(opc_memory_create(agent[i], &memory[i], &err), &err);
-        opc_memory_begin(memory[i], 5, 0, 2);
+        assert_ok(opc_episode_state_create(agent[i], &memory[i], &err), &err);
+        opc_episode_state_begin(memory[i], 5, 0, 2);
         for (int t = 0; t < 3; t++) {
             opc_agent_act_in(agent[i], memory[i], s, false, NULL, &a[i][t]);
             assert_true(a[i][t] >= -1 && a[i][t] <= 1);
         }
-        opc_memory_destroy(memory[i]);
+        opc_episode_state_destroy(memory[i]);
         opc_agent_destroy(agent[i]);
     }
     assert_same_bits(a[0], a[1], sizeof a[0]);

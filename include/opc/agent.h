@@ -102,7 +102,7 @@ struct opc_agent_args {
 
 /* What an agent remembers of one episode between its steps: a planner starts from its last plan.
  * The caller has one for each episode that it plays at the same time. */
-struct opc_memory {
+struct opc_episode_state {
     uint64_t seed;           /* seed, epoch and episode name what is drawn in the episode */
     uint32_t epoch, episode; /* where opc_agent_act_in gets no stream */
     uint64_t steps;          /* actions chosen in the episode so far */
@@ -141,8 +141,8 @@ struct opc_agent_type {
      * `remembers` says how many numbers it does; act_in is opc_agent_act_in, where rng is NULL
      * without exploration. */
     size_t (*remembers)(const struct opc_agent *);
-    void (*act_in)(const struct opc_agent *, struct opc_memory *, const float *state, bool explore,
-                   struct opc_rng *rng, float *action);
+    void (*act_in)(const struct opc_agent *, struct opc_episode_state *, const float *state,
+                   bool explore, struct opc_rng *rng, float *action);
     /* Optional; NULL: any settings fit each other. OPC_EUSER: they do not, or they do not fit a
      * model with this many elites; err->settings names those at fault. */
     int (*check)(const void *config, int elites, struct opc_err *err);
@@ -189,18 +189,19 @@ OPC_API void opc_agent_act(const struct opc_agent *, int n, const float *state, 
 OPC_API void opc_agent_act_spread(const struct opc_agent *, int n, const float *state, float spread,
                                   struct opc_rng *rng, float *action);
 /* Memory for one episode of this agent, which must outlive it; it is as at the start of an episode
- * with seed, epoch and episode 0. OPC_ENOMEM. For opc_memory_destroy. */
-OPC_API int opc_memory_create(const struct opc_agent *, struct opc_memory **out,
-                              struct opc_err *err);
+ * with seed, epoch and episode 0. OPC_ENOMEM. For opc_episode_state_destroy. */
+OPC_API int opc_episode_state_create(const struct opc_agent *, struct opc_episode_state **out,
+                                     struct opc_err *err);
 /* Frees it. NULL is fine. */
-OPC_API void opc_memory_destroy(struct opc_memory *);
+OPC_API void opc_episode_state_destroy(struct opc_episode_state *);
 /* An episode begins: what was remembered is forgotten. */
-OPC_API void opc_memory_begin(struct opc_memory *, uint64_t seed, uint32_t epoch, uint32_t episode);
+OPC_API void opc_episode_state_begin(struct opc_episode_state *, uint64_t seed, uint32_t epoch,
+                                     uint32_t episode);
 /* Chooses the next action of an episode, state[obs] to action[act]: opc_agent_act with n = 1 for an
  * agent that remembers nothing. A planner acted with by opc_agent_act plans each step afresh. What
  * it draws comes from rng with explore, or else from the stream that the memory names. */
-OPC_API void opc_agent_act_in(const struct opc_agent *, struct opc_memory *, const float *state,
-                              bool explore, struct opc_rng *rng, float *action);
+OPC_API void opc_agent_act_in(const struct opc_agent *, struct opc_episode_state *,
+                              const float *state, bool explore, struct opc_rng *rng, float *action);
 /* Makes `updates` gradient steps from what the feed brings (an agent that learns from trajectories
  * takes all there are, and its settings say how often), and reports a value for each of its
  * columns. The result depends on the feed's data, seed, epoch and first alone, not on threads.

@@ -36,6 +36,7 @@ enum opc_use {
     OPC_USE_NOISE,    /* the Gaussian of eq. 2 in opc_imagine */
     OPC_USE_PLAN,     /* a step of a planner, and its candidates */
     OPC_USE_PARTICLE, /* what happens to a candidate in the model */
+    OPC_USE_END,      /* recorded states from which is learned where the task ends */
 };
 
 struct opc_rng {

@@ -264,7 +264,7 @@ class Policy:
         low, high = (c_double * act.value)(), (c_double * act.value)()
         call("opc_policy_limits", path_bytes(path), act.value, low, high)
         self.low, self.high = vector(low), vector(high)
-        self._memory = Handle("opc_memory_destroy", "opc_memory_create", self._agent.pointer)
+        self._memory = Handle("opc_episode_state_destroy", "opc_episode_state_create", self._agent.pointer)
         self.reset()
 
     @classmethod
@@ -280,7 +280,7 @@ class Policy:
     def reset(self, seed: int = 0, episode: int = 0) -> None:
         """An episode begins. What is drawn in it (explore=True, or by a planner) follows from seed and episode."""
         self._rng = lib.opc_rng_stream(seed, USE_EXPLORE, 0, episode)
-        lib.opc_memory_begin(self._memory.pointer, seed, 0, episode)
+        lib.opc_episode_state_begin(self._memory.pointer, seed, 0, episode)
 
     def __call__(self, observation: Sequence, explore: bool = False) -> Array:
         """The action in the task's units; explore=True draws it from the policy."""

@@ -106,9 +106,10 @@ void opc_agent_act_spread(const struct opc_agent *agent, int n, const float *sta
 
 /* ---- memory of an episode -------------------------------------------------------------------- */
 
-int opc_memory_create(const struct opc_agent *agent, struct opc_memory **out, struct opc_err *err)
+int opc_episode_state_create(const struct opc_agent *agent, struct opc_episode_state **out,
+                             struct opc_err *err)
 {
-    struct opc_memory *memory = opc_alloc(1, sizeof *memory);
+    struct opc_episode_state *memory = opc_alloc(1, sizeof *memory);
     if (!memory)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to act in an episode");
     memory->count = agent->type->remembers ? agent->type->remembers(agent) : 0;
@@ -121,14 +122,15 @@ int opc_memory_create(const struct opc_agent *agent, struct opc_memory **out, st
     return OPC_OK;
 }
 
-void opc_memory_destroy(struct opc_memory *memory)
+void opc_episode_state_destroy(struct opc_episode_state *memory)
 {
     if (memory)
         opc_free(memory->number);
     opc_free(memory);
 }
 
-void opc_memory_begin(struct opc_memory *memory, uint64_t seed, uint32_t epoch, uint32_t episode)
+void opc_episode_state_begin(struct opc_episode_state *memory, uint64_t seed, uint32_t epoch,
+                             uint32_t episode)
 {
     memory->seed = seed;
     memory->epoch = epoch;
@@ -137,8 +139,8 @@ void opc_memory_begin(struct opc_memory *memory, uint64_t seed, uint32_t epoch, 
     memset(memory->number, 0, memory->count * sizeof *memory->number);
 }
 
-void opc_agent_act_in(const struct opc_agent *agent, struct opc_memory *memory, const float *state,
-                      bool explore, struct opc_rng *rng, float *action)
+void opc_agent_act_in(const struct opc_agent *agent, struct opc_episode_state *memory,
+                      const float *state, bool explore, struct opc_rng *rng, float *action)
 {
     if (agent->type->act_in)
         agent->type->act_in(agent, memory, state, explore, explore ? rng : NULL, action);

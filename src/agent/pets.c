@@ -19,6 +19,7 @@
 #include "agent/pets.h"
 
 #include "base/pool.h"
+#include "env/types.h"
 #include "num/solve/cem.h"
 #include "opc/env.h"
 #include "opc/mem.h"
@@ -59,7 +60,7 @@ struct plan {
     /* The scale of recorded states in the window of these steps, for distances between them. */
     double *scale; /* [obs] 1 / deviation */
     int scale_first, scale_steps;
-    struct opc_memory *fresh_memory; /* for acting without one */
+    struct opc_episode_state *fresh_memory; /* for acting without one */
     /* Sums over the plans of real steps since the last report. */
     long plans;
     double sum[OPC_PETS_COLUMNS];
@@ -324,7 +325,7 @@ static void add_kept(const struct pets *pets)
 
 /* What is remembered: the mean of the next step's plan and, by iCEM, the elites it starts with. At
  * the start of an episode all of it is 0, the middle of the range of actions. */
-static void recall(const struct pets *pets, const struct opc_memory *memory)
+static void recall(const struct pets *pets, const struct opc_episode_state *memory)
 {
     struct plan *plan = pets->plan;
     const int dims = plan->cem->dims, kept = plan->cem->o.kept;
@@ -335,7 +336,7 @@ static void recall(const struct pets *pets, const struct opc_memory *memory)
 }
 
 /* The plan without its first step, with zeros at the end. */
-static void remember(const struct pets *pets, struct opc_memory *memory)
+static void remember(const struct pets *pets, struct opc_episode_state *memory)
 {
     const struct opc_cem *cem = pets->plan->cem;
     const int act = pets->base.act, dims = cem->dims;
@@ -363,7 +364,7 @@ static void count_plan(const struct pets *pets, int not_finite)
 }
 
 /* Names what this step draws: by the stream that was given, or by the episode and the step. */
-static uint64_t plan_key(const struct opc_memory *memory, struct opc_rng *given)
+static uint64_t plan_key(const struct opc_episode_state *memory, struct opc_rng *given)
 {
     struct opc_rng named =
         opc_rng_stream(memory->seed, OPC_USE_PLAN, memory->epoch, memory->episode);
@@ -373,8 +374,8 @@ static uint64_t plan_key(const struct opc_memory *memory, struct opc_rng *given)
     return high << 32 | opc_rng_bits(rng);
 }
 
-static void pets_act_in(const struct opc_agent *base, struct opc_memory *memory, const float *state,
-                        bool explore, struct opc_rng *rng, float *action)
+static void pets_act_in(const struct opc_agent *base, struct opc_episode_state *memory,
+                        const float *state, bool explore, struct opc_rng *rng, float *action)
 {
     const struct pets *pets = (const struct pets *)base;
     struct plan *plan = pets->plan;
@@ -406,7 +407,7 @@ static void pets_act(const struct opc_agent *base, int n, const float *state, bo
 {
     const struct pets *pets = (const struct pets *)base;
     for (int i = 0; i < n; i++) {
-        opc_memory_begin(pets->plan->fresh_memory, pets->seed, 0, (uint32_t)i);
+        opc_episode_state_begin(pets->plan->fresh_memory, pets->seed, 0, (uint32_t)i);
         pets_act_in(base, pets->plan->fresh_memory, state + (size_t)i * (size_t)base->obs, explore,
                     explore ? &rng[i] : NULL, action + (size_t)i * (size_t)base->act);
     }
@@ -452,7 +453,7 @@ static void plan_destroy(struct plan *plan)
     if (!plan)
         return;
     opc_cem_destroy(plan->cem);
-    opc_memory_destroy(plan->fresh_memory);
+    opc_episode_state_destroy(plan->fresh_memory);
     void *blocks[] = {plan->state,    plan->next,      plan->action,  plan->reward,
                       plan->work,     plan->elite,     plan->episode, plan->time,
                       plan->noise,    plan->candidate, plan->total,   plan->alive,
@@ -534,13 +535,7 @@ static int make_plan(struct pets *pets, struct opc_err *err)
                         rows);
     plan->scale_steps = -1; /* not known yet */
     int code = opc_cem_create(&options, &plan->cem, err);
-    return code ? code : opc_memory_create(&pets->base, &plan->fresh_memory, err);
-}
-
-static void reward_of_task(void *ctx, int n, const float *s, const float *a, const float *next,
-                           float *out)
-{
-    opc_env_reward(ctx, n, s, a, next, out);
+    return code ? code : opc_episode_state_create(&pets->base, &plan->fresh_memory, err);
 }
 
 /* Eq. 2, for plans without a recording or beyond its end. It needs a past only for its sizes. */
@@ -556,7 +551,7 @@ static int make_transitions(struct pets *pets, const struct opc_agent_args *args
         .model = args->model,
         .steps = 1,
         .mean = args->mean,
-        .reward = args->given_reward ? reward_of_task : NULL,
+        .reward = args->given_reward ? opc_env_reward_of_task : NULL,
         .reward_ctx = (void *)args->env,
     };
     OPC_TRY(opc_transition_create(&options, &pets->learned, err));

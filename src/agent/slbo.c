@@ -17,6 +17,8 @@
  *   drawn.
  * - A task without a reward of observations gets a learned one: one more output of the model, whose
  *   error, in its own deviations, counts as one more entry of the loss.
+ *   Like predicted states it is clipped: the value function never recovers from a single
+ *   trajectory that runs away.
  * - Evaluations use the policy's mean; those of the original draw actions.
  *
  * Invariant: all random numbers come from streams named by the epoch and a count within it, so a
@@ -286,6 +288,7 @@ static struct opc_multistep_options model_options(const struct opc_slbo_config *
         .learning_rate = config->learning_rate,
         .weight_decay = config->weight_decay,
         .max_grad_norm = config->max_grad_norm,
+        .clip = config->clip_normalized,
         .which = WHICH_MODEL,
     };
 }
@@ -330,12 +333,6 @@ static int check_settings(const struct slbo *slbo, struct opc_err *err)
                                  "slbo.value_batch_size = %d is more than the "
                                  "slbo.rollout_steps = %d there are to draw from",
                                  config->value_batch_size, config->rollout_steps);
-    if (env && config->reward == OPC_SLBO_REWARD_GIVEN &&
-        !opc_env_reward(env, 0, NULL, NULL, NULL, NULL))
-        return opc_fail_settings(err, "slbo.reward",
-                                 "slbo.reward = given, but the reward of %s is not a function of "
-                                 "its observations; set slbo.reward = learned",
-                                 env->spec);
     if (env && env->type->machine && config->start == OPC_SLBO_START_RESET)
         return opc_fail_settings(err, "slbo.start",
                                  "%s is a machine, which cannot be reset for every imagined "
@@ -376,8 +373,7 @@ static int make_slbo(struct slbo *slbo, const struct opc_agent_args *args, struc
     else
         OPC_TRY(opc_section_defaults(&opc_slbo_section, &slbo->config, err));
     OPC_TRY(check_settings(slbo, err));
-    slbo->given_reward = slbo->env && slbo->config.reward != OPC_SLBO_REWARD_LEARNED &&
-                         opc_env_reward(slbo->env, 0, NULL, NULL, NULL, NULL);
+    slbo->given_reward = slbo->env && args->given_reward;
     if (slbo->env && slbo->config.start == OPC_SLBO_START_RESET)
         OPC_TRY(opc_env_another(slbo->env, &slbo->resets, err));
     struct opc_multistep_options model = model_options(&slbo->config, args->obs, args->act);

@@ -24,10 +24,10 @@
     X(REAL,   weight_decay,    "1e-5",   0, 1,      "weight of half the squared norm of the model's parameters, biases included") \
     X(REAL,   max_grad_norm,   "2",      0, 1e9,    "longer gradients of the model are scaled down to this norm; 0: never") \
     X(INT,    buffer_size,     "200000", 1, 1e9,    "recorded steps that the model is trained on, the newest ones") \
-    X(CHOICE, reward,          "auto",   "auto|learned|given", , "imagined rewards: the task's function where it has one and else learned, always learned, or always the task's function") \
     X(CHOICE, start,           "reset",  "reset|buffer", , "where imagined trajectories start: in a reset state of the task, or in any recorded one") \
     X(INT,    rollout_steps,   "4000",   1, 1e8,    "imagined steps of one TRPO update", "n_trpo_samples") \
     X(INT,    rollout_envs,    "8",      1, 65536,  "trajectories that are imagined at once; each has slbo.rollout_steps / slbo.rollout_envs steps", "n_envs") \
+    X(REAL,   clip_normalized, "100",    1, 1e6,    "imagined states and learned rewards stay within this many standard deviations of the recorded ones") \
     X(REAL,   discount,        "0.99",   0, 1,      "gamma, the discount of eq. 1", "gamma")        \
     X(REAL,   gae_lambda,      "0.95",   0, 1,      "lambda of generalised advantage estimation: 1 trusts the rewards, 0 the value function", "lambda") \
     X(REAL,   max_kl,          "0.01",   1e-9, 10,  "largest mean KL divergence of a TRPO update, by its second-order form") \
@@ -46,7 +46,6 @@
 struct opc_slbo_config {
     OPC_SLBO_FIELDS(OPC_MEMBER)
 };
-enum { OPC_SLBO_REWARD_AUTO, OPC_SLBO_REWARD_LEARNED, OPC_SLBO_REWARD_GIVEN };
 enum { OPC_SLBO_START_RESET, OPC_SLBO_START_BUFFER };
 
 /* The columns it reports, in the order of opc_slbo_type.columns; means are over TRPO updates. */

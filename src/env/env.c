@@ -654,6 +654,12 @@ bool opc_env_reward(const struct opc_env *env, int n, const float *s, const floa
     return true;
 }
 
+void opc_env_reward_of_task(void *env, int n, const float *s, const float *a, const float *next,
+                            float *out)
+{
+    opc_env_reward(env, n, s, a, next, out);
+}
+
 /* ---- for types ------------------------------------------------------------------------------- */
 
 double opc_env_uniform(struct opc_rng *rng, double half)

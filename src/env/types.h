@@ -36,6 +36,10 @@ bool opc_env_repeats(const struct opc_env *);
 /* What failed while the environment was asked something that cannot report it (terminal, reward,
  * state, rest): the answers since then are worthless. OPC_OK: nothing. */
 int opc_env_failure(const struct opc_env *, struct opc_err *err);
+/* opc_env_reward in the form of opc_transition_options.reward, for a task that has a reward
+ * function; env is the environment. */
+void opc_env_reward_of_task(void *env, int n, const float *s, const float *a, const float *next,
+                            float *out);
 
 /* Is it a task that is not part of opc: a plugin, a program, or one that was registered? */
 bool opc_env_is_foreign(const char *spec);

@@ -40,7 +40,8 @@
     X(CHOICE, scale_on,       "train",  "train|all", , "rows that set the input scale: the training rows, or the held-out ones too (mbrl-lib)") \
     X(CHOICE, scale_std,      "population", "population|sample", , "divisor of the standard deviation: n, or n - 1 (mbrl-lib)") \
     X(BOOL,   normalize_targets, "false", 0, 1,   "the networks learn targets of mean 0 and variance 1; holdout errors and log-variance bounds are in these units", "normalise_targets") \
-    X(CHOICE, reward,         "learned", "learned|given", , "rewards of imagined steps: predicted as one more output, or computed by the task, where they are a function of the transition")
+    X(CHOICE, reward,         "learned", "learned|given|auto", , "rewards of imagined steps: predicted as one more output of the model; computed by the task, where they are a function of the transition; or computed where they can be and else predicted") \
+    X(CHOICE, termination,    "given",   "given|learned", , "where imagined steps end: by the function of the task, and never if it has none; or, if it has none, by a classifier that is learned from the recorded ends")
 /* clang-format on */
 struct opc_ensemble_config {
     OPC_ENSEMBLE_FIELDS(OPC_MEMBER)
@@ -52,7 +53,8 @@ enum { OPC_BEST_FRESH, OPC_BEST_INCOMING };
 enum { OPC_SNAPSHOT_MEMBER, OPC_SNAPSHOT_WHOLE, OPC_SNAPSHOT_LAST };
 enum { OPC_BOUNDS_LEARNED, OPC_BOUNDS_FIXED, OPC_BOUNDS_MEMBER };
 enum { OPC_SCALE_TRAIN, OPC_SCALE_ALL };
-enum { OPC_REWARD_LEARNED, OPC_REWARD_GIVEN };
+enum { OPC_REWARD_LEARNED, OPC_REWARD_GIVEN, OPC_REWARD_AUTO };
+enum { OPC_TERMINATION_GIVEN, OPC_TERMINATION_LEARNED };
 
 /* Sets one setting from "name=value". */
 int opc_ensemble_set(struct opc_ensemble_config *, const char *assignment, struct opc_err *err);

@@ -13,8 +13,8 @@
 
 enum { P = OPC_PANEL, CHUNK = 4, ROWS = CHUNK * P, OUTPUTS_AT_ONCE = 32 };
 
-static const double FIRST_STD = 1e-5;   /* of the weights */
-static const double MAX_SCALED = 100;   /* predicted states stay within this many deviations */
+static const double FIRST_STD = 1e-5; /* of the weights */
+static const double PUBLISHED_CLIP = 100;
 static const double SMALL_LOSS = 1e-12; /* below, an unsquared error has no useful gradient */
 
 struct opc_multistep_scales opc_multistep_scales(const struct opc_multistep *m)
@@ -76,13 +76,14 @@ static void refresh_scales(struct opc_multistep *m)
 {
     const struct opc_multistep_scales scales = opc_multistep_scales(m);
     const int obs = m->options.obs;
+    const double max = m->options.clip;
     for (int k = 0; k < obs; k++) {
         const struct opc_running *s = &m->stats[k];
         const double std = s->count > 0 ? sqrt(s->var) : 1;
         scales.mean[k] = (float)s->mean;
         scales.inverse[k] = (float)(1 / fmax(std, 1e-8));
-        scales.low[k] = s->count > 0 ? (float)(s->mean - MAX_SCALED * std) : -INFINITY;
-        scales.high[k] = s->count > 0 ? (float)(s->mean + MAX_SCALED * std) : INFINITY;
+        scales.low[k] = s->count > 0 ? (float)(s->mean - max * std) : -INFINITY;
+        scales.high[k] = s->count > 0 ? (float)(s->mean + max * std) : INFINITY;
     }
     for (int k = 0; k <= obs; k++) {
         const struct opc_running *d = &m->stats[obs + k];
@@ -152,6 +153,8 @@ int opc_multistep_create(const struct opc_multistep_options *o, struct opc_multi
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the model");
     m->options = *o;
     m->options.hidden = NULL;
+    if (o->clip <= 0)
+        m->options.clip = PUBLISHED_CLIP;
     m->in = o->obs + o->act;
     m->out = o->obs + 1;
     m->columns = 2 * o->obs + o->act + 2;
@@ -414,6 +417,7 @@ static void predict_some(struct opc_multistep *m, int n, const float *s, const f
 {
     const struct opc_multistep_scales scales = opc_multistep_scales(m);
     const int obs = m->options.obs, act = m->options.act;
+    const float max = (float)m->options.clip;
     const size_t mark = m->scratch.used;
     float *x = opc_floats(&m->scratch, (size_t)m->in, ROWS);
     float *y = opc_floats(&m->scratch, (size_t)m->out, ROWS);
@@ -433,8 +437,8 @@ static void predict_some(struct opc_multistep *m, int n, const float *s, const f
                 clip(moved(&scales, k, s[r * obs + k], y[opc_panel_place(r, m->out, k)]),
                      scales.low[k], scales.high[k]);
         if (reward)
-            reward[r] =
-                scales.diff_std[obs] * y[opc_panel_place(r, m->out, obs)] + scales.diff_mean[obs];
+            reward[r] = scales.diff_std[obs] * clip(y[opc_panel_place(r, m->out, obs)], -max, max) +
+                        scales.diff_mean[obs];
     }
     opc_arena_rewind(&m->scratch, mark);
 }

@@ -7,9 +7,9 @@
  *
  *     s^' = s + sigma_d net((s - mu_s) / sigma_s, clip(a, -1, 1)) + mu_d
  *
- * is clipped to mu_s -+ 100 sigma_s, and one more output is the reward. It has no members and no
- * variance, so it is not a predictor of opc/predictor.h; agent/slbo.c owns it. One thread at a
- * time, with a pool for the work. */
+ * is clipped to mu_s -+ clip sigma_s, and one more output is the reward, which is clipped alike. It
+ * has no members and no variance, so it is not a predictor of opc/predictor.h; agent/slbo.c owns
+ * it. One thread at a time, with a pool for the work. */
 #ifndef OPC_MODEL_MULTISTEP_H
 #define OPC_MODEL_MULTISTEP_H
 
@@ -27,6 +27,7 @@ struct opc_multistep_options {
     int batch;   /* windows of one gradient step */
     bool reward; /* does the loss count the reward? The output is there anyway */
     double learning_rate, weight_decay;
+    double clip;          /* deviations that predictions stay within; 0: 100, as published */
     double max_grad_norm; /* longer gradients are scaled down to it; 0: never */
     uint64_t seed;        /* seed and which name the stream of the first weights */
     uint32_t which;
@@ -61,7 +62,7 @@ struct opc_multistep {
 /* Where the floats of `scales` are. */
 struct opc_multistep_scales {
     float *mean, *inverse;       /* [obs] of states: mu_s, 1 / max(sigma_s, 1e-8) */
-    float *low, *high;           /* [obs] mu_s -+ 100 sigma_s */
+    float *low, *high;           /* [obs] mu_s -+ clip sigma_s */
     float *diff_mean, *diff_std; /* [obs + 1] of differences, then of rewards */
     float *weight;               /* [obs + 1] 1 / max(sigma_d, 1e-6), as the loss has it */
 };

@@ -10,6 +10,7 @@
 #include "base/available.h"
 #include "env/check.h"
 #include "env/types.h"
+#include "model/termination.h"
 #include "num/scaler.h"
 #include "opc/mem.h"
 #include "run/real/evaluate.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 
 /* Names the random stream of the model's initial weights; those of agents: 1, 2, 5, 6,
- * 9 to 11. */
+ * 9 to 11; of run/termination.c: 20. */
 enum { WHICH_MODEL = 3 };
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
@@ -110,7 +111,6 @@ static struct opc_agent_args agent_args(const struct opc_values *v, int obs, int
         .target_entropy = opc_target_entropy(v->env.name),
         .steps = v->train.steps_per_epoch,
         .pool = pool,
-        .given_reward = v->model.reward == OPC_REWARD_GIVEN,
         .mean = !v->opc.sample,
     };
 }
@@ -176,6 +176,14 @@ static int check_memory(struct opc_run *run, struct opc_err *err)
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
+/* model.reward, and whether the task has a reward function. */
+static bool is_given_reward(const struct opc_values *v, const struct opc_env *env)
+{
+    float none = 0;
+    return v->model.reward != OPC_REWARD_LEARNED && env &&
+           opc_env_reward(env, 0, &none, &none, &none, &none);
+}
+
 int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_predictor *model,
                   const struct opc_transition *transition, const struct opc_env *env,
                   const struct opc_episodes *past, struct opc_pool *pool, struct opc_agent **out,
@@ -186,13 +194,13 @@ int opc_run_agent(const struct opc_values *v, int obs, int act, struct opc_predi
     args.transition = transition;
     args.env = env;
     args.past = past;
+    args.given_reward = is_given_reward(v, env);
     return opc_agent_create(opc_agent_of(v)->name, &args, out, err);
 }
 
 int opc_run_check_reward(const struct opc_values *v, const struct opc_env *env, struct opc_err *err)
 {
-    float none = 0;
-    if (v->model.reward != OPC_REWARD_GIVEN || opc_env_reward(env, 0, &none, &none, &none, &none))
+    if (v->model.reward != OPC_REWARD_GIVEN || is_given_reward(v, env))
         return OPC_OK;
     return opc_fail_settings(
         err, "model.reward env.name",
@@ -208,12 +216,6 @@ int opc_run_model(const struct opc_values *v, int obs, int act, struct opc_pool 
                              WHICH_MODEL, out, err);
 }
 
-static void reward_of_task(void *ctx, int n, const float *s, const float *a, const float *next,
-                           float *out)
-{
-    opc_env_reward(ctx, n, s, a, next, out);
-}
-
 int opc_run_transition(const struct opc_values *v, const struct opc_episodes *past,
                        const struct opc_predictor *model, const struct opc_env *env, int steps,
                        struct opc_transition **out, struct opc_err *err)
@@ -226,7 +228,7 @@ int opc_run_transition(const struct opc_values *v, const struct opc_episodes *pa
         .steps = steps,
         .reward_by_model = !v->opc.correct_reward,
         .mean = !v->opc.sample,
-        .reward = v->model.reward == OPC_REWARD_GIVEN ? reward_of_task : NULL,
+        .reward = is_given_reward(v, env) ? opc_env_reward_of_task : NULL,
         .reward_ctx = (void *)env,
     };
     return opc_transition_create(&options, out, err);
@@ -241,6 +243,7 @@ static int make_model_parts(struct opc_run *run, struct opc_err *err)
     OPC_TRY(opc_run_transition(v, run->past, run->model, run->play->env, window_capacity(run),
                                &run->transition, err));
     OPC_TRY(opc_scaler_create(run->obs, &run->states, err));
+    OPC_TRY(opc_run_make_termination(run, err));
     if (!opc_plans(v)) {
         OPC_TRY(opc_rollout_create(run->obs, run->act, shape.longest, rows_at_once(v),
                                    &run->rollout, err));
@@ -298,10 +301,10 @@ static int check_foreign(struct opc_run *run, struct opc_err *err)
         return OPC_OK;
     if (opc_env_check_open(env, &plan, &report, err))
         return opc_within(err, "the check before training ('opc env check' does a longer one)");
-    if (report.unforeseen > 0)
+    if (report.unforeseen > 0 && run->set->model.termination != OPC_TERMINATION_LEARNED)
         snprintf(run->doubt, sizeof run->doubt,
                  "%s ends episodes and has no terminal function, so imagined rollouts never end by "
-                 "themselves",
+                 "themselves; model.termination = learned learns where they should",
                  run->set->env.name);
     if (opc_env_repeats(env) && opc_env_check_repeats(env, other, &plan, &odd))
         snprintf(run->doubt, sizeof run->doubt, "%.360s; model errors are not measured", odd.text);
@@ -337,13 +340,12 @@ int opc_run_make(struct opc_run *run, const struct opc_values *v, const struct o
     /* data, model, agent */
     OPC_TRY(opc_episodes_create(run->obs, run->act, run->capacity, run->capacity, &run->past, err));
     OPC_TRY(opc_bounds_create(run->obs, run->act, &run->bounds, err));
-    if (opc_transition_of(v)->needs_model) {
-        OPC_TRY(opc_run_check_reward(v, run->play->env, err));
+    OPC_TRY(opc_run_check_reward(v, run->play->env, err));
+    if (opc_transition_of(v)->needs_model)
         OPC_TRY(make_model_parts(run, err));
-    }
     OPC_TRY(opc_run_agent(v, run->obs, run->act, run->model, run->transition, run->play->env,
                           run->past, run->pool, &run->agent, err));
-    OPC_TRY(opc_memory_create(run->agent, &run->episode, err));
+    OPC_TRY(opc_episode_state_create(run->agent, &run->episode, err));
     const struct opc_block blocks[] = {
         {&run->a, (size_t)run->act, sizeof *run->a},
         {&run->recorded, (size_t)v->train.epochs + 1, sizeof *run->recorded},
@@ -367,12 +369,13 @@ void opc_run_free(struct opc_run *run)
 {
     /* Users before what they use: the agent may hold the model, and the transition points into the
      * past. */
-    opc_memory_destroy(run->episode);
+    opc_episode_state_destroy(run->episode);
     opc_agent_destroy(run->agent);
     opc_imagined_destroy(run->imagined);
     opc_rollout_destroy(run->rollout);
     opc_transition_destroy(run->transition);
     opc_scaler_destroy(run->states);
+    opc_termination_destroy(run->termination);
     opc_drift_destroy(run->drift);
     opc_disagreement_destroy(run->disagreement);
     opc_bounds_destroy(run->bounds);

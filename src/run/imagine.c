@@ -20,13 +20,6 @@ static void draw_actions(void *ctx, int n, const float *state, struct opc_rng *r
     opc_agent_act(ctx, n, state, true, rng, action);
 }
 
-/* The task's own rule decides where an imagined rollout ends. */
-static void is_terminal(void *ctx, int n, const float *s, const float *a, const float *next,
-                        bool *out)
-{
-    opc_env_terminal(ctx, n, s, a, next, out);
-}
-
 /* The first episode of the reference window: epochs n - K + 1 to n, of which n is under way and 0
  * the random phase. An episode belongs to the epoch it ended in; while none has ended in the
  * window, it reaches back to the newest epoch that has one. */
@@ -107,8 +100,8 @@ int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
         .transition = run->transition,
         .act = draw_actions,
         .act_ctx = run->agent,
-        .terminal = is_terminal,
-        .terminal_ctx = run->play->env,
+        .terminal = opc_run_is_terminal,
+        .terminal_ctx = run,
         .limits = {.bounds = v->opc.bounds ? run->bounds : NULL,
                    .drift = run->drift,
                    .disagreement = run->disagreement,

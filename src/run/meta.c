@@ -33,10 +33,11 @@ static void processor_name(char *out, size_t size)
     fclose(f);
 }
 
-const char *opc_run_termination(const struct opc_env *env)
+const char *opc_run_termination(const struct opc_run *run)
 {
+    const struct opc_env *env = run->play->env;
     if (!env->type->terminal)
-        return "never";
+        return run->termination ? "learned" : "never";
     return opc_env_is_process(env->spec) ? "asked" : "computed";
 }
 
@@ -68,7 +69,7 @@ static int write_meta(const struct opc_run *run, const char *path, struct opc_er
     opc_json_text(json, "model", env->model);
     snprintf(text, sizeof text, "%08x", (unsigned)env->model_hash);
     opc_json_text(json, "model_crc32c", env->model ? text : NULL);
-    opc_json_text(json, "termination", opc_run_termination(env));
+    opc_json_text(json, "termination", opc_run_termination(run));
     opc_json_whole(json, "observations", run->obs);
     opc_json_whole(json, "actions", run->act);
     /* the settings, as their checksum */

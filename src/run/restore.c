@@ -8,6 +8,7 @@
  * is whole, segments that cannot be read are left out, and later checkpoints remember which. */
 #include "base/log.h"
 #include "data/episodes_private.h"
+#include "model/termination.h"
 #include "num/kernel.h"
 #include "opc/mem.h"
 #include "run/files/checkpoint.h"
@@ -228,8 +229,8 @@ static int restore_play(struct opc_run *run, const struct opc_pack *slot, struct
     opc_play_count_anew(run->play);
     opc_free(state);
     /* What the agent remembered of it. */
-    struct opc_memory *episode = run->episode;
-    opc_memory_begin(episode, run->seed, 0, (uint32_t)run->play->number);
+    struct opc_episode_state *episode = run->episode;
+    opc_episode_state_begin(episode, run->seed, 0, (uint32_t)run->play->number);
     if (!code && episode->count > 0)
         code = opc_pack_get(slot, "episode.steps", &episode->steps, sizeof episode->steps, err);
     if (!code && episode->count > 0)
@@ -295,6 +296,8 @@ static int restore_from_slot(struct opc_run *run, struct opc_pack *slot, bool sk
     OPC_TRY(run->agent->type->state(run->agent, opc_pack_visit, slot, err));
     if (run->model)
         OPC_TRY(run->model->type->state(run->model, opc_pack_visit, slot, err));
+    if (run->termination)
+        OPC_TRY(opc_termination_state(run->termination, opc_pack_visit, slot, err));
     OPC_TRY(restore_play(run, slot, err));
     /* The transition's table is not saved: it follows from model and past. */
     run->stale = true;

@@ -69,13 +69,14 @@ struct opc_run {
     size_t states_count;       /* ... of which it has seen this many */
     struct opc_drift *drift;   /* NULL: opc.max_drift is 0 */
     struct opc_disagreement *disagreement; /* NULL: opc.max_disagreement is 0 */
+    struct opc_termination *termination;   /* NULL: the task says where it ends, or never */
     struct opc_rollout *rollout;
     struct opc_imagined *imagined;
 
     struct opc_agent *agent;
-    struct opc_memory *episode; /* what the agent remembers of the running episode */
-    float *a;                   /* [act] action of the current step */
-    struct opc_mix mix;         /* the data that batches of the agent are drawn from */
+    struct opc_episode_state *episode; /* what the agent remembers of the running episode */
+    float *a;                          /* [act] action of the current step */
+    struct opc_mix mix;                /* the data that batches of the agent are drawn from */
 
     struct opc_run_state now;
     /* The epoch in progress: its row of metrics.csv, and the number of its next rollout, which
@@ -112,6 +113,11 @@ void opc_run_free(struct opc_run *);
 int opc_run_remake(struct opc_run *, struct opc_err *err);
 /* With data.forget = steps: how many imagined steps are kept at this horizon. */
 size_t opc_run_limit(const struct opc_values *, int horizon);
+/* ---- termination.c --------------------------------------------------------------------------- */
+
+/* What learns where the task ends, if model.termination says so and the task cannot be asked. */
+int opc_run_make_termination(struct opc_run *, struct opc_err *err);
+
 /* ---- prefill.c ------------------------------------------------------------------------------- */
 
 /* Reads train.prefill, if there is one, and compares it with the environment that is open.
@@ -151,8 +157,8 @@ int opc_run_loaded_agent(const char *dir, const struct opc_config *, int obs, in
 /* Creates folders and meta.json where they are missing. */
 int opc_run_open_directory(struct opc_run *, struct opc_err *err);
 /* How imagined states end: "computed" by a rule of the task, "asked" of the program that plays it,
- * or "never". */
-const char *opc_run_termination(const struct opc_env *);
+ * "learned" from the recording, or "never". */
+const char *opc_run_termination(const struct opc_run *);
 /* Are the settings still those the run began with? False also where meta.json does not say. */
 bool opc_run_has_its_settings(const struct opc_run *);
 /* Warns if the simulator or its model differs from the one the run was begun with. */

@@ -13,6 +13,7 @@
  * describes a complete run, at whatever instant the process was killed. */
 #include "run/save.h"
 #include "data/episodes_private.h"
+#include "model/termination.h"
 #include "num/kernel.h"
 #include "opc/mem.h"
 #include "run/files/checkpoint.h"
@@ -151,6 +152,8 @@ static int gather_networks(struct opc_run *run, struct opc_gather *gather, struc
     int code = run->agent->type->state(run->agent, opc_gather_visit, gather, err);
     if (!code && run->model)
         code = run->model->type->state(run->model, opc_gather_visit, gather, err);
+    if (!code && run->termination)
+        code = opc_termination_state(run->termination, opc_gather_visit, gather, err);
     return code;
 }
 

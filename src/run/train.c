@@ -152,7 +152,7 @@ static int take_real_step(struct opc_run *run, int t, struct opc_err *err)
         opc_progress_enter(run, OPC_PHASE_ACT);
     if (!opc_play_running(run->play)) {
         OPC_TRY(opc_play_start(run->play, err));
-        opc_memory_begin(run->episode, run->seed, 0, (uint32_t)run->play->number);
+        opc_episode_state_begin(run->episode, run->seed, 0, (uint32_t)run->play->number);
     }
     /* a ~ pi(s), then s', r from the environment; play records them */
     struct opc_rng rng =
@@ -206,6 +206,7 @@ static int fit_model(struct opc_run *run, struct opc_err *err)
     int code = opc_predictor_fit(run->model, steps, run->sa, run->y, &plan, &run->row.fit, err);
     if (code)
         return opc_within(err, "model fit");
+    OPC_TRY(opc_run_fit_termination(run, err));
     run->row.fits++;
     run->now.fits++;
     run->fit_passes = run->row.fit.passes;

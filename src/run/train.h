@@ -22,6 +22,11 @@ int opc_first_reference(const struct opc_values *, const int *recorded, int64_t 
 /* imagine.c: moves the reference window to this epoch, and refreshes the transition where model or
  * window have changed. Does nothing before the first fit. */
 int opc_run_move_window(struct opc_run *, struct opc_err *err);
+/* termination.c: learns from all that is recorded where the task ends, if that is to be learned. */
+int opc_run_fit_termination(struct opc_run *, struct opc_err *err);
+/* termination.c: an opc_terminal_fn; ctx is the run. */
+void opc_run_is_terminal(void *ctx, int n, const float *s, const float *a, const float *next,
+                         bool *out);
 /* improve.c: one improvement of the policy, in all its rounds. */
 int opc_run_improve(struct opc_run *, struct opc_err *err);
 

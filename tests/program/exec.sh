@@ -162,4 +162,20 @@ expect 5 'step 5: .*2 numbers where 1' "$OPC" env check "$bad?fault=long"
 expect 5 'step 5: .*entry 0 of the observation is nan' "$OPC" env check "$bad?fault=nan"
 expect 0 '^opc: warning: .*no terminal' "$OPC" train few.yaml "env.name=$bad?fault=ends" --out ends --quiet
 grep -q '"termination": "never"' ends/meta.json
+# Where it ends can be learned; resumed to the same bytes, and for any number of threads.
+expect 0 '' "$OPC" train few.yaml "env.name=$bad?fault=ends" model.termination=learned \
+    train.epochs=3 --out learned --threads 1 --quiet
+expect 0 '' "$OPC" train few.yaml "env.name=$bad?fault=ends" model.termination=learned \
+    --out short --threads 2 --quiet
+grep -q '"termination": "learned"' learned/meta.json
+grep -q 'termination: [0-9]* of [0-9]* recorded steps end the task; [0-9]* of them' learned/log.txt
+sed -i 's/^  epochs: 2$/  epochs: 3/' short/config.yaml
+expect 0 '' "$OPC" resume short --quiet
+cmp learned/metrics.csv short/metrics.csv
+head -2 learned/metrics.csv >two.csv
+head -2 ends/metrics.csv | if cmp -s - two.csv; then
+    wrong "rollouts go on as if nothing had been learned" cat learned/metrics.csv
+fi
+expect 2 'model.termination = learned .*train.agent = pets' "$OPC" train few.yaml "env.name=$bad" \
+    train.agent=pets model.termination=learned --out x
 grep -q 'hello to everybody' ends/log.txt

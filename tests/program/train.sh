@@ -353,7 +353,7 @@ expect 2 '^opc: train: slbo.rollout_steps = 160 .*slbo.rollout_envs = 7' \
     "$OPC" train slbo.yaml slbo.rollout_envs=7 --out x
 expect 2 '^opc: train: .*slbo.window = 0 .*\[1, 8\]' "$OPC" train slbo.yaml slbo.window=0 --out x
 expect 1 '^opc: train: .* [0-9.]* [GT]B ' "$OPC" train slbo.yaml slbo.rollout_steps=100000000 --out x
-without MUJOCO || expect 2 '^opc: train: slbo.reward = given.*mujoco:hopper.*slbo.reward = learned' \
+without MUJOCO || expect 2 '^opc: train: model.reward = given.*mujoco:hopper.*model.reward = learned' \
     "$OPC" train slbo.yaml env.name=mujoco:hopper slbo.reward=given --out x
 expect 2 '^opc: train: .*pets.horizon = 0 .*\[1, ' "$OPC" train pets.yaml pets.horizon=0 --out x
 expect 2 '^opc: train: .*pets.population = 3 .*pets.elites = 4' \

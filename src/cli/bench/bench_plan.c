@@ -15,7 +15,7 @@ enum { MEMBERS = 5, LAYERS = 4, WIDTH = 200 };
 struct planning {
     struct opc_predictor *model;
     struct opc_agent *agent;
-    struct opc_memory *memory;
+    struct opc_episode_state *memory;
     float *state, *action;
 };
 
@@ -50,7 +50,7 @@ static int create_planning(const struct opc_bench *b, int width, struct opc_pets
                                         .model = p->model,
                                         .pool = b->pool};
     OPC_TRY(opc_agent_create("pets", &args, &p->agent, err));
-    OPC_TRY(opc_memory_create(p->agent, &p->memory, err));
+    OPC_TRY(opc_episode_state_create(p->agent, &p->memory, err));
     const struct opc_block blocks[] = {{&p->state, (size_t)b->obs, sizeof *p->state},
                                        {&p->action, (size_t)b->act, sizeof *p->action}};
     return opc_alloc_all(blocks, 2)
@@ -78,7 +78,7 @@ int opc_bench_plan(struct opc_bench *b, struct opc_err *err)
                                             .ctx = &p};
         code = opc_bench_measure(b, &work, err);
     }
-    opc_memory_destroy(p.memory);
+    opc_episode_state_destroy(p.memory);
     opc_agent_destroy(p.agent);
     opc_predictor_destroy(p.model);
     opc_free(p.state);

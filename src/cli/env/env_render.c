@@ -27,8 +27,8 @@ static const double PER_SECOND = 31; /* most pictures a second; films run in rea
 struct render {
     const struct opc_render_plan *plan;
     int width, height;
-    struct opc_agent *agent;   /* of a run: acts instead of `actions` */
-    struct opc_memory *memory; /* of the agent, in its episode */
+    struct opc_agent *agent;          /* of a run: acts instead of `actions` */
+    struct opc_episode_state *memory; /* of the agent, in its episode */
     struct opc_env *env;
     double *state, *actions, *obs;
     int steps;
@@ -202,8 +202,8 @@ static int run_render(struct render *render, struct opc_err *err)
     if (!render->obs || !render->rgb || !render->seen || !render->chosen)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for a picture");
     if (render->agent) {
-        OPC_TRY(opc_memory_create(render->agent, &render->memory, err));
-        opc_memory_begin(render->memory, plan->seed, 0, 0);
+        OPC_TRY(opc_episode_state_create(render->agent, &render->memory, err));
+        opc_episode_state_begin(render->memory, plan->seed, 0, 0);
     }
     /* Only every `every`-th state is drawn, so that the film has at most PER_SECOND pictures a
      * second. */
@@ -227,7 +227,7 @@ int opc_env_render(const struct opc_render_plan *plan, struct opc_err *err)
     struct render render = {.plan = plan};
     const int code = run_render(&render, err);
     opc_view_close(render.view);
-    opc_memory_destroy(render.memory);
+    opc_episode_state_destroy(render.memory);
     opc_agent_destroy(render.agent);
     opc_env_close(render.env);
     opc_free(render.seen);

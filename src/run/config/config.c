@@ -84,6 +84,8 @@ const struct opc_field *opc_config_field(struct opc_values *v, const char *key, 
 {
     struct opc_part part[OPC_PARTS_MAX];
     const int parts = opc_config_parts(v, part);
+    if (opc_config_moved(key, NULL))
+        key = opc_config_moved(key, NULL);
     for (int i = 0; i < parts; i++) {
         const size_t n = strlen(part[i].section->name);
         if (strncmp(key, part[i].section->name, n) != 0 || key[n] != '.')
@@ -102,11 +104,27 @@ const struct opc_field *opc_config_field(struct opc_values *v, const char *key, 
     return NULL;
 }
 
+const char *opc_config_moved(const char *key, const char **agent)
+{
+    static const struct {
+        const char *from, *to, *agent;
+    } MOVED[] = {{"slbo.reward", "model.reward", "slbo"}};
+    for (size_t i = 0; i < sizeof MOVED / sizeof *MOVED; i++)
+        if (strcmp(MOVED[i].from, key) == 0) {
+            if (agent)
+                *agent = MOVED[i].agent;
+            return MOVED[i].to;
+        }
+    return NULL;
+}
+
 bool opc_config_key(const char *key, char out[OPC_KEY])
 {
     struct opc_values values; /* only the sections are looked at */
     struct opc_part part[OPC_PARTS_MAX];
     const int parts = opc_config_parts(&values, part);
+    if (opc_config_moved(key, NULL))
+        key = opc_config_moved(key, NULL);
     for (int i = 0; i < parts; i++) {
         const size_t n = strlen(part[i].section->name);
         if (strncmp(key, part[i].section->name, n) != 0 || key[n] != '.')

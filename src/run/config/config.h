@@ -126,6 +126,10 @@ enum { OPC_KEY = 128 };
 /* The name under which a setting is printed, "section.name", for any name under which it is read;
  * false: there is no such setting. */
 bool opc_config_key(const char *key, char out[OPC_KEY]);
+/* A setting of one agent that is now a setting for all of them: "model.reward" for "slbo.reward",
+ * which counts only in runs of that agent (*agent is its name; may be NULL). NULL: the key is none
+ * of these. Files of older runs have them, also runs of other agents. */
+const char *opc_config_moved(const char *key, const char **agent);
 
 /* ---- sources: config_file.c ------------------------------------------------------------------ */
 

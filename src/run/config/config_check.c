@@ -118,6 +118,11 @@ static int check_needs(const struct opc_values *v, struct opc_err *err)
             "train.agent = %s has a model of its own and learns from recorded steps; set "
             "opc.transition = replay",
             agent->name);
+    if ((agent->needs & OPC_NEEDS_MODEL) && v->model.termination == OPC_TERMINATION_LEARNED)
+        return opc_fail_settings(err, "train.agent model.termination",
+                                 "model.termination = learned is for rollouts; train.agent = %s "
+                                 "plans, and asks the task itself",
+                                 agent->name);
     if (!(agent->needs & OPC_NEEDS_TRAJECTORIES))
         return OPC_OK;
     if (*t->prefill)

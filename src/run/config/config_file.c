@@ -116,10 +116,13 @@ static int add_assignment(struct opc_sources *sources, const char *key, const ch
                           const char *where, int cell, struct opc_err *err)
 {
     char name[OPC_KEY];
-    int code = try_setting(sources, key, text, err);
+    const char *moved = opc_config_moved(key, NULL);
+    int code = try_setting(sources, moved ? moved : key, text, err);
     if (code)
         return where ? opc_within(err, "%s", where) : code;
-    if (opc_config_key(key, name)) /* it may be an older name */
+    /* It may be an older name. A setting that has moved keeps its own: whether it counts depends on
+     * the agent, which may be set later. */
+    if (!moved && opc_config_key(key, name))
         key = name;
     if (sources->n == MAX_SETTINGS)
         return opc_fail(err, OPC_EUSER, "more than %d settings", MAX_SETTINGS);
@@ -191,8 +194,9 @@ static int add_node(struct opc_sources *sources, const struct file *file, const 
     int code = value_text(node, &text, err);
     if (code)
         opc_within(err, "%s", where);
-    /* train.epochs and train: {epochs: } are the same key twice, and so is an older name. */
-    const char *known = opc_config_key(key, name) ? name : key;
+    /* train.epochs and train: {epochs: } are the same key twice, and so is an older name, but not
+     * one that has moved: files of older runs have both. */
+    const char *known = !opc_config_moved(key, NULL) && opc_config_key(key, name) ? name : key;
     for (int i = file->first; !code && i < sources->n; i++)
         if (sources->assignments[i].cell == cell && strcmp(sources->assignments[i].key, known) == 0)
             code = opc_fail(err, OPC_EUSER, "%s: %s is set a second time; %s has it", where, key,
@@ -544,45 +548,55 @@ static int set_defaults(struct opc_values *values, struct opc_err *err)
     return code;
 }
 
+/* Sets one of the list. A setting that has moved is set in the second pass, after all others, and
+ * only in a run of its agent. */
+static int set_in_pass(const struct assignment *assignment, int pass, struct opc_values *out,
+                       struct opc_err *err)
+{
+    struct opc_part part[OPC_PARTS_MAX];
+    const char *agent, *to = opc_config_moved(assignment->key, &agent);
+    if (pass != (to != NULL) || (to && strcmp(opc_agent_of(out)->name, agent) != 0))
+        return OPC_OK;
+    const int parts = opc_config_parts(out, part);
+    return opc_parts_set(part, parts, to ? to : assignment->key, assignment->text, err);
+}
+
 /* Defaults, and every setting outside of cells. */
 static int without_cells(const struct opc_sources *sources, struct opc_values *out,
                          struct opc_err *err)
 {
-    struct opc_part part[OPC_PARTS_MAX];
     int code = set_defaults(out, err);
-    const int parts = opc_config_parts(out, part);
-    for (int i = 0; i < sources->n && !code; i++)
-        if (sources->assignments[i].cell == 0)
-            code = opc_parts_set(part, parts, sources->assignments[i].key,
-                                 sources->assignments[i].text, err);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < sources->n && !code; i++)
+            if (sources->assignments[i].cell == 0)
+                code = set_in_pass(&sources->assignments[i], pass, out, err);
     return code;
 }
 
 int opc_sources_resolve(const struct opc_sources *sources, struct opc_values *out,
                         struct opc_err *err)
 {
-    struct opc_part part[OPC_PARTS_MAX];
     struct opc_values plain = {0};
     memset(out, 0, sizeof *out); /* what is between the sections, too */
     int code = without_cells(sources, &plain, err);
     if (!code)
         code = set_defaults(out, err);
 
-    const int parts = opc_config_parts(out, part);
-    for (int i = 0; i < sources->n && !code; i++) {
+    for (int k = 0; k < 2 * sources->n && !code; k++) {
+        const int pass = k / sources->n, i = k % sources->n;
         /* A cell that set what decides about cells would need an order of evaluation. */
         const struct assignment *assignment = &sources->assignments[i];
-        for (int k = 0; assignment->cell && k < sources->n_conditions && !code; k++)
-            if (strcmp(sources->conditions[k].key, assignment->key) == 0)
+        for (int c = 0; assignment->cell && c < sources->n_conditions && !code; c++)
+            if (strcmp(sources->conditions[c].key, assignment->key) == 0)
                 code = opc_fail(err, OPC_EUSER,
                                 "%s: a cell cannot set %s, because %s decides by it which cells "
                                 "apply",
-                                assignment->where, assignment->key, sources->conditions[k].where);
+                                assignment->where, assignment->key, sources->conditions[c].where);
         bool counts = true;
         if (!code && assignment->cell)
             code = cell_applies(sources, assignment->cell, &plain, &counts, err);
         if (!code && counts)
-            code = opc_parts_set(part, parts, assignment->key, assignment->text, err);
+            code = set_in_pass(assignment, pass, out, err);
     }
     return code;
 }

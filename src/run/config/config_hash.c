@@ -132,6 +132,23 @@ static bool is_at_rest(const struct opc_section *s, const struct opc_field *f, c
     return opc_field_equals(f, values, f->fallback);
 }
 
+static uint32_t add_setting(uint32_t crc, const char *section, const char *name, const void *value,
+                            size_t bytes)
+{
+    crc = opc_crc32c(crc, section, strlen(section) + 1);
+    crc = opc_crc32c(crc, name, strlen(name) + 1);
+    return opc_crc32c(crc, value, bytes);
+}
+
+/* The rewards of SLBO were its own setting, slbo.reward = auto, learned or given, before slbo.start
+ * in its table. In its runs model.reward counts under that name, in that place and by that number.
+ */
+static uint32_t add_slbo_reward(uint32_t crc, const struct opc_values *v)
+{
+    const int number = v->model.reward == OPC_REWARD_AUTO ? 0 : v->model.reward + 1;
+    return number ? add_setting(crc, "slbo", "reward", &number, sizeof number) : crc;
+}
+
 uint32_t opc_config_hash(const struct opc_values *v)
 {
     struct opc_values copy = *v;
@@ -142,6 +159,9 @@ uint32_t opc_config_hash(const struct opc_values *v)
     /* A file of episodes is known by its content, wherever it is. */
     if (*v->train.prefill_checksum)
         memset(copy.train.prefill, 0, sizeof copy.train.prefill);
+    const bool slbo = strcmp(opc_agent_of(v)->name, "slbo") == 0;
+    if (slbo)
+        copy.model.reward = OPC_REWARD_LEARNED; /* its default, which does not count */
     const int parts = opc_config_parts(&copy, part);
     uint32_t crc = hash_listed(part, parts, v);
     for (int i = 0; i < parts; i++) {
@@ -149,11 +169,12 @@ uint32_t opc_config_hash(const struct opc_values *v)
         /* then the settings that came later, where they are not at their default */
         for (int k = 0; k < s->n && !is_of_another_agent(v, s->name); k++) {
             const struct opc_field *f = &s->fields[k];
+            if (slbo && strcmp(s->name, "slbo") == 0 && strcmp(f->name, "start") == 0)
+                crc = add_slbo_reward(crc, v);
             if (is_listed(s, f) || is_at_rest(s, f, part[i].values) || !opc_config_counts(s, f))
                 continue;
-            crc = opc_crc32c(crc, s->name, strlen(s->name) + 1);
-            crc = opc_crc32c(crc, f->name, strlen(f->name) + 1);
-            crc = opc_crc32c(crc, (const char *)part[i].values + f->offset, opc_field_size(f));
+            crc = add_setting(crc, s->name, f->name, (const char *)part[i].values + f->offset,
+                              opc_field_size(f));
         }
     }
     return crc;

@@ -8,7 +8,7 @@
 #include "run/real/evaluate.h"
 
 #include "opc/mem.h"
-#include "run/real/memories.h"
+#include "run/real/episode_states.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct evaluation {
     const struct opc_eval_plan *plan;
     double *returns; /* [episodes] */
     double steps;    /* of all episodes */
-    struct opc_memories memories;
+    struct opc_episode_states states;
 };
 
 /* The start of an episode, and its exploration if there is any. */
@@ -32,9 +32,9 @@ static int evaluation_act(void *ctx, struct opc_env_batch *b, struct opc_err *er
 {
     const struct evaluation *evaluation = ctx;
     const struct opc_eval_plan *plan = evaluation->plan;
-    if (evaluation->memories.row)
-        opc_memories_act(&evaluation->memories, plan->agent, b, plan->explore, plan->seed,
-                         plan->epoch);
+    if (evaluation->states.row)
+        opc_episode_states_act(&evaluation->states, plan->agent, b, plan->explore, plan->seed,
+                               plan->epoch);
     else
         opc_agent_act(plan->agent, b->n, b->input, plan->explore, plan->explore ? b->rng : NULL,
                       b->action);
@@ -90,7 +90,7 @@ int opc_evaluate(const struct opc_eval_plan *plan, struct opc_evaluation *out, d
     if (!evaluation.returns)
         code = opc_fail(err, OPC_ENOMEM, "not enough memory for the returns of %d episodes", n);
     if (!code)
-        code = opc_memories_create(plan->agent, batch.n, &evaluation.memories, err);
+        code = opc_episode_states_create(plan->agent, batch.n, &evaluation.states, err);
     for (int first = 0; first < n && !code; first += batch.n)
         code = opc_env_batch_play(&batch, first, n, &player, err);
     if (!code) {
@@ -98,7 +98,7 @@ int opc_evaluate(const struct opc_eval_plan *plan, struct opc_evaluation *out, d
         if (returns)
             memcpy(returns, evaluation.returns, (size_t)n * sizeof *returns);
     }
-    opc_memories_free(&evaluation.memories);
+    opc_episode_states_free(&evaluation.states);
     opc_free(evaluation.returns);
     opc_env_batch_free(&batch);
     return code ? opc_within(err, "evaluation") : OPC_OK;

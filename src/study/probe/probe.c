@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "opc/mem.h"
 #include "opc/train.h"
-#include "run/real/memories.h"
+#include "run/real/episode_states.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -186,7 +186,7 @@ struct recording {
     size_t obs, act, limit;
     double *state, *reward; /* [n][limit + 1][obs] [n][limit] */
     float *action;          /* [n][limit][act] */
-    struct opc_memories memories;
+    struct opc_episode_states states;
 };
 
 /* Accepts a recording of which nothing was allocated. */
@@ -195,7 +195,7 @@ static void recording_free(struct recording *recording)
     opc_free(recording->state);
     opc_free(recording->reward);
     opc_free(recording->action);
-    opc_memories_free(&recording->memories);
+    opc_episode_states_free(&recording->states);
     *recording = (struct recording){0};
 }
 
@@ -216,7 +216,7 @@ static int recording_make(const struct opc_probe *probe, struct opc_actor actor,
     recording->action =
         opc_alloc(rows * recording->limit, recording->act * sizeof *recording->action);
     if (recording->state && recording->reward && recording->action)
-        return opc_memories_create(actor.agent, n, &recording->memories, err);
+        return opc_episode_states_create(actor.agent, n, &recording->states, err);
     recording_free(recording);
     return opc_fail(err, OPC_ENOMEM, "not enough memory to play %d episodes of %d steps at once", n,
                     probe->limit);
@@ -237,8 +237,8 @@ static int recording_act(void *ctx, struct opc_env_batch *batch, struct opc_err 
     /* The policy sees states as the recording stores them, with 0 instead of -0. */
     for (size_t k = 0; k < (size_t)batch->n * recording->obs; k++)
         batch->input[k] += 0.0f;
-    if (recording->memories.row) /* a planner has no noise to scale */
-        opc_memories_act(&recording->memories, recording->actor.agent, batch, true, 0, 0);
+    if (recording->states.row) /* a planner has no noise to scale */
+        opc_episode_states_act(&recording->states, recording->actor.agent, batch, true, 0, 0);
     else
         opc_agent_act_spread(recording->actor.agent, batch->n, batch->input,
                              (float)recording->actor.spread, batch->rng, batch->action);
