@@ -116,7 +116,7 @@ static void something_else_is_refused_in_words(void **state)
     assert_mentions(&err, "start");
 
     unlink(path);
-    assert_int_equal(opc_checkpoint_load(path, OPC_PACK_RUN, &pack, &err), OPC_EIO);
+    assert_int_equal(opc_checkpoint_load(path, OPC_PACK_RUN, &pack, &err), OPC_EUSER);
 }
 
 /* A header that is whole but says version 2: written by a later program. */

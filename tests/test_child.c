@@ -194,7 +194,7 @@ static void output_can_go_to_a_file(void **state)
     opc_free(got);
 
     opc_path_join(path, *state, "none/log.txt", NULL);
-    assert_fails(opc_child_start(SHELL("exit"), &plan, &c, &err), OPC_EIO, &err, path);
+    assert_fails(opc_child_start(SHELL("exit"), &plan, &c, &err), OPC_EUSER, &err, path);
 }
 
 static int open_files(void)

@@ -128,12 +128,12 @@ static void places_that_cannot_be_written_are_named(void **state)
 {
     struct opc_err err;
     const char *missing = in(state, "none/f");
-    assert_fails(opc_file_write(missing, "x", 1, &err), OPC_EIO, &err, missing);
+    assert_fails(opc_file_write(missing, "x", 1, &err), OPC_EUSER, &err, missing);
     assert_mentions(&err, strerror(ENOENT));
 
     assert_ok(opc_file_write(in(state, "file"), "old", 3, &err), &err);
     const char *below = in(state, "file/f");
-    assert_fails(opc_file_write(below, "x", 1, &err), OPC_EIO, &err, below);
+    assert_fails(opc_file_write(below, "x", 1, &err), OPC_EUSER, &err, below);
     assert_mentions(&err, strerror(ENOTDIR));
     assert_holds(in(state, "file"), "old", 3);
 
@@ -147,7 +147,7 @@ static void places_that_cannot_be_written_are_named(void **state)
     char much[OPC_PATH + 10];
     memset(much, 'x', sizeof much - 1);
     much[sizeof much - 1] = '\0';
-    assert_fails(opc_file_write(much, "x", 1, &err), OPC_EIO, &err, strerror(ENAMETOOLONG));
+    assert_fails(opc_file_write(much, "x", 1, &err), OPC_EUSER, &err, strerror(ENAMETOOLONG));
     much[OPC_PATH - 5] = '\0'; /* fits, but not with the suffix of the temporary name */
     assert_fails(opc_file_write(much, "x", 1, &err), OPC_EIO, &err, strerror(ENAMETOOLONG));
 }
@@ -258,9 +258,9 @@ static void what_cannot_be_read_is_named(void **state)
     struct opc_err err;
     char *got = NULL;
     const char *path = in(state, "none");
-    assert_fails(opc_file_read(path, 10, &got, NULL, &err), OPC_EIO, &err, path);
+    assert_fails(opc_file_read(path, 10, &got, NULL, &err), OPC_EUSER, &err, path);
     assert_mentions(&err, strerror(ENOENT));
-    assert_fails(opc_file_read(*state, 10000, &got, NULL, &err), OPC_EIO, &err, *state);
+    assert_fails(opc_file_read(*state, 10000, &got, NULL, &err), OPC_EUSER, &err, *state);
     assert_mentions(&err, strerror(EISDIR));
     assert_null(got);
 }

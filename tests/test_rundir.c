@@ -193,7 +193,7 @@ static void what_a_killed_start_leaves_is_not_foreign(void **state)
     put_file(*state, "thesis.txt", "years of work");
     assert_ok(opc_rundir_foreign_file(*state, name, &err), &err);
     assert_string_equal(name, "thesis.txt");
-    assert_int_equal(opc_rundir_foreign_file("no/such/directory", name, &err), OPC_EIO);
+    assert_int_equal(opc_rundir_foreign_file("no/such/directory", name, &err), OPC_EUSER);
     assert_string_equal(name, "");
 }
 

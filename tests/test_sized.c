@@ -94,13 +94,13 @@ static void structs_with_a_size_end_with_their_last_member(void **state)
     assert_no_padding(opc_ensemble_options, seed);
     assert_no_padding(opc_evaluation, length);
     assert_no_padding(opc_feed, stop_ctx);
-    assert_no_padding(opc_fit_plan, stop_ctx);
+    assert_no_padding(opc_fit_plan, progress);
     assert_no_padding(opc_fit_report, log_std_max);
     assert_no_padding(opc_ilc_plan, ctx);
     assert_no_padding(opc_imagine_plan, end_with_reference);
     assert_no_padding(opc_imagine_report, index);
     assert_no_padding(opc_imagined_shape, transitions);
-    assert_no_padding(opc_train_plan, ctx);
+    assert_no_padding(opc_train_plan, skip_damaged);
     assert_no_padding(opc_transition_options, reward_ctx);
 }
 

@@ -49,8 +49,9 @@ OPC_API int opc_fail(struct opc_err *err, enum opc_code code, const char *fmt, .
 /* The same with OPC_EUSER, for settings that do not fit each other. */
 OPC_API int opc_fail_settings(struct opc_err *err, const char *settings, const char *fmt, ...)
     OPC_PRINTF(3, 4);
-/* The same with OPC_EIO for a refused system call: "fmt: reason; what to do about it", where
- * number is the errno it left. */
+/* The same for a refused system call: "fmt: reason; what to do about it", where number is the errno
+ * it left. OPC_EUSER where a path leads nowhere, to a file instead of a directory or the other way
+ * round; otherwise OPC_EIO. */
 OPC_API int opc_fail_errno(struct opc_err *err, int number, const char *fmt, ...) OPC_PRINTF(3, 4);
 /* Puts "where: " in front of the message on the way up, and returns err's code (OPC_EBUG when err
  * is NULL: the code is known only to who asked for it). */

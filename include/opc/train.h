@@ -63,9 +63,9 @@ struct opc_train_plan {
      * what was begun since is done again. May be NULL; asked often, by that same thread. */
     bool (*stop)(void *ctx);
     void *ctx;
-    /* When resuming: recorded or imagined steps that cannot be read from their files are left out,
-     * where both checkpoints need them. Otherwise that is OPC_EDAMAGED. */
-    bool skip_damaged;
+    /* When resuming, 1: recorded or imagined steps that cannot be read from their files are left out,
+     * where both checkpoints need them. 0: that is OPC_EDAMAGED. (A long leaves no padding.) */
+    long skip_damaged;
 };
 
 /* Trains one run to its end, or goes on with one. The same settings give the same results with any

@@ -111,7 +111,7 @@ class TrainPlan(Sized):
     """struct opc_train_plan"""
     _fields_ = [("size", c_size_t), ("dir", c_char_p), ("resume", c_bool), ("threads", c_int),
                 ("progress", PROGRESS_FN), ("stop", STOP_FN), ("ctx", c_void_p),
-                ("skip_damaged", c_bool)]
+                ("skip_damaged", c_long)]
 
 
 class Evaluation(Sized):

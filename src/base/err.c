@@ -76,6 +76,15 @@ static const char *advice_for(int number)
     }
 }
 
+/* A name that leads nowhere is the user's to change; all else is a failure of the system. */
+static enum opc_code code_for(int number)
+{
+    return number == ENOENT || number == ENOTDIR || number == EISDIR || number == ENAMETOOLONG ||
+                   number == ELOOP
+               ? OPC_EUSER
+               : OPC_EIO;
+}
+
 int(opc_fail_errno)(struct opc_err *err, int number, const char *fmt, ...)
 {
     if (err) {
@@ -89,11 +98,11 @@ int(opc_fail_errno)(struct opc_err *err, int number, const char *fmt, ...)
         if (strerror_r(number, why, sizeof why))
             snprintf(why, sizeof why, "error %d", number);
         snprintf(text, sizeof text, "%s: %s%s", what, why, advice_for(number));
-        err->code = OPC_EIO;
+        err->code = code_for(number);
         err->settings[0] = '\0';
         put_text(err, text);
     }
-    return OPC_EIO;
+    return code_for(number);
 }
 
 int(opc_within)(struct opc_err *err, const char *fmt, ...)

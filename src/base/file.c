@@ -260,8 +260,10 @@ int opc_file_read(const char *path, size_t max, char **out, size_t *n, struct op
             break;
         used += (size_t)got;
         if (used > max) {
-            code =
-                opc_fail(err, OPC_EUSER, "cannot read %s: it has more than %zu bytes", path, max);
+            code = opc_fail(
+                err, OPC_EUSER,
+                "cannot read %s: it has more than %zu bytes, too many for what is wanted here",
+                path, max);
             break;
         }
         /* The file is longer than it was thought to be: double the buffer, up to `max`. */

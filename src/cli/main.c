@@ -58,6 +58,8 @@ static int run_command(int argc, char **argv, struct opc_err *err)
         opc_help_overview(stdout);
         return OPC_OK;
     }
+    if (strcmp(argv[1], "--version") == 0 && argc > 2)
+        return opc_fail(err, OPC_EUSER, "--version takes no arguments, not '%s'", argv[2]);
     if (strcmp(argv[1], "--version") == 0) {
         printf("opc %s%s%s%s\n", OPC_VERSION, *opc_revision ? " (" : "", opc_revision,
                *opc_revision ? ")" : "");

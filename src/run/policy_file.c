@@ -127,6 +127,11 @@ int opc_policy_file_load(const char *path, const struct opc_env *env, struct opc
 int opc_policy_config(const char *path, struct opc_config **out, struct opc_err *err)
 {
     struct opc_pack *pack;
+    const size_t n = strlen(path);
+    if (n > 4 && strcmp(path + n - 4, ".opc") == 0 && !opc_file_exists(path))
+        return opc_fail(err, OPC_EUSER,
+                        "there is no file %s; a run that is done has policy.opc in its directory",
+                        path);
     if (opc_is_directory(path) || !opc_file_exists(path))
         return opc_config_of_run(path, out, err);
     OPC_TRY(opc_checkpoint_load(path, OPC_PACK_POLICY, &pack, err));

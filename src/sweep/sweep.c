@@ -544,6 +544,21 @@ static int check_runs(const struct opening *opening, struct opc_err *err)
 }
 
 /* Reads the file and makes the tasks; opc_sweep_open frees everything when this fails. */
+/* OPC_EUSER: the file is empty. It would be a sweep of one long run with all defaults. */
+static int check_content(const struct opc_sweep *sweep, struct opc_err *err)
+{
+    static const char *const PARTS[] = {"vary",  "runs",  "title", "figure",
+                                        "probe", "tiers", "skip"};
+    bool any = opc_sources_count(sweep->from) > 0;
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
+        any = any || opc_sources_extra(sweep->from, PARTS[i]);
+    return any ? OPC_OK
+               : opc_fail(err, OPC_EUSER,
+                          "%s sets nothing; experiments/ has files to start from, "
+                          "docs/experiments.md explains them",
+                          sweep->path);
+}
+
 static int read_sweep(struct opening *opening, const struct opc_sweep_ask *ask, struct opc_err *err)
 {
     struct opc_sweep *sweep = opening->sweep;
@@ -553,6 +568,7 @@ static int read_sweep(struct opening *opening, const struct opc_sweep_ask *ask, 
     sweep->tier = opc_strdup(ask->tier ? ask->tier : "");
     if (!sweep->path || !sweep->tier)
         return out_of_memory(err);
+    OPC_TRY(check_content(sweep, err));
     /* the parts of the file that are not settings */
     opening->vary = find_part(sweep, "vary");
     opening->skip[0] = find_part(sweep, "skip");

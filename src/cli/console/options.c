@@ -6,6 +6,7 @@
  * --max-steps for the member max_steps. */
 #include "cli/console/options.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/console/command.h"
 #include "opc/mem.h"
@@ -41,11 +42,25 @@ static int set_option(const struct opc_section *options, const struct opc_field 
     return opc_fail(err, fault.code, "%s", fault.text);
 }
 
+/* The word that an unknown option is in: getopt stays on one of several letters, -abc, until all of
+ * them are read. */
+static const char *find_whole(int argc, char **argv, int letter)
+{
+    if (optind < argc && argv[optind][0] == '-' && argv[optind][1] == letter)
+        return argv[optind];
+    return argv[optind - 1];
+}
+
 /* Suggests the nearest option. The nearest name is copied, because each name is written into a
  * buffer. */
 static int unknown_option(const struct opc_section *options, const char *command, const char *word,
-                          struct opc_err *err)
+                          const char *whole, struct opc_err *err)
 {
+    /* A file whose name begins with a dash has to be named otherwise. */
+    if (opc_file_exists(whole))
+        return opc_fail(err, OPC_EUSER,
+                        "%s is read as an option; for the file of that name write ./%s", whole,
+                        whole);
     char name[OPC_OPTION_NAME], meant[OPC_OPTION_NAME] = "", asked[OPC_OPTION_NAME];
     int nearest = INT_MAX;
     /* Without dashes and value: "--actionz=two" asks for "actionz". */
@@ -148,7 +163,8 @@ int opc_options_read(const struct opc_section *options, int argc, char **argv, v
             f = &options->fields[which - PAST];
         /* optopt is the letter of an unknown short option, and 0 for a long one. */
         if (!f)
-            code = unknown_option(options, argv[0], optopt ? letter : word, err);
+            code = unknown_option(options, argv[0], optopt ? letter : word,
+                                  find_whole(argc, argv, optopt), err);
         else if (got == ':')
             code = opc_fail(err, OPC_EUSER, "%s needs a value: %s", word, f->help);
         else

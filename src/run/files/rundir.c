@@ -73,6 +73,8 @@ int opc_rundir_foreign_file(const char *dir, char name[OPC_RUNDIR_FILE], struct 
 int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *err)
 {
     char path[OPC_PATH];
+    if (!*dir)
+        return opc_fail(err, OPC_EUSER, "the name of the run directory is empty");
     int code = opc_path_join(path, dir, "config.yaml", err);
     if (!code && !opc_file_exists(path))
         code =
