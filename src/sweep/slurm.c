@@ -179,11 +179,11 @@ static void compose_script(const struct opc_batch *batch, const char *tag, struc
     const int warning = time / 4 < WARNING_S ? (int)(time / 4) : WARNING_S;
     opc_text_addf(
         text,
-        "#!/bin/sh\n# Written by opc: task I does runs %s of %d.runs, and is started again where "
+        "#!/bin/sh\n# Written by opc: task I does %s of %d.runs, and is started again where "
         "it was stopped.\n"
         "#SBATCH --job-name=opc-%s-%d\n#SBATCH --array=1-%d",
-        r->pack > 1 ? "(I - 1) * pack + 1 to I * pack" : "I", batch->number, tag, batch->number,
-        batch->tasks);
+        r->pack > 1 ? "runs (I - 1) * pack + 1 to I * pack" : "run I", batch->number, tag,
+        batch->number, batch->tasks);
     if (r->limit > 0)
         opc_text_addf(text, "%%%d", r->limit);
     opc_text_add(text, "\n#SBATCH --output=\"");

@@ -239,6 +239,7 @@ try 'opc sweep computed.yaml run'
 mkdir tools
 ln -s "$(command -v sh)" tools/sh
 remark 'tools: a PATH without the commands of Slurm'
+# shellcheck disable=SC2016 # expanded there
 try 'env PATH="$PWD/tools" "$OPC" sweep sweep.yaml run --launcher slurm --out lone'
 try 'opc sweep sweep.yaml run --launcher slurm --time soon --out lone'
 try 'opc sweep sweep.yaml run --launcher slurm --partition "a b" --out lone'

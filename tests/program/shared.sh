@@ -24,7 +24,8 @@ same() { # OUT: its runs are those of the sweep that was alone
             cmp "ref/$run/$file" "$1/$run/$file" || wrong "$run/$file differs" same "$1"
         done
     done
-    [ ! -e "$1/.claims" ] && [ ! -e "$1/.queue" ] || wrong "leaves claims or queue" ls -a "$1"
+    [ ! -e "$1/.claims" ] || wrong "leaves claims" ls -a "$1"
+    [ ! -e "$1/.queue" ] || wrong "leaves its queue" ls -a "$1"
 }
 failed() { # WHO
     cp "$1.said" said
@@ -93,7 +94,9 @@ same both
 cat apple.said berry.said | sed -n 's/^started //p' | sort >started
 # shellcheck disable=SC2086 # these are words
 printf '%s\n' $all | cmp - started || wrong "not each run once" cat apple.said berry.said
-grep -q '^started ' apple.said && grep -q '^started ' berry.said || wrong "one did all" cat apple.said berry.said
+for machine in apple berry; do
+    grep -q '^started ' $machine.said || wrong "the other one did all" cat $machine.said
+done
 
 # ---- one of them dies: its run is taken over, when it has been silent for long enough --------------------------------
 (machine apple dies) >apple.said 2>&1 &
@@ -126,6 +129,7 @@ await $apple still/corrected_s1/metrics.csv
 # its processes, seen from here: all below the one that made the name space
 tree() { # PID
     echo "$1"
+    # shellcheck disable=SC2013 # one line of words
     for child in $(cat /proc/"$1"/task/*/children); do
         tree "$child"
     done
