@@ -21,9 +21,7 @@
 #define OPTIONS(X)                                                                                 \
     X(PATH, out,         "",      0, 4095,  "directory of runs and exhibits; by default repro-TIER, with KEY=VALUE repro-TIER-KEY_VALUE") \
     X(TEXT, tier,        "small", 1, 64,   "how much to spend: smoke (minutes), small (hours for a figure of runs), full (the paper's, days)") \
-    X(INT,  jobs,        "0",     0, 4096, "number of runs at a time; 0: one per processor")                 \
-    X(INT,  threads,     "0",     0, 1024, "threads of each run; 0: the processors divided by the runs at a time") \
-    X(TEXT, launcher,    "local", 1, 64,   "how runs are started; local: as processes on this machine") \
+    OPC_SWEEPING_OPTIONS(X)                                                                        \
     X(PATH, experiments, "",      0, 4095,  "directory of the experiment files; by default experiments/paper, or those installed") \
     X(BOOL, redraw,      "false", 0, 1,    "draw exhibits again even if they are up to date")
 /* clang-format on */
@@ -37,7 +35,7 @@ static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 /* What all experiments of one call share. */
 struct work {
     const struct given *given;
-    const struct opc_launcher_type *launcher;
+    struct opc_schedule schedule;
     char out[OPC_PATH], dir[OPC_PATH];
     int sets;
     char *const *set; /* [sets] "section.name=value" */
@@ -99,9 +97,7 @@ static void print_claims(const struct opc_experiment *experiment)
 static int make_experiment(const struct work *work, struct opc_experiment *experiment, bool alone,
                            struct row *row, struct opc_err *err)
 {
-    const struct opc_experiment_plan plan = {.jobs = work->given->jobs,
-                                             .threads = work->given->threads,
-                                             .launcher = work->launcher,
+    const struct opc_experiment_plan plan = {.schedule = work->schedule,
                                              .redraw = work->given->redraw,
                                              .sweep = opc_sweeping,
                                              .begin = print_begin,
@@ -113,16 +109,23 @@ static int make_experiment(const struct work *work, struct opc_experiment *exper
     if (drawn)
         printf("%s -> %s/%s.json and its %stables\n", experiment->name, work->out, experiment->name,
                opc_draw_version() ? "pictures and " : "");
+    else if (!code && row->standing.queued)
+        printf("%s: %d run%s with %s; the same command draws when they are done\n",
+               experiment->name, row->standing.queued, row->standing.queued == 1 ? " is" : "s are",
+               work->schedule.launcher->name);
     else if (!code)
         printf("%s is up to date\n", experiment->name);
     /* Of many, only what is new is explained: the summary counts the rest. */
-    if (drawn || (!code && alone))
+    if (drawn || (!code && alone && !row->standing.queued))
         print_claims(experiment);
     fflush(stdout);
     /* "FAILED" is there already. */
     if (code == OPC_ESTOPPED)
         snprintf(row->result, sizeof row->result, "stopped, %d of %d run%s", row->standing.complete,
                  row->standing.runs, opc_plural(row->standing.runs));
+    else if (!code && row->standing.queued)
+        snprintf(row->result, sizeof row->result, "queued, %d of %d run%s done",
+                 row->standing.complete, row->standing.runs, opc_plural(row->standing.runs));
     else if (!code)
         snprintf(row->result, sizeof row->result, drawn ? "made" : "up to date");
     return code;
@@ -323,9 +326,8 @@ static int repro_run(int argc, char **argv, struct opc_err *err)
         return opc_fail(err, OPC_EUSER, "'%s' stands alone; '%s' is one word too many", argv[first],
                         argv[first + 1]);
     /* A wrong launcher is found before anything is run. */
-    work.launcher = opc_launcher_find(given.launcher, err);
-    if (!work.launcher)
-        return OPC_EUSER;
+    const struct opc_sweeping_given how = OPC_SWEEPING_GIVEN(&given);
+    OPC_TRY(opc_sweeping_plan(&how, &work.schedule, err));
     OPC_TRY(name_out(&work, err));
     /* Paths of files need no directory of experiments, which may not exist. */
     bool only_paths = !all && !only_list && !*given.experiments;
@@ -363,7 +365,9 @@ const struct opc_command opc_cmd_repro = {
         "the "
         "exhibit name it.\n"
         "The same command goes on after Ctrl-C or a failure, and does nothing where nothing is "
-        "missing. What is drawn while runs are missing says so in its caption.",
+        "missing. With --launcher slurm it submits the runs and returns; given again when they are "
+        "done, or with --wait, it draws. What is drawn while runs are missing says so in its "
+        "caption.",
     .words = "all list",
     .takes = OPC_TAKES_SETTINGS,
     .options = &options,

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* opc sweep - the many runs of an experiment file: run, status, merge.
+/* opc sweep - the many runs of an experiment file: run, status, merge, cancel; and work, which is
+ * what a job of a cluster executes.
  *
- * Scheduling is sweep/, tables are study/curves/. The state of a sweep is in its run directories
- * alone, so `status` and `merge` work while `run` does, from another terminal. */
+ * Scheduling is sweep/, tables are study/curves/, the state is shown by cli/sweep/. The state of a
+ * sweep is in its run directories alone, so `status` and `merge` work while `run` does, from
+ * another terminal. */
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/console/command.h"
 #include "cli/console/sweeping.h"
+#include "cli/sweep/status.h"
 #include "opc/mem.h"
 #include "study/curves/sweep_table.h"
+#include "sweep/handover.h"
+#include "sweep/worklist.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,9 +23,9 @@
     X(PATH, out,      "",      0, 4095,  "directory of the runs; by default sweep-FILE, or sweep-FILE-TIER") \
     X(TEXT, tier,     "",      0, 64,   "tier of the file to use; by default the file as it is") \
     X(TEXT, only,     "",      0, 255,  "take only runs whose names match this pattern, with * and ? as in a shell; quote it") \
-    X(INT,  jobs,     "0",     0, 4096, "number of runs at a time; 0: one per processor")                    \
-    X(INT,  threads,  "0",     0, 1024, "threads of each run; 0: the processors divided by the runs at a time") \
-    X(TEXT, launcher, "local", 1, 64,   "how runs are started; local: as processes on this machine")      \
+    X(INT,  index,    "0",     0, 1e9,  "do run number N alone, of those that status --json lists, sharing OUT with others; for the array jobs of any scheduler; 0: all") \
+    OPC_SWEEPING_OPTIONS(X)                                                                        \
+    X(BOOL, json,     "false", 0, 1,    "print one JSON object per run and line")                    \
     X(TEXTS, add,     "",      1, 4095,  "directory of an earlier merge: merge takes over the runs that OUT lacks, run and status leave out those it has complete; may be repeated") \
     X(REAL, at,       "0",     0, 1e12, "also a table of the scores after this many real steps, of all runs that have made them; 0: only at their end")
 /* clang-format on */
@@ -32,81 +36,93 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 static const struct opc_option_use uses[] = {
-    {"only", "run status"}, {"jobs", "run"}, {"threads", "run"},
-    {"launcher", "run"},    {"at", "merge"}, {NULL, NULL},
+    {"only", "run status"},
+    {"jobs", "run"},
+    {"threads", "run work"},
+    {"launcher", "run work"},
+    {"shared", "run"},
+    {"claim_timeout", "run work"},
+    {"partition", "run"},
+    {"time", "run"},
+    {"memory", "run"},
+    {"pack", "run"},
+    {"slurm_options", "run"},
+    {"wait", "run"},
+    {"index", "run work"},
+    {"json", "status"},
+    {"add", "run status merge"},
+    {"tier", "run status merge cancel"},
+    {"out", "run status merge cancel"},
+    {"at", "merge"},
+    {NULL, NULL},
 };
 
-/* ---- run ------------------------------------------------------------------------------------- */
+/* ---- run, cancel, work ----------------------------------------------------------------------- */
 
-/* Starts what is missing and waits for all of it. */
+/* Starts what is missing and waits for all of it, unless a cluster takes it. */
 static int run_all(const struct opc_sweep *sweep, const struct given *given, const char *out,
                    struct opc_err *err)
 {
-    struct opc_tally tally;
-    const struct opc_launcher_type *launcher = opc_launcher_find(given->launcher, err);
-    if (!launcher)
-        return OPC_EUSER;
-    /* The plan of the schedule; progress and stops are set by opc_sweeping. */
-    const struct opc_schedule plan = {
-        .out = out, .jobs = given->jobs, .threads = given->threads, .launcher = launcher};
-    const int code = opc_sweeping(sweep, plan, &tally, err);
-    if (!code && sweep->tasks == 1)
+    struct opc_tally tally = {0};
+    struct opc_schedule plan;
+    const struct opc_sweeping_given how = OPC_SWEEPING_GIVEN(given);
+    OPC_TRY(opc_sweeping_plan(&how, &plan, err));
+    if (given->index && opc_launcher_is_detached(plan.launcher))
+        return opc_fail(err, OPC_EUSER,
+                        "--index is for the jobs of another scheduler than %s, which "
+                        "takes all runs at once",
+                        plan.launcher->name);
+    /* progress and stops are set by opc_sweeping */
+    plan.out = out;
+    plan.shared = plan.shared || given->index > 0;
+    OPC_TRY(opc_sweeping(sweep, plan, &tally, err));
+    if (tally.running > 0)
+        printf("%d of %d run%s done, %d with %s, in %s\n", tally.done, sweep->tasks,
+               sweep->tasks == 1 ? " is" : "s are", tally.running, plan.launcher->name, out);
+    else if (sweep->tasks == 1)
         printf("the run is done, in %s\n", out);
-    else if (!code)
+    else
         printf("all %d runs are done, in %s\n", sweep->tasks, out);
-    return code;
+    return OPC_OK;
 }
 
-/* ---- status ---------------------------------------------------------------------------------- */
-
-/* One line for each run, and counts of each state below. */
-static int show_status(const struct opc_sweep *sweep, const char *out)
+/* Ends what a cluster has; runs save themselves and can be submitted again. */
+static int cancel_all(const char *out, struct opc_err *err)
 {
-    int counts[OPC_STATE_FOREIGN + 1] = {0}, wide = 4;
-    double all = 0;
-    char took[OPC_PRINTED];
-    for (int i = 0; i < sweep->tasks; i++)
-        if ((int)strlen(sweep->task[i].name) > wide)
-            wide = (int)strlen(sweep->task[i].name);
-    /* The first column is as wide as the longest name. */
-    printf("%-*s  %-11s  %9s  %10s  %12s\n", wide, "run", "state", "epoch", "return", "time");
-    for (int i = 0; i < sweep->tasks; i++) {
-        struct opc_look look;
-        /* "-" where the run has nothing to say yet. */
-        char epoch[32] = "-", value[32] = "-", path[OPC_PATH];
-        snprintf(took, sizeof took, "-");
-        /* State, epoch and return as the run directory has them now. */
-        opc_schedule_look(out, &sweep->task[i], &look);
-        counts[look.state]++;
-        if (look.begun)
-            snprintf(epoch, sizeof epoch, "%d/%d", look.epoch, look.epochs);
-        /* Computing time so far, over all sessions of the run. */
-        if (look.begun && !opc_schedule_path(out, &sweep->task[i], "", path, NULL)) {
-            int epochs;
-            const double seconds = opc_look_seconds(path, &epochs);
-            opc_print_duration(seconds, took);
-            all += seconds;
-        }
-        if (look.begun && !isnan(look.eval_return))
-            snprintf(value, sizeof value, "%.4g", look.eval_return);
-        printf("%-*s  %-11s  %9s  %10s  %12s%s%s\n", wide, sweep->task[i].name,
-               opc_state_name(look.state), epoch, value, took, *look.why ? "  " : "", look.why);
-    }
-    /* The sum: number of runs, time spent, and how many are in each state. */
-    printf("%d run%s in %s", sweep->tasks, sweep->tasks == 1 ? "" : "s", out);
-    opc_print_duration(all, took);
-    if (all > 0)
-        printf(", %s of computing", took);
-    putchar(':');
-    /* States that no run is in are left out. */
-    const char *comma = "";
-    for (int k = 0; k <= OPC_STATE_FOREIGN; k++)
-        if (counts[k]) {
-            printf("%s %d %s", comma, counts[k], opc_state_name((enum opc_state)k));
-            comma = ",";
-        }
-    putchar('\n');
+    int jobs;
+    OPC_TRY(opc_handover_cancel(out, &jobs, err));
+    if (jobs == 0)
+        printf("nothing of %s is queued or running\n", out);
+    else
+        printf("cancelled %d job%s; what ran saves itself, and 'run' goes on with it\n", jobs,
+               jobs == 1 ? "" : "s");
     return OPC_OK;
+}
+
+/* Within a job of a cluster: the runs of one of its tasks, one after the other. Stopped by a
+ * signal, it asks the cluster to start the task again. */
+static int work_on_list(const char *list, const struct given *given, struct opc_err *err)
+{
+    char out[OPC_PATH];
+    struct opc_sweep *sweep;
+    const struct opc_launcher_type *cluster = opc_launcher_find(given->launcher, err);
+    if (!cluster)
+        return OPC_EUSER;
+    if (!given->index)
+        return opc_fail(err, OPC_EUSER, "say which task of %s: --index N", list);
+    OPC_TRY(opc_worklist_open(list, given->index, &sweep, out, err));
+    const struct opc_schedule plan = {.out = out,
+                                      .jobs = 1,
+                                      .threads = given->threads,
+                                      .launcher = &opc_launcher_local,
+                                      .shared = true,
+                                      .claim_timeout = given->claim_timeout};
+    const int code = opc_sweeping(sweep, plan, NULL, err);
+    opc_sweep_close(sweep);
+    struct opc_err refused = {0};
+    if (code == OPC_ESTOPPED && cluster->requeue && cluster->requeue(&refused))
+        opc_log(OPC_LEVEL_WARN, "%s; 'opc sweep ... run' submits what is missing", refused.text);
+    return code;
 }
 
 /* ---- merge ----------------------------------------------------------------------------------- */
@@ -303,41 +319,20 @@ static void name_out(const char *file, const struct given *given, char out[OPC_P
 
 extern const struct opc_command opc_cmd_sweep;
 
-static int sweep_run(int argc, char **argv, struct opc_err *err)
+static const char USAGE[] = "opc sweep FILE.yaml run|status|merge|cancel [KEY=VALUE...]";
+
+/* Opens the sweep and leaves in it what the options leave. */
+static int open_sweep(const char *file, const char *what, int sets, char *const *set,
+                      const struct given *given, const char *out, struct opc_sweep **result,
+                      struct opc_err *err)
 {
-    static const char USAGE[] = "opc sweep FILE.yaml run|status|merge [KEY=VALUE...]";
-    static const char *const ACTIONS[] = {"run", "status", "merge"};
-    struct given given;
+    char path[OPC_PATH];
     struct opc_sweep *sweep;
-    char path[OPC_PATH], out[OPC_PATH];
-    int first;
-    int code = opc_options_read(&options, argc, argv, &given, &first, err);
-    if (code)
-        return code;
-    /* A file and an action; a KEY=VALUE in their place is a forgotten file. */
-    if (argc - first < 2 || strchr(argv[first], '='))
-        return opc_fail(err, OPC_EUSER, "name an experiment file and what to do: %s", USAGE);
-    const char *file = argv[first], *what = argv[first + 1];
-    if (strcmp(what, "run") != 0 && strcmp(what, "status") != 0 && strcmp(what, "merge") != 0) {
-        const char *meant = opc_nearest(what, ACTIONS, 3, sizeof *ACTIONS);
-        return meant ? opc_fail(err, OPC_EUSER, "unknown action '%s'; did you mean '%s'?", what,
-                                meant)
-                     : opc_fail(err, OPC_EUSER, "unknown action '%s'; usage: %s", what, USAGE);
-    }
-    /* The action is known: options of other actions are refused. */
-    code = opc_options_fit(&options, uses, what, &given, err);
-    if (code)
-        return code;
     /* Words after the action change settings of every run. */
-    const struct opc_sweep_ask ask = {
-        .path = path, .tier = given.tier, .sets = argc - first - 2, .set = argv + first + 2};
-    code = opc_path_shipped(path, file, err);
-    if (!code)
-        code = opc_sweep_open(&ask, &sweep, err);
-    if (code)
-        return code;
-    /* Named after the file as it was given, not after where it was found. */
-    name_out(file, &given, out);
+    const struct opc_sweep_ask ask = {.path = path, .tier = given->tier, .sets = sets, .set = set};
+    OPC_TRY(opc_path_shipped(path, file, err));
+    OPC_TRY(opc_sweep_open(&ask, &sweep, err));
+    int code = OPC_OK;
     /* Some experiments only compute, or use the runs of another file. */
     if (*sweep->runs)
         code = opc_fail(err, OPC_EUSER, "%s has no runs of its own, it uses those of %s", file,
@@ -345,17 +340,58 @@ static int sweep_run(int argc, char **argv, struct opc_err *err)
     else if (!opc_sweep_has_runs(sweep))
         code = opc_fail(err, OPC_EUSER,
                         "%s has no runs, only something to compute; 'opc repro' does it", file);
-    else if (given.add.n > 0 && strcmp(what, "merge") != 0)
-        code = leave_out_added(sweep, &given, out, err);
-    if (!code && *given.only && sweep->tasks > 0)
-        code = opc_sweep_narrow(sweep, given.only, err);
-    if (!code && sweep->tasks == 0)
+    else if (given->add.n > 0 && strcmp(what, "merge") != 0)
+        code = leave_out_added(sweep, given, out, err);
+    if (!code && given->index)
+        code = opc_sweep_pick(sweep, given->index, err);
+    if (!code && *given->only && sweep->tasks > 0)
+        code = opc_sweep_narrow(sweep, given->only, err);
+    if (code)
+        opc_sweep_close(sweep);
+    else
+        *result = sweep;
+    return code;
+}
+
+static int sweep_run(int argc, char **argv, struct opc_err *err)
+{
+    static const char *const ACTIONS[] = {"run", "status", "merge", "cancel", "work"};
+    enum { NACTIONS = sizeof ACTIONS / sizeof *ACTIONS };
+    struct given given;
+    struct opc_sweep *sweep;
+    char out[OPC_PATH];
+    int first, action = 0;
+    OPC_TRY(opc_options_read(&options, argc, argv, &given, &first, err));
+    /* A file and an action; a KEY=VALUE in their place is a forgotten file. */
+    if (argc - first < 2 || strchr(argv[first], '='))
+        return opc_fail(err, OPC_EUSER, "name an experiment file and what to do: %s", USAGE);
+    const char *file = argv[first], *what = argv[first + 1];
+    while (action < NACTIONS && strcmp(what, ACTIONS[action]) != 0)
+        action++;
+    if (action == NACTIONS) {
+        /* `work` is for jobs, and nobody means it */
+        const char *meant = opc_nearest(what, ACTIONS, NACTIONS - 1, sizeof *ACTIONS);
+        return meant ? opc_fail(err, OPC_EUSER, "unknown action '%s'; did you mean '%s'?", what,
+                                meant)
+                     : opc_fail(err, OPC_EUSER, "unknown action '%s'; usage: %s", what, USAGE);
+    }
+    /* The action is known: options of other actions are refused. */
+    OPC_TRY(opc_options_fit(&options, uses, what, &given, err));
+    if (strcmp(what, "work") == 0)
+        return work_on_list(file, &given, err);
+    /* Named after the file as it was given, not after where it was found. */
+    name_out(file, &given, out);
+    if (strcmp(what, "cancel") == 0)
+        return cancel_all(out, err);
+    OPC_TRY(open_sweep(file, what, argc - first - 2, argv + first + 2, &given, out, &sweep, err));
+    int code = OPC_OK;
+    if (sweep->tasks == 0)
         ; /* nothing is left to do or to show */
-    else if (!code && strcmp(what, "run") == 0)
+    else if (strcmp(what, "run") == 0)
         code = run_all(sweep, &given, out, err);
-    else if (!code && strcmp(what, "status") == 0)
-        code = show_status(sweep, out);
-    else if (!code)
+    else if (strcmp(what, "status") == 0)
+        code = opc_sweep_status_show(sweep, out, given.json, err);
+    else
         code = merge_runs(sweep, &given, out, err);
     opc_sweep_close(sweep);
     return code;
@@ -363,7 +399,7 @@ static int sweep_run(int argc, char **argv, struct opc_err *err)
 
 const struct opc_command opc_cmd_sweep = {
     .name = "sweep",
-    .usage = "FILE.yaml run|status|merge [KEY=VALUE...] [OPTION...]",
+    .usage = "FILE.yaml run|status|merge|cancel [KEY=VALUE...] [OPTION...]",
     .summary = "run the runs of an experiment, show their state, or merge their tables",
     .detail =
         "The file's 'vary' spans the runs (docs/experiments.md). run: starts what is missing, each "
@@ -378,8 +414,15 @@ const struct opc_command opc_cmd_sweep = {
         "complete: its directory is not needed. merge --at STEPS also writes OUT/table-STEPS.csv, "
         "the scores after so many steps, for runs of different lengths.\n"
         "A run is OUT/NAME, its output OUT/NAME.log. A directory that holds a run of other "
-        "settings is called foreign; then nothing is started.",
-    .words = "run status merge",
+        "settings is called foreign; then nothing is started.\n"
+        "On a cluster (docs/cluster.md): run --launcher slurm submits what is neither done nor "
+        "queued "
+        "as a job array and returns; status joins the directories with the queue; cancel ends what "
+        "is "
+        "queued or running; LIST work --index N is what a task of the array executes. run "
+        "--shared, on "
+        "any number of machines with a common directory, divides the runs among them.",
+    .words = "run status merge cancel work",
     .takes = OPC_TAKES_SETTINGS,
     .options = &options,
     .uses = uses,

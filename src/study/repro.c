@@ -546,23 +546,25 @@ int opc_experiment_draw(const struct opc_experiment *experiment, int threads,
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Starts the runs that are missing and returns when none is under way. */
+/* Starts the runs that are missing and returns when none is under way, or when a cluster has taken
+ * them; *queued is how many it has. */
 static int run_missing(const struct opc_experiment *experiment,
-                       const struct opc_experiment_plan *plan, struct opc_err *err)
+                       const struct opc_experiment_plan *plan, int *queued, struct opc_err *err)
 {
-    const struct opc_schedule schedule = {.out = experiment->runs_dir,
-                                          .jobs = plan->jobs,
-                                          .threads = plan->threads,
-                                          .launcher = plan->launcher};
-    return plan->sweep ? plan->sweep(experiment->runs, schedule, NULL, err)
-                       : opc_schedule_run(experiment->runs, &schedule, NULL, err);
+    struct opc_schedule schedule = plan->schedule;
+    struct opc_tally tally = {0};
+    schedule.out = experiment->runs_dir;
+    const int code = plan->sweep ? plan->sweep(experiment->runs, schedule, &tally, err)
+                                 : opc_schedule_run(experiment->runs, &schedule, &tally, err);
+    *queued = code ? 0 : tally.running;
+    return code;
 }
 
 int opc_experiment_make(const struct opc_experiment *experiment,
                         const struct opc_experiment_plan *plan, struct opc_standing *standing,
                         bool *drawn, struct opc_err *err)
 {
-    int code = OPC_OK;
+    int code = OPC_OK, queued = 0;
     *drawn = false;
     opc_experiment_standing(experiment, standing);
     /* Nothing has changed since the exhibit was drawn. */
@@ -571,8 +573,11 @@ int opc_experiment_make(const struct opc_experiment *experiment,
     if (plan->begin)
         plan->begin(plan->ctx, experiment, standing);
     if (standing->complete < standing->runs)
-        code = run_missing(experiment, plan, err);
+        code = run_missing(experiment, plan, &queued, err);
     opc_experiment_standing(experiment, standing);
+    standing->queued = queued;
+    if (queued > 0)
+        return OPC_OK;
     /* Failed or stopped runs may have left complete ones; after any other error nothing has run. */
     if ((code && code != OPC_EIO && code != OPC_ESTOPPED) ||
         (standing->complete == 0 && experiment->runs))
@@ -580,7 +585,7 @@ int opc_experiment_make(const struct opc_experiment *experiment,
     /* The first error is the one that is returned; one of drawing after that is only logged. */
     struct opc_err fault = {0};
     const int failed =
-        opc_experiment_draw(experiment, plan->threads, plan->progress, plan->ctx, &fault);
+        opc_experiment_draw(experiment, plan->schedule.threads, plan->progress, plan->ctx, &fault);
     if (failed && code)
         opc_log(OPC_LEVEL_WARN, "%s", fault.text);
     else if (failed && err)

@@ -50,7 +50,8 @@ void opc_experiment_close(struct opc_experiment *); /* NULL is fine */
 /* How far an experiment has got. */
 struct opc_standing {
     int runs, complete;
-    bool made;    /* there is an exhibit */
+    int queued; /* runs that a cluster has, waiting or running; set by opc_experiment_make alone */
+    bool made;  /* there is an exhibit */
     bool current; /* it is of all runs, newer than each, of this tier and the file as it is now */
     char tier[64];
     int supported, refuted, undecided; /* claims */
@@ -59,8 +60,8 @@ void opc_experiment_standing(const struct opc_experiment *, struct opc_standing 
 
 /* How an experiment is made. */
 struct opc_experiment_plan {
-    int jobs, threads; /* runs at a time, and threads of each; 0: as many as there are processors */
-    const struct opc_launcher_type *launcher;
+    /* How runs are started; its `out` is set here, its `threads` are those of drawing, too. */
+    struct opc_schedule schedule;
     bool redraw; /* even if nothing has changed since the exhibit was drawn */
     /* Runs what is missing; NULL: opc_schedule_run, without a display. */
     int (*sweep)(const struct opc_sweep *, struct opc_schedule, struct opc_tally *,
@@ -73,7 +74,8 @@ struct opc_experiment_plan {
 
 /* Runs what is missing and draws. If runs failed (OPC_EIO) or were stopped (OPC_ESTOPPED), the
  * complete ones are drawn all the same, and the failure is returned after that. *drawn says whether
- * there is a new exhibit; false without an error: it was up to date. */
+ * there is a new exhibit; false without an error: it was up to date, or runs were handed over to a
+ * cluster (standing->queued) and it is drawn by a later call. */
 int opc_experiment_make(const struct opc_experiment *, const struct opc_experiment_plan *,
                         struct opc_standing *standing, bool *drawn, struct opc_err *err);
 

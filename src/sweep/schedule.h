@@ -24,6 +24,13 @@ struct opc_schedule {
     int threads;     /* of each job; 0: the processors are shared out */
     const struct opc_launcher_type *launcher;
     const char *program; /* NULL: the running program */
+    bool shared;         /* other processes, here and elsewhere, may work in OUT at the same time */
+    double
+        claim_timeout; /* seconds after which a process without a sign of life is taken for dead */
+    /* Of a detached launcher; its `threads` and `limit` are filled in from `threads` and `jobs`. */
+    struct opc_resources resources;
+    bool
+        wait; /* a detached launcher has taken the runs: return when they have ended, not at once */
     /* Called a few times a second; may be NULL. */
     void (*progress)(void *ctx, const struct opc_tally *);
     /* How often the user asked to stop: once lets the jobs save themselves, twice ends them. May be
@@ -34,7 +41,11 @@ struct opc_schedule {
 
 /* Returns when every task is done or has failed; no job is running then. OPC_ESTOPPED: a stop was
  * asked for; OPC_EIO: tasks failed, and the message names them; OPC_EUSER: a directory is foreign,
- * and nothing has been started. out may be NULL. */
+ * and nothing has been started. out may be NULL.
+ *
+ * With a detached launcher (launch.h) and without `wait` it returns as soon as what is neither done
+ * nor queued has been handed over; out->running says how many runs are on their way. A stop ends
+ * the waiting, not the runs. */
 int opc_schedule_run(const struct opc_sweep *, const struct opc_schedule *, struct opc_tally *out,
                      struct opc_err *err);
 

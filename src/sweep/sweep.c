@@ -429,7 +429,7 @@ static int add_task(struct opening *opening, const int *choice, struct opc_err *
         if (!code && opc_config_check(&(struct opc_config){task->set, sweep->from}, err))
             code = opc_within(err, "%s: %s", sweep->path, task->name);
         task->group = group_of(sweep, choice);
-        sweep->tasks++;
+        task->index = ++sweep->tasks;
     }
     for (; added > 0; added--)
         opc_sources_drop_last(sweep->from);
@@ -645,6 +645,24 @@ int opc_sweep_narrow(struct opc_sweep *sweep, const char *pattern, struct opc_er
                 : opc_fail(err, OPC_EUSER,
                            "no run of %s is called like '%s'; 'opc sweep %s status' names them",
                            sweep->path, pattern, opc_shell_word(sweep->path, file, sizeof file));
+}
+
+int opc_sweep_pick(struct opc_sweep *sweep, int index, struct opc_err *err)
+{
+    const int runs = sweep->tasks > 0 ? sweep->task[sweep->tasks - 1].index : 0;
+    bool *keep = opc_alloc((size_t)sweep->tasks + 1, sizeof *keep), found = false;
+    if (!keep)
+        return opc_fail(err, OPC_ENOMEM, "out of memory for the runs of %s", sweep->path);
+    for (int i = 0; i < sweep->tasks; i++)
+        found |= keep[i] = sweep->task[i].index == index;
+    if (found)
+        opc_sweep_keep(sweep, keep);
+    opc_free(keep);
+    return found ? OPC_OK
+                 : opc_fail(err, OPC_EUSER,
+                            "--index = %d: the runs of %s have the numbers 1 to %d; 'opc sweep %s "
+                            "status --json' has them all",
+                            index, sweep->path, runs, sweep->path);
 }
 
 void opc_sweep_close(struct opc_sweep *sweep)

@@ -20,6 +20,7 @@ struct opc_task { /* one run */
     int *choice;  /* [keys] the index of its value for each key */
     struct opc_values set;
     int group; /* tasks of the same group differ in their seed only */
+    int index; /* its number in the file, from 1, whatever else is left out */
 };
 
 struct opc_sweep {
@@ -56,6 +57,8 @@ static inline bool opc_sweep_has_runs(const struct opc_sweep *s)
 
 /* Keeps the tasks whose names match the pattern (* and ? as in a shell); OPC_EUSER: none does. */
 int opc_sweep_narrow(struct opc_sweep *, const char *pattern, struct opc_err *err);
+/* Keeps the task of that index; OPC_EUSER: there is none. */
+int opc_sweep_pick(struct opc_sweep *, int index, struct opc_err *err);
 /* Keeps the tasks i with keep[i], in their order; they may be none. */
 void opc_sweep_keep(struct opc_sweep *, const bool *keep);
 

@@ -39,6 +39,7 @@ rank study 15
 rank cli/console 16
 rank cli/bench 18
 rank cli/env 17
+rank cli/sweep 17
 rank cli 19
 apart env data
 apart env model

@@ -236,6 +236,22 @@ file computed.yaml <<'END'
 probe: {analysis: theory}
 END
 try 'opc sweep computed.yaml run'
+mkdir tools
+ln -s "$(command -v sh)" tools/sh
+remark 'tools: a PATH without the commands of Slurm'
+# shellcheck disable=SC2016 # expanded there
+try 'env PATH="$PWD/tools" "$OPC" sweep sweep.yaml run --launcher slurm --out lone'
+try 'opc sweep sweep.yaml run --launcher slurm --time soon --out lone'
+try 'opc sweep sweep.yaml run --launcher slurm --partition "a b" --out lone'
+try 'opc sweep sweep.yaml run --launcher slurm --shared --out lone'
+try 'opc sweep sweep.yaml run --launcher slurm --index 1 --out lone'
+try 'opc sweep sweep.yaml run --launcher slrm --out lone'
+try 'opc sweep sweep.yaml run --pack 2 --out lone'
+try 'opc sweep sweep.yaml run --index 5 --out lone'
+try 'opc sweep sweep.yaml run --index 1 --threads 1 --tier tiny --out single'
+try 'opc sweep sweep.yaml cancel --out lone'
+try 'opc sweep sweep.yaml work --index 1'
+try 'opc sweep sweep.yaml work'
 
 # ------------------------------------------------------------------------------------------------------
 heading 'figures'

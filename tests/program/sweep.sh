@@ -182,7 +182,7 @@ done
 "$OPC" sweep a.yaml run -o hurt --jobs 1 >hurt.said 2>&1 &
 pid=$!
 await $pid hurt/corrected_s1/.lock
-kill -9 "$(cat hurt/corrected_s1/.lock)"
+kill -9 "$(cut -d' ' -f1 hurt/corrected_s1/.lock)"
 wait $pid || wrong "a killed worker ends the sweep" "$OPC" sweep
 grep -q 'corrected_s1 .* 137; .*(1 of 3)' hurt.said
 same hurt

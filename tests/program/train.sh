@@ -171,8 +171,8 @@ fi
 "$OPC" train paper.yaml train.epochs=100000 --out long --threads 1 >long.said 2>&1 &
 pid=$!
 await $pid long/checkpoints/a.opc
-expect 2 "^opc: resume: .*long.*($pid)" "$OPC" resume long
-expect 2 "^opc: train: .*long.*($pid)" "$OPC" train paper.yaml --out long
+expect 2 "^opc: resume: .*long.*($pid on " "$OPC" resume long
+expect 2 "^opc: train: .*long.*($pid on " "$OPC" train paper.yaml --out long
 kill -INT $pid
 status=0
 wait $pid || status=$?

@@ -44,7 +44,9 @@ int main(void)
     while (fread(&length, 4, 1, stdin) == 1 && fread(&kind, 1, 1, stdin) == 1 &&
            length <= sizeof body && fread(body, 1, length, stdin) == length)
         switch (kind) {
-        case HELLO: send_frame(HELLO, (double[]){1, 2, 1, 0, 200, DT, 1, 0, -RANGE, RANGE}, 10); break;
+        case HELLO:
+            send_frame(HELLO, (double[]){1, 2, 1, 0, 200, DT, 1, 0, -RANGE, RANGE}, 10);
+            break;
         case RESET:
             x = body[0] / 2147483648.0 - 1;
             v = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A sweep in the foreground: installs the handlers, runs the schedule and draws the bar. Called by
- * `opc sweep ... run` and `opc repro`.
+/* A sweep in the foreground: reads its options, installs the handlers, runs the schedule and draws
+ * the bar. Called by `opc sweep ... run` and `opc repro`.
  *
  * Invariant: when it returns, handlers and log level are as before, because `opc repro` calls it
  * once for each experiment. */
@@ -15,6 +15,43 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+int opc_sweeping_plan(const struct opc_sweeping_given *given, struct opc_schedule *plan,
+                      struct opc_err *err)
+{
+    const struct opc_launcher_type *launcher = opc_launcher_find(given->launcher, err);
+    if (!launcher)
+        return OPC_EUSER;
+    const bool detached = opc_launcher_is_detached(launcher);
+    /* An option that would do nothing is a misunderstanding. */
+    const char *idle = *given->partition  ? "--partition"
+                       : *given->time     ? "--time"
+                       : *given->memory   ? "--memory"
+                       : *given->options  ? "--slurm-options"
+                       : given->pack != 1 ? "--pack"
+                       : given->wait      ? "--wait"
+                                          : NULL;
+    if (idle && !detached)
+        return opc_fail(err, OPC_EUSER, "%s is for --launcher slurm", idle);
+    if (detached && given->shared)
+        return opc_fail(err, OPC_EUSER,
+                        "--shared is for --launcher local; jobs of %s always share the directory",
+                        launcher->name);
+    *plan = (struct opc_schedule){.jobs = given->jobs,
+                                  .threads = given->threads,
+                                  .launcher = launcher,
+                                  .shared = given->shared,
+                                  .claim_timeout = given->claim_timeout,
+                                  .wait = given->wait,
+                                  .resources = {.partition = given->partition,
+                                                .time = given->time,
+                                                .memory = given->memory,
+                                                .options = given->options,
+                                                .pack = given->pack}};
+    return OPC_OK;
+}
 
 /* ---- Ctrl-C ---------------------------------------------------------------------------------- */
 

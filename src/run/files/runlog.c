@@ -9,6 +9,7 @@
  * for a row, and a resumed run finds every row its checkpoint counts on. */
 #include "run/files/runlog.h"
 
+#include "base/host.h"
 #include "opc/mem.h"
 #include "run/config/config.h"
 #include "run/files/copies.h"
@@ -35,7 +36,8 @@ struct opc_runlog {
     /* First lines of the tables of a resumed run, whose columns it keeps. NULL: the tables are new
      * and have all columns of this program. */
     char *columns, *timing_columns;
-    struct opc_copies copies; /* of metrics.csv */
+    struct opc_copies copies;  /* of metrics.csv */
+    char owner[OPC_HOST + 64]; /* what we wrote to .lock: no other process writes the same */
 };
 
 static void append_log(void *ctx, enum opc_level level, const char *line);
@@ -65,29 +67,62 @@ static int open_file(const struct opc_runlog *log, const char *name, int flags, 
 }
 
 /* The lock is flock's, so the kernel releases it with the process, however that ends. The file
- * holds the process id, for the message of whoever is refused. */
+ * holds process id and host, for the message of whoever is refused, perhaps on another machine. */
 static int lock_directory(struct opc_runlog *log, struct opc_err *err)
 {
-    char who[32] = "";
+    char who[32 + OPC_HOST] = "", host[OPC_HOST];
     const int code = open_file(log, ".lock", O_RDWR | O_CREAT, &log->lock_fd, err);
     if (code)
         return code;
+    const int why = flock(log->lock_fd, LOCK_EX | LOCK_NB) ? errno : 0;
     /* Another process has it: report which one. */
-    if (flock(log->lock_fd, LOCK_EX | LOCK_NB)) {
-        if (errno != EWOULDBLOCK)
-            return opc_fail_errno(err, errno, "cannot lock %s", log->dir);
-        if (read(log->lock_fd, who, sizeof who - 1) <= 0)
-            strcpy(who, "?");
+    if (why == EWOULDBLOCK) {
+        long pid = 0;
+        *host = '\0';
+        /* An older version wrote the number alone. */
+        if (read(log->lock_fd, who, sizeof who - 1) > 0)
+            (void)sscanf(who, "%ld %64s", &pid, host);
         return opc_fail(err, OPC_EUSER,
-                        "%s is in use by another process (%s); wait for its end or choose another "
-                        "directory",
-                        log->dir, who);
+                        "%s is in use by another process (%ld%s%s); wait for its end or choose "
+                        "another directory",
+                        log->dir, pid, *host ? " on " : "", host);
     }
-    /* It is ours: leave our process id. */
-    const int n = snprintf(who, sizeof who, "%ld", (long)getpid());
-    if (ftruncate(log->lock_fd, 0) || !opc_write_all(log->lock_fd, who, (size_t)n))
+    /* Sweeps that share a directory do not need locks; a person who starts single runs is warned.
+     */
+    if (opc_has_no_locks(why))
+        opc_log(
+            OPC_LEVEL_WARN,
+            "the file system of %s has no locks: nothing but 'opc sweep --shared' keeps a second "
+            "process out of it",
+            log->dir);
+    else if (why)
+        return opc_fail_errno(err, why, "cannot lock %s", log->dir);
+    /* It is ours: leave our process id, where that is, and when: numbers of processes repeat. */
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    opc_host_name(host);
+    snprintf(log->owner, sizeof log->owner, "%ld %s %lld.%09ld", (long)getpid(), host,
+             (long long)now.tv_sec, now.tv_nsec);
+    if (ftruncate(log->lock_fd, 0) || !opc_write_all(log->lock_fd, log->owner, strlen(log->owner)))
         return opc_fail_errno(err, errno, "cannot write %s/.lock", log->dir);
     return OPC_OK;
+}
+
+/* Where there are no locks, a process that stood still for long may find that another one was taken
+ * for its successor (sweep/claim.h). It must not write then: .lock, read anew, says whose the run
+ * is. */
+static int check_owner(const struct opc_runlog *log, struct opc_err *err)
+{
+    char path[OPC_PATH], who[sizeof log->owner] = "";
+    OPC_TRY(opc_runlog_path(log, ".lock", path, err));
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return OPC_OK; /* nobody else was here */
+    const bool other = read(fd, who, sizeof who - 1) > 0 && strcmp(who, log->owner) != 0;
+    close(fd);
+    return other
+               ? opc_fail(err, OPC_EIO, "%s was taken over by another process (%s)", log->dir, who)
+               : OPC_OK;
 }
 
 /* Refuses a directory that holds a run, or files that an interrupted start does not leave. */
@@ -364,6 +399,7 @@ int opc_runlog_metrics(struct opc_runlog *log, const struct opc_epoch_row *row, 
     struct line line;
     if (!log)
         return OPC_OK;
+    OPC_TRY(check_owner(log, err));
     int code = begin_row(&line, log->columns, err);
     if (code)
         return code;
@@ -484,6 +520,7 @@ static int sync_table(const struct opc_runlog *log, int file, const char *name, 
 
 int opc_runlog_sync(struct opc_runlog *log, struct opc_runlog_ends *out, struct opc_err *err)
 {
+    OPC_TRY(check_owner(log, err)); /* a checkpoint follows */
     const int code = sync_table(log, log->metrics_fd, "metrics.csv", &out->metrics, err);
     return code ? code : sync_table(log, log->timing_fd, "timing.csv", &out->timing, err);
 }
@@ -502,18 +539,19 @@ static void print_time(char out[32])
 int opc_runlog_status(struct opc_runlog *log, const char *state, const char *why,
                       const struct opc_progress *progress, struct opc_err *err)
 {
-    char path[OPC_PATH], now[32];
+    char path[OPC_PATH], now[32], host[OPC_HOST];
     if (!log)
         return OPC_OK;
-    const int code = opc_runlog_path(log, "status.json", path, err);
-    if (code)
-        return code;
+    OPC_TRY(opc_runlog_path(log, "status.json", path, err));
+    OPC_TRY(check_owner(log, err));
     print_time(now);
     struct opc_json *json = opc_json_begin();
     opc_json_text(json, "state", state);
     opc_json_text(json, "why", why);
     opc_json_text(json, "updated", now);
     opc_json_whole(json, "pid", (int64_t)getpid());
+    opc_host_name(host);
+    opc_json_text(json, "host", host);
     opc_json_whole(json, "epoch", progress->epoch);
     opc_json_whole(json, "epochs", progress->epochs);
     opc_json_whole(json, "env_steps", progress->env_steps);
