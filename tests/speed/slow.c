@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A task that computes for 1 ms in each step, as a plugin and, with -DCHILD, as a program of the
- * same numbers: what a pipe costs is the difference (exec.sh). A block slides on a table. */
+ * same numbers: what a pipe costs is the difference (exec.py). A block slides on a table. */
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
@@ -44,7 +44,9 @@ int main(void)
     while (fread(&length, 4, 1, stdin) == 1 && fread(&kind, 1, 1, stdin) == 1 &&
            length <= sizeof body && fread(body, 1, length, stdin) == length)
         switch (kind) {
-        case HELLO: send_frame(HELLO, (double[]){1, 2, 1, 0, 200, DT, 1, 0, -RANGE, RANGE}, 10); break;
+        case HELLO:
+            send_frame(HELLO, (double[]){1, 2, 1, 0, 200, DT, 1, 0, -RANGE, RANGE}, 10);
+            break;
         case RESET:
             x = body[0] / 2147483648.0 - 1;
             v = 0;
