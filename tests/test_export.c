@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "study/export/export.h"
 
+#include "num/normal.h"
+
 #include "base/file.h"
 #include "opc/train.h"
 #include "test.h"
@@ -85,6 +87,40 @@ static void a_model_has_its_elites_and_their_mean(void **state)
     opc_export_free(&export);
 }
 
+/* A draw is mean + exp(log_std) eps, and eps is known. */
+static void compare_draws(const char *run)
+{
+    struct opc_export export;
+    struct opc_err err;
+    assert_ok(opc_export_model(run, &export, &err), &err);
+    for (int i = 0; i < OPC_EXPORT_TESTS; i++) {
+        const float *x = export.test_input + 4 * i, a = x[3] / 2;
+        const int elite = 0;
+        float mean[4], drawn[4], eps[4];
+        struct opc_rng rng = opc_rng_stream(1, OPC_USE_TEST, 3, (uint32_t)i), same = rng;
+        opc_rng_normals(&same, 4, eps);
+        opc_predictor_mean(export.trained.model, 1, x, &a, &elite, mean, NULL);
+        opc_predictor_sample(export.trained.model, 1, x, &a, &elite, &rng, drawn, NULL);
+        for (int k = 0; k < 4; k++) {
+            const double std = exp((double)export.test_log_std[4 * i + k]);
+            assert_true(std > 0);
+            assert_true(fabs((double)drawn[k] - (double)mean[k] - std * (double)eps[k]) <
+                        1e-4 * (std + fabs((double)mean[k])) + 1e-6);
+        }
+    }
+    opc_export_free(&export);
+}
+
+static void the_deviations_of_a_model_are_those_it_draws_with(void **state)
+{
+    compare_draws(train(state, "train.seed=5"));
+}
+
+static void deviations_are_in_the_units_of_the_task(void **state)
+{
+    compare_draws(train(state, "model.normalize_targets=true"));
+}
+
 static void a_run_without_a_model_has_none_to_export(void **state)
 {
     struct opc_export export;
@@ -135,6 +171,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_DIR(the_self_test_of_a_policy_is_its_network_scaled_to_the_task),
         WITH_DIR(a_model_has_its_elites_and_their_mean),
+        WITH_DIR(the_deviations_of_a_model_are_those_it_draws_with),
+        WITH_DIR(deviations_are_in_the_units_of_the_task),
         WITH_DIR(a_run_without_a_model_has_none_to_export),
         WITH_DIR(lack_of_memory_is_survived_in_every_format),
     };

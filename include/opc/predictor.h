@@ -75,7 +75,8 @@ struct opc_predictor_type {
     int (*jacobian)(const struct opc_predictor *, int n, const float *s, const float *a,
                     const int *elite, float *J, struct opc_pool *, struct opc_err *);
     /* Optional. NULL: `opc export --model` cannot write it. The network whose outputs are the means
-     * [s' - s, reward] of this elite, which lives as long as the predictor. */
+     * [s' - s, reward] of this elite, and perhaps their log-variances; it lives as long as the
+     * predictor. */
     int (*network)(const struct opc_predictor *, int elite, struct opc_network *out,
                    struct opc_err *);
 };

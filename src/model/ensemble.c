@@ -11,6 +11,7 @@
 #include "num/normal.h"
 #include "num/vec.h"
 
+#include <math.h>
 #include <string.h>
 
 #define SELF struct opc_ensemble_config
@@ -313,13 +314,27 @@ int opc_ensemble_copy(const struct opc_predictor *from, struct opc_predictor *to
     return OPC_OK;
 }
 
-/* Scaled inputs [s, a], and of the outputs the means alone. */
+/* The bounds of its log-variances, and what the scale of the targets adds to log-deviations. */
+static int network_variances(const struct opc_ensemble *ensemble, struct opc_network *out,
+                             struct opc_err *err)
+{
+    const size_t bytes = (size_t)ensemble->dim * sizeof(float);
+    OPC_TRY(opc_network_vary(out, err));
+    memcpy(out->log_var_max, opc_ensemble_upper(ensemble, out->member), bytes);
+    memcpy(out->log_var_min, opc_ensemble_lower(ensemble, out->member), bytes);
+    for (int k = 0; k < ensemble->dim && ensemble->target; k++)
+        out->log_std_shift[k] = (float)log(opc_scaler_std(ensemble->target, k));
+    return OPC_OK;
+}
+
+/* Scaled inputs [s, a]; means, then raw log-variances. */
 static int ensemble_network(const struct opc_predictor *p, int elite, struct opc_network *out,
                             struct opc_err *err)
 {
     const struct opc_ensemble *ensemble = (const struct opc_ensemble *)p;
     *out = (struct opc_network){
-        .net = ensemble->net, .member = p->elite[elite], .outputs = ensemble->dim};
+        .net = ensemble->net, .member = p->elite[elite], .outputs = 2 * ensemble->dim};
+    OPC_TRY(network_variances(ensemble, out, err));
     OPC_TRY(opc_network_scale(out, ensemble->in, err));
     memcpy(out->mean, ensemble->scaler->mean, (size_t)ensemble->in * sizeof *out->mean);
     memcpy(out->inverse, ensemble->scaler->inverse, (size_t)ensemble->in * sizeof *out->inverse);

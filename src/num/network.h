@@ -17,6 +17,10 @@ struct opc_network {
     /* The last layer with the scale of the outputs in it, owned: w[outputs][ld] and b[outputs].
      * NULL: outputs are not scaled, and the layer is the network's own. */
     float *last_weight, *last_bias;
+    /* The outputs are means and then as many raw log-variances, of Gaussians; owned, [outputs / 2].
+     * NULL: there are no variances. With l1 = max - softplus(max - raw) and
+     * l = min + softplus(l1 - min), the logarithm of the deviation is l / 2 + log_std_shift. */
+    float *log_var_max, *log_var_min, *log_std_shift;
 };
 
 static inline int opc_network_inputs(const struct opc_network *network)
@@ -43,7 +47,9 @@ static inline const float *opc_network_bias(const struct opc_network *network, i
 }
 /* Allocates mean and inverse, for the caller to fill. */
 int opc_network_scale(struct opc_network *, int inputs, struct opc_err *err);
-/* Puts y = mean + y / inverse, of each output, into the last layer. */
+/* Allocates the arrays of the log-variances, for the caller to fill; outputs counts them. */
+int opc_network_vary(struct opc_network *, struct opc_err *err);
+/* Puts y = mean + y / inverse, of each output that is a mean, into the last layer. */
 int opc_network_unscale(struct opc_network *, const float *mean, const float *inverse,
                         struct opc_err *err);
 void opc_network_free(struct opc_network *); /* what it owns */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A task that computes for 1 ms in each step, as a plugin and, with -DCHILD, as a program of the
- * same numbers: what a pipe costs is the difference (exec.sh). A block slides on a table. */
+ * same numbers: what a pipe costs is the difference (exec.py). A block slides on a table. */
 #include <stdint.h>
 #include <string.h>
 #include <time.h>

@@ -3,11 +3,13 @@
  * self-test that goes with it. Called by `opc export`; header.c, onnx.c and npz.c write what is
  * gathered here.
  *
- * Invariant: the expected results of the self-test come from opc_agent_act and opc_predictor_mean,
- * the functions that training and evaluation call, and not from a second implementation. */
+ * Invariant: the expected results of the self-test come from opc_agent_act, opc_predictor_mean and
+ * opc_gauss_bound, the functions that training and evaluation call, and not from a second
+ * implementation. */
 #include "study/export/export.h"
 
 #include "base/file.h"
+#include "num/gauss.h"
 #include "num/normal.h"
 #include "opc/env.h"
 #include "opc/mem.h"
@@ -143,6 +145,47 @@ static int test_model(const struct opc_export *export, struct opc_err *err)
     return code;
 }
 
+/* The log-deviations of elite 0, by the functions that draw from it. */
+static int test_deviations(struct opc_export *export, struct opc_err *err)
+{
+    enum { P = OPC_PANEL };
+    _Static_assert((int)OPC_EXPORT_TESTS == (int)P, "the tests are one panel");
+    const struct opc_network *network = &export->network[0];
+    const size_t in = (size_t) export->inputs, dim = (size_t) export->outputs, f = sizeof(float);
+    struct opc_arena scratch = {0};
+    /* opc_gauss_bound takes as much as the log-variances it bounds */
+    OPC_TRY(opc_arena_create(opc_mlp_infer_need(network->net, 1) + opc_arena_need(in, P * f) +
+                                 4 * opc_arena_need(2 * dim, P * f),
+                             &scratch, err));
+    float *x = opc_floats(&scratch, in, P), *y = opc_floats(&scratch, 2 * dim, P);
+    for (int i = 0; i < P; i++)
+        for (int k = 0; k < export->inputs; k++) {
+            float v = export->test_input[i * export->inputs + k];
+            if (k >= export->obs) { /* to [-1, 1], as in test_model */
+                const int a = k - export->obs;
+                v = (v - opc_export_limit(export, OPC_LIMIT_CENTRE, a)) *
+                    opc_export_limit(export, OPC_LIMIT_INVERSE_HALF, a);
+                v = v < -1 ? -1 : v > 1 ? 1 : v;
+            }
+            x[opc_panel_place(i, export->inputs, k)] = (v - network->mean[k]) * network->inverse[k];
+        }
+    opc_mlp_infer(network->net, network->member, 1, x, in * P, 2 * (int)dim, y, 2 * dim * P,
+                  &scratch);
+    float *l = y + dim * P;
+    opc_gauss_bound((int)dim, network->log_var_max, network->log_var_min, l, l, &scratch);
+    double max = 1;
+    for (int i = 0; i < P; i++)
+        for (size_t k = 0; k < dim; k++) {
+            const float log_std = 0.5f * l[k * P + (size_t)i] + network->log_std_shift[k];
+            export->test_log_std[(size_t)i * dim + k] = log_std;
+            max = fmax(max, fabs((double)log_std));
+        }
+    /* two softplus more than a mean has */
+    export->log_std_tolerance = (float)(4 * OPC_EXPORT_ULPS * (double)FLT_EPSILON * max);
+    opc_arena_destroy(&scratch);
+    return OPC_OK;
+}
+
 /* So many ULP of the largest value that an output has: its limit, or what the test met. */
 static void set_tolerances(const struct opc_export *export)
 {
@@ -164,8 +207,9 @@ static int make_test(struct opc_export *export, struct opc_err *err)
         {&export->test_input, n, (size_t) export->inputs * f},
         {&export->test_output, n, (size_t) export->outputs * f},
         {&export->tolerance, (size_t) export->outputs, f},
+        {&export->test_log_std, n, (size_t) export->outputs * f},
     };
-    if (!opc_alloc_all(blocks, 3))
+    if (!opc_alloc_all(blocks, export->network[0].log_var_max ? 4 : 3))
         return opc_fail(err, OPC_ENOMEM, "not enough memory for a self-test");
     /* Inputs first, then what opc makes of them. */
     draw_inputs(export);
@@ -181,6 +225,8 @@ static int make_test(struct opc_export *export, struct opc_err *err)
                             "the training diverged",
                             i % export->outputs, i / export->outputs);
     set_tolerances(export);
+    if (export->test_log_std)
+        OPC_TRY(test_deviations(export, err));
     return OPC_OK;
 }
 
@@ -294,6 +340,7 @@ void opc_export_free(struct opc_export *export)
     opc_free(export->test_input);
     opc_free(export->test_output);
     opc_free(export->tolerance);
+    opc_free(export->test_log_std);
     opc_trained_free(&export->trained);
     *export = (struct opc_export){0};
 }

@@ -37,6 +37,9 @@ struct opc_export {
     /* [OPC_EXPORT_TESTS][inputs], [OPC_EXPORT_TESTS][outputs] in the task's units; the model's
      * results are the mean over its elites. [outputs]: how far another result may be off. */
     float *test_input, *test_output, *tolerance;
+    /* [OPC_EXPORT_TESTS][outputs] log-deviations of elite 0, NULL where there are none; all of them
+     * may be off by log_std_tolerance. */
+    float *test_log_std, log_std_tolerance;
 
     struct opc_trained trained; /* what the networks belong to; model is NULL for a policy */
 };

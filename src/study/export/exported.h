@@ -104,8 +104,8 @@ static inline float opcx_clip(float x, float low, float high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* One network, from in[OPCX_INPUTS] to out[OPCX_OUTPUTS]: scaled inputs, then y = act(W x + b),
- * layer by layer. The weights w[out][in] of all layers and networks follow each other. */
+/* One network, from in[OPCX_INPUTS] to out[OPCX_NETWORK_OUTPUTS]: scaled inputs, then y = act(W x +
+ * b), layer by layer. The weights w[out][in] of all layers and networks follow each other. */
 static inline void opcx_network(int network, const float *in, float *out)
 {
     float memory[2][OPCX_WIDTH];
@@ -168,6 +168,17 @@ static inline int opcx_self_test(void)
 /* @model */
 /* ---- the model ------------------------------------------------------------------------------- */
 
+/* The inputs of a network: the observation, and the action in [-1, 1]. */
+static inline void opcx_inputs(const float *observation, const float *action, float *in)
+{
+    int k;
+    for (k = 0; k < OPCX_OBSERVATIONS; k++)
+        in[k] = observation[k];
+    for (k = 0; k < OPCX_ACTIONS; k++)
+        in[OPCX_OBSERVATIONS + k] =
+            opcx_clip((action[k] - opcx_centre[k]) * opcx_inverse_half[k], -1.0f, 1.0f);
+}
+
 /* Predicts a step: from observation[OPCX_OBSERVATIONS] with action[OPCX_ACTIONS], in the task's
  * units, to next[OPCX_OBSERVATIONS] and the reward. elite: 0 .. OPCX_ELITES - 1, the mean that one
  * network of the ensemble predicts; -1: the mean of them all. Actions are clipped to their limits.
@@ -175,14 +186,10 @@ static inline int opcx_self_test(void)
 static inline void opcx(int elite, const float *observation, const float *action, float *next,
                         float *reward)
 {
-    float in[OPCX_INPUTS], out[OPCX_OUTPUTS], sum[OPCX_OUTPUTS];
+    float in[OPCX_INPUTS], out[OPCX_NETWORK_OUTPUTS], sum[OPCX_OUTPUTS];
     const int first = elite < 0 ? 0 : elite, end = elite < 0 ? OPCX_ELITES : elite + 1;
     int e, k;
-    for (k = 0; k < OPCX_OBSERVATIONS; k++)
-        in[k] = observation[k];
-    for (k = 0; k < OPCX_ACTIONS; k++) /* to [-1, 1], as the networks know them */
-        in[OPCX_OBSERVATIONS + k] =
-            opcx_clip((action[k] - opcx_centre[k]) * opcx_inverse_half[k], -1.0f, 1.0f);
+    opcx_inputs(observation, action, in);
     for (k = 0; k < OPCX_OUTPUTS; k++)
         sum[k] = 0.0f;
     for (e = first; e < end; e++) {
@@ -196,6 +203,40 @@ static inline void opcx(int elite, const float *observation, const float *action
     *reward = sum[OPCX_OBSERVATIONS] / (float)(end - first);
 }
 
+/* log(1 + e^x) = max(x, 0) + log(1 + y), y = e^-|x|; the logarithm is 2 atanh(z), z = y / (2 + y)
+ * in (0, 1/3], by its series. */
+static inline float opcx_softplus(float x)
+{
+    const float a = x < 0.0f ? -x : x, y = opcx_exp(a < 80.0f ? -a : -80.0f);
+    const float z = y / (2.0f + y), q = z * z;
+    float p = OPCX_FMA(0x1.111112p-4f, q, 0x1.3b13b2p-4f);
+    p = OPCX_FMA(p, q, 0x1.745d18p-4f);
+    p = OPCX_FMA(p, q, 0x1.c71c72p-4f);
+    p = OPCX_FMA(p, q, 0x1.24924ap-3f);
+    p = OPCX_FMA(p, q, 0x1.99999ap-3f);
+    p = OPCX_FMA(p, q, 0x1.555556p-2f);
+    p = OPCX_FMA(p, q, 1.0f);
+    return OPCX_FMA(2.0f * z, p, x < 0.0f ? 0.0f : x);
+}
+
+/* The logarithms of the standard deviations that elite 0 .. OPCX_ELITES - 1 predicts for the same
+ * step, into log_std[OPCX_OUTPUTS]: of the next observation, then of the reward. */
+static inline void opcx_log_std(int elite, const float *observation, const float *action,
+                                float *log_std)
+{
+    float in[OPCX_INPUTS], out[OPCX_NETWORK_OUTPUTS];
+    int k;
+    opcx_inputs(observation, action, in);
+    opcx_network(elite, in, out);
+    for (k = 0; k < OPCX_OUTPUTS; k++) {
+        const int at = elite * OPCX_OUTPUTS + k;
+        float l =
+            opcx_log_var_max[at] - opcx_softplus(opcx_log_var_max[at] - out[OPCX_OUTPUTS + k]);
+        l = opcx_log_var_min[at] + opcx_softplus(l - opcx_log_var_min[at]);
+        log_std[k] = 0.5f * l + opcx_log_std_shift[at];
+    }
+}
+
 /* Computes OPCX_TESTS steps and compares them with opc's. 0: they agree; otherwise the number of
  * the first one that does not, from 1. */
 static inline int opcx_self_test(void)
@@ -207,6 +248,11 @@ static inline int opcx_self_test(void)
         opcx(-1, in, in + OPCX_OBSERVATIONS, y, y + OPCX_OBSERVATIONS);
         for (k = 0; k < OPCX_OUTPUTS; k++)
             if (!opcx_agrees(y[k], opcx_test_output[test * OPCX_OUTPUTS + k], opcx_tolerance[k]))
+                return test + 1;
+        opcx_log_std(0, in, in + OPCX_OBSERVATIONS, y);
+        for (k = 0; k < OPCX_OUTPUTS; k++)
+            if (!opcx_agrees(y[k], opcx_test_log_std[test * OPCX_OUTPUTS + k],
+                             OPCX_LOG_STD_TOLERANCE))
                 return test + 1;
     }
     return 0;

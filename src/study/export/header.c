@@ -153,6 +153,31 @@ static void add_scaling(const struct page *page)
     end_array(page);
 }
 
+/* Bounds of the log-variances of each elite, and what the scale of the targets adds. */
+static void add_variances(const struct page *page)
+{
+    const struct opc_export *export = page->export;
+    const size_t dim = (size_t) export->outputs, n = dim * (size_t) export->networks;
+    static const char *const NAME[] = {"log_var_max", "log_var_min", "log_std_shift"};
+    opc_text_add(page->out,
+                 "\n/* Bounds of the log-variances, and the scale of the deviations. */\n");
+    for (int a = 0; a < 3; a++) {
+        begin_array(page, NAME[a], n);
+        for (size_t i = 0; i < n; i++) {
+            const struct opc_network *network = &export->network[i / dim];
+            const float *from = a == 0   ? network->log_var_max
+                                : a == 1 ? network->log_var_min
+                                         : network->log_std_shift;
+            add_element(page, i, from[i % dim]);
+        }
+        end_array(page);
+    }
+    add_array(page, "test_log_std", OPC_EXPORT_TESTS * dim, export->test_log_std);
+    opc_text_addf(page->out, "#define %s_LOG_STD_TOLERANCE ", page->upper);
+    add_literal(page, export->log_std_tolerance);
+    opc_text_add(page->out, "\n");
+}
+
 /* The dimensions, as constants. */
 static void add_sizes(const struct page *page, size_t weights, size_t biases)
 {
@@ -167,6 +192,7 @@ static void add_sizes(const struct page *page, size_t weights, size_t biases)
                   export->obs, u, export->act);
     opc_text_addf(page->out, "    %s_INPUTS = %d,\n    %s_OUTPUTS = %d,\n", u, export->inputs, u,
                   export->outputs);
+    opc_text_addf(page->out, "    %s_NETWORK_OUTPUTS = %d,\n", u, network->outputs);
     if (export->is_model)
         opc_text_addf(page->out, "    %s_ELITES = %d,\n", u, export->networks);
     opc_text_addf(page->out, "    %s_LAYERS = %d,\n    %s_WIDTH = %d,\n", u, layers, u, width);
@@ -209,6 +235,8 @@ static void add_numbers(const struct page *page)
     add_array(page, "test_input", tests * (size_t) export->inputs, export->test_input);
     add_array(page, "test_output", tests * (size_t) export->outputs, export->test_output);
     add_array(page, "tolerance", (size_t) export->outputs, export->tolerance);
+    if (export->is_model)
+        add_variances(page);
     opc_text_add(page->out, "\n");
 }
 

@@ -89,6 +89,30 @@ static int add_scaling(const struct opc_export *export, struct opc_zip *zip, str
     return OPC_OK;
 }
 
+/* Bounds of the log-variances [elites, outputs], and the log-deviations of the self-test. */
+static int add_variances(const struct opc_export *export, struct opc_zip *zip, struct opc_err *err)
+{
+    static const char *const NAME[] = {"log_var_max", "log_var_min", "log_std_shift"};
+    const size_t dim = (size_t) export->outputs;
+    float *all = opc_alloc((size_t) export->networks * dim, sizeof *all);
+    if (!all)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the bounds of the variances");
+    for (int a = 0; a < 3; a++) {
+        for (int e = 0; e < export->networks; e++) {
+            const struct opc_network *network = &export->network[e];
+            const float *from = a == 0   ? network->log_var_max
+                                : a == 1 ? network->log_var_min
+                                         : network->log_std_shift;
+            memcpy(all + (size_t)e * dim, from, dim * sizeof *all);
+        }
+        add_floats(zip, NAME[a], export->networks, export->outputs, all);
+    }
+    opc_free(all);
+    add_floats(zip, "self_test_log_std", OPC_EXPORT_TESTS, export->outputs, export->test_log_std);
+    add_floats(zip, "self_test_log_std_tolerance", 0, 1, &export->log_std_tolerance);
+    return OPC_OK;
+}
+
 int opc_export_npz(const struct opc_export *export, const char *name, struct opc_text *out,
                    struct opc_err *err)
 {
@@ -104,6 +128,8 @@ int opc_export_npz(const struct opc_export *export, const char *name, struct opc
         activation[l] = opc_export_activation(opc_export_activation_of(&export->network[0], l));
         code = add_layer(export, l, &zip, err);
     }
+    if (!code && export->is_model)
+        code = add_variances(export, &zip, err);
     if (!code) {
         /* ... the activations by name, the limits, the self-test, and what all of it is. */
         opc_npz_add_texts(&zip, "activation", layers, activation);

@@ -270,12 +270,61 @@ static void add_state(struct graph *graph)
     add_node(graph, "MatMul", "observation", "widen", "state");
 }
 
+/* The current result [N, 2 dim] of elite e becomes its means; its log-variances become
+ * log_std_E [1, N, dim]. */
+static void split_variances(struct graph *graph, int e, struct opc_text *stack)
+{
+    const struct opc_network *network = &graph->export->network[e];
+    const int dim = graph->export->outputs;
+    struct opc_text split = {0};
+    char mean[32], raw[32], max[32], min[32], shift[32], name[32];
+    snprintf(mean, sizeof mean, "mean_%d", e);
+    snprintf(raw, sizeof raw, "raw_%d", e);
+    snprintf(max, sizeof max, "log_var_max_%d", e);
+    snprintf(min, sizeof min, "log_var_min_%d", e);
+    snprintf(shift, sizeof shift, "log_std_shift_%d", e);
+    snprintf(name, sizeof name, "log_std_%d", e);
+    begin_node(&split, "Split", graph->at, "halves", mean);
+    opc_proto_text(&split, NODE_OUTPUT, raw);
+    add_whole(&split, "axis", ATTRIBUTE_IS_INT, 1);
+    end_node(graph, &split);
+    add_vector(graph, max, dim, network->log_var_max);
+    add_vector(graph, min, dim, network->log_var_min);
+    add_vector(graph, shift, dim, network->log_std_shift);
+    /* l1 = max - softplus(max - raw) */
+    snprintf(graph->at, sizeof graph->at, "%s", max);
+    apply(graph, "Sub", raw);
+    apply(graph, "Softplus", NULL);
+    snprintf(raw, sizeof raw, "v%d", ++graph->values);
+    add_node(graph, "Sub", max, graph->at, raw);
+    snprintf(graph->at, sizeof graph->at, "%s", raw);
+    /* l = min + softplus(l1 - min), half of it and the scale */
+    apply(graph, "Sub", min);
+    apply(graph, "Softplus", NULL);
+    apply(graph, "Add", min);
+    apply(graph, "Mul", "a_half");
+    apply(graph, "Add", shift);
+    add_node(graph, "Unsqueeze", graph->at, "first_axis", name);
+    opc_proto_text(stack, NODE_INPUT, name);
+    snprintf(graph->at, sizeof graph->at, "%s", mean);
+}
+
+/* One on top of the other: [elites, N, dim]. */
+static void end_stack(struct graph *graph, struct opc_text *stack, const char *name)
+{
+    opc_proto_text(stack, NODE_OUTPUT, name);
+    opc_proto_text(stack, NODE_OP, "Concat");
+    add_whole(stack, "axis", ATTRIBUTE_IS_INT, 0);
+    end_node(graph, stack);
+}
+
 /* observation, action -> [s, a] -> scaling -> layers of each elite -> + s -> mean. */
 static void add_model(struct graph *graph)
 {
     const struct opc_export *export = graph->export;
-    struct opc_text stack = {0}, mean = {0}, split = {0};
-    const int64_t axis = 0, parts[2] = {export->obs, 1};
+    struct opc_text stack = {0}, deviations = {0}, mean = {0}, split = {0};
+    const int64_t axis = 0, parts[2] = {export->obs, 1},
+                  halves[2] = {export->outputs, export->outputs};
     char scaled[32], name[32];
     /* what goes in and comes out */
     add_value(&graph->inputs, GRAPH_INPUT, "observation", (const int[]){0, export->obs}, 2);
@@ -284,24 +333,27 @@ static void add_model(struct graph *graph)
     add_value(&graph->outputs, GRAPH_OUTPUT, "reward", (const int[]){0, 1}, 2);
     add_value(&graph->outputs, GRAPH_OUTPUT, "elites",
               (const int[]){export->networks, 0, export->outputs}, 3);
+    add_value(&graph->outputs, GRAPH_OUTPUT, "log_std",
+              (const int[]){export->networks, 0, export->outputs}, 3);
     add_state(graph);
     join_inputs(graph);
     add_scaling(graph);
     memcpy(scaled, graph->at, sizeof scaled);
     /* every elite from the same inputs, then one on top of the other: elites[E][N][dim] */
     add_tensor(graph, "first_axis", TYPE_INT64, (const int[]){1, -1, -1}, &axis, sizeof axis);
+    add_tensor(graph, "halves", TYPE_INT64, (const int[]){2, -1, -1}, halves, sizeof halves);
+    add_scalar(graph, "a_half", 0.5f);
     for (int e = 0; e < export->networks; e++) {
         memcpy(graph->at, scaled, sizeof scaled);
         add_layers(graph, e);
+        split_variances(graph, e, &deviations);
         apply(graph, "Add", "state");
         snprintf(name, sizeof name, "elite_%d", e);
         add_node(graph, "Unsqueeze", graph->at, "first_axis", name);
         opc_proto_text(&stack, NODE_INPUT, name);
     }
-    opc_proto_text(&stack, NODE_OUTPUT, "elites");
-    opc_proto_text(&stack, NODE_OP, "Concat");
-    add_whole(&stack, "axis", ATTRIBUTE_IS_INT, 0);
-    end_node(graph, &stack);
+    end_stack(graph, &stack, "elites");
+    end_stack(graph, &deviations, "log_std");
     /* their mean, cut into state and reward */
     begin_node(&mean, "ReduceMean", "elites", NULL, "mean_of_elites");
     add_whole(&mean, "axes", ATTRIBUTE_IS_INTS, 0);
@@ -366,6 +418,12 @@ static void add_metadata(const struct opc_export *export, struct opc_text *model
     add_rows(&value, OPC_EXPORT_TESTS, export->outputs, export->test_output);
     opc_text_add(&value, ", \"tolerance\": ");
     add_rows(&value, 1, export->outputs, export->tolerance);
+    if (export->test_log_std) {
+        opc_text_add(&value, ", \"log_std\": ");
+        add_rows(&value, OPC_EXPORT_TESTS, export->outputs, export->test_log_std);
+        opc_text_add(&value, ", \"log_std_tolerance\": ");
+        add_rows(&value, 1, 1, &export->log_std_tolerance);
+    }
     opc_text_add(&value, "}");
     add_entry(model, "self_test", &value);
     opc_text_free(&value);

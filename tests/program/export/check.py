@@ -39,8 +39,12 @@ def model(z, x):
     state = x[:, :obs]
     action = np.clip((x[:, obs:] - (low + high) / 2) / ((high - low) / 2), -1, 1)
     both = np.concatenate([state, action.astype(np.float32)], 1)
-    y = [layers(z, both, e) for e in range(len(z["weight_0"]))]
-    return np.mean(y, 0) + np.pad(state, ((0, 0), (0, 1)))
+    y = np.array([layers(z, both, e) for e in range(len(z["weight_0"]))])
+    mean, raw = np.split(y, 2, 2)  # of each elite, then raw log-variances
+    upper, lower = z["log_var_max"][:, None], z["log_var_min"][:, None]
+    log_var = upper - np.logaddexp(0, upper - raw)
+    log_var = lower + np.logaddexp(0, log_var - lower)
+    return np.mean(mean, 0) + np.pad(state, ((0, 0), (0, 1))), 0.5 * log_var + z["log_std_shift"][:, None]
 
 
 def agree(what, got, want, tolerance):
@@ -77,5 +81,10 @@ for name in ("policy", "model"):
         out = session.run(None, {"observation": state, "action": action})
         agree("model.onnx", np.concatenate(out[:2], 1), y, tolerance)
         agree("model.onnx, elites", out[2].mean(0), y, tolerance)
-        agree("model.npz", model(z, x), y, tolerance)
+        agree("model.npz", model(z, x)[0], y, tolerance)
+        log_std, wide = z["self_test_log_std"], z["self_test_log_std_tolerance"]
+        assert (np.array(test["log_std"], np.float32) == log_std).all()
+        agree("model.onnx, log_std", out[3][0], log_std, wide)
+        agree("model.npz, log_std", model(z, x)[1][0], log_std, wide)
+        agree("model.npz and .onnx, log_std of another elite", model(z, x)[1][1], out[3][1], wide)
         assert out[2].shape[0] == len(z["weight_0"]) > 1
