@@ -52,14 +52,14 @@ struct claim {
     unsigned long beat;
 };
 
-struct one {         /* a run */
-    int generation;  /* of the claim that was looked at last, from 1 */
-    bool known;      /* it has been looked at: failures from here on count */
-    bool ours, lost; /* `generation` is our claim; somebody has taken it over */
-    char name[256];  /* of the run; "": not known yet */
-    char text[LINE]; /* the claim as it was read last ... */
-    double seen,
-        gone; /* ... when it changed last; when its process was first missed, 0: it is there */
+struct one {             /* a run */
+    int generation;      /* of the claim that was looked at last, from 1 */
+    bool known;          /* it has been looked at: failures from here on count */
+    bool ours, lost;     /* `generation` is our claim; somebody has taken it over */
+    char name[256];      /* of the run; "": not known yet */
+    char text[LINE];     /* the claim as it was read last ... */
+    double seen;         /* ... and when it changed last; 0: it was not read yet */
+    double gone;         /* when its process was first missed; 0: it is there */
     struct claim claim;  /* of the owner, ours included */
     bool dead_before_us; /* the claim before ours was not given back */
 };
@@ -69,8 +69,8 @@ struct opc_claims {
     int runs;
     struct one *one; /* [runs] */
     double timeout, every;
-    double beaten,
-        failing;       /* by opc_now: last beat; since when files cannot be written, 0: they can */
+    double beaten;     /* by opc_now: the last beat */
+    double failing;    /* by opc_now: since when files cannot be written; 0: they can */
     struct claim self; /* what our claims say */
     uint64_t tag;      /* of our temporary files */
 };
@@ -81,7 +81,6 @@ struct opc_claims {
 static unsigned long long start_of(long pid)
 {
     char path[64], text[1024];
-    unsigned long long start = 0;
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
     FILE *f = fopen(path, "r");
     if (!f)
@@ -97,7 +96,7 @@ static unsigned long long start_of(long pid)
     at += 2;
     for (int field = 3; field < 22 && at; field++)
         at = (at = strchr(at, ' ')) ? at + 1 : NULL;
-    return at ? (start = strtoull(at, NULL, 10)) : start;
+    return at ? strtoull(at, NULL, 10) : 0;
 }
 
 static void describe_self(struct claim *self)

@@ -26,8 +26,8 @@ struct opc_job {
 
 /* What a run may use. An attached launcher takes the number of threads from its arguments. */
 struct opc_resources {
-    const char *partition, *time,
-        *memory;         /* as the scheduler writes them; "" or NULL: its default */
+    /* As the scheduler writes them; "" or NULL: its default. */
+    const char *partition, *time, *memory;
     const char *options; /* more options of the scheduler; "" or NULL: none */
     int threads;         /* of each run, from 1 */
     int pack;            /* runs of one task of a job, one after the other, from 1 */

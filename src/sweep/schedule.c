@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RETRIES = 3 };
+enum { RETRIES = 3, CLAIM_TIMEOUT = 60 /* seconds */ };
 /* Exit statuses (opc_exit_status) of failures that would happen again, ... */
 enum { DAMAGED = 3, DIVERGED = OPC_STATUS_DIVERGED, ENVIRONMENT = 5 };
 /* ... and one that may: settings were refused, or another process was in the directory. */
@@ -316,6 +316,24 @@ static void release_all(struct scheduler *sched)
     opc_free(sched->job);
 }
 
+/* Claims are needed where sweeps share OUT, and where they did: a machine whose locks do not reach
+ * this one may still have some. */
+static int open_claims(struct scheduler *sched, struct opc_err *err)
+{
+    const struct opc_schedule *plan = sched->plan;
+    char path[OPC_PATH];
+    OPC_TRY(opc_path_join(path, plan->out, ".claims", err));
+    if (!plan->shared && !opc_is_directory(path))
+        return OPC_OK;
+    const double timeout = plan->claim_timeout > 0 ? plan->claim_timeout : CLAIM_TIMEOUT;
+    OPC_TRY(opc_claims_open(plan->out, sched->sweep->tasks, timeout, &sched->claims, err));
+    /* What failed before we came is tried again; what fails from here on is not. */
+    for (int i = 0; i < sched->sweep->tasks; i++)
+        if (sched->job[i].stage == WAITS)
+            (void)opc_claims_peek(sched->claims, i, sched->sweep->task[i].name);
+    return OPC_OK;
+}
+
 /* Runs everything as processes of this machine. */
 static int run_here(struct scheduler *sched, struct opc_err *err)
 {
@@ -323,14 +341,7 @@ static int run_here(struct scheduler *sched, struct opc_err *err)
     OPC_TRY(opc_schedule_lock(sched, !plan->shared, err));
     OPC_TRY(opc_schedule_look_at_all(sched, err));
     opc_schedule_share(sched);
-    if (plan->shared) {
-        OPC_TRY(opc_claims_open(plan->out, sched->sweep->tasks, plan->claim_timeout, &sched->claims,
-                                err));
-        /* What failed before we came is tried again; what fails from here on is not. */
-        for (int i = 0; i < sched->sweep->tasks; i++)
-            if (sched->job[i].stage == WAITS)
-                (void)opc_claims_peek(sched->claims, i, sched->sweep->task[i].name);
-    }
+    OPC_TRY(open_claims(sched, err));
     OPC_TRY(plan->launcher->open(plan->program, sched->jobs, &sched->launcher, err));
     OPC_TRY(run_jobs(sched, err));
     return opc_schedule_outcome(sched, err);

@@ -24,13 +24,13 @@ struct opc_schedule {
     int threads;     /* of each job; 0: the processors are shared out */
     const struct opc_launcher_type *launcher;
     const char *program; /* NULL: the running program */
-    bool shared;         /* other processes, here and elsewhere, may work in OUT at the same time */
-    double
-        claim_timeout; /* seconds after which a process without a sign of life is taken for dead */
+    /* Other processes, here and elsewhere, may work in OUT at the same time. One that gives no sign
+     * of life for claim_timeout seconds is taken for dead; 0: 60 s. */
+    bool shared;
+    double claim_timeout;
     /* Of a detached launcher; its `threads` and `limit` are filled in from `threads` and `jobs`. */
     struct opc_resources resources;
-    bool
-        wait; /* a detached launcher has taken the runs: return when they have ended, not at once */
+    bool wait; /* of a detached launcher: return when the runs have ended, not when it has them */
     /* Called a few times a second; may be NULL. */
     void (*progress)(void *ctx, const struct opc_tally *);
     /* How often the user asked to stop: once lets the jobs save themselves, twice ends them. May be

@@ -122,6 +122,13 @@ wait $pid 2>/dev/null || :
 expect 0 '^all 4 ' "$OPC" sweep a.yaml run -o hurt --shared
 same hurt
 
+# ---- a claim of a machine that is gone, and a sweep that does not share: it waits, too -------------------------------------
+mkdir -p left/.claims
+echo 'held apple 1 12345678-boot 1 1 0.3 000 000000000001' >left/.claims/corrected_s1.1
+expect 0 'taking corrected_s1 over from apple, process 1,
+^all 4 ' "$OPC" sweep a.yaml run -o left --claim-timeout 2
+same left
+
 # ---- stopped for longer than the others wait: it notices, and leaves the run to them ---------------------------------------
 (machine apple still) >apple.said 2>&1 &
 apple=$!
