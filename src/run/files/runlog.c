@@ -502,18 +502,22 @@ static void print_time(char out[32])
 int opc_runlog_status(struct opc_runlog *log, const char *state, const char *why,
                       const struct opc_progress *progress, struct opc_err *err)
 {
-    char path[OPC_PATH], now[32];
+    char path[OPC_PATH], now[32], host[64];
     if (!log)
         return OPC_OK;
     const int code = opc_runlog_path(log, "status.json", path, err);
     if (code)
         return code;
     print_time(now);
+    if (gethostname(host, sizeof host))
+        *host = '\0';
+    host[sizeof host - 1] = '\0'; /* a name that was cut need not have an end */
     struct opc_json *json = opc_json_begin();
     opc_json_text(json, "state", state);
     opc_json_text(json, "why", why);
     opc_json_text(json, "updated", now);
     opc_json_whole(json, "pid", (int64_t)getpid());
+    opc_json_text(json, "host", host);
     opc_json_whole(json, "epoch", progress->epoch);
     opc_json_whole(json, "epochs", progress->epochs);
     opc_json_whole(json, "env_steps", progress->env_steps);
