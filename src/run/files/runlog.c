@@ -64,6 +64,20 @@ static int open_file(const struct opc_runlog *log, const char *name, int flags, 
     return *out < 0 ? opc_fail_errno(err, errno, "cannot open %s", path) : OPC_OK;
 }
 
+/* Takes the lock. Whoever looks whether a run is going on holds it for an instant (rundir.c), so it
+ * is tried for a tenth of a second. */
+static bool take_lock(int fd)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    for (int tries = 20; flock(fd, LOCK_EX | LOCK_NB); tries--) {
+        if (errno != EWOULDBLOCK || tries == 0)
+            return false;
+        nanosleep(&pause, NULL);
+        errno = EWOULDBLOCK;
+    }
+    return true;
+}
+
 /* The lock is flock's, so the kernel releases it with the process, however that ends. The file
  * holds the process id, for the message of whoever is refused. */
 static int lock_directory(struct opc_runlog *log, struct opc_err *err)
@@ -73,7 +87,7 @@ static int lock_directory(struct opc_runlog *log, struct opc_err *err)
     if (code)
         return code;
     /* Another process has it: report which one. */
-    if (flock(log->lock_fd, LOCK_EX | LOCK_NB)) {
+    if (!take_lock(log->lock_fd)) {
         if (errno != EWOULDBLOCK)
             return opc_fail_errno(err, errno, "cannot lock %s", log->dir);
         if (read(log->lock_fd, who, sizeof who - 1) <= 0)
