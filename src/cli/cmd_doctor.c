@@ -15,6 +15,7 @@
 #include "plot/draw.h"
 #include "run/config/yaml.h"
 #include "run/files/json.h"
+#include "web/http.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,6 +177,8 @@ static void print_parts(void)
         {"cairo", opc_draw_version(),
          "'opc plot' cannot draw; 'opc repro' makes tables and claims without pictures",
          "libcairo2-dev fonts-dejavu-core", "OPC_WITH_CAIRO"},
+        {"microhttpd", opc_http_version(), "'opc serve' cannot show runs in a browser",
+         "libmicrohttpd-dev", "OPC_WITH_MICROHTTPD"},
         {"ffmpeg", find_program("ffmpeg", sizeof ffmpeg, ffmpeg),
          "'opc env render' writes numbered PNG files instead of a film", "ffmpeg", NULL},
     };

@@ -36,6 +36,7 @@ rank study/report 14
 rank study/export 14
 rank study/dataset 14
 rank study 15
+rank web 16
 rank cli/console 16
 rank cli/bench 18
 rank cli/env 17
@@ -73,6 +74,7 @@ only Bullet src/env/bullet/shim.cpp
 only yaml.h src/run/config/yaml.c
 only jansson.h src/run/files/json.c
 only cairo src/plot/draw.c
+only microhttpd.h src/web/http.c
 only dlfcn.h src/env/mujoco/render.c src/env/plugin.c
 word pthread_create src/base/pool.c
 cpp src/env/bullet/shim.cpp

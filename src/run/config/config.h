@@ -232,5 +232,8 @@ uint32_t opc_config_hash(const struct opc_values *);
  * is the same run with them and without them. */
 bool opc_config_counts(const struct opc_section *, const struct opc_field *);
 void opc_values_print(const struct opc_values *, struct opc_text *);
+/* Sets the given settings, at most 31, from a text that opc_values_print wrote. False: the text has
+ * another form or lacks one of them, and has to be read in full (opc_config_load). */
+bool opc_values_scan(const char *text, int keys, const char *const *key, struct opc_values *);
 
 #endif

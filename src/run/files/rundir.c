@@ -157,6 +157,7 @@ void opc_rundir_status(const char *dir, struct opc_rundir_status *out)
     (void)read_json(dir, "status.json", &json, NULL);
     copy_text(json, "state", state, sizeof state);
     copy_text(json, "why", out->why, sizeof out->why);
+    copy_text(json, "host", out->host, sizeof out->host);
     out->state = state_of(state);
     out->epoch = get_count(json, "epoch", INT_MAX);
     out->eval_return = get_number(json, "eval_return");

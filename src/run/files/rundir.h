@@ -45,6 +45,7 @@ struct opc_rundir_status {
     bool locked;                 /* a process works on it */
     bool has_result;             /* result.json is there: the run is complete, ... */
     int result_epochs;           /* ... with this number of epochs; 0: not known */
+    char host[64];               /* computer of the last process; "": not known */
 };
 
 /* What cannot be read is unknown, 0, NaN or "". */

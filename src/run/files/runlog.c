@@ -66,6 +66,19 @@ static int open_file(const struct opc_runlog *log, const char *name, int flags, 
     return *out < 0 ? opc_fail_errno(err, errno, "cannot open %s", path) : OPC_OK;
 }
 
+/* Takes the lock; otherwise returns why not, an errno. Whoever looks whether a run is going on
+ * holds it for an instant (rundir.c), so it is tried for a tenth of a second. */
+static int take_lock(int fd)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    for (int tries = 20; flock(fd, LOCK_EX | LOCK_NB); tries--) {
+        if (errno != EWOULDBLOCK || tries == 0)
+            return errno;
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
 /* The lock is flock's, so the kernel releases it with the process, however that ends. The file
  * holds process id and host, for the message of whoever is refused, perhaps on another machine. */
 static int lock_directory(struct opc_runlog *log, struct opc_err *err)
@@ -74,7 +87,7 @@ static int lock_directory(struct opc_runlog *log, struct opc_err *err)
     const int code = open_file(log, ".lock", O_RDWR | O_CREAT, &log->lock_fd, err);
     if (code)
         return code;
-    const int why = flock(log->lock_fd, LOCK_EX | LOCK_NB) ? errno : 0;
+    const int why = take_lock(log->lock_fd);
     /* Another process has it: report which one. */
     if (why == EWOULDBLOCK) {
         long pid = 0;

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# opc compare: settings, numbers and curves of two runs, or of two directories of runs.
+# shellcheck source=tests/program/lib
+. "$SRC/tests/program/lib"
+cd "$work"
+smoke=$SRC/experiments/examples/smoke.yaml
+
+for seed in 1 2; do
+    "$OPC" train "$smoke" train.seed=$seed --quiet --threads 1 --out "a/s$seed"
+    "$OPC" train "$smoke" train.seed=$seed opc.transition=learned train.epochs=4 --quiet --threads 1 --out "b/s$seed"
+done
+
+drawn=compare.svg
+without CAIRO && drawn=
+expect 0 '^A  a  *2 runs, seeds 1, 2$
+^B  b  *2 runs, seeds 1, 2$
+^train.epochs  *3  *4$
+^opc.transition  *corrected  *learned$
+^cartpole  *2  *2  *[0-9.]* ([0-9.]* to [0-9.]*)  *[0-9.]* ([0-9.]* to [0-9.]*)  *[0-9.]* (
+probability [01]\.[0-9]* (
+warning: cartpole: A .* 300 .*B .* 400.*--at 300' "$OPC" compare a b
+[ -z "$drawn" ] || [ -s $drawn ]
+# The same numbers again, after the same number of steps, and turned round.
+"$OPC" compare a b --at 300 --json -o '' >one.json
+"$OPC" compare a b --at 300 --json -o '' >two.json
+cmp one.json two.json
+p() { # A B: the probability as JSON has it at the end
+    "$OPC" compare "$1" "$2" --at 300 --json -o '' | sed 's/.*"improvement": {"value": \([0-9.]*\), .*/\1/'
+}
+awk -v p="$(p a b)" -v q="$(p b a)" 'BEGIN { exit p + q != 1 }' || wrong "P(A > B) + P(B > A) is not 1" cat one.json
+# A run with itself.
+expect 0 'no setting differs
+probability 0\.50 ' "$OPC" compare a/s1 a/s1 -o ''
+# Runs that have nothing yet are left out, and counted.
+mkdir a/s3
+cp a/s1/config.yaml a/s3
+expect 0 '^A  a  *2 runs.*; 1 left out' "$OPC" compare a b -o ''
+mkdir empty
+cp -r a/s3 empty
+expect 2 'empty.* 1 ' "$OPC" compare a empty
+expect 2 'opc compare A B' "$OPC" compare a
+expect 2 'nowhere' "$OPC" compare a nowhere
+expect 2 "'eval_retur'.*'eval_return'" "$OPC" compare a b --of eval_retur
+# Runs of different tasks have nothing in common, which is said.
+mkdir c
+cp -r a/s1 c
+sed -i "s|  name: cartpole|  name: \"exec:touch $work/started\"|" c/s1/config.yaml
+expect 0 '^env.name  *cartpole  *exec:touch
+no task in common' "$OPC" compare a c -o ''
+[ ! -e started ] || wrong "it starts the task's code" "$OPC" compare a c
