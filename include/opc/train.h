@@ -63,8 +63,9 @@ struct opc_train_plan {
      * what was begun since is done again. May be NULL; asked often, by that same thread. */
     bool (*stop)(void *ctx);
     void *ctx;
-    /* When resuming, 1: recorded or imagined steps that cannot be read from their files are left out,
-     * where both checkpoints need them. 0: that is OPC_EDAMAGED. (A long leaves no padding.) */
+    /* When resuming, 1: recorded or imagined steps that cannot be read from their files are left
+     * out, where both checkpoints need them. 0: that is OPC_EDAMAGED. (A long leaves no padding.)
+     */
     long skip_damaged;
 };
 
