@@ -315,7 +315,7 @@ static int sweep_run(int argc, char **argv, struct opc_err *err)
     if (code)
         return code;
     /* A file and an action; a KEY=VALUE in their place is a forgotten file. */
-    if (argc - first < 2 || strchr(argv[first], '='))
+    if (argc - first < 2 || (strchr(argv[first], '=') && !opc_file_exists(argv[first])))
         return opc_fail(err, OPC_EUSER, "name an experiment file and what to do: %s", USAGE);
     const char *file = argv[first], *what = argv[first + 1];
     if (strcmp(what, "run") != 0 && strcmp(what, "status") != 0 && strcmp(what, "merge") != 0) {
@@ -338,6 +338,7 @@ static int sweep_run(int argc, char **argv, struct opc_err *err)
         return code;
     /* Named after the file as it was given, not after where it was found. */
     name_out(file, &given, out);
+    opc_sweep_adopt(sweep, out);
     /* Some experiments only compute, or use the runs of another file. */
     if (*sweep->runs)
         code = opc_fail(err, OPC_EUSER, "%s has no runs of its own, it uses those of %s", file,
