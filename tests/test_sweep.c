@@ -88,7 +88,7 @@ static void values_are_numbers_ranges_words_and_lists(void **state)
                   "  sac.policy_hidden: [[64, 32], [8]]\n  sac.learning_rate: [3e-4]\n",
                   NULL);
     assert_int_equal(s->tasks, 8);
-    assert_string_equal(s->task[0].name, "s1_64-32_0.0003");
+    assert_string_equal(s->task[0].name, "s1_policy-hidden-64-32_learning-rate-0.0003");
     assert_int_equal(s->task[7].set.train.seed, 10);
     const struct opc_sac_config *sac = opc_values_agent(&s->task[7].set, 0);
     assert_int_equal(sac->policy_hidden.n, 1);

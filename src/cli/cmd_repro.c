@@ -68,6 +68,8 @@ static void print_begin(void *ctx, const struct opc_experiment *experiment,
     if (standing->runs)
         printf("%s%d run%s, %d of them done", *experiment->file->title ? "; " : "", standing->runs,
                opc_plural(standing->runs), standing->complete);
+    if (standing->runs && strncmp(experiment->runs_dir, "sweep-", 6) == 0)
+        printf(", in %s", experiment->runs_dir);
     putchar('\n');
     fflush(stdout);
 }

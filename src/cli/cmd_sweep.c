@@ -333,6 +333,7 @@ static int open_sweep(const char *file, const char *what, int sets, char *const 
     OPC_TRY(opc_path_shipped(path, file, err));
     OPC_TRY(opc_sweep_open(&ask, &sweep, err));
     int code = OPC_OK;
+    opc_sweep_adopt(sweep, out);
     /* Some experiments only compute, or use the runs of another file. */
     if (*sweep->runs)
         code = opc_fail(err, OPC_EUSER, "%s has no runs of its own, it uses those of %s", file,
@@ -363,7 +364,7 @@ static int sweep_run(int argc, char **argv, struct opc_err *err)
     int first, action = 0;
     OPC_TRY(opc_options_read(&options, argc, argv, &given, &first, err));
     /* A file and an action; a KEY=VALUE in their place is a forgotten file. */
-    if (argc - first < 2 || strchr(argv[first], '='))
+    if (argc - first < 2 || (strchr(argv[first], '=') && !opc_file_exists(argv[first])))
         return opc_fail(err, OPC_EUSER, "name an experiment file and what to do: %s", USAGE);
     const char *file = argv[first], *what = argv[first + 1];
     while (action < NACTIONS && strcmp(what, ACTIONS[action]) != 0)

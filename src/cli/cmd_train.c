@@ -34,7 +34,7 @@ static int train_run(int argc, char **argv, struct opc_err *err)
     if (code)
         return code;
     /* KEY=VALUE alone would train with defaults that nobody wants. */
-    if (first == argc || strchr(argv[first], '='))
+    if (first == argc || (strchr(argv[first], '=') && !opc_file_exists(argv[first])))
         return opc_fail(err, OPC_EUSER,
                         "name a configuration file first: opc train FILE.yaml [KEY=VALUE...] --out "
                         "DIR; experiments/examples/ has some");

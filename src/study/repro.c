@@ -179,6 +179,37 @@ static int find_analysis(struct opc_experiment *experiment, struct opc_err *err)
     return OPC_OK;
 }
 
+/* What 'opc sweep FILE run' has made, where it puts it by default, is not made again: without runs
+ * of our own, those of a directory sweep-NAME-TIER or sweep-NAME are taken and completed, if they
+ * are of these settings. */
+static void share_runs(struct opc_experiment *experiment, const char *name)
+{
+    char dir[2][OPC_PATH];
+    if (opc_is_directory(experiment->runs_dir))
+        return;
+    snprintf(dir[0], OPC_PATH, "sweep-%.200s-%.60s", name, experiment->tier);
+    snprintf(dir[1], OPC_PATH, "sweep-%.200s", name);
+    for (int k = 0; k < 2; k++) {
+        int same = 0;
+        if (!opc_is_directory(dir[k]))
+            continue;
+        opc_sweep_adopt(experiment->other ? experiment->other : experiment->file, dir[k]);
+        for (int i = 0; i < experiment->runs->tasks; i++) {
+            struct opc_look look;
+            opc_schedule_look(dir[k], &experiment->runs->task[i], &look);
+            same += look.begun;
+            if (look.state == OPC_STATE_FOREIGN) { /* other settings: it is another sweep */
+                same = 0;
+                break;
+            }
+        }
+        if (same > 0) {
+            memcpy(experiment->runs_dir, dir[k], sizeof dir[k]);
+            return;
+        }
+    }
+}
+
 /* Finds the sweep that must be run first: the one that the file names under `runs`, its own, or
  * none for a probe that varies nothing. */
 static int find_runs(struct opc_experiment *experiment, const struct opc_experiment_ask *asked,
@@ -215,7 +246,13 @@ static int find_runs(struct opc_experiment *experiment, const struct opc_experim
     experiment->tier = *experiment->file->tier || !experiment->other ? experiment->file->tier
                                                                      : experiment->other->tier;
     snprintf(below, sizeof below, "runs/%.200s", name);
-    return code ? code : opc_path_join(experiment->runs_dir, experiment->out, below, err);
+    if (!code)
+        code = opc_path_join(experiment->runs_dir, experiment->out, below, err);
+    if (code || !experiment->runs)
+        return code;
+    share_runs(experiment, name);
+    opc_sweep_adopt(experiment->other ? experiment->other : experiment->file, experiment->runs_dir);
+    return OPC_OK;
 }
 
 int opc_experiment_open(const struct opc_experiment_ask *asked, struct opc_experiment **result,

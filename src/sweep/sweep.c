@@ -16,7 +16,7 @@
 
 /* Names are directories below OUT, and get endings like .log: well below the 255 bytes of a file
  * name. */
-enum { MAX_TASKS = 5000, LONGEST_NAME = 180 };
+enum { MAX_TASKS = 5000 };
 
 /* A map or list with the file it is in, for messages. */
 struct part {
@@ -355,43 +355,6 @@ static int is_skipped(const struct opening *opening, struct opc_values *values, 
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-/* The name of a task: its values in the order of `vary`, joined by '_', with '-' for everything a
- * directory should not contain: mujoco-hopper_corrected_s1. */
-static int name_task(struct opc_sweep *sweep, struct opc_task *task, struct opc_err *err)
-{
-    static const char PLAIN[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-";
-    char name[LONGEST_NAME + 1] = "", full[LONGEST_NAME + 16];
-    size_t n = 0;
-    for (int k = 0; k < sweep->keys; k++) {
-        if (k > 0 && n < LONGEST_NAME)
-            name[n++] = '_';
-        if (strcmp(sweep->vary[k].key, "train.seed") == 0 && n < LONGEST_NAME)
-            name[n++] = 's';
-        const char *value = opc_task_value(sweep, task, k);
-        /* a path: without the dots and slashes it begins with */
-        if (strchr(value, '/'))
-            value += strspn(value, "./"); /* ./arm.so */
-        for (const char *at = value; *at && n < LONGEST_NAME; at++)
-            if (!strchr("[]", *at) &&
-                !(*at == ' ' && at > value && at[-1] == ',')) /* lists: 64-64 */
-                name[n++] = strchr(PLAIN, *at) ? *at : '-';
-    }
-    name[n] = '\0';
-    if (n == 0)
-        strcpy(name, "run");
-    if (name[0] == '.')
-        name[0] = '-'; /* it would be hidden */
-    /* Two tasks may have the same name after that; later ones get a number. */
-    snprintf(full, sizeof full, "%s", name);
-    for (int again = 2, i = 0; i < sweep->tasks; i++)
-        if (strcmp(sweep->task[i].name, full) == 0) {
-            snprintf(full, sizeof full, "%s-%d", name, again++);
-            i = -1;
-        }
-    task->name = opc_strdup(full);
-    return task->name ? OPC_OK : out_of_memory(err);
-}
-
 /* The number of the combination of values other than the seed: runs of a group are averaged. */
 static int group_of(const struct opc_sweep *sweep, const int *choice)
 {
@@ -423,7 +386,7 @@ static int add_task(struct opening *opening, const int *choice, struct opc_err *
         task->choice = opc_alloc((size_t)sweep->keys + 1, sizeof *task->choice);
         if (task->choice) {
             memcpy(task->choice, choice, (size_t)sweep->keys * sizeof *choice);
-            code = name_task(sweep, task, err);
+            code = opc_sweep_name(sweep, task, err);
         } else
             code = out_of_memory(err);
         if (!code && opc_config_check(&(struct opc_config){task->set, sweep->from}, err))
@@ -612,6 +575,7 @@ int opc_sweep_open(const struct opc_sweep_ask *ask, struct opc_sweep **out, stru
 static void free_task(struct opc_task *task)
 {
     opc_free(task->name);
+    opc_free(task->old_name);
     opc_free(task->choice);
 }
 

@@ -15,9 +15,10 @@ struct opc_vary { /* a setting that differs between runs */
     char **value; /* [n] as opc_field_print prints them */
 };
 
-struct opc_task { /* one run */
-    char *name;   /* of its directory; unique in the sweep */
-    int *choice;  /* [keys] the index of its value for each key */
+struct opc_task {   /* one run */
+    char *name;     /* of its directory; unique in the sweep */
+    char *old_name; /* as earlier versions called it (opc_sweep_adopt) */
+    int *choice;    /* [keys] the index of its value for each key */
     struct opc_values set;
     int group; /* tasks of the same group differ in their seed only */
     int index; /* its number in the file, from 1, whatever else is left out */
@@ -61,6 +62,12 @@ int opc_sweep_narrow(struct opc_sweep *, const char *pattern, struct opc_err *er
 int opc_sweep_pick(struct opc_sweep *, int index, struct opc_err *err);
 /* Keeps the tasks i with keep[i], in their order; they may be none. */
 void opc_sweep_keep(struct opc_sweep *, const bool *keep);
+
+/* names.c, for sweep.c: gives the task its names, other ones than those of the tasks before it. */
+int opc_sweep_name(struct opc_sweep *, struct opc_task *, struct opc_err *err);
+/* Runs in `out` that an earlier version has named without their settings keep their directories, if
+ * their settings are those of the tasks. Before anything looks into `out`. */
+void opc_sweep_adopt(struct opc_sweep *, const char *out);
 
 /* The value of a varied key in a task. */
 static inline const char *opc_task_value(const struct opc_sweep *s, const struct opc_task *t,

@@ -231,3 +231,36 @@ for slot in a b; do
     : >intact/checkpoints/$slot.opc
 done
 expect 3 'intact' "$OPC" resume intact train.epochs=7 --skip-damaged
+
+# ---- sweeps: names that say what a number is, old names, sharing with opc repro, OUT with '=' ---------------------------
+mkdir sharing
+(
+    cd sharing
+    cat >my.yaml <<END
+include: $smoke
+vary: {sac.learning_rate: [3e-4, 1e-3], opc.transition: [corrected], train.seed: 1..2}
+figure: {panel: env.name}
+END
+    expect 0 ' 4 .*a=b$' "$OPC" sweep my.yaml run --out a=b
+    expect 0 ' 4 .*sweep-my$' "$OPC" sweep my.yaml run
+    [ -s sweep-my/learning-rate-0.001_corrected_s2/result.json ] || wrong "names without keys" ls sweep-my
+    # Directories of earlier versions are found by their settings, and nothing is computed again.
+    for run in sweep-my/*/; do
+        mv "$run" "$(echo "$run" | sed 's/learning-rate-//')"
+    done
+    expect 0 '^0.001_corrected_s2  *done ' "$OPC" sweep my.yaml status
+    expect 0 ' 4 .*sweep-my$' "$OPC" sweep my.yaml run
+    ! grep -q started "$work/said" || wrong "computes again" cat "$work/said"
+    # opc repro takes them, too, and completes what is missing there.
+    rm -r sweep-my/0.001_corrected_s2
+    expect 0 '^my: 4 runs, 3 of them done, in sweep-my$' "$OPC" repro ./my.yaml
+    [ "$(grep -c '^started' "$work/said")" = 1 ] || wrong "not one run" cat "$work/said"
+    [ "$(find sweep-my -name metrics.csv | wc -l)" = 4 ] || wrong "not in the sweep's directory" ls sweep-my
+    [ ! -e repro-small/runs ] || wrong "runs of its own" ls repro-small/runs
+    expect 0 '^my is up to date' "$OPC" repro ./my.yaml
+    # A directory of that name with runs of other settings is not taken.
+    sed -i 's/3e-4/2e-4/' my.yaml
+    rm -r sweep-my/0.0003* sweep-my/*0.001*
+    cp -r a=b/learning-rate-0.0003_corrected_s1 sweep-my/learning-rate-0.0002_corrected_s1
+    expect 0 '^my: 4 runs, 0 of them done$' "$OPC" repro ./my.yaml train.epochs=1 --out else
+)

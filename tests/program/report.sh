@@ -52,7 +52,7 @@ touch looked-at/config.yaml
 expect 0 '^1 .* 1 supported.* -> run.html$' "$OPC" report looked-at -o run.html
 expect 2 "^opc: report: .*empty.*'opc repro'.*'opc probe'" "$OPC" report empty
 [ ! -e report.html ]
-expect 1 '^opc: report: .*nowhere/page.html: No such file' "$OPC" report all -o nowhere/page.html
+expect 2 '^opc: report: .*nowhere/page.html: No such file' "$OPC" report all -o nowhere/page.html
 
 cp -r all lacking
 rm lacking/fig9.svg lacking/more/table1.csv
@@ -138,3 +138,20 @@ for scheme in day night; do
 done
 [ "$(awk 'NR == 1 { print $2 }' day.levels)" -gt 200 ]
 [ "$(awk 'NR == 1 { print $2 }' night.levels)" -lt 60 ]
+
+# ---- a plain run -------------------------------------------------------------------------------------------
+expect 0 '' "$OPC" train "$SRC/experiments/examples/smoke.yaml" --quiet --out plain
+printf 'a film' >plain/film.gif
+expect 0 '^1 exhibit, ' "$OPC" report plain -o plain.html
+for fact in 'OPC on cartpole' '<h1[^>]*>Training runs' 'data:image/gif;base64,YSBmaWxt"' 'eq\. 2' 'transition: corrected'; do
+    grep -q "$fact" plain.html || wrong "the page lacks $fact" ls plain/report
+done
+[ "$(grep -o '<svg' plain.html | wc -l)" = 2 ] || wrong "not returns and errors" ls plain/report
+sed -n 2p plain/report/plain-state.csv | grep -q '^3,300,' || wrong "the state" cat plain/report/plain-state.csv
+cp plain.html first.html
+expect 0 '' "$OPC" report plain -o plain.html
+cmp plain.html first.html
+# Stopped before its first epoch, there is nothing to show.
+cp -r plain begun
+sed -i 1q begun/metrics.csv
+expect 2 'begun has no complete epoch' "$OPC" report begun -o plain.html

@@ -97,7 +97,7 @@ static void add_head(struct opc_text *html, const char *title)
                        "<meta name=\"generator\" content=\"opc " OPC_VERSION "\">\n"
                        /* whatever gets into it, the page loads nothing and runs nothing */
                        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                       "style-src 'unsafe-inline'; img-src data:\">\n<title>");
+                       "style-src 'unsafe-inline'; img-src data:; media-src data:\">\n<title>");
     opc_html_text(html, title);
     opc_text_add(html, "</title>\n<style>\n");
     opc_text_add_bytes(html, (const char *)opc_report_assets[0].data, opc_report_assets[0].size);
@@ -255,6 +255,8 @@ static int add_exhibits(struct opc_text *html, struct page *page, struct opc_err
     for (int i = 0; i < page->n && !code; i++) {
         struct opc_report_card *card = &page->card[i];
         code = opc_report_exhibit(html, card, &pictures, err);
+        if (!code)
+            code = opc_report_film(html, card->exhibit->dir, err);
         /* Totals over all exhibits. */
         for (int v = OPC_VERDICT_SUPPORTED; v <= OPC_VERDICT_UNDECIDED; v++)
             made->claims[v] += card->claims[v];

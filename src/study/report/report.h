@@ -5,6 +5,7 @@
 #ifndef OPC_STUDY_REPORT_H
 #define OPC_STUDY_REPORT_H
 
+#include "base/file.h"
 #include "study/exhibit/exhibit.h"
 
 struct opc_report_plan {
@@ -22,6 +23,10 @@ struct opc_report_made {
     int missing;  /* pictures and tables that cannot be read: marked in the page, and logged */
     int left_out; /* .json files that are not exhibits; logged */
 };
+
+/* Makes an exhibit of a plain run, RUN/report/NAME.json with pictures of its returns and errors, a
+ * table and its settings; `into` is that directory. OPC_EUSER: it has no complete epoch yet. */
+int opc_report_run(const char *run, char into[OPC_PATH], struct opc_err *err);
 
 /* Searches, reads and writes the page. A damaged exhibit is an error, and no page is written; so
  * is not finding any exhibit (OPC_EUSER). */

@@ -38,6 +38,9 @@ struct opc_report_card {
  * counted in card->missing. *pictures counts over the whole page and makes ids unique. */
 int opc_report_exhibit(struct opc_text *, struct opc_report_card *, int *pictures,
                        struct opc_err *err);
+/* Appends the film of the run whose exhibit is in this directory, if it is one of a run that has a
+ * film; one that cannot be read is logged. */
+int opc_report_film(struct opc_text *, const char *dir, struct opc_err *err);
 /* "supported" with its sign and colour; preceded by a count unless n is negative. */
 void opc_report_verdict(struct opc_text *, enum opc_verdict, int n);
 
