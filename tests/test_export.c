@@ -2,6 +2,7 @@
 #include "study/export/export.h"
 
 #include "num/normal.h"
+#include "run/files/checkpoint.h"
 
 #include "base/file.h"
 #include "opc/train.h"
@@ -121,6 +122,27 @@ static void deviations_are_in_the_units_of_the_task(void **state)
     compare_draws(train(state, "model.normalize_targets=true"));
 }
 
+/* It would pass any comparison, or none. */
+static void a_policy_of_nan_does_not_leave(void **state)
+{
+    const char *run = train(state, "train.seed=6");
+    char path[OPC_PATH];
+    struct opc_pack *pack;
+    struct opc_export export;
+    struct opc_err err = {0};
+    snprintf(path, sizeof path, "%s/policy.opc", run);
+    assert_ok(opc_checkpoint_load(path, OPC_PACK_POLICY, &pack, &err), &err);
+    /* all its networks become NaN; the file is whole */
+    for (int i = 0; i < pack->parts; i++)
+        if (strncmp(pack->part[i].name, "sac.policy", 10) == 0)
+            memset((void *)pack->part[i].data, 0xff, pack->part[i].bytes);
+    assert_ok(opc_checkpoint_save(path, OPC_PACK_POLICY, pack->hash, pack->epoch, pack->part,
+                                  pack->parts, &err),
+              &err);
+    opc_pack_free(pack);
+    assert_fails(opc_export_policy(path, &export, &err), OPC_EDIVERGED, &err, "state 0");
+}
+
 static void a_run_without_a_model_has_none_to_export(void **state)
 {
     struct opc_export export;
@@ -173,6 +195,7 @@ int main(void)
         WITH_DIR(a_model_has_its_elites_and_their_mean),
         WITH_DIR(the_deviations_of_a_model_are_those_it_draws_with),
         WITH_DIR(deviations_are_in_the_units_of_the_task),
+        WITH_DIR(a_policy_of_nan_does_not_leave),
         WITH_DIR(a_run_without_a_model_has_none_to_export),
         WITH_DIR(lack_of_memory_is_survived_in_every_format),
     };

@@ -26,6 +26,7 @@
 #include "agent/slbo_private.h"
 
 #include "agent/policy.h"
+#include "num/network.h"
 #include "num/normal.h"
 #include "opc/mem.h"
 
@@ -87,6 +88,18 @@ static void slbo_act(const struct opc_agent *a, int n, const float *state, bool 
         for (int k = 0; k < a->act; k++)
             action[i * a->act + k] += slbo->noise[k];
     }
+}
+
+/* The mode is the mean, of normalised observations. */
+static int slbo_network(const struct opc_agent *a, struct opc_network *out, struct opc_err *err)
+{
+    const struct slbo *slbo = (const struct slbo *)a;
+    const struct opc_multistep_scales scales = opc_multistep_scales(slbo->model);
+    *out = (struct opc_network){.net = slbo->trpo->policy, .outputs = a->act};
+    OPC_TRY(opc_network_scale(out, a->obs, err));
+    memcpy(out->mean, scales.mean, (size_t)a->obs * sizeof *out->mean);
+    memcpy(out->inverse, scales.inverse, (size_t)a->obs * sizeof *out->inverse);
+    return OPC_OK;
 }
 
 /* ---- improving ------------------------------------------------------------------------------- */
@@ -447,4 +460,5 @@ const struct opc_agent_type opc_slbo_type = {
     .destroy = slbo_destroy,
     .state = slbo_state,
     .act_spread = slbo_act_spread,
+    .network = slbo_network,
 };

@@ -126,4 +126,16 @@ expect 2 'cartpole .*opc.transition = replay' "$OPC" export cartpole --model -o 
 head -c 2000 sac/policy.opc >cut.opc
 expect 3 'cut.opc' "$OPC" export cut.opc -o policy.h
 expect 1 'no/such/folder' "$OPC" export sac -o no/such/folder/policy.h
+# A planner has no network from states to actions; SLBO has one.
+"$OPC" train "$smoke" env.name=pendulum train.agent=pets train.epochs=1 train.steps_per_epoch=20 train.random_steps=60 \
+    pets.horizon=2 pets.population=4 pets.elites=2 pets.iterations=1 pets.particles=2 eval.episodes=1 --threads 1 \
+    --quiet --out pets
+expect 2 'PETS.*cannot be exported' "$OPC" export pets -o policy.h
+"$OPC" train "$smoke" env.name=pendulum train.agent=slbo opc.transition=replay slbo.iterations=1 slbo.model_updates=3 \
+    slbo.policy_updates=1 slbo.rollout_steps=160 slbo.model_hidden=8 --threads 1 --quiet --out slbo
+expect 0 '3 inputs, 1 outputs' "$OPC" export slbo -o slbo.h
+printf '#include "slbo.h"\nint main(void)\n{\n    float a[1];\n    slbo((float[]){1, 0, 0}, a);\n    return slbo_self_test();\n}\n' >slbo.c
+# shellcheck disable=SC2086 # a list
+expect 0 '' gcc $flags -o slbo.out slbo.c
+expect 0 '' ./slbo.out
 [ ! -e policy.h ] || wrong 'left a file' ls
