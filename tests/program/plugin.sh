@@ -60,7 +60,7 @@ mkdir elsewhere
 mkdir moved
 mv arm.so moved
 (cd moved && expect 0 'epoch 4' "$OPC" evaluate ../run --episodes 2)
-expect 2 "$PWD/arm.so.*env.directory" sh -c 'cd elsewhere && "$1" evaluate ../run' sh "$OPC"
+(cd elsewhere && expect 2 "$work/arm.so.*env.directory" "$OPC" evaluate ../run)
 expect 0 '' "$OPC" resume run "env.directory=$PWD/moved" --quiet
 (cd elsewhere && expect 0 'epoch 4' "$OPC" evaluate ../run --episodes 2)
 mv moved/arm.so .

@@ -29,7 +29,7 @@ more="\(, return $value\(, [0-9]* steps\(, model error $value\)\{0,1\}\)\{0,1\}\
 part="^\[[#.]*\] *[0-9]* %\(, $time left\(, epoch [0-9]*/[0-9]*: $phase$more\)\{0,1\}\)\{0,1\}\$"
 for columns in 40 60 80 100 200; do
     screen $columns "$OPC" train "$smoke" train.epochs=25 model.max_epochs=20 --threads 1 --out on$columns >shown
-    awk -v max=$columns 'length($0) > max { print "WIDER: " $0; bad = 1 } END { exit bad }' shown ||
+    awk -v max="$columns" 'length($0) > max { print "WIDER: " $0; bad = 1 } END { exit bad }' shown ||
         wrong "lines are wider than $columns" cat shown
     ! grep -q "$escape" shown || wrong "other control codes" cat -v shown
     grep '^\[' shown >bars || wrong "no bar on $columns columns" cat shown
