@@ -20,7 +20,7 @@
 extern const struct opc_command opc_cmd_data, opc_cmd_train, opc_cmd_resume, opc_cmd_evaluate,
     opc_cmd_export, opc_cmd_plot, opc_cmd_sweep, opc_cmd_repro, opc_cmd_report, opc_cmd_probe,
     opc_cmd_ilc, opc_cmd_config, opc_cmd_env, opc_cmd_status, opc_cmd_runs, opc_cmd_compare,
-    opc_cmd_serve, opc_cmd_bench, opc_cmd_doctor, opc_cmd_help;
+    opc_cmd_serve, opc_cmd_search, opc_cmd_bench, opc_cmd_doctor, opc_cmd_help;
 
 /* In the order of the help; a new command is declared above and listed here. */
 /* clang-format off */
@@ -36,6 +36,7 @@ const struct opc_command *const opc_commands[] = {
     &opc_cmd_plot,
     &opc_cmd_compare,
     &opc_cmd_sweep,
+    &opc_cmd_search,
     &opc_cmd_repro,
     &opc_cmd_report,
     &opc_cmd_probe,

@@ -158,8 +158,8 @@ int opc_sources_resolve(const struct opc_sources *, struct opc_values *, struct 
 int opc_sources_locate(const struct opc_sources *, struct opc_err *err);
 /* OPC_EUSER if the file leaves a choice: `vary` names a setting that no opc_sources_add settled. */
 int opc_sources_settled(const struct opc_sources *, struct opc_err *err);
-/* The node under vary, skip, runs, title, figure, probe or tiers, of the last file that has it. The
- * sweep and the study interpret them; NULL: no file has it. */
+/* The node under vary, skip, runs, title, figure, probe, tiers or search, of the last file that has
+ * it. The sweep and the study interpret them; NULL: no file has it. */
 const struct opc_yaml *opc_sources_extra(const struct opc_sources *, const char *key);
 const struct opc_yaml *opc_sources_extra_in(const struct opc_sources *, const char *key,
                                             const char **path); /* and which file that is */

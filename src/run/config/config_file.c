@@ -44,7 +44,8 @@ struct opc_sources {
 };
 
 /* Top-level keys that belong to sweeps and studies (opc_sources_extra); training ignores them. */
-static const char *const EXTRA[] = {"vary", "skip", "runs", "title", "figure", "probe", "tiers"};
+static const char *const EXTRA[] = {"vary",   "skip",  "runs",  "title",
+                                    "figure", "probe", "tiers", "search"};
 enum { EXTRAS = sizeof EXTRA / sizeof *EXTRA };
 
 /* ---- life ------------------------------------------------------------------------------------ */
