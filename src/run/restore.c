@@ -223,7 +223,7 @@ static int restore_play(struct opc_run *run, const struct opc_pack *slot, struct
     int code = opc_pack_get(slot, "play.state", state, (size_t)run->obs * sizeof *state, err);
     if (!code && (!actions || actions->bytes % each != 0 || t > (size_t)run->play->limit))
         code = opc_fail(err, OPC_EDAMAGED, "the running episode makes no sense");
-    if (!code)
+    if (!code && actions)
         code =
             opc_play_again(run->play, run->now.episode_number, (int)t, actions->data, state, err);
     opc_play_count_anew(run->play);
