@@ -81,6 +81,7 @@ static int find_side(struct side *side, struct opc_err *err)
 
 /* ---- on the terminal ------------------------------------------------------------------------- */
 
+/* A line for each side: its runs and their seeds. */
 static void print_sides(const struct side side[2])
 {
     const int a = (int)strlen(side[0].word), b = (int)strlen(side[1].word);
@@ -107,6 +108,7 @@ static void print_settings(const struct opc_table *t)
         printf("\nno setting differs, but perhaps the seed\n");
         return;
     }
+    /* Columns are as wide as their widest cell, up to a limit. */
     for (int r = 0; r < opc_table_rows(t); r++)
         for (int c = 0; c < 3; c++) {
             const int n = (int)strlen(opc_table_cell(t, r, c));
@@ -135,6 +137,7 @@ static void word_interval(struct opc_table *t, struct opc_interval v)
     opc_table_word(t, text);
 }
 
+/* A row for each task, with the numbers of both sides. */
 static int print_tasks(const struct opc_compare *c, const struct given *given, struct opc_err *err)
 {
     struct opc_table *t;
@@ -169,11 +172,13 @@ static void warn_about(const struct opc_compare *c, const struct given *given)
 {
     for (int i = 0; i < c->tasks; i++) {
         const struct opc_compare_task *task = &c->task[i];
+        /* With --at: runs that have not got that far. */
         const int short_of = task->short_of[0] + task->short_of[1];
         if (short_of)
             opc_log(OPC_LEVEL_WARN, "%s: %d run%s not reached %s %.10g and %s left out", task->name,
                     short_of, short_of == 1 ? " has" : "s have", given->over, given->at,
                     short_of == 1 ? "is" : "are");
+        /* Without it: a longer training is an advantage of its own. */
         if (given->at == 0 && task->n[0] && task->n[1] && task->steps[0] != task->steps[1])
             opc_log(OPC_LEVEL_WARN,
                     "%s: A ends at %s %.10g and B at %.10g; --at %.10g compares them after the "
@@ -183,6 +188,7 @@ static void warn_about(const struct opc_compare *c, const struct given *given)
     }
 }
 
+/* The one sentence that most readers want. */
 static void print_verdict(const struct opc_compare *c)
 {
     int shared = 0, few = 0;
@@ -201,6 +207,7 @@ static void print_verdict(const struct opc_compare *c)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
+/* before, then the number; null where there is none. */
 static void add_number(struct opc_text *text, const char *before, double v)
 {
     opc_text_add(text, before);
@@ -210,6 +217,7 @@ static void add_number(struct opc_text *text, const char *before, double v)
         opc_text_add(text, "null");
 }
 
+/* before, then {"value": , "low": , "high": }. */
 static void add_interval(struct opc_text *text, const char *before, struct opc_interval v)
 {
     opc_text_add(text, before);
@@ -219,6 +227,7 @@ static void add_interval(struct opc_text *text, const char *before, struct opc_i
     opc_text_add(text, "}");
 }
 
+/* A task with the scores of all its runs, for statistics of one's own. */
 static void add_task(struct opc_text *text, const struct opc_compare_task *task)
 {
     opc_text_add(text, "{\"task\": ");
@@ -235,6 +244,7 @@ static void add_task(struct opc_text *text, const struct opc_compare_task *task)
     opc_text_add(text, "}");
 }
 
+/* Everything on one line, so that many comparisons make a file of JSON lines. */
 static int print_json(const struct opc_compare *c, const struct opc_table *settings,
                       const struct side side[2], struct opc_err *err)
 {
@@ -290,6 +300,7 @@ static int draw(const struct opc_compare *c, const struct given *given, struct o
     return code;
 }
 
+/* Warnings first: they say how far to trust what follows. */
 static int show(const struct opc_compare *c, const struct opc_table *settings,
                 const struct side side[2], const struct given *given, struct opc_err *err)
 {
@@ -315,6 +326,7 @@ static int compare_run(int argc, char **argv, struct opc_err *err)
     if (argc - first != 2)
         return opc_fail(err, OPC_EUSER, "name two runs or directories of runs: opc compare A B");
     OPC_TRY(opc_smooth_check(given.smooth, err));
+    /* Both sides are found and read before anything is printed. */
     struct side *side = opc_alloc(2, sizeof *side);
     int code = side ? OPC_OK : opc_fail(err, OPC_ENOMEM, "out of memory for the runs");
     struct opc_compare_runs runs[2] = {{0}};

@@ -62,6 +62,7 @@ static int show_result(const struct opc_search *search, const char *out, struct 
     if (best < 0)
         return opc_fail(err, OPC_EIO, "no trial has a value of %s; their logs are in %s",
                         search->set.objective, out);
+    /* A line that can be pasted into a shell. */
     const struct opc_trial *trial = &search->trial[best];
     printf("all trials -> %s\nbest: %s/%s, %s %.6g after epoch %d\nopc train %s", path, out,
            trial->run.name, search->set.objective, trial->score[trial->rung - 1],
@@ -96,6 +97,7 @@ static int search_run(int argc, char **argv, struct opc_err *err)
     OPC_TRY(opc_search_open(path, argc - first - 1, argv + first + 1, &search, err));
     const struct opc_schedule plan = {
         .out = out, .jobs = given.jobs, .threads = given.threads, .launcher = launcher};
+    /* What is there already counts; then rung after rung. */
     int code = opc_search_judge(search, out, err);
     for (int r = 0; r < search->rungs && !code; r++)
         code = run_rung(search, r, &plan, err);

@@ -55,6 +55,7 @@ static int read_options(struct opc_search *search, const struct opc_yaml *map, s
     for (const struct opc_yaml *e = map->first; e && !code; e = e->next) {
         if (strcmp(e->key, "settings") == 0)
             continue;
+        /* The field table knows the names, the ranges and what was probably meant. */
         code = node_text(e, &text, err);
         if (!code &&
             opc_section_set(&opc_search_section, &search->set, e->key, opc_text_get(&text), err))
@@ -78,6 +79,7 @@ static int bound_of(const struct opc_yaml *range, const char *key, double *out, 
 static int draw_value(const struct opc_yaml *from, const struct opc_field *field,
                       struct opc_rng *rng, struct opc_text *text, struct opc_err *err)
 {
+    /* One number for each setting, whatever it is: another kind of range changes no other value. */
     const double u = opc_rng_unit_double(rng);
     if (from->kind == OPC_YAML_LIST) {
         int n = 0;
@@ -96,6 +98,7 @@ static int draw_value(const struct opc_yaml *from, const struct opc_field *field
     if (from->kind != OPC_YAML_MAP || (!whole && field->kind != OPC_FIELD_REAL))
         return opc_fail(err, OPC_EUSER, "line %d: %s: write %s; only numbers have a range",
                         from->line, from->key, SHAPE);
+    /* A range: its ends, its scale, and whether they go together. */
     OPC_TRY(bound_of(from, "low", &low, err));
     OPC_TRY(bound_of(from, "high", &high, err));
     const struct opc_yaml *scale = opc_yaml_find(from, "scale");
@@ -149,6 +152,7 @@ static int draw_trial(struct opc_search *search, int i, const struct opc_yaml *s
     trial->value = opc_alloc((size_t)search->keys, sizeof *trial->value);
     if (!trial->run.name || !trial->value)
         return search_no_memory(err);
+    /* Values are added like those of the command line, so they win over the file and its cells. */
     for (const struct opc_yaml *e = settings->first; e && !code; e = e->next) {
         const struct opc_field *field = opc_config_field(&trial->run.set, e->key, NULL, err);
         code = field ? draw_value(e, field, &rng, &text, err) : OPC_EUSER;
@@ -159,10 +163,12 @@ static int draw_trial(struct opc_search *search, int i, const struct opc_yaml *s
         code = opc_sources_resolve(from, &trial->run.set, err);
     trial->run.set.train.epochs =
         search->rungs ? search->epochs[search->rungs - 1] : trial->run.set.train.epochs;
+    /* A trial that could not train is refused before any has started. */
     if (!code)
         code = opc_values_check(&trial->run.set, err);
     for (int k = 0; k < search->keys && !code; k++)
         code = keep_value(&trial->run.set, search->key[k], &trial->value[k], err);
+    /* The sources are as before for the next trial. */
     for (; added > 0; added--)
         opc_sources_drop_last(from);
     opc_text_free(&text);
@@ -221,6 +227,7 @@ static int fill_search(struct opc_search *search, struct opc_sources *from, stru
     int code = values ? OPC_OK : search_no_memory(err);
     if (!code && (!map || map->kind != OPC_YAML_MAP))
         code = opc_fail(err, OPC_EUSER, "it has no search: {settings: {section.name: values}}");
+    /* Both would say what the runs are. */
     if (!code && opc_sources_extra(from, "vary"))
         code = opc_fail(err, OPC_EUSER, "it has vary and search; 'opc sweep' is for vary");
     if (!code)
@@ -251,6 +258,7 @@ int opc_search_open(const char *path, int sets, char *const *set, struct opc_sea
         code = opc_sources_create(&from, err);
     if (!code)
         code = opc_sources_read(from, path, err);
+    /* KEY=VALUE of the command line come last and win. */
     for (int i = 0; i < sets && !code; i++) {
         char key[OPC_KEY];
         const char *is = strchr(set[i], '=');
@@ -269,6 +277,7 @@ int opc_search_open(const char *path, int sets, char *const *set, struct opc_sea
     return code;
 }
 
+/* Accepts a search of which only a part could be read. */
 void opc_search_close(struct opc_search *search)
 {
     if (!search)
@@ -311,12 +320,14 @@ static int judge_trial(const struct opc_search *search, struct opc_trial *trial,
             for (int row = 0; row < t.rows; row++) {
                 const double e = opc_rundir_table_number(&t, row, epoch);
                 const double y = opc_rundir_table_number(&t, row, value);
+                /* Later rows belong to later rungs. */
                 if (!(e <= search->epochs[r]))
                     break;
                 last = (int)e;
                 if (!isnan(y))
                     v[n++] = y;
             }
+            /* It has not got to this rung, so not to the next ones either. */
             if (last < search->epochs[r])
                 break;
             trial->score[r] = opc_curve_end(n, v);
@@ -337,6 +348,7 @@ int opc_search_judge(struct opc_search *search, const char *out, struct opc_err 
     return OPC_OK;
 }
 
+/* Starts from all trials and cuts them down, rung by rung. */
 int opc_search_promoted(const struct opc_search *search, int r, int *chosen)
 {
     int n = search->set.trials;
@@ -360,6 +372,7 @@ int opc_search_promoted(const struct opc_search *search, int r, int *chosen)
             chosen[at] = c;
             left++;
         }
+        /* The share is of those that were to reach the rung, not of those that did. */
         const int most = (int)floor(n * search->set.keep + 1e-9);
         n = most < left ? (most > 0 ? most : left > 0) : left;
     }
@@ -380,6 +393,7 @@ int opc_search_sweep(const struct opc_search *search, int r, struct opc_sweep *o
     const int n = opc_search_promoted(search, r, chosen);
     for (int i = 0; i < n; i++) {
         const struct opc_trial *trial = &search->trial[chosen[i]];
+        /* It has been there already, perhaps before the search was interrupted. */
         if (trial->rung > r)
             continue;
         out->task[out->tasks] = trial->run;
@@ -396,6 +410,7 @@ void opc_search_free_sweep(struct opc_sweep *sweep)
     *sweep = (struct opc_sweep){0};
 }
 
+/* A trial of a later rung is better than any of an earlier one: it has won against them. */
 int opc_search_best(const struct opc_search *search)
 {
     int best = -1;
@@ -411,6 +426,7 @@ int opc_search_table(const struct opc_search *search, struct opc_table **out, st
 {
     struct opc_text head = {0};
     struct opc_table *t = NULL;
+    /* One column for each setting and each rung. */
     opc_text_add(&head, "trial");
     for (int k = 0; k < search->keys; k++)
         opc_text_addf(&head, ",%s", search->key[k]);

@@ -21,6 +21,7 @@
 enum { MAX_CURVES = 400 }; /* runs of one request; more would keep other requests waiting */
 static const char JSON[] = "application/json";
 
+/* What was appended so far is dropped: an answer is either whole or a sentence. */
 void opc_web_fail(struct opc_web_answer *out, int status, const char *fmt, ...)
 {
     char text[600];
@@ -35,6 +36,7 @@ void opc_web_fail(struct opc_web_answer *out, int status, const char *fmt, ...)
     out->type = "text/plain; charset=utf-8";
 }
 
+/* Seven digits are more than a screen can show, and half the bytes of seventeen. */
 void opc_web_number(struct opc_text *text, double v)
 {
     if (isfinite(v))
@@ -45,6 +47,7 @@ void opc_web_number(struct opc_text *text, double v)
 
 /* ---- the page's own files -------------------------------------------------------------------- */
 
+/* Browsers are told not to guess it (nosniff), so every file has to have the right one. */
 static const char *type_of(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -73,6 +76,7 @@ static bool answer_asset(const char *path, struct opc_web_answer *out)
 
 /* ---- the list of runs ------------------------------------------------------------------------ */
 
+/* One run of the list, with the keys of opc runs --json. */
 static void add_run(struct opc_text *text, const struct opc_watch_run *run, int number)
 {
     opc_text_addf(text, "{\"id\": %d, ", number);
@@ -90,6 +94,8 @@ static void add_run(struct opc_text *text, const struct opc_watch_run *run, int 
     opc_text_add(text, "}");
 }
 
+/* All runs, or what is newer than `since`. A run that has disappeared is told to pages that may
+ * still show it, and to no others. */
 static void answer_runs(const struct opc_watch *watch, const char *since,
                         struct opc_web_answer *out)
 {
@@ -100,6 +106,7 @@ static void answer_runs(const struct opc_watch *watch, const char *since,
         opc_web_fail(out, 400, "since = %.40s is not a version", since);
         return;
     }
+    /* The version comes from before the list: what changes meanwhile is told next time. */
     opc_text_addf(text, "{\"version\": %llu, \"roots\": [", (unsigned long long)watch->version);
     for (int i = 0; i < watch->roots; i++) {
         opc_text_add(text, i ? ", " : "");
@@ -120,6 +127,7 @@ static void answer_runs(const struct opc_watch *watch, const char *since,
 
 /* ---- curves ---------------------------------------------------------------------------------- */
 
+/* , "key": [1,2,3] */
 static void add_points(struct opc_text *text, const char *key, int n, const double *v)
 {
     opc_text_addf(text, ", \"%s\": [", key);
@@ -212,6 +220,7 @@ static void answer_curves(struct opc_web_api *api, const struct opc_web_request 
         opc_web_fail(out, 400, "smooth = %.40s is not an odd number from 1 to 999", smooth_text);
         return;
     }
+    /* Without a run that has a row there is nothing to draw, which is no error. */
     const int n = choose_runs(api->watch, list, dir, &newest);
     if (n == 0) {
         opc_text_add(&out->own, "{\"panels\": [], \"groups\": []}");
@@ -225,6 +234,7 @@ static void answer_curves(struct opc_web_api *api, const struct opc_web_request 
     } else {
         const struct opc_curves_plan plan = {
             .of = of ? of : "eval_return", .over = over ? over : "env_steps", .smooth = smooth};
+        /* A failure is not remembered: the next row may mend it. */
         make_curves(n, dir, &plan, out);
         if (out->status == 200) {
             opc_free(api->curves);
@@ -268,6 +278,7 @@ static const char *place_of(const struct opc_watch *watch, const struct opc_web_
     return NULL;
 }
 
+/* metrics, settings or log of the run that the request names. */
 static void answer_about_run(const struct opc_watch *watch, const struct opc_web_request *request,
                              const char *what, struct opc_web_answer *out)
 {
@@ -293,6 +304,7 @@ static void answer_file(const struct opc_watch *watch, const struct opc_web_requ
         opc_web_file(dir, name ? name : "", out);
 }
 
+/* Both runs must be there; the first that is not gives the answer. */
 static void answer_differences(const struct opc_watch *watch, const struct opc_web_request *request,
                                struct opc_web_answer *out)
 {
@@ -302,6 +314,7 @@ static void answer_differences(const struct opc_watch *watch, const struct opc_w
         opc_web_differences(a, b, out);
 }
 
+/* Paths are compared whole: what is not in this list is 404, however it is written. */
 void opc_web_answer(struct opc_web_api *api, const struct opc_web_request *request,
                     struct opc_web_answer *out)
 {

@@ -2,6 +2,7 @@
 /* In place of http.c in a build without libmicrohttpd: opc serve says what is missing. */
 #include "web/http.h"
 
+/* The only one that is ever called: without a server there is nothing to close or wait for. */
 int opc_http_open(const struct opc_http_plan *plan, struct opc_http **out, struct opc_err *err)
 {
     (void)plan, (void)out;

@@ -23,6 +23,7 @@ static int settings_no_memory(struct opc_err *err)
     return opc_fail(err, OPC_ENOMEM, "not enough memory to compare settings");
 }
 
+/* Values are few: a setting that has many is one that was searched. */
 static bool has_value(const struct seen *seen, const char *value)
 {
     for (int i = 0; i < seen->n; i++)
@@ -31,6 +32,7 @@ static bool has_value(const struct seen *seen, const char *value)
     return false;
 }
 
+/* Adds a value that is not there yet. */
 static int add_value(struct seen *seen, const char *value, struct opc_err *err)
 {
     if (has_value(seen, value))
@@ -81,6 +83,7 @@ static void add_cell(struct opc_table *table, const struct seen *seen, struct op
     opc_table_word(table, opc_text_get(text));
 }
 
+/* As sets: the order is that of the runs, and means nothing. */
 static bool same_values(const struct seen *a, const struct seen *b)
 {
     bool same = a->n == b->n;
@@ -97,6 +100,7 @@ static int fill_table(struct seen *const seen[2], struct opc_table *table, struc
     struct opc_text text = {0};
     if (!values)
         return settings_no_memory(err);
+    /* The same order as in add_run. */
     const int parts = opc_config_parts(values, part);
     for (int i = 0, f = 0; i < parts; i++)
         for (int k = 0; k < part[i].section->n; k++, f++) {
@@ -125,6 +129,7 @@ static void free_seen(struct seen *seen, int fields)
     opc_free(seen);
 }
 
+/* Settings of all sections together. */
 static int count_fields(struct opc_err *err, int *out)
 {
     struct opc_part part[OPC_PARTS_MAX];
