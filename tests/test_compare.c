@@ -141,6 +141,15 @@ static void lack_of_memory_is_an_error(void **state)
     struct opc_found found[2];
     put_run(dir, "a", "cartpole", "train.seed=1", 1, 2);
     put_run(dir, "b", "cartpole", "train.seed=2", 2, 2);
+    /* Few settings: each is read with a handful of allocations, and every one of them fails once.
+     */
+    for (int i = 0; i < 2; i++) {
+        static const char SHORT[] = "train:\n  seed: 1\n";
+        char path[OPC_PATH];
+        struct opc_err err;
+        snprintf(path, sizeof path, "%s/%c/config.yaml", dir, 'a' + i);
+        assert_ok(opc_file_write(path, SHORT, strlen(SHORT), &err), &err);
+    }
     struct opc_compare_runs side[2] = {side_of(dir, "a", &found[0]), side_of(dir, "b", &found[1])};
     assert_survives_lack_of_memory(compare_all, side);
     opc_found_free(&found[0]);

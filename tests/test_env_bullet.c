@@ -790,7 +790,7 @@ static void robots_come_from_OPC_MODELS_when_it_is_set(void **state)
     const uint32_t hash = env->model_hash;
     opc_env_close(env);
     assert_int_equal(setenv("OPC_MODELS", dir, 1), 0);
-    assert_fails(opc_env_open("bullet:hopper", &env, &err), OPC_EIO, &err, "bullet/hopper.robot");
+    assert_fails(opc_env_open("bullet:hopper", &env, &err), OPC_EUSER, &err, "bullet/hopper.robot");
 
     assert_ok(opc_path_join(folder, dir, "bullet", &err), &err);
     assert_ok(opc_make_directories(folder, &err), &err);

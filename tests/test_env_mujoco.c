@@ -543,7 +543,7 @@ static void models_come_from_OPC_MODELS_when_it_is_set(void **state)
     assert_int_equal(setenv("OPC_MODELS", dir, 1), 0);
 
     assert_ok(opc_path_join(path, dir, "hopper.xml", &err), &err);
-    assert_fails(opc_env_open("mujoco:hopper", &env, &err), OPC_EIO, &err, path);
+    assert_fails(opc_env_open("mujoco:hopper", &env, &err), OPC_EUSER, &err, path);
     assert_mentions(&err, "OPC_MODELS");
 
     const char *broken[] = {"",
