@@ -91,7 +91,7 @@ expect 2 '^opc: env: .*zero.*text' "$OPC" env trace linear1d --actions zero
 expect 2 '^opc: env: .*nowhere: ' "$OPC" env trace linear1d --actions nowhere
 expect 2 '^opc: env: .*nowhere: ' "$OPC" env trace linear1d --actions two --state nowhere
 expect 2 '^opc: train: .*nowhere.yaml: ' "$OPC" train nowhere.yaml --out new
-expect 1 '^opc: env: .*nowhere/x.csv: No such file' \
+expect 2 '^opc: env: .*nowhere/x.csv: No such file' \
     "$OPC" env trace linear1d --actions two --out nowhere/x.csv
 expect 1 '^opc: .*: No space left' sh -c "'$OPC' env trace linear1d --actions two >/dev/full"
 echo kept >all.csv
@@ -140,7 +140,7 @@ bullet() {
     [ ! -e no.csv ]
 
     mkdir -p robots/bullet
-    expect 1 '^opc: env: .*bullet:hopper: OPC_MODELS=robots.*robots/bullet/hopper.robot: No such file' \
+    expect 2 '^opc: env: .*bullet:hopper: OPC_MODELS=robots.*robots/bullet/hopper.robot: No such file' \
         env OPC_MODELS=robots "$OPC" env show bullet:hopper
     sed 's/^    com 0 0 1.25$/    com 0 0 high/' "$SRC/models/bullet/hopper.robot" >robots/bullet/hopper.robot
     expect 2 "bullet/hopper.robot:27: 'high'.*com.*3" \
@@ -192,7 +192,7 @@ expect 5 '^opc: env: .*mujoco:hopper: step 1: .*velocity 4' \
 [ ! -e MUJOCO_LOG.TXT ]
 
 mkdir models
-expect 1 '^opc: env: .*mujoco:hopper: OPC_MODELS=models.*models/hopper.xml: No such file' \
+expect 2 '^opc: env: .*mujoco:hopper: OPC_MODELS=models.*models/hopper.xml: No such file' \
     env OPC_MODELS=models "$OPC" env show mujoco:hopper
 echo '<mujoco><worldbody>' >models/hopper.xml
 expect 2 'hopper.xml: .*MuJoCo [0-9.]* .*XML parse error' \

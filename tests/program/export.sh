@@ -125,7 +125,7 @@ expect 2 'policy.opc .*run directory' "$OPC" export sac/policy.opc --model -o mo
 expect 2 'cartpole .*opc.transition = replay' "$OPC" export cartpole --model -o model.h
 head -c 2000 sac/policy.opc >cut.opc
 expect 3 'cut.opc' "$OPC" export cut.opc -o policy.h
-expect 1 'no/such/folder' "$OPC" export sac -o no/such/folder/policy.h
+expect 2 'no/such/folder' "$OPC" export sac -o no/such/folder/policy.h
 # A planner has no network from states to actions; SLBO has one.
 "$OPC" train "$smoke" env.name=pendulum train.agent=pets train.epochs=1 train.steps_per_epoch=20 train.random_steps=60 \
     pets.horizon=2 pets.population=4 pets.elites=2 pets.iterations=1 pets.particles=2 eval.episodes=1 --threads 1 \

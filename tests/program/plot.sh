@@ -102,7 +102,7 @@ mkdir empty
 expect 2 '^opc: plot: .*empty.*config.yaml' "$OPC" plot empty
 expect 2 "^opc: plot: .*runs/.*/metrics.csv.*'eval_retrn'.*'eval_return'" "$OPC" plot runs --of eval_retrn
 expect 2 '^opc: plot: .*x.gif.*.svg, .pdf.*.png' "$OPC" plot runs -o x.gif
-expect 1 '^opc: plot: .*nowhere/x.svg: No such file' "$OPC" plot runs -o nowhere/x.svg
+expect 2 '^opc: plot: .*nowhere/x.svg: No such file' "$OPC" plot runs -o nowhere/x.svg
 
 # ---- beside a published curve --------------------------------------------------------------------
 # Two runs of 211 and 222 steps, the random ones included, beside a line from 0 +- 1 to 400 +- 41.
