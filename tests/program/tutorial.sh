@@ -30,9 +30,12 @@ for file in src/opc/*.c; do
 done
 [ -n "$objects" ] || exit 0
 rm build/opc
+# what the program alone is linked with
+serve=
+[ ! -e "$BUILD/CMakeFiles/opc_program.dir/src/web/http.c.o" ] || serve=-lmicrohttpd
 # shellcheck disable=SC2046,SC2086 # these are lists
 "$CC" -rdynamic -o build/opc $objects $(find "$BUILD/CMakeFiles/opc_program.dir" -name '*.o') \
-    "$BUILD/libopc.a" $(sed -n 's/^Libs.private: //p' "$BUILD/opc.pc")
+    "$BUILD/libopc.a" $(sed -n 's/^Libs.private: //p' "$BUILD/opc.pc") $serve
 END
 chmod +x "$tree/dev"
 
