@@ -15,9 +15,7 @@
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
     X(PATH, out,      "",      0, 4095, "directory of the trials; by default search-FILE")         \
-    X(INT,  jobs,     "0",     0, 4096, "number of runs at a time; 0: one per processor")          \
-    X(INT,  threads,  "0",     0, 1024, "threads of each run; 0: the processors divided by the runs at a time") \
-    X(TEXT, launcher, "local", 1, 64,   "how runs are started; local: as processes on this machine")
+    OPC_SWEEPING_OPTIONS(X)
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -83,9 +81,12 @@ static int search_run(int argc, char **argv, struct opc_err *err)
     if (first == argc || strchr(argv[first], '='))
         return opc_fail(err, OPC_EUSER,
                         "name an experiment file: opc search FILE.yaml [KEY=VALUE...]");
-    const struct opc_launcher_type *launcher = opc_launcher_find(given.launcher, err);
-    if (!launcher)
-        return OPC_EUSER;
+    struct opc_schedule plan;
+    const struct opc_sweeping_given how = OPC_SWEEPING_GIVEN(&given);
+    OPC_TRY(opc_sweeping_plan(&how, &plan, err));
+    /* The next rung needs the results of this one, so a cluster is waited for. */
+    plan.wait = opc_launcher_is_detached(plan.launcher);
+    plan.out = out;
     /* Named after the file, as a sweep is. */
     const char *name = opc_path_name(argv[first]), *dot = strrchr(name, '.');
     if (*given.out)
@@ -95,8 +96,6 @@ static int search_run(int argc, char **argv, struct opc_err *err)
                  name);
     OPC_TRY(opc_path_shipped(path, argv[first], err));
     OPC_TRY(opc_search_open(path, argc - first - 1, argv + first + 1, &search, err));
-    const struct opc_schedule plan = {
-        .out = out, .jobs = given.jobs, .threads = given.threads, .launcher = launcher};
     /* What is there already counts; then rung after rung. */
     int code = opc_search_judge(search, out, err);
     for (int r = 0; r < search->rungs && !code; r++)
@@ -116,7 +115,8 @@ const struct opc_command opc_cmd_search = {
         "the rungs (epochs after which trials are compared) and the objective (docs/search.md). "
         "Each trial is an ordinary run, OUT/t0000 and so on. After each rung the best third goes "
         "on; without rungs all trials train to the end. Writes OUT/trials.csv and prints the best "
-        "trial. Ctrl-C stops, and the same command goes on.",
+        "trial. Ctrl-C stops, and the same command goes on. With --launcher slurm each rung is a job "
+        "array (docs/cluster.md), which is waited for.",
     .options = &options,
     .run = search_run,
 };

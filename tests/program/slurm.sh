@@ -99,6 +99,25 @@ eventually queue_is_empty
 expect 0 "^nosuch_replay_s1  *failed  .*env.name: .*'nosuch'
 : 5 done, 5 failed\$" "$OPC" sweep fail.yaml status -o fail train.epochs=1
 
+# ---- a search: each rung is an array, and the trials are those of a local search --------------------------------
+cat >search.yaml <<END
+include: $SRC/experiments/examples/smoke.yaml
+search:
+  settings: {sac.learning_rate: {low: 1e-5, high: 1e-2, scale: log}}
+  trials: 4
+  rungs: [1, 3]
+  keep: 0.5
+END
+expect 0 '^best: ' "$OPC" search search.yaml -o found --threads 1
+expect 0 'submitted 4 runs as slurm job
+^rung 2 of 2: 2 trials to epoch 3$
+submitted 2 runs as slurm job
+^best: ' "$OPC" search search.yaml -o found-there --launcher slurm --pack 2
+cmp found/trials.csv found-there/trials.csv
+for trial in found/t000?; do
+    cmp "$trial/metrics.csv" "found-there/${trial#found/}/metrics.csv"
+done
+
 # ---- a figure ------------------------------------------------------------------------------------------------------
 expect 0 '' "$OPC" repro fig4 --tier smoke -o here --experiments "$SRC/experiments/paper"
 expect 0 'submitted .* as slurm job
