@@ -5,10 +5,12 @@
 #include "study/export/export.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
     X(TEXT, out,   "",      0, 255, "file to write; its ending says the format: .h, .onnx or .npz") \
+    X(REAL, max_change, "1", 0, 1,  "FILE.h: share of an action's range by which the function NAME_limited lets it change in a step; 1: no limit") \
     X(BOOL, model, "false", 0, 1,   "export the dynamics model, the means of its elites, instead of the policy")
 /* clang-format on */
 struct given {
@@ -28,10 +30,16 @@ static int export_run(int argc, char **argv, struct opc_err *err)
     if (argc - first != 1 || !*given.out)
         return opc_fail(err, OPC_EUSER,
                         "name a run directory or a policy.opc, and a file: opc export RUN -o FILE");
+    const char *ending = strrchr(given.out, '.');
+    if (given.max_change < 1 && (given.model || !ending || strcmp(ending, ".h") != 0))
+        return opc_fail(err, OPC_EUSER,
+                        "--max-change is for a policy as a C header; elsewhere limit the actions "
+                        "where they are used");
     /* Gather, then write: the ending of the name is looked at last. */
     const char *path = argv[first];
     OPC_TRY(given.model ? opc_export_model(path, &export, err)
                         : opc_export_policy(path, &export, err));
+    export.max_change = given.max_change;
     const int code = opc_export_write(&export, given.out, err);
     /* What it was, so that a wrong run is noticed here and not on the robot. */
     if (!code) {

@@ -115,7 +115,8 @@ const struct opc_command opc_cmd_search = {
         "the rungs (epochs after which trials are compared) and the objective (docs/search.md). "
         "Each trial is an ordinary run, OUT/t0000 and so on. After each rung the best third goes "
         "on; without rungs all trials train to the end. Writes OUT/trials.csv and prints the best "
-        "trial. Ctrl-C stops, and the same command goes on. With --launcher slurm each rung is a job "
+        "trial. Ctrl-C stops, and the same command goes on. With --launcher slurm each rung is a "
+        "job "
         "array (docs/cluster.md), which is waited for.",
     .options = &options,
     .run = search_run,

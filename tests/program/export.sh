@@ -138,4 +138,32 @@ printf '#include "slbo.h"\nint main(void)\n{\n    float a[1];\n    slbo((float[]
 # shellcheck disable=SC2086 # a list
 expect 0 '' gcc $flags -o slbo.out slbo.c
 expect 0 '' ./slbo.out
+# An action changes by a tenth of its range, 0.4, at most; what lies nearer is left alone, and the limits hold.
+expect 0 '' "$OPC" export sac -o slow.h --max-change 0.1
+cat >slow.c <<'END'
+#include "slow.h"
+int main(void)
+{
+    const float o[3] = {1, 0, 0};
+    float free[1], a[1], p[1];
+    int i;
+    slow(o, free);
+    for (i = -40; i <= 40; i++) {
+        p[0] = 0.05f * (float)i;
+        slow_limited(o, p, a);
+        if (a[0] < -2 || a[0] > 2 || a[0] > p[0] + 0.40001f || a[0] < p[0] - 0.40001f)
+            return 1;
+        if (free[0] > p[0] - 0.3999f && free[0] < p[0] + 0.3999f && a[0] != free[0])
+            return 2;
+        if (free[0] > p[0] + 0.4f && a[0] < p[0] + 0.3999f && a[0] < 2)
+            return 3;
+    }
+    return slow_self_test();
+}
+END
+# shellcheck disable=SC2086 # a list
+expect 0 '' gcc $flags -o slow.out slow.c
+expect 0 '' ./slow.out
+expect 2 'max-change' "$OPC" export sac -o slow.onnx --max-change 0.1
+expect 2 'max-change' "$OPC" export sac -o slow.h --max-change 0.1 --model
 [ ! -e policy.h ] || wrong 'left a file' ls

@@ -277,7 +277,7 @@ static int take_policy(const char *path, struct opc_export *out, struct opc_err 
 
 int opc_export_policy(const char *path, struct opc_export *out, struct opc_err *err)
 {
-    *out = (struct opc_export){0};
+    *out = (struct opc_export){.max_change = 1};
     const int code = take_policy(path, out, err);
     if (code)
         opc_export_free(out);

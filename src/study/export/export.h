@@ -34,6 +34,7 @@ struct opc_export {
     int networks;        /* policy: 1; model: its elites */
     struct opc_network network[OPC_MEMBERS];
     double *low, *high; /* [act] limits of the actions in the task's units */
+    double max_change;  /* C header: share of an action's range that it may change by in a step */
     /* [OPC_EXPORT_TESTS][inputs], [OPC_EXPORT_TESTS][outputs] in the task's units; the model's
      * results are the mean over its elites. [outputs]: how far another result may be off. */
     float *test_input, *test_output, *tolerance;

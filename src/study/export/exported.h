@@ -150,6 +150,19 @@ static inline void opcx(const float *observation, float *action)
             opcx_clip(OPCX_FMA(a[k], opcx_half[k], opcx_centre[k]), opcx_low[k], opcx_high[k]);
 }
 
+/* The same for a machine that must not be jerked: no action is further than opcx_max_change from
+ * previous[OPCX_ACTIONS], the action of the last step. Before the first step that is what the
+ * machine does at rest. */
+static inline void opcx_limited(const float *observation, const float *previous, float *action)
+{
+    int k;
+    opcx(observation, action);
+    for (k = 0; k < OPCX_ACTIONS; k++)
+        action[k] = opcx_clip(opcx_clip(action[k], previous[k] - opcx_max_change[k],
+                                        previous[k] + opcx_max_change[k]),
+                              opcx_low[k], opcx_high[k]);
+}
+
 /* Computes the actions of OPCX_TESTS observations and compares them with opc's. 0: they agree;
  * otherwise the number of the first one that does not, from 1. */
 static inline int opcx_self_test(void)

@@ -110,6 +110,15 @@ static void add_limits(const struct page *page)
             add_element(page, (size_t)k, opc_export_limit(page->export, LIST[i].value, k));
         end_array(page);
     }
+    if (page->export->is_model)
+        return;
+    opc_text_add(page->out, "\n/* How far an action may be from the last one. */\n");
+    begin_array(page, "max_change", (size_t)page->export->act);
+    for (int k = 0; k < page->export->act; k++)
+        add_element(
+            page, (size_t)k,
+            (float)(page->export->max_change * (page->export->high[k] - page->export->low[k])));
+    end_array(page);
 }
 
 /* Weights w[out][in] without the padding they have here, layer after layer, network after
