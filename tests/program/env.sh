@@ -248,9 +248,9 @@ expect 2 '^opc: env: .*65 x 48.*even' "$OPC" env render mujoco:hopper -o x.mp4 -
 expect 2 '^opc: env: .*linear1d.*see' "$OPC" env render linear1d -o x.png
 expect 2 '^opc: env: --size = 4294967360x48 .*WIDTHxHEIGHT' \
     "$OPC" env render mujoco:hopper -o x.png --size 4294967360x48
-expect 1 '^opc: env: .*nowhere/x.png' \
+expect 2 '^opc: env: .*nowhere/x.png' \
     "$OPC" env render pendulum -o nowhere/x.png --steps 1 --size 64x48
-expect 1 '^opc: env: .*nowhere/x.mp4' \
+expect 2 '^opc: env: .*nowhere/x.mp4' \
     "$OPC" env render pendulum -o nowhere/x.mp4 --steps 40 --size 64x48
 expect 1 '^opc: env: .*film.xyz.*.gif.*ffmpeg.* 1' \
     "$OPC" env render pendulum -o film.xyz --steps 40 --size 64x48

@@ -20,10 +20,10 @@
 
 struct display {
     bool quiet;
-    bool told_why; /* that the model's error is not known */
-    int lines;     /* of the table, so far */
-    double last;   /* seconds the last epoch took; 0: no epoch was measured */
-    int parent;    /* stop once this process is no longer our parent; 0: never */
+    bool missing_error_shown; /* that the model's error is not known */
+    int lines;                /* of the table, so far */
+    double last;              /* seconds the last epoch took; 0: no epoch was measured */
+    int parent;               /* stop once this process is no longer our parent; 0: never */
 };
 
 /* Ctrl-C, or the sweep that started us has died. */
@@ -90,8 +90,8 @@ static void print_table_line(struct display *display, const struct opc_progress 
         printf(" %5.*f", p->seconds[k] < 100 ? 1 : 0, p->seconds[k]);
     putchar('\n');
     /* A machine, or a task that does not repeat itself. */
-    if (p->error_equation && isnan(p->model_error) && !display->told_why) {
-        display->told_why = true;
+    if (p->error_equation && isnan(p->model_error) && !display->missing_error_shown) {
+        display->missing_error_shown = true;
         opc_print_wrapped(0,
                           "(-: the model's error is not known, because the task cannot be played "
                           "again from a recorded state)");

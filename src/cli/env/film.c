@@ -80,7 +80,7 @@ int opc_film_open(const char *path, int width, int height, double per_second, st
     char parent[OPC_PATH];
     int code = opc_path_parent(parent, path, err);
     if (!code && !opc_is_directory(parent))
-        code = opc_fail(err, OPC_EIO, "cannot write %s: there is no folder %s", path, parent);
+        code = opc_fail(err, OPC_EUSER, "cannot write %s: there is no folder %s", path, parent);
     if (code)
         return code;
     struct opc_film *f = opc_alloc(1, sizeof *f);
