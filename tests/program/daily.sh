@@ -32,6 +32,8 @@ for signal in USR1 XCPU XFSZ; do
     wait $! || got=$?
     [ $got = 75 ] || wrong "exit status $got after SIG$signal" cat said
     [ "$(state $signal)" = stopped ] || wrong "SIG$signal leaves it" state $signal
+    grep -q 'stopped' $signal/log.txt || wrong "the log does not say it" cat $signal/log.txt
+    ! grep -q 'stopped: stopped' $signal/log.txt || wrong "says it twice" cat $signal/log.txt
 done
 
 # ---- paths -------------------------------------------------------------------------------------------

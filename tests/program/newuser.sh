@@ -18,6 +18,23 @@ export PYTHONPATH PYTHONDONTWRITEBYTECODE
 expect 0 '' "$OPC" train tanks.yaml train.epochs=4 sac.policy_hidden=32,32 sac.critic_hidden=32,32 sac.batch_size=64 \
     sac.learning_rate=1e-3 model.hidden=32,32 --quiet --out run
 
+# Where a task does not repeat itself, the error of the model is not known; the screen says what "-" means, once, and
+# the log has no "nan".
+cat >shaken.py <<'END'
+import random
+from tanks import Tanks
+
+
+class Shaken(Tanks):
+    def step(self, action):
+        state, *rest = super().step(action)
+        return [x + random.gauss(0, 0.01) for x in state], *rest
+END
+expect 0 "^(-: the model.s error is not known" "$OPC" train "$SRC/experiments/examples/smoke.yaml" \
+    env.name="exec:$debian -m opc.serve_env shaken:Shaken" --threads 1 --out shaken
+[ "$(grep -c '^(-: ' said)" = 1 ] || wrong 'explains it more than once' cat said
+! grep -i 'nan' shaken/log.txt || wrong 'the log has nan' cat shaken/log.txt
+
 # The random phase is in the recording: four episodes of at most 150 steps.
 expect 0 '' "$OPC" data export run -o run.csv
 cat >compare.py <<'END'
