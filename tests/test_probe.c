@@ -637,7 +637,10 @@ static void errors_are_true_minus_predicted(void **state)
     const struct opc_request request = {.runs = 2, .run = one, .seed = SEED};
     struct opc_states s;
     struct opc_err err;
-    assert_ok(opc_states_collect(&request, &set, &s, &err), &err);
+    struct opc_states_runs runs;
+    assert_ok(opc_states_runs_find(&request, &runs, &err), &err);
+    assert_ok(opc_states_collect(&request, &runs, false, &set, &s, &err), &err);
+    opc_states_runs_free(&runs);
     assert_int_equal(s.rows, 20);
     assert_true(s.without_noise == 0);
     int later = 0;

@@ -22,13 +22,13 @@
     X(INT,   threads,    "0",    0, 1024, "threads to compute with; 0: one per processor")         \
     X(BOOL,  quiet,      "false", 0, 1,   "print the claims only")                                     \
     X(INT,   samples,    "100",  1, 1e5,  "number of rollouts; for bound and offpolicy also of episodes on the environment") \
-    X(INT,   horizon,    "20",   1, 1e4,  "states, trajectories: number of steps of a rollout")              \
-    X(INT,   references, "10",   1, 1e4,  "states, trajectories: number of episodes that rollouts branch from") \
+    X(INT,   horizon,    "20",   1, 1e4,  "states, trajectories, uncertainty: number of steps of a rollout")              \
+    X(INT,   references, "10",   1, 1e4,  "states, trajectories, uncertainty: number of episodes that rollouts branch from") \
     X(INT,   epoch,      "0",    0, 1e6,  "use the model as it was after this epoch, or its newest snapshot before; 0: the last") \
     X(INT,   policy,     "0",    0, 1e6,  "use the policy as it was after this epoch, or its newest snapshot before; 0: the last") \
     X(TEXT,  entry,      "auto", 1, 32,   "trajectories: the state entry to draw, as o2, cos, sin or angle; auto: the first of these that exists") \
     X(INT,   panels,     "8",    1, 64,   "states: number of entries that are drawn; the table has all")     \
-    X(REALS, beta,       "[0, 0.5, 1, 1.5, 2, 2.3, 3, 4]", 0, 100, "offpolicy: factors on the policy's standard deviation") \
+    X(REALS, beta,       "[0, 0.5, 1, 1.5, 2, 2.3, 3, 4]", 0, 100, "offpolicy, uncertainty: factors on the policy's standard deviation") \
     X(TEXTS, rule,       "",     0, 255,  "fit: settings of the model to fit with, 'max_epochs=3 patience=1'; may be repeated, '' is the run's own") \
     X(INT,   epochs,     "10",   1, 1000, "fit: how many of the last epochs are fitted again")     \
     X(INT,   steps,      "10",   1, 1e4,  "fit: steps of a rollout")                               \
@@ -50,6 +50,7 @@ static const struct {
     {"trajectories", "a state entry along imagined rollouts", &opc_probe_trajectories},
     {"bound", "real and predicted returns, and the bound on improvement", &opc_probe_bound},
     {"offpolicy", "real and predicted returns off-policy", &opc_probe_offpolicy},
+    {"uncertainty", "how much the elites of the ensemble disagree", &opc_probe_uncertainty},
     {"fit", "what a fit of the model costs and what it is worth", &opc_probe_fit},
 };
 enum { KINDS = sizeof KIND / sizeof *KIND };
@@ -62,8 +63,9 @@ static int find_kind(const char *word, int *out, struct opc_err *err)
             *out = i;
             return OPC_OK;
         }
-    return opc_fail(err, OPC_EUSER,
-                    "'%s' is not one of states, trajectories, bound, offpolicy and fit", word);
+    return opc_fail(
+        err, OPC_EUSER,
+        "'%s' is not one of states, trajectories, bound, offpolicy, uncertainty and fit", word);
 }
 
 /* The list ends with NULL. */
@@ -236,7 +238,7 @@ static int probe_run(int argc, char **argv, struct opc_err *err)
     if (!code && argc - first != 2)
         code = opc_fail(err, OPC_EUSER,
                         "name a run directory and what to look at: opc probe RUN "
-                        "states|trajectories|bound|offpolicy|fit");
+                        "states|trajectories|bound|offpolicy|uncertainty|fit");
     if (!code)
         code = find_kind(argv[first + 1], &kind, err);
     if (!code)
@@ -250,7 +252,7 @@ static int probe_run(int argc, char **argv, struct opc_err *err)
 
 const struct opc_command opc_cmd_probe = {
     .name = "probe",
-    .usage = "RUN states|trajectories|bound|offpolicy|fit [--out DIR] [OPTION...]",
+    .usage = "RUN states|trajectories|bound|offpolicy|uncertainty|fit [--out DIR] [OPTION...]",
     .summary = "measure how well the models of a run predict, and draw it",
     .detail =
         "RUN is a run directory, finished or not. Episodes are played with its policies on the "
@@ -258,11 +260,12 @@ const struct opc_command opc_cmd_probe = {
         "states: errors of every state entry, step by step (Figure 13). trajectories: one entry, "
         "rollout by rollout (Figure 14). bound: real and predicted returns of every policy, and "
         "the bound on policy improvement (Figure 15); needs a run trained with record.snapshots=1. "
-        "offpolicy: returns when the policy's deviation is scaled (Figure 16). fit: the recording "
-        "is "
+        "offpolicy: returns when the policy's deviation is scaled (Figure 16). uncertainty: how "
+        "much "
+        "the elites of the ensemble disagree, on-policy and off-policy. fit: the recording is "
         "fitted again under several rules, and each fit is tested on the next epoch.\n"
         "Pictures, tables and claims go to DIR, RUN/probe if none is named.",
-    .words = "states trajectories bound offpolicy fit",
+    .words = "states trajectories bound offpolicy uncertainty fit",
     .options = &options,
     .run = probe_run,
 };

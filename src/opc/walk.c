@@ -33,7 +33,9 @@ static void start_rows(void *ctx, int first, int end, int worker)
     const size_t obs = (size_t)rows->obs;
     for (int i = first; i < end; i++) {
         rows->start[i] = i;
-        rows->elite[i] = job->plan->elite_per_rollout ? draw_elite(tr, &rows->rng[i]) : 0;
+        rows->elite[i] = job->plan->only_elite > 0      ? job->plan->only_elite - 1
+                         : job->plan->elite_per_rollout ? draw_elite(tr, &rows->rng[i])
+                                                        : 0;
         const struct opc_step ref = opc_episodes_at(tr->past, rows->episode[i], rows->time[i]);
         memcpy(rows->state + (size_t)i * obs, ref.state, obs * sizeof(float));
     }
@@ -148,8 +150,9 @@ void opc_walk_step(const struct opc_walk_plan *plan, struct opc_rows *rows)
 {
     const struct opc_transition *tr = plan->transition;
     struct job job = {plan, rows};
-    /* f is the mean of one elite, drawn for each step unless the rollout keeps its own. */
-    if (!plan->elite_per_rollout)
+    /* f is the mean of one elite, drawn for each step unless the rollout keeps its own or the plan
+     * names one. */
+    if (!plan->elite_per_rollout && plan->only_elite == 0)
         opc_pool_each(plan->pool, rows->n, OPC_WALK_CHUNK, draw_elites, &job);
     /* a ~ pi(. | s); a replay takes the recorded action instead. */
     if (!tr->type->replays)

@@ -34,8 +34,10 @@ struct opc_walk_plan {
     struct opc_limits limits; /* refuse also steps beyond these */
     bool end_with_reference;  /* also by eq. 2, which needs no recorded step to go on */
     bool elite_per_rollout;   /* otherwise one is drawn for each step */
-    int horizon;              /* H */
-    struct opc_pool *pool;    /* may be NULL */
+    int only_elite; /* k > 0: elite k - 1 predicts every step, and none is drawn; 0: they are drawn
+                     */
+    int horizon;    /* H */
+    struct opc_pool *pool; /* may be NULL */
 };
 
 /* Rows 0 .. n-1 are under way. They keep their order when others leave, but not their places:
@@ -79,7 +81,8 @@ bool opc_rows_reference_terminal(const struct opc_rows *, int row, const struct 
 /* Rows done by one thread in one go; for the caller's own passes over them. */
 enum { OPC_WALK_CHUNK = 512 };
 
-/* Puts each row in the state of its reference, and draws its elite if it keeps one. */
+/* Puts each row in the state of its reference, and draws its elite if it keeps one that the plan
+ * does not name. */
 void opc_walk_start(const struct opc_walk_plan *, struct opc_rows *);
 /* One step: a ~ pi(. | s), s' and the reward by the transition model, and rows->end. Called again
  * without drop_ended, the rows take another step from the same s. */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# opc probe: the four looks at a run, the same bytes with any number of threads, half-finished runs,
+# opc probe: the looks at a run, the same bytes with any number of threads, half-finished runs,
 # runs without snapshots, and wrong input.
 # shellcheck source=tests/program/lib
 . "$SRC/tests/program/lib"
@@ -18,6 +18,12 @@ expect 0 '^    [a-z ]*: .* 10 .* 20 .*: [0-9]* .*MBPO(\*), [0-9]* .*OPC' \
     "$OPC" probe run trajectories --samples 10 --entry o2
 expect 0 '^    supported: .* 4 of 4 ' "$OPC" probe run bound --samples 5
 expect 0 'at beta = 1:' "$OPC" probe run offpolicy --samples 5 --beta 0,1,2.5
+expect 0 '^    supported: .* beta = 0: 0 by eq. 5' \
+    "$OPC" probe run uncertainty --samples 5 --horizon 4 --beta 0,1,2.5
+test "$(head -1 run/probe/uncertainty.csv)" = \
+    beta,model,h,rollouts,spread,spread_low,spread_high,error
+# 3 beta, 2 models, h = 0 .. 4
+test "$(wc -l <run/probe/uncertainty.csv)" = 31
 expect 0 '^    undecided: .* 1 rules.*by eq. 5.*by eq. 2' \
     "$OPC" probe run fit --rule '' --rule 'max_epochs=1 patience=0' --samples 5 --steps 3
 grep -q "\"command\": \"opc probe RUN fit --samples '5' --rule '' --rule 'max_epochs=1 patience=0' --steps '3'\"" \
@@ -40,7 +46,7 @@ expect 2 '^opc: probe: .*bare.*epoch 3.*record.snapshots=1' \
 expect 2 '^opc: probe: .*bare.*epoch 3.*record.snapshots=1' "$OPC" probe bare states --samples 5 --policy 2
 expect 0 '^note: .*epoch 3, .*epoch 3' "$OPC" probe bare states --samples 5 --epoch 3
 # Whatever is random has its own stream: the number of threads changes nothing, the seed does.
-for kind in states trajectories bound offpolicy; do
+for kind in states trajectories bound offpolicy uncertainty; do
     "$OPC" probe run $kind --samples 5 --threads 1 --quiet --out one >/dev/null
     "$OPC" probe run $kind --samples 5 --threads 3 --quiet --out three >/dev/null
     "$OPC" probe run $kind --samples 5 --threads 1 --quiet --out other --seed 2 >/dev/null

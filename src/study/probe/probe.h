@@ -89,6 +89,10 @@ struct opc_models {
 };
 int opc_models_make(const struct opc_probe *, const struct opc_predictor *,
                     const struct opc_episodes *past, struct opc_models *out, struct opc_err *err);
+/* The same; mean: eq. 2 takes the mean of the prediction and draws nothing. */
+int opc_models_make_as(const struct opc_probe *, const struct opc_predictor *,
+                       const struct opc_episodes *past, bool mean, struct opc_models *out,
+                       struct opc_err *err);
 void opc_models_free(struct opc_models *);
 
 /* Follows the actor through a transition model; row i draws its elites and actions from
@@ -97,6 +101,12 @@ void opc_models_free(struct opc_models *);
  * step is not finite ends before it, as OPC_END_REFUSED. */
 int opc_probe_follow(const struct opc_probe *, const struct opc_transition *, struct opc_actor,
                      int number, struct opc_branches *, struct opc_err *err);
+
+/* The same with one elite of the ensemble for all steps; none is drawn, so the actions' noise is
+ * the same for every elite. */
+int opc_probe_follow_elite(const struct opc_probe *, const struct opc_transition *,
+                           struct opc_actor, int number, int elite, struct opc_branches *,
+                           struct opc_err *err);
 
 /* What the environment does with the rollouts' own actions. It is brought to each start by
  * playing the episode again (made by opc_probe_play with `number`) and is then given the
@@ -136,6 +146,14 @@ int opc_bound_settled(int n, const double *eta);
     X(INT,   policy,     "0",    0, 1e6,  "the policy as it was after this epoch, likewise; 0: the last") \
     X(REALS, beta,       "[0, 0.5, 1, 1.5, 2, 2.3, 3, 4]", 0, 100, "factors on the policy's standard deviation before squashing")
 
+#define OPC_PROBE_UNCERTAINTY_FIELDS(X)                                                            \
+    X(INT,   samples,    "100",  1, 1e5,  "rollouts of each elite, for each beta")                 \
+    X(INT,   horizon,    "20",   1, 1e4,  "H, steps of each")                                      \
+    X(INT,   references, "10",   1, 1e4,  "episodes of the policy's mode for them to branch from") \
+    X(INT,   epoch,      "0",    0, 1e6,  "the model as it was after this epoch, or the newest snapshot before; 0: the last") \
+    X(INT,   policy,     "0",    0, 1e6,  "the policy as it was after this epoch, likewise; 0: the last") \
+    X(REALS, beta,       "[0, 0.5, 1, 1.5, 2, 2.3, 3, 4]", 0, 100, "factors on the policy's standard deviation before squashing; 0 is on-policy")
+
 #define OPC_PROBE_FIT_FIELDS(X)                                                                    \
     X(TEXTS, rule,       "",     0, 255,  "settings of the model under which to fit, \"max_epochs=3 patience=1\"; may be repeated, and \"\" is the run's own") \
     X(INT,   epochs,     "10",   1, 1000, "fits after this many of the last epochs")               \
@@ -154,6 +172,9 @@ struct opc_probe_bound_config {
 };
 struct opc_probe_offpolicy_config {
     OPC_PROBE_OFFPOLICY_FIELDS(OPC_MEMBER)
+};
+struct opc_probe_uncertainty_config {
+    OPC_PROBE_UNCERTAINTY_FIELDS(OPC_MEMBER)
 };
 
 #endif

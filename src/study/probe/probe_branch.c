@@ -56,13 +56,21 @@ void opc_probe_from_anywhere(struct opc_branches *branches, const struct opc_epi
 int opc_models_make(const struct opc_probe *probe, const struct opc_predictor *model,
                     const struct opc_episodes *past, struct opc_models *out, struct opc_err *err)
 {
-    /* The run's own settings decide whether eq. 2 samples and whether eq. 5 corrects rewards. */
+    /* The run's own settings decide whether eq. 2 samples. */
+    return opc_models_make_as(probe, model, past, !probe->config->set.opc.sample, out, err);
+}
+
+int opc_models_make_as(const struct opc_probe *probe, const struct opc_predictor *model,
+                       const struct opc_episodes *past, bool mean, struct opc_models *out,
+                       struct opc_err *err)
+{
+    /* The run's own settings decide whether eq. 5 corrects rewards. */
     const struct opc_opc_config *set = &probe->config->set.opc;
     struct opc_transition_options options = {OPC_SIZED(struct opc_transition_options),
                                              .name = "learned",
                                              .past = past,
                                              .model = model,
-                                             .mean = !set->sample,
+                                             .mean = mean,
                                              .reward_by_model = !set->correct_reward};
     struct opc_models models = {0};
     int code = opc_transition_create(&options, &models.learned, err);
@@ -113,9 +121,10 @@ static void ended_in_env(void *ctx, int n, const float *s, const float *a, const
     opc_env_terminal(f->env, n, s, a, next, out);
 }
 
-int opc_probe_follow(const struct opc_probe *probe, const struct opc_transition *tr,
-                     struct opc_actor actor, int number, struct opc_branches *branches,
-                     struct opc_err *err)
+/* With only_elite = k > 0, elite k - 1 predicts every step; with 0 elites are drawn. */
+static int follow(const struct opc_probe *probe, const struct opc_transition *tr,
+                  struct opc_actor actor, int number, int only_elite, struct opc_branches *branches,
+                  struct opc_err *err)
 {
     struct follower follower = {actor, probe->env};
     const struct opc_walk_plan plan = {
@@ -126,6 +135,7 @@ int opc_probe_follow(const struct opc_probe *probe, const struct opc_transition 
         .terminal_ctx = &follower,
         .refuse_not_finite = true, /* a study counts such rollouts; it need not stop for them */
         .elite_per_rollout = probe->config->set.opc.elite,
+        .only_elite = only_elite,
         .horizon = branches->horizon,
         .pool = probe->pool,
     };
@@ -134,12 +144,26 @@ int opc_probe_follow(const struct opc_probe *probe, const struct opc_transition 
         branches->noise[i] = opc_probe_stream(probe->seed, OPC_DRAW_MODEL, number, i);
         /* An elite for the whole rollout is drawn in either case, and ignored if each step draws
          * its own: existing results were made this way. */
-        if (!plan.elite_per_rollout)
+        if (!plan.elite_per_rollout && only_elite == 0)
             (void)opc_rng_below(&branches->rng[i], (uint32_t)tr->model->elites);
     }
     OPC_TRY(opc_branches_follow(branches, &plan, err));
     /* The rule for terminal states cannot report that a program which is asked has died. */
     return opc_env_failure(probe->env, err);
+}
+
+int opc_probe_follow(const struct opc_probe *probe, const struct opc_transition *tr,
+                     struct opc_actor actor, int number, struct opc_branches *branches,
+                     struct opc_err *err)
+{
+    return follow(probe, tr, actor, number, 0, branches, err);
+}
+
+int opc_probe_follow_elite(const struct opc_probe *probe, const struct opc_transition *tr,
+                           struct opc_actor actor, int number, int elite,
+                           struct opc_branches *branches, struct opc_err *err)
+{
+    return follow(probe, tr, actor, number, elite + 1, branches, err);
 }
 
 /* ---- what the environment does --------------------------------------------------------------- */

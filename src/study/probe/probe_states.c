@@ -248,9 +248,11 @@ static int write_state_errors(const struct summary *summary, const struct opc_pr
                     for (int q = 0; q < QUANTITIES; q++)
                         opc_table_real(table, summary_series(summary, truth, by, q, k)[h]);
                 }
-    code = opc_exhibit_table(exhibit, NULL,
-                             "errors of the state: median, 2.5 % and 97.5 % quantile of "
-                             "true - predicted; median and 95 % quantile of its size",
+    const bool own = summary->states->own;
+    code = opc_exhibit_table(exhibit, own ? "own" : NULL,
+                             own ? "the same with each method's own model"
+                                 : "errors of the state: median, 2.5 % and 97.5 % quantile of "
+                                   "true - predicted; median and 95 % quantile of its size",
                              table, err);
     opc_table_free(table);
     return code;
@@ -326,10 +328,14 @@ static int draw_state_errors(const struct summary *summary, const struct opc_pro
         .columns = columns,
         .panel = panel,
     };
+    static const char *const PART[2][2] = {{NULL, "size"}, {"own", "own-size"}};
+    static const char *const NAME[2][2] = {
+        {"errors of the state", "size of the errors, logarithmic"},
+        {"errors of the state with each method's own model",
+         "size of the errors with each method's own model, logarithmic"}};
+    const bool own = summary->states->own;
     if (!code)
-        code = opc_exhibit_figure(exhibit, size ? "size" : NULL,
-                                  size ? "size of the errors, logarithmic" : "errors of the state",
-                                  &figure, err);
+        code = opc_exhibit_figure(exhibit, PART[own][size], NAME[own][size], &figure, err);
     opc_free(panel);
     opc_free(layer);
     opc_free(title);
@@ -340,10 +346,15 @@ static int draw_state_errors(const struct summary *summary, const struct opc_pro
 static void claim_smaller(const struct summary *summary, const struct opc_probe *probe, int truth,
                           struct opc_exhibit *exhibit)
 {
-    static const char *const CLAIM[OPC_TRUTHS] = {
-        "Beside the recording, the errors are smaller with OPC in every state entry.",
-        "Compared with what the environment does with the same actions, too."};
+    static const char *const SENTENCE[2][OPC_TRUTHS] = {
+        {"Beside the recording, the errors are smaller with OPC in every state entry.",
+         "Compared with what the environment does with the same actions, too."},
+        {"With each method's own model, too, the errors beside the recording are smaller with OPC "
+         "in every state entry.",
+         "With each method's own model, too, those compared with what the environment does with "
+         "the same actions are."}};
     const struct opc_states *states = summary->states;
+    const char *const claim = SENTENCE[states->own][truth];
     struct opc_text text = {0};
     char name[32];
     bool all = true, none = false;
@@ -359,14 +370,14 @@ static void claim_smaller(const struct summary *summary, const struct opc_probe 
                       summary->ratio[item], summary->ratio_low[item], summary->ratio_high[item]);
     }
     if (summary->last[truth] == 0)
-        opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, CLAIM[truth],
+        opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim,
                           "more than half of the rollouts end in their first step");
     else
         opc_exhibit_claim(exhibit,
                           all    ? OPC_VERDICT_SUPPORTED
                           : none ? OPC_VERDICT_NOT_SUPPORTED
                                  : OPC_VERDICT_UNDECIDED,
-                          CLAIM[truth],
+                          claim,
                           "median |error| after %d step%s, OPC / MBPO(*) [95 %% bootstrap]: %s",
                           summary->last[truth], summary->last[truth] == 1 ? "" : "s",
                           text.used ? opc_text_get(&text) : "below 1 in all");
@@ -392,6 +403,8 @@ static void claim_states(const struct summary *summary, const struct opc_probe *
     const double start = largest_at_start(summary->states);
     for (int truth = 0; truth < OPC_TRUTHS; truth++)
         claim_smaller(summary, probe, truth, exhibit);
+    if (summary->states->own) /* the rest does not depend on the model of eq. 2 */
+        return;
     /* Both must be zero exactly: at h = 0 nothing was predicted, and Lemma 1 holds to the bit. */
     opc_exhibit_claim(exhibit, start == 0 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
                       "The error is zero at h = 0.", "largest error at h = 0: %g", start);
@@ -404,19 +417,18 @@ static void claim_states(const struct summary *summary, const struct opc_probe *
                       summary->states->without_noise);
 }
 
-/* The analysis itself: collect, summarise, two figures, a table, claims and notes. */
-static int probe_states_make(const struct opc_request *request, const void *settings,
-                             struct opc_exhibit *exhibit, struct opc_err *err)
+/* One part of the exhibit: collect, summarise, two figures, a table, claims and notes. */
+static int make_states_part(const struct opc_request *request, const struct opc_states_runs *runs,
+                            bool own, const struct opc_probe_states_config *set,
+                            struct opc_exhibit *exhibit, struct opc_err *err)
 {
-    const struct opc_probe_states_config *set = settings;
     struct opc_states states;
     struct summary summary = {0};
-    struct opc_probe probe;
-    int code = opc_states_collect(request, set, &states, err);
+    struct opc_probe probe; /* for names */
+    int code = opc_states_collect(request, runs, own, set, &states, err);
     if (code)
         return code;
-    code =
-        opc_probe_open(request->run[0], request->pool, request->seed, &probe, err); /* for names */
+    code = opc_probe_open(runs->run[0], request->pool, request->seed, &probe, err);
     if (!code) {
         code = summary_of(&states, request, &summary, err);
         if (!code)
@@ -433,6 +445,19 @@ static int probe_states_make(const struct opc_request *request, const void *sett
     }
     summary_free(&summary);
     opc_states_free(&states);
+    return code;
+}
+
+/* The analysis itself: with one network for both, then with each method's own. */
+static int probe_states_make(const struct opc_request *request, const void *settings,
+                             struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    struct opc_states_runs runs;
+    OPC_TRY(opc_states_runs_find(request, &runs, err));
+    int code = make_states_part(request, &runs, false, settings, exhibit, err);
+    if (!code && runs.pairs > 0)
+        code = make_states_part(request, &runs, true, settings, exhibit, err);
+    opc_states_runs_free(&runs);
     return code;
 }
 

@@ -16,6 +16,7 @@ extern const char *const OPC_TRUTH_NAME[OPC_TRUTHS];     /* "recording", "enviro
  * paper), or what the environment does with the rollout's actions. */
 struct opc_states {
     int runs, each, rows, horizon, obs; /* rows = runs * each */
+    bool own;                           /* eq. 2 has the model of a run of its own */
     double *predicted[OPC_BY];
     double *truth[OPC_TRUTHS][OPC_BY];
     /* [rows] number of steps until a terminal state, imagined or on the environment with the
@@ -28,9 +29,25 @@ struct opc_states {
     int epoch_of_model, epoch_of_policy; /* of the first run */
 };
 
-/* Plays, branches and compares for every run of the request; see probe_collect.c. */
-int opc_states_collect(const struct opc_request *, const struct opc_probe_states_config *,
-                       struct opc_states *out, struct opc_err *err);
+/* The runs of a request, as the two parts of the figures use them. */
+struct opc_states_runs {
+    int n;      /* runs whose policies play, and whose models both equations use */
+    char **run; /* [n] all of the request, or those of OPC if there are some of MBPO(*), too */
+    /* Each method with the model that it logged itself: run [i] of OPC plays and is followed by eq.
+     * 5; eq. 2 has the model of the run of MBPO(*) with the same task and seed. */
+    int pairs;          /* 0: the request has runs of one method only */
+    char **opc, **mbpo; /* [pairs] */
+};
+/* The names stay the request's. */
+int opc_states_runs_find(const struct opc_request *, struct opc_states_runs *out,
+                         struct opc_err *err);
+void opc_states_runs_free(struct opc_states_runs *);
+
+/* Plays, branches and compares for every run, or with `own` for every pair; see
+ * probe_collect.c. */
+int opc_states_collect(const struct opc_request *, const struct opc_states_runs *, bool own,
+                       const struct opc_probe_states_config *, struct opc_states *out,
+                       struct opc_err *err);
 /* Number of rollouts that meet a terminal state before the horizon although the environment with
  * the same actions does not. */
 int opc_states_too_early(const struct opc_states *, int by);

@@ -178,7 +178,11 @@ static int draw_trajectories(const struct opc_states *states, const struct lines
         .columns = WAYS,
         .panel = panel,
     };
-    return opc_exhibit_figure(exhibit, NULL, "trajectories of one state entry", &figure, err);
+    return opc_exhibit_figure(exhibit, states->own ? "own" : NULL,
+                              states->own
+                                  ? "trajectories of one state entry with each method's own model"
+                                  : "trajectories of one state entry",
+                              &figure, err);
 }
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
@@ -204,8 +208,10 @@ static int write_trajectories(const struct opc_states *states, int k, struct opc
                 opc_table_real(table,
                                state_value(states, states->truth[OPC_TRUE_PLAYED][by], row, h, k));
             }
-    code =
-        opc_exhibit_table(exhibit, NULL, "every trajectory; empty where it has ended", table, err);
+    code = opc_exhibit_table(exhibit, states->own ? "own" : NULL,
+                             states->own ? "every trajectory with each method's own model"
+                                         : "every trajectory; empty where it has ended",
+                             table, err);
     opc_table_free(table);
     return code;
 }
@@ -228,6 +234,13 @@ static double leaves_range_by(const struct extent *x, const struct extent *range
     return fmax(0, fmax(range->min - x->min, x->max - range->max));
 }
 
+/* A claim's sentence, with the words that say whose model it is about before it. */
+static const char *claim_text(const struct opc_states *states, const char *sentence, char out[160])
+{
+    snprintf(out, 160, "%s%s", states->own ? "With each method's own model: " : "", sentence);
+    return out;
+}
+
 /* Stays near the environment; impossible values; ends that come too early. */
 static void claim_trajectories(const struct opc_states *states, int k, bool cosine,
                                struct opc_exhibit *exhibit)
@@ -240,22 +253,26 @@ static void claim_trajectories(const struct opc_states *states, int k, bool cosi
         extent_of(states, states->truth[OPC_TRUE_PLAYED][OPC_BY_LEARNED], k);
     /* Each model is compared with the environment under its own actions. */
     const double ours = leaves_range_by(&opc, &real), theirs = leaves_range_by(&model, &other);
-    opc_exhibit_claim(exhibit,
-                      theirs > 0 && 10 * ours <= theirs ? OPC_VERDICT_SUPPORTED
-                                                        : OPC_VERDICT_NOT_SUPPORTED,
-                      cosine ? "OPC stays near 1, where the environment is; MBPO(*) goes astray."
-                             : "OPC stays where the environment is; MBPO(*) goes astray.",
-                      "OPC lies in [%.5g, %.5g] and the environment with its actions in [%.5g, "
-                      "%.5g], MBPO(*) in [%.5g, %.5g] and the environment with those in [%.5g, "
-                      "%.5g]: OPC leaves the range of the environment by %.3g, MBPO(*) by %.3g "
-                      "(stays: by a tenth of that or less)",
-                      opc.min, opc.max, real.min, real.max, model.min, model.max, other.min,
-                      other.max, ours, theirs);
+    char text[160];
+    opc_exhibit_claim(
+        exhibit,
+        theirs > 0 && 10 * ours <= theirs ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
+        claim_text(states,
+                   cosine ? "OPC stays near 1, where the environment is; MBPO(*) "
+                            "goes astray."
+                          : "OPC stays where the environment is; MBPO(*) goes astray.",
+                   text),
+        "OPC lies in [%.5g, %.5g] and the environment with its actions in [%.5g, "
+        "%.5g], MBPO(*) in [%.5g, %.5g] and the environment with those in [%.5g, "
+        "%.5g]: OPC leaves the range of the environment by %.3g, MBPO(*) by %.3g "
+        "(stays: by a tenth of that or less)",
+        opc.min, opc.max, real.min, real.max, model.min, model.max, other.min, other.max, ours,
+        theirs);
     /* A margin of 0.01 above 1 keeps rounding and small errors from deciding. */
     if (cosine)
         opc_exhibit_claim(exhibit,
                           model.max > 1.01 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
-                          "MBPO(*) takes values no cosine has.",
+                          claim_text(states, "MBPO(*) takes values no cosine has.", text),
                           "of %d rollouts, above 1 at some step: %d by MBPO(*), up to %.5g; %d by "
                           "OPC, up to %.5g (takes: above 1.01)",
                           states->rows, model.above_one, model.max, opc.above_one, opc.max);
@@ -268,46 +285,60 @@ static void claim_trajectories(const struct opc_states *states, int k, bool cosi
         clear             ? OPC_VERDICT_SUPPORTED
         : earlier > early ? OPC_VERDICT_UNDECIDED
                           : OPC_VERDICT_NOT_SUPPORTED,
-        "Rollouts of MBPO(*) end too early.",
+        claim_text(states, "Rollouts of MBPO(*) end too early.", text),
         "of %d rollouts, in a terminal state before step %d where the environment with "
         "the same actions is not: %d by MBPO(*), %d by OPC",
         states->rows, states->horizon, earlier, early);
 }
 
-/* The analysis itself: collect, one figure, a table, claims and notes. */
-static int probe_trajectories_make(const struct opc_request *request, const void *settings,
-                                   struct opc_exhibit *exhibit, struct opc_err *err)
+/* One part of the exhibit: collect, one figure, a table, claims and notes. */
+static int make_trajectories_part(const struct opc_request *request,
+                                  const struct opc_states_runs *runs, bool own,
+                                  const struct opc_probe_states_config *set,
+                                  const struct opc_probe *probe, int k, struct opc_exhibit *exhibit,
+                                  struct opc_err *err)
 {
-    const struct opc_probe_states_config *set = settings;
-    struct opc_probe probe;
     struct opc_states states = {0};
     struct lines lines = {0};
     char name[32];
-    /* The entry is checked first, before hours are spent on rollouts. */
-    int k = 0,
-        code = request->runs > 0 ? OPC_OK : opc_fail(err, OPC_EUSER, "there is no run to probe");
-    if (!code)
-        code = opc_probe_open(request->run[0], request->pool, request->seed, &probe, err);
-    if (code)
-        return code;
-    code = opc_probe_entry(&probe, set->entry, &k, err);
-    if (!code)
-        code = opc_states_collect(request, set, &states, err);
+    int code = opc_states_collect(request, runs, own, set, &states, err);
     if (!code)
         code = lines_make(&states, k, &lines, err);
     if (!code) {
-        opc_probe_entry_name(&probe, k, name);
+        opc_probe_entry_name(probe, k, name);
         code = draw_trajectories(&states, &lines, k, name, exhibit, err);
         lines_free(&lines);
     }
     if (!code)
         code = write_trajectories(&states, k, exhibit, err);
     if (!code) {
-        claim_trajectories(&states, k, opc_probe_is_cosine(&probe, k), exhibit);
+        claim_trajectories(&states, k, opc_probe_is_cosine(probe, k), exhibit);
         opc_states_notes(&states, exhibit);
     }
     opc_states_free(&states);
-    opc_probe_close(&probe);
+    return code;
+}
+
+/* The analysis itself: with one network for both, then with each method's own. */
+static int probe_trajectories_make(const struct opc_request *request, const void *settings,
+                                   struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    const struct opc_probe_states_config *set = settings;
+    struct opc_states_runs runs;
+    struct opc_probe probe;
+    int k = 0;
+    OPC_TRY(opc_states_runs_find(request, &runs, err));
+    int code = opc_probe_open(runs.run[0], request->pool, request->seed, &probe, err);
+    if (!code) {
+        /* The entry is checked first, before hours are spent on rollouts. */
+        code = opc_probe_entry(&probe, set->entry, &k, err);
+        if (!code)
+            code = make_trajectories_part(request, &runs, false, set, &probe, k, exhibit, err);
+        if (!code && runs.pairs > 0)
+            code = make_trajectories_part(request, &runs, true, set, &probe, k, exhibit, err);
+        opc_probe_close(&probe);
+    }
+    opc_states_runs_free(&runs);
     return code;
 }
 
