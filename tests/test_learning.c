@@ -5,7 +5,7 @@
 #include "drawn.h"
 #include "runs.h"
 
-enum { SEEDS = 5, EVALS = 7, RUNS = 16 };
+enum { SEEDS = 5, EVALS = 7, RUNS = 64 };
 
 struct bench {
     char *dir, *run[RUNS];
@@ -345,6 +345,164 @@ static void what_is_solved_is_solved_in_every_panel(void **state)
         opc_free(more.run[i]);
 }
 
+/* Runs of constant returns: value[i] is that of seed i + 1. */
+static void make_flat(struct bench *b, const char *task, const char *transition, int n,
+                      const double *value)
+{
+    for (int i = 0; i < n; i++) {
+        double flat[EVALS];
+        for (int k = 0; k < EVALS; k++)
+            flat[k] = value[i];
+        make_run(b, task, transition, i + 1, flat);
+    }
+}
+
+/* A claim that must come out so, with these words in its sentence. */
+struct wanted {
+    enum opc_verdict verdict;
+    const char *key, *more;
+};
+
+static void check_claims(const struct bench *b, const char *figure, int n,
+                         const struct wanted *want)
+{
+    struct opc_err err;
+    assert_ok(make(b, b->runs, figure, &err), &err);
+    struct opc_exhibit_read *r = load(b);
+    assert_int_equal(r->claims, n);
+    for (int i = 0; i < n; i++) {
+        assert_contains(r->claim[i].measured, want[i].key);
+        assert_contains(r->claim[i].measured, want[i].more);
+        assert_int_equal(r->claim[i].verdict, want[i].verdict);
+    }
+    opc_exhibit_unload(r);
+}
+
+static void free_bench(struct bench *b)
+{
+    for (int i = 0; i < b->runs; i++)
+        opc_free(b->run[i]);
+}
+
+/* On the cart and pole 100 against 95 (-5 % of the larger), on the pendulum 200 against 100, on the
+ * double integrator 90 to 110 against the same, which is alike in the middle, but not for sure. */
+static void lines_are_alike_within_a_margin(void **state)
+{
+    struct bench *b = *state, more = {.dir = b->dir};
+    const double a[] = {100, 100, 100, 100}, c[] = {95, 95, 95, 95}, high[] = {200, 200, 200, 200};
+    const double wide[] = {70, 90, 110, 130};
+    make_flat(&more, "cartpole", "learned", 4, a);
+    make_flat(&more, "cartpole", "replay", 4, c);
+    make_flat(&more, "double_integrator", "learned", 4, wide);
+    make_flat(&more, "double_integrator", "replay", 4, wide);
+    make_flat(&more, "linear1d", "learned", 4, a);
+    make_flat(&more, "linear1d", "replay", 4, high);
+    make_flat(&more, "linear1d?A=2", "learned", 3, a);
+    make_flat(&more, "linear1d?A=2", "replay", 3, a);
+    static const struct wanted WANT[] = {
+        {OPC_VERDICT_SUPPORTED, "+5.0 %", "[+5.0, +5.0]"},
+        {OPC_VERDICT_NOT_SUPPORTED, "+5.0 %", "within 3 %"},
+        {OPC_VERDICT_NOT_SUPPORTED, "-50.0 %", "100 - 200"},
+        {OPC_VERDICT_UNDECIDED, "+0.0 %", "seeds instead of 4"},
+        /* Different in one panel is enough, whatever the others are. */
+        {OPC_VERDICT_NOT_SUPPORTED, "-50.0 %", "largest in \"linear1d\""},
+        {OPC_VERDICT_UNDECIDED, "fewer than 4", "about 4 seeds instead of 3"},
+        {OPC_VERDICT_UNDECIDED, "pendulum", "both"},
+        {OPC_VERDICT_UNDECIDED, "recorded", "complete"},
+    };
+    check_claims(&more,
+                 "claims:\n"
+                 "- {text: a, alike: [learned, replay], margin: 0.15, panel: cart*}\n"
+                 "- {text: b, alike: [learned, replay], margin: 0.03, panel: cart*}\n"
+                 "- {text: c, alike: [learned, replay], margin: 0.15, panel: linear1d}\n"
+                 "- {text: d, alike: [learned, replay], margin: 0.15, panel: double*}\n"
+                 "- {text: e, alike: [learned, replay], margin: 0.15, panel: \"[cdl]*[a-z1d]\"}\n"
+                 "- {text: f, alike: [learned, replay], margin: 0.15, panel: \"*=2\"}\n"
+                 "- {text: g, alike: [learned, replay], margin: 0.15, panel: pendulum}\n"
+                 "- {text: h, alike: [learned, recorded], margin: 0.15}\n",
+                 8, WANT);
+    free_bench(&more);
+}
+
+/* Returns 0, 40, 60, 70 over four tasks, as over four numbers of imagined steps. */
+static void a_gain_is_compared_with_another(void **state)
+{
+    struct bench *b = *state, more = {.dir = b->dir};
+    const double v[][4] = {{0, 0, 0, 0}, {40, 40, 40, 40}, {60, 60, 60, 60}, {50, 70, 70, 90}};
+    static const char *const TASK[] = {"linear1d?A=2", "linear1d?A=3", "linear1d?A=4",
+                                       "linear1d?A=5"};
+    for (int i = 0; i < 4; i++)
+        make_flat(&more, TASK[i], "learned", 4, v[i]);
+    static const struct wanted WANT[] = {
+        {OPC_VERDICT_SUPPORTED, "is 40,", " 10; difference 30"},
+        {OPC_VERDICT_NOT_SUPPORTED, "is 10,", " 40; difference -30"},
+        {OPC_VERDICT_UNDECIDED, "is 10,", "more than 1000 seeds"},
+        {OPC_VERDICT_UNDECIDED, "No line", "nothing"},
+        {OPC_VERDICT_UNDECIDED, "No line", "linear1d?A=5"},
+    };
+    check_claims(
+        &more,
+        "claims:\n"
+        "- {text: a, gain: [['linear1d?A=2', 'linear1d?A=3'], ['linear1d?A=4', 'linear1d?A=5']]}\n"
+        "- {text: b, gain: [['linear1d?A=4', 'linear1d?A=5'], ['linear1d?A=2', 'linear1d?A=3']]}\n"
+        "- {text: c, gain: [['linear1d?A=4', 'linear1d?A=5'], ['linear1d?A=4', 'linear1d?A=5']]}\n"
+        "- {text: d, gain: [['linear1d?A=4', 'linear1d?A=5'], ['linear1d?A=4', nothing]]}\n"
+        "- {text: e, gain: [['linear1d?A=2', 'linear1d?A=3'], ['linear1d?A=4', 'linear1d?A=5']], "
+        "line: rep*}\n",
+        5, WANT);
+    free_bench(&more);
+}
+
+/* Two settings of each method. MBPO(*) has 10 and 100, OPC 80 and 90 (one seed 300): the best of
+ * MBPO(*) is above that of OPC in all seeds but one, and OPC depends less on the setting. */
+static void the_best_settings_and_their_spread_are_compared(void **state)
+{
+    struct bench *b = *state, more = {.dir = b->dir};
+    const double low[] = {10, 11, 12, 13, 14}, high[] = {100, 101, 102, 103, 104};
+    const double steady[] = {80, 81, 82, 83, 84}, better[] = {90, 91, 92, 93, 94};
+    make_flat(&more, "cartpole", "learned", 5, low);
+    make_flat(&more, "linear1d", "learned", 5, high);
+    make_flat(&more, "cartpole", "corrected", 5, steady);
+    make_flat(&more, "linear1d", "corrected", 5, better);
+    static const struct wanted WANT[] = {
+        {OPC_VERDICT_SUPPORTED, "= 1.00", "over 5 and 5 runs"},
+        {OPC_VERDICT_NOT_SUPPORTED, "IQM 92", "IQM 102"},
+        {OPC_VERDICT_UNDECIDED, "nothing*", "two seeds"},
+        {OPC_VERDICT_SUPPORTED, "larger by 56.57", "at least 5 runs"}, /* (90 - 10) / sqrt 2 */
+        {OPC_VERDICT_NOT_SUPPORTED, "larger by -56.57", "(2 settings)"},
+        {OPC_VERDICT_UNDECIDED, "two settings", "corrected*"},
+        {OPC_VERDICT_SUPPORTED, "P(OPC", "1 panel"},
+    };
+    check_claims(&more,
+                 "claims:\n"
+                 "- {text: a, best: [\"learned*\", \"corrected*\"]}\n"
+                 "- {text: b, best: [\"corrected*\", \"learned*\"]}\n"
+                 "- {text: c, best: [\"corrected*\", \"nothing*\"]}\n"
+                 "- {text: d, spread: [\"corrected*\", \"learned*\"]}\n"
+                 "- {text: e, spread: [\"learned*\", \"corrected*\"]}\n"
+                 "- {text: f, spread: [\"corrected*\", \"learned*\"], panel: cartpole}\n"
+                 "- {text: g, better: corrected, worse: learned, panel: cartpole}\n",
+                 7, WANT);
+    free_bench(&more);
+}
+
+/* P = 0.80, interval from 0.40 to 1: nine seeds, or so, would be enough. */
+static void undecided_claims_name_the_seeds_that_would_decide(void **state)
+{
+    struct bench *b = *state;
+    static const struct wanted WANT[] = {
+        {OPC_VERDICT_UNDECIDED, "= 0.80", "seeds instead of 5 would decide"},
+        {OPC_VERDICT_UNDECIDED, "3 of 5", "no fewer than 7 seeds"}, /* 3 of 7 are below half */
+        {OPC_VERDICT_UNDECIDED, "= 1.00", "about 4 seeds instead of 2"},
+    };
+    check_claims(b,
+                 "claims:\n"
+                 "- {text: a, better: corrected, worse: learned}\n"
+                 "- {text: b, solves: corrected, level: 103, panel: pendulum}\n"
+                 "- {text: c, better: corrected, worse: replay}\n",
+                 3, WANT);
+}
+
 static void wrong_settings_are_refused(void **state)
 {
     static const char *const CASE[][2] = {
@@ -358,7 +516,21 @@ static void wrong_settings_are_refused(void **state)
         {"{curve: {band: [75, 25]}}", "[75, 25]"},
         {"{panel: {a: b}}", "env.name"},
         {"{claims: {a: b}}", "claims"},
-        {"{claims: [{text: x, better: y}]}", "solves, level"},
+        {"{claims: [{text: x, better: y}]}", "'worse'"},
+        {"{claims: [{text: x}]}", "solves, level"},
+        {"{claims: [{better: y, worse: z}]}", "text"},
+        {"{claims: [{text: x, margin: 0.1}]}", "'alike'"},
+        {"{claims: [{text: x, alike: [a, b], margin: 1.5}]}", "margin = 1.5"},
+        {"{claims: [{text: x, alike: [a, b], margin: wide}]}", "margin = wide"},
+        {"{claims: [{text: x, alike: [a], margin: 0.1}]}", "[a, b]"},
+        {"{claims: [{text: x, alike: [a, b, c], margin: 0.1}]}", "[a, b]"},
+        {"{claims: [{text: x, alike: a, margin: 0.1}]}", "[a, b]"},
+        {"{claims: [{text: x, gain: [a, b, c, d]}]}", "[[from, to], [from, to]]"},
+        {"{claims: [{text: x, gain: [[a, b], [c]]}]}", "[[from, to], [from, to]]"},
+        {"{claims: [{text: x, gain: [[a, b], [c, d], [e, f]]}]}", "[[from, to], [from, to]]"},
+        {"{claims: [{text: x, gain: [[a, b], [c, d]], panel: p}]}", "'line'"},
+        {"{claims: [{text: x, best: [a, b], line: p}]}", "'panel'"},
+        {"{claims: [{text: x, spraed: [a, b]}]}", "'spread'"},
         {"{claims: [{text: x, above: y, below: z, better: v, worse: w}]}", "solves, level"},
         {"{claims: [{text: x, solves: y, level: high}]}", "high"},
         {"{claims: [{text: x, solvs: y}]}", "'solves'"},
@@ -403,6 +575,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(panels_are_compared_line_by_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(three_runs_against_three_decide_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_solved_is_solved_in_every_panel, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lines_are_alike_within_a_margin, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_gain_is_compared_with_another, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_best_settings_and_their_spread_are_compared, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(undecided_claims_name_the_seeds_that_would_decide, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(wrong_settings_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lack_of_memory_is_survived, set_up, tear_down),
     };

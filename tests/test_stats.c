@@ -117,6 +117,35 @@ static void nothing_to_compare_is_nan(void **state)
     assert_true(out.middle == 1 && out.low == 1 && out.high == 1);
 }
 
+/* IQMs 3, 10 and 20, the third task without runs; deviations over tasks 7 / sqrt 2 and 0. */
+static void contrasts_and_spreads_are_of_means_by_task(void **state)
+{
+    (void)state;
+    const double a[] = {1, 3, 5, 3}, b[] = {10, 10}, c[] = {20, 20}, d[] = {20};
+    const struct opc_scores x = {4, (int[]){4, 2, 0, 2}, (const double *[]){a, b, NULL, c}};
+    const struct opc_scores two = {2, (int[]){4, 2}, (const double *[]){a, b}};
+    const struct opc_scores same = {2, (int[]){2, 1}, (const double *[]){c, d}};
+    const struct opc_scores one = {1, (int[]){2}, (const double *[]){c}};
+    struct opc_rng rng = opc_rng_stream(1, OPC_USE_STUDY, 0, 0);
+    struct opc_interval out;
+    struct opc_err err;
+    assert_ok(opc_iqm_contrast(&x, (double[]){1, -2, 100, 0.5}, 0, &rng, &out, &err), &err);
+    assert_doubles_near(((double[]){out.middle}), ((double[]){3 - 20 + 10}), 1, 1e-12);
+    /* Only the first task varies, from 1 to 5. */
+    assert_true(out.low >= -9 && out.low < -7 && out.high > -7 && out.high <= -5);
+    assert_ok(opc_iqm_spread(&same, &two, 0, &rng, &out, &err), &err);
+    assert_doubles_near(((double[]){out.middle}), ((double[]){7 / sqrt(2)}), 1, 1e-12);
+    assert_true(out.low > 3 && out.high < 7);
+    assert_ok(opc_iqm_spread(&two, &same, 0, &rng, &out, &err), &err);
+    assert_true(out.high < -3);
+    /* One task has no deviation, and no runs no mean. */
+    assert_ok(opc_iqm_spread(&one, &two, 0, &rng, &out, &err), &err);
+    assert_true(isnan(out.middle) && isnan(out.low));
+    const struct opc_scores none = {1, (int[]){0}, (const double *[]){NULL}};
+    assert_ok(opc_iqm_contrast(&none, (double[]){1}, 0, &rng, &out, &err), &err);
+    assert_true(isnan(out.middle) && isnan(out.high));
+}
+
 /* Two tasks far apart: as each keeps its number of runs, the interval is that inside the tasks.
  * Drawn from one pot, the share of the high task alone would move the mean by far more. */
 static void bootstrap_draws_within_tasks(void **state)
@@ -193,6 +222,7 @@ int main(void)
         cmocka_unit_test(interquartile_mean_is_continuous),
         cmocka_unit_test(improvement_counts_pairs_and_then_tasks),
         cmocka_unit_test(nothing_to_compare_is_nan),
+        cmocka_unit_test(contrasts_and_spreads_are_of_means_by_task),
         cmocka_unit_test(bootstrap_draws_within_tasks),
         cmocka_unit_test(interval_has_the_width_theory_gives),
         cmocka_unit_test(a_share_has_wilson_s_interval),

@@ -182,6 +182,88 @@ int opc_improvement(const struct opc_scores *sx, const struct opc_scores *sy, in
                             count_scores(sx) + count_scores(sy));
 }
 
+/* The interquartile mean of each task's runs; v holds them task after task. NaN: no runs. */
+static void iqm_by_task(const struct opc_scores *like, double *v, double *iqm)
+{
+    for (int t = 0; t < like->tasks; t++) {
+        iqm[t] = like->n[t] ? opc_iqm(like->n[t], v) : (double)NAN;
+        v += like->n[t];
+    }
+}
+
+static double weighted_sum(int n, const double *weight, const double *v)
+{
+    double sum = 0;
+    int used = 0;
+    for (int i = 0; i < n; i++)
+        if (!isnan(v[i])) {
+            sum += weight[i] * v[i];
+            used++;
+        }
+    return used ? sum : (double)NAN;
+}
+
+/* The standard deviation of what is not NaN, moved to the front of v; NaN: fewer than two. */
+static double deviation_over_tasks(int n, double *v)
+{
+    int used = 0;
+    for (int i = 0; i < n; i++)
+        if (!isnan(v[i]))
+            v[used++] = v[i];
+    return used > 1 ? opc_deviation(used, v) : (double)NAN;
+}
+
+/* A statistic of the IQMs by task, from scores and their resamples: the weighted sum over x, or
+ * without weights the deviation over y minus that over x. */
+static int bootstrap_of_iqms(const struct opc_scores *x, const struct opc_scores *y,
+                             const double *weight, int resamples, struct opc_rng *rng,
+                             struct opc_interval *out, struct opc_err *err)
+{
+    const int times = resamples > 0 ? resamples : RESAMPLES;
+    const int runs[2] = {count_scores(x), y ? count_scores(y) : 0};
+    const int tasks = y && y->tasks > x->tasks ? y->tasks : x->tasks;
+    double *v = opc_alloc((size_t)(runs[0] > runs[1] ? runs[0] : runs[1]) + 1, sizeof *v);
+    double *iqm = opc_alloc((size_t)tasks + 1, sizeof *iqm);
+    double *at = opc_alloc((size_t)times, sizeof *at);
+    const bool whole = v && iqm && at;
+    /* The last round takes all scores as they are. */
+    for (int k = 0; whole && k <= times; k++) {
+        struct opc_rng *const drawn = k < times ? rng : NULL;
+        draw_scores(x, drawn, v);
+        iqm_by_task(x, v, iqm);
+        double value =
+            weight ? weighted_sum(x->tasks, weight, iqm) : -deviation_over_tasks(x->tasks, iqm);
+        if (y) {
+            draw_scores(y, drawn, v);
+            iqm_by_task(y, v, iqm);
+            value += deviation_over_tasks(y->tasks, iqm);
+        }
+        if (k < times)
+            at[k] = value;
+        else
+            *out = isnan(value) ? (struct opc_interval){value, value, value}
+                                : interval_around(value, times, at);
+    }
+    opc_free(v);
+    opc_free(iqm);
+    opc_free(at);
+    return whole ? OPC_OK
+                 : opc_fail(err, OPC_ENOMEM, "not enough memory for a bootstrap of %d runs",
+                            runs[0] + runs[1]);
+}
+
+int opc_iqm_contrast(const struct opc_scores *scores, const double *weight, int resamples,
+                     struct opc_rng *rng, struct opc_interval *out, struct opc_err *err)
+{
+    return bootstrap_of_iqms(scores, NULL, weight, resamples, rng, out, err);
+}
+
+int opc_iqm_spread(const struct opc_scores *x, const struct opc_scores *y, int resamples,
+                   struct opc_rng *rng, struct opc_interval *out, struct opc_err *err)
+{
+    return bootstrap_of_iqms(x, y, NULL, resamples, rng, out, err);
+}
+
 /* Wilson's interval: its centre is drawn towards 1/2, so it stays inside [0, 1] for 0 or n hits. */
 struct opc_interval opc_share_interval(int hits, int n)
 {

@@ -43,6 +43,16 @@ int opc_iqm_interval(const struct opc_scores *, int resamples, struct opc_rng *,
 int opc_improvement(const struct opc_scores *x, const struct opc_scores *y, int resamples,
                     struct opc_rng *, struct opc_interval *out, struct opc_err *err);
 
+/* sum_t weight_t IQM_t, a difference of interquartile means or of several of them. Every task
+ * counts by its own weight; tasks without runs are left out. NaN when all are. */
+int opc_iqm_contrast(const struct opc_scores *, const double *weight, int resamples,
+                     struct opc_rng *, struct opc_interval *out, struct opc_err *err);
+/* S(y) - S(x), where S is the standard deviation of the interquartile means of the tasks, which
+ * stand for the settings of a method here: above 0, results depend less on the setting by x. NaN
+ * unless both have at least two tasks with runs. */
+int opc_iqm_spread(const struct opc_scores *x, const struct opc_scores *y, int resamples,
+                   struct opc_rng *, struct opc_interval *out, struct opc_err *err);
+
 /* A share of n >= 1 trials with its 95 % interval, by Wilson's score. */
 struct opc_interval opc_share_interval(int hits, int n);
 

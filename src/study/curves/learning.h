@@ -34,7 +34,11 @@ int opc_learning_find(const struct opc_learning *, const char *line); /* -1: not
  *
  *   - {text: "...", better: corrected, worse: learned, panel: "bullet:*"}
  *   - {text: "...", solves: corrected, level: 990}
- *   - {text: "...", above: "[10]", below: "[1]"}      two panels, by name, line by line */
+ *   - {text: "...", above: "[10]", below: "[1]", line: "corrected*"}   two panels, line by line
+ *   - {text: "...", alike: [corrected, learned], margin: 0.15, panel: "mujoco:*"}
+ *   - {text: "...", gain: [[20000, 40000], [100000, 200000]]}          panels; the first is larger
+ *   - {text: "...", best: ["corrected*", "learned*"]}                  over settings: the best
+ *   - {text: "...", spread: ["corrected*", "learned*"]}                and the smaller deviation */
 int opc_learning_claims_check(const struct opc_yaml *list, struct opc_err *err);
 int opc_learning_claims(const struct opc_learning *, const struct opc_yaml *list,
                         struct opc_exhibit *, struct opc_err *err);

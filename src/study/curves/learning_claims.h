@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* study/curves/learning_claims.h - a claim as it is written, and what judges it. Shared by
+ * learning_claims.c (reads and distributes), learning_duel.c (which side ends above the other) and
+ * learning_contrast.c (differences of interquartile means). */
+#ifndef OPC_STUDY_LEARNING_CLAIMS_H
+#define OPC_STUDY_LEARNING_CLAIMS_H
+
+#include "study/curves/learning.h"
+
+/* The kinds of claims; KINDS in learning_claims.c has their keys in this order. */
+enum opc_claim_kind {
+    OPC_CLAIM_LINES,  /* better, worse: two lines, panel by panel */
+    OPC_CLAIM_PANELS, /* above, below: two panels, line by line */
+    OPC_CLAIM_SOLVES, /* solves, level */
+    OPC_CLAIM_ALIKE,  /* alike: [a, b], margin */
+    OPC_CLAIM_GAIN,   /* gain: [[from, to], [from, to]]: the first is larger */
+    OPC_CLAIM_BEST,   /* best: [a, b]: the best setting of a ends above that of b */
+    OPC_CLAIM_SPREAD, /* spread: [a, b]: that of a over its settings is smaller */
+    OPC_CLAIM_KINDS
+};
+
+struct opc_claim {
+    const char *text;
+    enum opc_claim_kind kind;
+    int number;           /* among the claims of the figure: names its random stream */
+    const char *name[4];  /* lines, panels or globs of lines; of gain from, to, from, to */
+    const char *panel;    /* a glob; NULL: all */
+    const char *line;     /* a glob; NULL: all */
+    double level, margin; /* of solves, and of alike */
+};
+
+/* Each judges one kind and adds the claim with its verdict to the exhibit. */
+int opc_claim_lines(const struct opc_learning *, const struct opc_claim *, struct opc_exhibit *,
+                    struct opc_err *err);
+int opc_claim_panels(const struct opc_learning *, const struct opc_claim *, struct opc_exhibit *,
+                     struct opc_err *err);
+int opc_claim_solves(const struct opc_learning *, const struct opc_claim *, struct opc_exhibit *,
+                     struct opc_err *err);
+int opc_claim_best(const struct opc_learning *, const struct opc_claim *, struct opc_exhibit *,
+                   struct opc_err *err);
+int opc_claim_alike(const struct opc_learning *, const struct opc_claim *, struct opc_exhibit *,
+                    struct opc_err *err);
+int opc_claim_gain(const struct opc_learning *, const struct opc_claim *, struct opc_exhibit *,
+                   struct opc_err *err);
+int opc_claim_spread(const struct opc_learning *, const struct opc_claim *, struct opc_exhibit *,
+                     struct opc_err *err);
+
+/* ---- what judges share ----------------------------------------------------------------------- */
+
+enum {
+    OPC_CLAIM_FEWEST = 3, /* runs of a line in a panel, before anything is claimed of it */
+    OPC_CLAIM_ALONE = 4,  /* the same where one panel has to decide alone */
+    OPC_CLAIM_TEXT = 200, /* bytes of the end of a sentence */
+};
+
+/* Whether a glob matches; NULL matches everything. */
+bool opc_claim_means(const char *glob, const char *name);
+int opc_claim_panel(const struct opc_learning *, const char *name); /* `panels`: not there */
+/* The random stream of a claim. */
+struct opc_rng opc_claim_stream(const struct opc_learning *, const struct opc_claim *);
+/* Whether the line has a run; if not, the claim is undecided and says so. */
+bool opc_claim_has(const struct opc_learning *, const struct opc_claim *, const char *line,
+                   struct opc_exhibit *);
+/* Why runs cannot decide, as the end of a sentence; "" if they can. `fewest` runs are there where
+ * `needed` are needed. */
+void opc_claim_say_few(const struct opc_learning *, int fewest, int needed,
+                       char out[OPC_CLAIM_TEXT]);
+/* Seeds after which an interval of this half width leaves the distance alone, if it shrinks with
+ * the root of the number of runs; at least `needed` and more than there are. HUGE_VAL: never. */
+double opc_claim_seeds(int now, int needed, double half, double distance);
+/* The same as the end of a sentence. */
+void opc_claim_say_seeds(double seeds, int now, char out[OPC_CLAIM_TEXT]);
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* Claims of the form "this ends above that": two lines, two panels, the best setting of one method
+ * against the best of another; and "this line solves the task". Judged by the probability of
+ * improvement, its bootstrap interval, and by how often chance alone would decide so.
+ * learning_claims.c calls it. */
+#include "opc/mem.h"
+#include "study/curves/learning_claims.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double CHANCE = 0.025; /* error probability on either side of a 95 % interval */
+
+/* Probability that chance alone puts all of n runs above all of m others, n! m! / (n + m)!. No
+ * outcome is less likely, so with few runs no result can be significant, which a bootstrap does
+ * not notice. */
+static double chance_above(int n, int m)
+{
+    return exp(lgamma(n + 1.0) + lgamma(m + 1.0) - lgamma(n + m + 1.0));
+}
+
+/* Two sides of a claim, compared task by task; tasks are panels, or lines. */
+struct duel {
+    struct opc_scores a, b;
+    const char *name[2], *task;
+};
+
+/* What came out. */
+struct outcome {
+    int tasks, runs[2]; /* tasks with runs on both sides, and the runs there */
+    struct opc_interval p;
+    enum opc_verdict verdict;
+    char more[OPC_CLAIM_TEXT]; /* why it is undecided, and what would decide it */
+};
+
+/* The runs of each side that n tasks need before all above all is more than chance. */
+static int min_runs(int tasks)
+{
+    int n = OPC_CLAIM_FEWEST;
+    while (pow(chance_above(n, n), tasks) > CHANCE)
+        n++;
+    return n;
+}
+
+/* Counts what can be compared: tasks with runs on both sides. */
+static void count_duel(const struct duel *duel, struct outcome *out, int *fewest, double *chance)
+{
+    *fewest = INT_MAX;
+    *chance = 1;
+    for (int i = 0; i < duel->a.tasks; i++)
+        if (duel->a.n[i] && duel->b.n[i]) {
+            const int min = duel->a.n[i] < duel->b.n[i] ? duel->a.n[i] : duel->b.n[i];
+            *fewest = min < *fewest ? min : *fewest;
+            out->runs[0] += duel->a.n[i];
+            out->runs[1] += duel->b.n[i];
+            *chance *= chance_above(duel->a.n[i], duel->b.n[i]);
+            out->tasks++;
+        }
+}
+
+/* Judges "a ends above b". No task has both: undecided, and out->tasks is 0. */
+static int judge_duel(const struct opc_learning *learning, const struct opc_claim *claim,
+                      const struct duel *duel, struct outcome *out, struct opc_err *err)
+{
+    struct opc_rng rng = opc_claim_stream(learning, claim);
+    char seeds[OPC_CLAIM_TEXT];
+    int fewest;
+    double chance;
+    *out = (struct outcome){.verdict = OPC_VERDICT_UNDECIDED};
+    count_duel(duel, out, &fewest, &chance);
+    if (out->tasks == 0)
+        return OPC_OK;
+    OPC_TRY(opc_improvement(&duel->a, &duel->b, 0, &rng, &out->p, err));
+    /* Too few runs for anything, or too few for this difference to be more than chance. */
+    opc_claim_say_few(learning, fewest, OPC_CLAIM_FEWEST, out->more);
+    if (!*out->more && chance > CHANCE)
+        snprintf(out->more, sizeof out->more,
+                 "; so few runs decide nothing: chance puts all above all in %.1f %% of cases",
+                 100 * chance);
+    /* P(a > b) must be on one side of 1/2 with its whole interval. */
+    if (!*out->more && out->p.low > 0.5)
+        out->verdict = OPC_VERDICT_SUPPORTED;
+    else if (!*out->more && out->p.high < 0.5)
+        out->verdict = OPC_VERDICT_NOT_SUPPORTED;
+    if (out->verdict != OPC_VERDICT_UNDECIDED || learning->missing)
+        return OPC_OK;
+    /* Undecided: the side of the interval that points towards 1/2 has to become shorter. */
+    const double middle = out->p.middle;
+    const double half = middle > 0.5 ? middle - out->p.low : out->p.high - middle;
+    opc_claim_say_seeds(opc_claim_seeds(fewest, min_runs(out->tasks), half, fabs(middle - 0.5)),
+                        fewest, seeds);
+    const size_t used = strlen(out->more);
+    snprintf(out->more + used, sizeof out->more - used, "%s", seeds);
+    return OPC_OK;
+}
+
+/* Judges a duel and adds the claim. */
+static int decide_duel(const struct opc_learning *learning, const struct opc_claim *claim,
+                       const struct duel *duel, struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    struct outcome o;
+    const char *glob = claim->panel ? claim->panel : claim->line;
+    OPC_TRY(judge_duel(learning, claim, duel, &o, err));
+    if (o.tasks == 0)
+        opc_exhibit_claim(exhibit, o.verdict, claim->text, "No %s%s%s has runs of both %s and %s.",
+                          duel->task, glob ? " like " : "", glob ? glob : "", duel->name[0],
+                          duel->name[1]);
+    else
+        opc_exhibit_claim(exhibit, o.verdict, claim->text,
+                          "P(%s > %s) = %.2f, 95 %% interval [%.2f, %.2f], over %d and %d runs in "
+                          "%d %s%s%s.",
+                          duel->name[0], duel->name[1], o.p.middle, o.p.low, o.p.high, o.runs[0],
+                          o.runs[1], o.tasks, duel->task, o.tasks == 1 ? "" : "s", o.more);
+    return OPC_OK;
+}
+
+/* {better, worse}: two lines, panel by panel. */
+int opc_claim_lines(const struct opc_learning *learning, const struct opc_claim *claim,
+                    struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    if (!opc_claim_has(learning, claim, claim->name[0], exhibit) ||
+        !opc_claim_has(learning, claim, claim->name[1], exhibit))
+        return OPC_OK;
+    const int better = opc_learning_find(learning, claim->name[0]),
+              worse = opc_learning_find(learning, claim->name[1]);
+    const struct duel duel = {
+        .a = opc_learning_scores(learning, better, claim->panel, 0),
+        .b = opc_learning_scores(learning, worse, claim->panel, 1),
+        .name = {learning->label[better], learning->label[worse]},
+        .task = "panel",
+    };
+    return decide_duel(learning, claim, &duel, exhibit, err);
+}
+
+/* The runs of every line that `line` matches in one panel; none if the panel does not exist yet. */
+static struct opc_scores scores_of_panel(const struct opc_learning *learning, int panel,
+                                         const char *line, int side)
+{
+    int *count = learning->count + (size_t)side * (size_t)learning->tasks;
+    const double **end = learning->column + (size_t)side * (size_t)learning->tasks;
+    for (int i = 0; i < learning->lines; i++) {
+        const bool there = panel < learning->panels && opc_claim_means(line, learning->line[i]);
+        const size_t at = (size_t)i * (size_t)learning->panels + (size_t)panel;
+        count[i] = there ? learning->n[at] : 0;
+        end[i] = there ? learning->end[at] : NULL;
+    }
+    return (struct opc_scores){learning->lines, count, end};
+}
+
+/* {above, below}: two panels, line by line. */
+int opc_claim_panels(const struct opc_learning *learning, const struct opc_claim *claim,
+                     struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    struct duel duel = {.name = {claim->name[0], claim->name[1]}, .task = "line"};
+    struct opc_scores *const scores[2] = {&duel.a, &duel.b};
+    for (int side = 0; side < 2; side++) {
+        const int panel = opc_claim_panel(learning, duel.name[side]);
+        *scores[side] = scores_of_panel(learning, panel, claim->line, side);
+        if (panel < learning->panels)
+            duel.name[side] = learning->curves->title[panel];
+    }
+    return decide_duel(learning, claim, &duel, exhibit, err);
+}
+
+/* ---- the best setting ------------------------------------------------------------------------ */
+
+/* The setting (a group: a line in a panel) of the highest IQM over all seeds but one, or over all
+ * if `without` is INT_MIN. -1: no setting of `line` has such runs. v: [runs] scratch. */
+static int best_group(const struct opc_learning *learning, const char *line, const char *panel,
+                      int without, double *v, double *iqm)
+{
+    const struct opc_curves *curves = learning->curves;
+    int best = -1;
+    *iqm = -HUGE_VAL;
+    for (int g = 0; g < curves->groups; g++) {
+        int n = 0;
+        if (!opc_claim_means(line, curves->group[g].line) ||
+            !opc_claim_means(panel, curves->panel[curves->group[g].panel]))
+            continue;
+        for (int i = 0; i < curves->runs; i++)
+            if (curves->run[i].group == g && curves->run[i].seed != without &&
+                !isnan(curves->run[i].end))
+                v[n++] = curves->run[i].end;
+        const double here = n ? opc_iqm(n, v) : -HUGE_VAL;
+        if (n && here > *iqm) {
+            *iqm = here;
+            best = g;
+        }
+    }
+    return best;
+}
+
+/* Scores of a method with its best setting, unbiased by the choice: of each seed, the run of the
+ * setting that is best over the *other* seeds. Returns how many there are; out, v: [runs]. */
+static int best_scores(const struct opc_learning *learning, const char *line, const char *panel,
+                       double *v, double *out)
+{
+    const struct opc_curves *curves = learning->curves;
+    int n = 0;
+    for (int i = 0; i < curves->runs; i++) {
+        double iqm;
+        if (!isnan(curves->run[i].end) &&
+            best_group(learning, line, panel, curves->run[i].seed, v, &iqm) == curves->run[i].group)
+            out[n++] = curves->run[i].end;
+    }
+    return n;
+}
+
+/* {best: [a, b]}: globs of lines; a's best setting against b's. */
+int opc_claim_best(const struct opc_learning *learning, const struct opc_claim *claim,
+                   struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    const struct opc_curves *curves = learning->curves;
+    const size_t runs = (size_t)curves->runs + 1;
+    double *v = opc_alloc(3 * runs, sizeof *v);
+    if (!v)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the best of %d runs", curves->runs);
+    double *score[2] = {v + runs, v + 2 * runs}, iqm[2];
+    int n[2], best[2];
+    for (int side = 0; side < 2; side++) {
+        n[side] = best_scores(learning, claim->name[side], claim->panel, v, score[side]);
+        best[side] = best_group(learning, claim->name[side], claim->panel, INT_MIN, v, &iqm[side]);
+    }
+    const struct duel duel = {.a = {1, &n[0], (const double *const *)&score[0]},
+                              .b = {1, &n[1], (const double *const *)&score[1]},
+                              .name = {claim->name[0], claim->name[1]}};
+    struct outcome o;
+    const int code = judge_duel(learning, claim, &duel, &o, err);
+    if (!code && o.tasks == 0)
+        opc_exhibit_claim(exhibit, o.verdict, claim->text,
+                          "%s and %s do not both have runs of two seeds.", claim->name[0],
+                          claim->name[1]);
+    else if (!code)
+        opc_exhibit_claim(
+            exhibit, o.verdict, claim->text,
+            "P(best of %s > best of %s) = %.2f, 95 %% interval [%.2f, %.2f], over %d and %d runs "
+            "of settings chosen by the other seeds; over all seeds the best are %s in \"%s\" (IQM "
+            "%.4g) and %s in \"%s\" (IQM %.4g)%s.",
+            claim->name[0], claim->name[1], o.p.middle, o.p.low, o.p.high, o.runs[0], o.runs[1],
+            curves->group[best[0]].label, curves->title[curves->group[best[0]].panel], iqm[0],
+            curves->group[best[1]].label, curves->title[curves->group[best[1]].panel], iqm[1],
+            o.more);
+    opc_free(v);
+    return code;
+}
+
+/* ---- solving --------------------------------------------------------------------------------- */
+
+/* The seeds with which `hits` of n could become 75 % or fall below 50 %, whichever is sooner. */
+static int seeds_to_solve(int hits, int n)
+{
+    int up = 0, down = 0;
+    while (4 * (hits + up) < 3 * (n + up))
+        up++;
+    while (2 * hits >= n + down)
+        down++;
+    return n + (up < down ? up : down);
+}
+
+/* {solves, level}: the line must solve every panel, so the panel with the lowest share of runs
+ * that reach the level decides. Supported from 75 % of its runs, refuted below 50 %. */
+int opc_claim_solves(const struct opc_learning *learning, const struct opc_claim *claim,
+                     struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    (void)err;
+    if (!opc_claim_has(learning, claim, claim->name[0], exhibit))
+        return OPC_OK;
+    const int line = opc_learning_find(learning, claim->name[0]);
+    const struct opc_scores s = opc_learning_scores(learning, line, claim->panel, 0);
+    /* low of lows runs reach the level in the lowest panel. */
+    int runs = 0, reached = 0, panels = 0, fewest = INT_MAX, low = 0, lows = 0;
+    double min = 2, median = 0; /* share and median of the lowest panel; the ends are in order */
+    for (int p = 0; p < s.tasks; p++) {
+        const int n = s.n[p];
+        int here = 0;
+        if (!opc_claim_means(claim->panel, learning->curves->panel[p]))
+            continue;
+        for (int i = 0; i < n; i++)
+            here += s.v[p][i] >= claim->level;
+        runs += n;
+        reached += here;
+        panels++;
+        fewest = n < fewest ? n : fewest;
+        if (n > 0 && (double)here / n < min) {
+            min = (double)here / n;
+            low = here;
+            lows = n;
+            median = 0.5 * (s.v[p][(n - 1) / 2] + s.v[p][n / 2]);
+        }
+    }
+    if (runs == 0) {
+        opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
+                          "No panel like %s has a run of %s.", claim->panel ? claim->panel : "*",
+                          learning->label[line]);
+        return OPC_OK;
+    }
+    char where[96] = "", few[OPC_CLAIM_TEXT];
+    if (panels > 1)
+        snprintf(where, sizeof where, " in the lowest of %d panels, %d of %d", panels, low, lows);
+    opc_claim_say_few(learning, fewest, OPC_CLAIM_FEWEST, few);
+    /* Between the two limits nothing is decided; so many runs could at best get out of there. */
+    const bool between = min >= 0.5 && min < 0.75;
+    if (between && !*few)
+        snprintf(few, sizeof few, "; no fewer than %d seeds instead of %d could decide it",
+                 seeds_to_solve(low, lows), lows);
+    opc_exhibit_claim(exhibit,
+                      *few          ? OPC_VERDICT_UNDECIDED
+                      : min >= 0.75 ? OPC_VERDICT_SUPPORTED
+                      : min < 0.5   ? OPC_VERDICT_NOT_SUPPORTED
+                                    : OPC_VERDICT_UNDECIDED,
+                      claim->text, "%d of %d runs of %s end at %g or above (median %.4g%s)%s.",
+                      reached, runs, learning->label[line], claim->level, median, where, few);
+    return OPC_OK;
+}
