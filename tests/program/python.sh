@@ -58,6 +58,11 @@ expect 0 '' "$OPC" train "$SRC/experiments/examples/smoke.yaml" --out runs/progr
 cmp runs/program/metrics.csv runs/whole/metrics.csv
 cmp runs/program/policy.opc runs/whole/policy.opc
 
+# From which starts its policy fails, which is most of them after so short a run.
+expect 0 '^start 1: ends after [0-9]* steps; [0-9]* of 5 openings save it
+^[0-9]* of 4 starts fail, [0-9]* of them with every opening' $debian "$SRC/examples/starts.py" runs/whole 4 5
+expect 1 '^usage: python3 starts.py RUN' $debian "$SRC/examples/starts.py" runs/whole four
+
 # Installed: the library is found from the package.
 expect 0 '' cmake --install "$BUILD" --prefix "$work/usr"
 expect 0 "$work/usr/lib" env -u OPC_LIBRARY PYTHONPATH="$work/usr/share/opc/python" $debian -c \
