@@ -427,12 +427,22 @@ struct strange {
     int t; /* steps of the episode */
 };
 
-enum fault { NONE, REMEMBERS, DISAGREES, NOT_FINITE, FAILS, PAYS_OTHERWISE, BAD_RANGE };
+enum fault {
+    NONE,
+    REMEMBERS,
+    DISAGREES,
+    NOT_FINITE,
+    FAILS,
+    PAYS_OTHERWISE,
+    BAD_RANGE,
+    ENDS_FIRST,
+    PAYS_FIRST
+};
 
 static const double strange_low[] = {-1}, strange_high[] = {1}, strange_worse[] = {INFINITY};
 static const struct opc_env_arg strange_args[] = {
-    {"fault", "none|remembers|disagrees|not_finite|fails|pays|range", "none", 0, 0,
-     "what is wrong"},
+    {"fault", "none|remembers|disagrees|not_finite|fails|pays|range|ends_first|pays_first", "none",
+     0, 0, "what is wrong"},
     {"speed", NULL, "0.01", 0, 1, "of the walk"},
     {0},
 };
@@ -484,7 +494,8 @@ static void strange_terminal(const struct opc_env *env, int n, const float *s, c
 {
     (void)s, (void)a;
     for (int i = 0; i < n; i++)
-        out[i] = (double)next[i] > (env->arg[0] == DISAGREES ? 0.99 : 1);
+        out[i] = (double)next[i] > (env->arg[0] == DISAGREES ? 0.99 : 1) &&
+                 !(env->arg[0] == ENDS_FIRST && i > 0);
 }
 
 static void strange_reward(const struct opc_env *env, int n, const float *s, const float *a,
@@ -492,7 +503,7 @@ static void strange_reward(const struct opc_env *env, int n, const float *s, con
 {
     (void)s, (void)a, (void)next;
     for (int i = 0; i < n; i++)
-        out[i] = env->arg[0] == PAYS_OTHERWISE ? 2 : 1;
+        out[i] = env->arg[0] == PAYS_OTHERWISE || (env->arg[0] == PAYS_FIRST && i > 0) ? 2 : 1;
 }
 
 static void strange_close(struct opc_env *env)
@@ -524,6 +535,9 @@ static void check_finds_what_is_wrong(void **state)
         {"fault=fails", "it fell apart"},
         {"fault=pays", "transition 1:"},
         {"fault=range", "[-1, inf]"},
+        /* only of many at once */
+        {"fault=ends_first", "terminal says 1 of a transition alone"},
+        {"fault=pays_first", "row 1 of 32"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct opc_env *env;

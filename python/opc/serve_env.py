@@ -108,6 +108,7 @@ class Task:
 
     def __init__(self, env, options):
         self.env, self.options = env, options
+        self.require(env)
         box = getattr(env, "action_space", None)
         self.action_shape = tuple(getattr(box, "shape", ()) or ())
         self.action_dtype = getattr(box, "dtype", None)
@@ -123,6 +124,18 @@ class Task:
         self.takes_seed = self.knows_seed(env.reset)
         self.state_size = self.find_state()
         self.flags = self.find_flags()
+
+    @staticmethod
+    def require(env):
+        """Names everything that is missing at once."""
+        missing = [name for name in ("reset", "step") if not callable(getattr(env, name, None))]
+        if getattr(env, "action_space", None) is None:
+            if not hasattr(env, "low") or not hasattr(env, "high"):
+                missing.append("action_space (or low and high)")
+        if getattr(env, "observation_space", None) is None and not hasattr(env, "observations"):
+            missing.append("observation_space (or observations)")
+        if missing:
+            raise TypeError("%s has no %s" % (type(env).__name__, ", no ".join(missing)))
 
     @staticmethod
     def knows_seed(reset):

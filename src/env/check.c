@@ -20,6 +20,7 @@ enum {
     PAST = 10,      /* steps played past the end of an episode, to see more terminal states */
     ULPS = 4,       /* float neighbours that still count as rounding */
     FENCE = 16,     /* numbers after an observation that nobody may write */
+    ROWS = 32,      /* transitions that are asked about once more, together */
 };
 /* No environment observes exactly this; it is finite, so that it is ours to find it. */
 static const double UNWRITTEN = -1.2345678901234567e77;
@@ -33,6 +34,13 @@ struct check {
     double *action;              /* [act] */
     float *s, *a, *next, *moved; /* [obs] [act] [obs] [obs] */
     double until;                /* opc_now() at which it is cut short; 0: never */
+    /* Transitions since they were last asked about together, and what was said about each. */
+    struct {
+        int n;
+        float *s, *a, *next; /* [ROWS][obs] [ROWS][act] [ROWS][obs] */
+        bool terminal[ROWS];
+        float reward[ROWS];
+    } rows;
 };
 
 static int alloc_check(struct check *check, struct opc_err *err)
@@ -45,8 +53,11 @@ static int alloc_check(struct check *check, struct opc_err *err)
     check->a = opc_alloc(act, sizeof *check->a);
     check->next = opc_alloc(obs, sizeof *check->next);
     check->moved = opc_alloc(obs, sizeof *check->moved);
+    check->rows.s = opc_alloc(ROWS * obs, sizeof *check->rows.s);
+    check->rows.a = opc_alloc(ROWS * act, sizeof *check->rows.a);
+    check->rows.next = opc_alloc(ROWS * obs, sizeof *check->rows.next);
     if (check->obs && check->obs_too && check->action && check->s && check->a && check->next &&
-        check->moved)
+        check->moved && check->rows.s && check->rows.a && check->rows.next)
         return OPC_OK;
     return opc_fail(err, OPC_ENOMEM, "not enough memory to check %s", check->env->spec);
 }
@@ -60,6 +71,9 @@ static void free_check(struct check *check)
     opc_free(check->a);
     opc_free(check->next);
     opc_free(check->moved);
+    opc_free(check->rows.s);
+    opc_free(check->rows.a);
+    opc_free(check->rows.next);
 }
 
 static bool out_of_time(const struct check *check)
@@ -259,6 +273,7 @@ static int compare_terminal(struct check *check, const struct opc_outcome *out, 
 {
     const struct opc_env_type *type = check->env->type;
     check->report->terminated += out->terminated;
+    check->rows.terminal[check->rows.n] = false;
     /* A program may end a task by a rule that it cannot tell; imagined states then never end. */
     if (!type->terminal && out->terminated && opc_env_is_process(check->env->spec)) {
         check->report->unforeseen++;
@@ -266,6 +281,7 @@ static int compare_terminal(struct check *check, const struct opc_outcome *out, 
     }
     const bool imagined = imagined_terminal(check, check->next);
     OPC_TRY(opc_env_failure(check->env, err));
+    check->rows.terminal[check->rows.n] = imagined;
     if (imagined == out->terminated)
         return OPC_OK;
     if (type->distance && fabs(type->distance(check->env, check->next)) < type->blur)
@@ -287,6 +303,7 @@ static int compare_reward(struct check *check, const struct opc_outcome *out, st
     OPC_TRY(opc_env_failure(check->env, err));
     if (!check->report->known_reward)
         return OPC_OK;
+    check->rows.reward[check->rows.n] = known;
     /* Relative where rewards are large; 1e-4 is far above the rounding of float inputs. */
     const double gap = fabs((double)known - out->reward) / (1 + fabs(out->reward));
     if (gap > check->report->reward_gap)
@@ -295,6 +312,49 @@ static int compare_reward(struct check *check, const struct opc_outcome *out, st
         return opc_fail(err, OPC_EENV, "%s: transition %d: step pays %g, but reward says %g",
                         check->env->spec, check->report->transitions, out->reward, (double)known);
     return OPC_OK;
+}
+
+/* Rollouts ask about many rows at once: what is said about each must be what was said about it
+ * alone. */
+static int compare_rows(struct check *check, struct opc_err *err)
+{
+    struct opc_env *env = check->env;
+    const int n = check->rows.n;
+    bool terminal[ROWS];
+    float reward[ROWS];
+    check->rows.n = 0;
+    if (n == 0)
+        return OPC_OK;
+    opc_env_terminal(env, n, check->rows.s, check->rows.a, check->rows.next, terminal);
+    const bool known =
+        opc_env_reward(env, n, check->rows.s, check->rows.a, check->rows.next, reward);
+    OPC_TRY(opc_env_failure(env, err));
+    for (int i = 0; i < n; i++) {
+        if (terminal[i] != check->rows.terminal[i])
+            return opc_fail(err, OPC_EENV,
+                            "%s: terminal says %d of a transition alone, but %d where it is row %d "
+                            "of %d",
+                            env->spec, !terminal[i], terminal[i], i, n);
+        /* As far apart as a sum in another order. */
+        const double alone = (double)check->rows.reward[i];
+        if (known && !(fabs((double)reward[i] - alone) <= 1e-4 * (1 + fabs(alone))))
+            return opc_fail(err, OPC_EENV,
+                            "%s: reward says %g of a transition alone, but %g where it is row %d "
+                            "of %d",
+                            env->spec, alone, (double)reward[i], i, n);
+    }
+    return OPC_OK;
+}
+
+/* Keeps the transition for compare_rows, with what is said about it alone. */
+static int note_row(struct check *check, struct opc_err *err)
+{
+    const size_t obs = (size_t)check->env->obs, act = (size_t)check->env->act;
+    const size_t i = (size_t)check->rows.n++;
+    memcpy(check->rows.s + i * obs, check->s, obs * sizeof *check->s);
+    memcpy(check->rows.a + i * act, check->a, act * sizeof *check->a);
+    memcpy(check->rows.next + i * obs, check->next, obs * sizeof *check->next);
+    return check->rows.n == ROWS ? compare_rows(check, err) : OPC_OK;
 }
 
 /* What a model or policy gets to see: real observations are rounded to float. */
@@ -328,6 +388,8 @@ static int check_episode(struct check *check, struct opc_err *err)
         code = compare_terminal(check, &out, err);
         if (!code)
             code = compare_reward(check, &out, err);
+        if (!code)
+            code = note_row(check, err);
         /* The next transition starts where this one ended. */
         memcpy(check->s, check->next, (size_t)check->env->obs * sizeof *check->s);
         /* From the first termination on, `left` counts the remaining steps down. */
@@ -375,6 +437,8 @@ int opc_env_check_open(struct opc_env *env, const struct opc_check_plan *plan,
     while (!code && report->transitions < plan->transitions && !out_of_time(&check))
         code = check_episode(&check, err);
     report->steps_per_second = (double)report->transitions / (opc_now() - start);
+    if (!code)
+        code = compare_rows(&check, err);
     /* Last, because an environment that has just been opened has no history that could matter. */
     if (!code && report->repeats)
         code = opc_env_another(env, &other, err);

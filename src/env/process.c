@@ -226,6 +226,16 @@ static void process_reward(const struct opc_env *env, int n, const float *s, con
     }
 }
 
+/* Of a full state or a scene. */
+static int require_finite(const struct process *p, size_t n, const double *x, struct opc_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return opc_fail(err, OPC_EENV, "%s says %g for number %zu, which is not finite",
+                            p->argv[0], x[i], i);
+    return OPC_OK;
+}
+
 /* The child's full state is state numbers; after a failure they are 0. */
 static void process_state(const struct opc_env *env, double *state)
 {
@@ -236,7 +246,8 @@ static void process_state(const struct opc_env *env, double *state)
     pthread_mutex_lock(&talks->lock);
     memset(state, 0, n * sizeof *state);
     if (talks->link.stage == OPC_LINK_READY) {
-        if (opc_process_ask_plain(p, OPC_FRAME_STATE, n, n, NULL, &err))
+        if (opc_process_ask_plain(p, OPC_FRAME_STATE, n, n, NULL, &err) ||
+            require_finite(p, n, talks->link.answer, &err))
             keep_failure(p, OPC_FRAME_STATE, &err);
         else
             memcpy(state, talks->link.answer, n * sizeof *state);
@@ -253,23 +264,38 @@ static void process_rest(struct opc_env *env)
     pthread_mutex_lock(&p->talks->lock);
     if (p->talks->link.stage == OPC_LINK_READY && !p->talks->failure.code &&
         opc_process_ask_plain(p, OPC_FRAME_REST, 0, 0, NULL, &err)) {
-        keep_failure(p, OPC_FRAME_REST, &err);
-        opc_log(OPC_LEVEL_WARN, "%s", p->talks->failure.text);
+        /* A child that has ended is started again for the next episode, unless it is a machine. */
+        if (p->talks->link.lost && !p->type.machine && err.code == OPC_EENV) {
+            opc_within(&err, "%s: rest", p->env.spec ? p->env.spec : p->name);
+            opc_log(OPC_LEVEL_WARN, "%s; it is started again for the next episode", err.text);
+        } else {
+            keep_failure(p, OPC_FRAME_REST, &err);
+            opc_log(OPC_LEVEL_WARN, "%s", p->talks->failure.text);
+        }
     }
     pthread_mutex_unlock(&p->talks->lock);
+}
+
+/* The numbers of a scene; *got is how many there are. */
+static int ask_scene(struct process *p, size_t *got, struct opc_err *err)
+{
+    const size_t each = OPC_SCENE_NUMBERS, max = 4 + OPC_SHAPES * each;
+    OPC_TRY(opc_process_ask_plain(p, OPC_FRAME_SCENE, 4, max, got, err));
+    if ((*got - 4) % each != 0)
+        return opc_fail(err, OPC_EENV, "%s answered with %zu numbers; it must be 4 and %zu a shape",
+                        p->argv[0], *got, each);
+    return require_finite(p, *got, p->talks->link.answer, err);
 }
 
 static void process_draw(const struct opc_env *env, struct opc_scene *scene)
 {
     struct process *p = (struct process *)(uintptr_t)env; /* what changes is in p->talks */
     struct opc_err err = {0};
-    const size_t max = 4 + OPC_SHAPES * OPC_SCENE_NUMBERS;
     size_t got = 0;
     *scene = (struct opc_scene){.width = 1};
     pthread_mutex_lock(&p->talks->lock);
     const double *x = p->talks->link.answer;
-    if (p->talks->link.stage == OPC_LINK_READY &&
-        opc_process_ask_plain(p, OPC_FRAME_SCENE, 4, max, &got, &err)) {
+    if (p->talks->link.stage == OPC_LINK_READY && ask_scene(p, &got, &err)) {
         keep_failure(p, OPC_FRAME_SCENE, &err);
         got = 0;
     }

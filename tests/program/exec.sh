@@ -62,19 +62,38 @@ unset OPC_ENV_DEADLINE
 # ---- programs that die while a run learns from them ------------------------------------------------
 # Once in 250 steps of its life, and an episode has 200: the run is the same as with one that lives.
 sed 's/static void step(double force)/static int age;\nstatic void step(double force)/
-     s/^    v += DT/    if (++age == AGE) abort();\n    v += DT/' "$SRC/examples/sliding.c" >mortal.c
-"$CC" -std=c17 -O2 -DAGE=250 -o mortal mortal.c -lm
+     s/^    v += DT/    if (++age == AGE) FAULT;\n    v += DT/' "$SRC/examples/sliding.c" >mortal.c
+"$CC" -std=c17 -O2 -DAGE=250 "-DFAULT=abort()" -o mortal mortal.c -lm
 expect 0 '^opc: warning: .*signal 6.*started again' "$OPC" train few.yaml env.name=exec:./mortal --out mortal1 --threads 1 --quiet
 expect 0 '' "$OPC" train few.yaml --out immortal --threads 1 --quiet
 cmp immortal/metrics.csv mortal1/metrics.csv
 grep -q 'signal 6' mortal1/log.txt
 # At the 130th step of its life no restart helps, because the episode is longer; the run is resumable.
-"$CC" -std=c17 -O2 -DAGE=130 -o mortal mortal.c -lm
+"$CC" -std=c17 -O2 -DAGE=130 "-DFAULT=abort()" -o mortal mortal.c -lm
 expect 5 'exec:./mortal: step [0-9]*: ./mortal was ended by signal 6.*3 restarts' \
     "$OPC" train few.yaml env.name=exec:./mortal --out mortal2 --threads 1 --quiet
-"$CC" -std=c17 -O2 -DAGE=1000000000 -o mortal mortal.c -lm
+mend() { "$CC" -std=c17 -O2 -DAGE=1000000000 "-DFAULT=abort()" -o mortal mortal.c -lm; }
+mend
 expect 0 '' "$OPC" resume mortal2 --threads 1 --quiet
 cmp immortal/metrics.csv mortal2/metrics.csv
+# The same of one that falls silent, claims a gigabyte, says NaN, prints or answers with another length.
+faulty() { # FAULT MESSAGE
+    rm -rf mortal3
+    "$CC" -std=c17 -O2 -DAGE=130 "-DFAULT=$1" -o mortal mortal.c -lm
+    OPC_ENV_DEADLINE=0.3
+    export OPC_ENV_DEADLINE
+    expect 5 "exec:./mortal: step [0-9]*: .*$2" \
+        "$OPC" train few.yaml env.name=exec:./mortal --out mortal3 --threads 1 --quiet
+    unset OPC_ENV_DEADLINE
+    mend
+    expect 0 '' "$OPC" resume mortal3 --threads 1 --quiet
+    cmp immortal/metrics.csv mortal3/metrics.csv
+}
+faulty 'for (;;) getchar()' './mortal has not answered within 0.3 s.*3 restarts'
+faulty 'fwrite("\0\0\0\100\3", 1, 5, stdout), fflush(stdout)' '1073741824 bytes'
+faulty 'v = 0.0 / 0.0' 'nan, which is not finite'
+faulty 'puts("a word"), fflush(stdout)' "'a word'"
+faulty 'fwrite("\10\0\0\0\3\0\0\0\0\0\0\0\0", 1, 13, stdout), fflush(stdout)' '8 bytes where 40'
 
 # No child is left behind, not even by a run that was killed: the end of their input ends them.
 cat >noted.yaml <<'END'
@@ -134,6 +153,8 @@ class Line:
         print("hello to everybody")  # not a frame, and harmless
 
     def reset(self, seed):
+        if self.fault == "reset":
+            raise OSError("the door is open")
         self.x, self.t = 0.0, 0
         return [self.x], {}
 
@@ -147,9 +168,37 @@ class Line:
             return [self.x, 1.0], 0.0, False, False, {}
         if self.t == 5 and self.fault == "nan":
             return [float("nan")], 0.0, False, False, {}
+        if self.t == 5 and self.fault == "three":
+            return [self.x], 0.0, False
+        if self.t == 5 and self.fault == "word":
+            return [self.x], "much", False, False, {}
         if self.fault == "old":
             return [self.x], -self.x ** 2, False, {}
         return [self.x], -self.x ** 2, abs(self.x) > 0.2 and self.fault == "ends", False, {}
+
+
+class Judge(Line):
+    def terminal_batch(self, s, a, following):
+        if self.fault == "batch":
+            return [False]
+        raise KeyError("no such state")
+
+
+class Nothing:
+    def reset(self, seed):
+        return [0.0]
+
+
+class Bare(Nothing):
+    low, high = [-1], [1]
+
+
+class Uneven(Line):
+    low, high = [-1], [1, 2]
+
+
+class Endless(Line):
+    low = [float("-inf")]
 END
 bad='exec:python3 -m opc.serve_env bad:Line'
 expect 0 'sound' "$OPC" env check "$bad" --transitions 50
@@ -160,6 +209,23 @@ expect 5 'step 5: .*ZeroDivisionError: the gear is worn' "$OPC" env check "$bad?
 expect 5 'step 5: .*status 4' "$OPC" env check "$bad?fault=exit"
 expect 5 'step 5: .*2 numbers where 1' "$OPC" env check "$bad?fault=long"
 expect 5 'step 5: .*entry 0 of the observation is nan' "$OPC" env check "$bad?fault=nan"
+expect 5 'reset: .*OSError: the door is open' "$OPC" env check "$bad?fault=reset"
+expect 5 'step 5: .*3 values instead of 5' "$OPC" env check "$bad?fault=three"
+expect 5 'step 5: .*ValueError.*much' "$OPC" env check "$bad?fault=word"
+judge='exec:python3 -m opc.serve_env bad:Judge'
+expect 5 "terminal: .*KeyError: 'no such state'" "$OPC" env check "$judge"
+expect 5 'terminal: .*8 bytes where' "$OPC" env check "$judge?fault=batch"
+expect 5 "terminal: .*KeyError: 'no such state'" "$OPC" train few.yaml "env.name=$judge" --out judge --quiet
+for class in Nothing Bare; do
+    expect 5 "TypeError: $class has no .*step.*observation_space (or observations)" "$OPC" env show "exec:python3 -m opc.serve_env bad:$class"
+done
+expect 5 'low has 1 .*high has 2' "$OPC" env show 'exec:python3 -m opc.serve_env bad:Uneven'
+expect 5 '\[-inf, 1\]' "$OPC" env show 'exec:python3 -m opc.serve_env bad:Endless'
+expect 5 'status 2.*--fast' "$OPC" env show 'exec:python3 -m opc.serve_env --fast bad:Line'
+mkdir hidden
+echo 'raise ImportError("hidden")' >hidden/gymnasium.py
+expect 5 'ImportError' env PYTHONPATH="$work/hidden:$PYTHONPATH" \
+    "$OPC" env show 'exec:python3 -m opc.serve_env gymnasium:Pendulum-v1'
 expect 0 '^opc: warning: .*no terminal' "$OPC" train few.yaml "env.name=$bad?fault=ends" --out ends --quiet
 grep -q '"termination": "never"' ends/meta.json
 # Where it ends can be learned; resumed to the same bytes, and for any number of threads.

@@ -116,6 +116,12 @@ tar -xzf "$SRC/tests/golden/runs-53b7601.tar.gz" -C older
 expect 0 '' "$OPC" export older/opc -o older/policy.npz
 expect 2 'older/opc/policy.opc' "$OPC" export older/opc/policy.opc -o older/policy.h
 
+# A run that has been started and has no policy yet.
+cp -r sac unfinished
+rm -r unfinished/checkpoints unfinished/policy.opc unfinished/policy-best.opc unfinished/result.json
+expect 2 'unfinished has no policy yet' "$OPC" export unfinished -o policy.h
+expect 2 'unfinished has no checkpoint' "$OPC" export unfinished --model -o model.h
+
 # ---- what is refused -----------------------------------------------------------------------------------
 expect 2 'export: .*opc export RUN -o FILE' "$OPC" export sac
 expect 2 'export: .*opc export RUN -o FILE' "$OPC" export -o policy.h
@@ -125,6 +131,8 @@ expect 2 'policy.opc .*run directory' "$OPC" export sac/policy.opc --model -o mo
 expect 2 'cartpole .*opc.transition = replay' "$OPC" export cartpole --model -o model.h
 head -c 2000 sac/policy.opc >cut.opc
 expect 3 'cut.opc' "$OPC" export cut.opc -o policy.h
+mkdir folder.h
+expect 2 'folder.h.*not a file' "$OPC" export sac -o folder.h
 expect 2 'no/such/folder' "$OPC" export sac -o no/such/folder/policy.h
 # A planner has no network from states to actions; SLBO has one.
 "$OPC" train "$smoke" env.name=pendulum train.agent=pets train.epochs=1 train.steps_per_epoch=20 train.random_steps=60 \

@@ -73,6 +73,9 @@ if [ -e "$SRC/build/libopc.so.0" ]; then
         'from opc import _library; print(_library.candidates()[0])'
 fi
 expect 1 'ImportError.*OPC_LIBRARY=' env OPC_LIBRARY=/nowhere/libopc.so $debian -c 'import opc; opc.Env'
+# A library that lacks a function of the package is refused before it is called.
+echo 'int opc_nothing;' | "$CC" -shared -fPIC -x c -o older.so -
+expect 1 'ImportError: .*older.so has no opc_.*older' env OPC_LIBRARY="$work/older.so" $debian -c 'import opc; opc.Env'
 # Serving an environment needs no library.
 expect 0 'MODULE:CLASS' env OPC_LIBRARY=/nowhere/libopc.so $debian -m opc.serve_env --help
 

@@ -5,6 +5,7 @@ import gc
 import math
 import os
 import pickle
+import shutil
 import signal
 import sys
 import threading
@@ -94,6 +95,11 @@ class Environments(unittest.TestCase):
         self.assertEqual(caught.exception.code, opc.Code.EDIVERGED)
         with self.assertRaises(ValueError):
             env.step([1.0, 2.0])
+        for name, words in (("exec:./nothing", "./nothing"), ("exec:sh -c 'exit 3'", "status 3")):
+            with self.assertRaises(opc.Error) as caught:
+                opc.Env(name)
+            self.assertEqual(caught.exception.code, opc.Code.EENV)
+            self.assertIn(words, caught.exception.text)
         env.close()
         env.close()
         for use in (lambda: env.step([0.0]), env.reset, lambda: env.state, env.rest):
@@ -146,6 +152,25 @@ class Runs(unittest.TestCase):
         played = opc.evaluate("run", 4, threads=1)
         self.assertEqual(len(played.returns), 4)
         self.assertAlmostEqual(played.mean, sum(played.returns) / 4)
+
+    def test_what_is_no_run(self):
+        """Nothing, a damaged policy, a run that has none yet: named, and a code that a program can read."""
+        opc.train(SMOKE, {"train.epochs": 1}, out="one", threads=1)
+        with open("one/policy.opc", "rb") as file, open("cut.opc", "wb") as cut:
+            cut.write(file.read(2000))
+        for name in ("policy.opc", "policy-best.opc"):
+            os.remove(os.path.join("one", name))
+        shutil.rmtree("one/checkpoints")
+        for use, code, words in (
+                (lambda: opc.Policy.load("nowhere"), opc.Code.EUSER, "nowhere"),
+                (lambda: opc.Policy.load("cut.opc"), opc.Code.EDAMAGED, "cut.opc"),
+                (lambda: opc.Policy.load("one"), opc.Code.EUSER, "no policy"),
+                (lambda: opc.evaluate("nowhere", 1), opc.Code.EUSER, "nowhere"),
+                (lambda: opc.train(out="nowhere", resume=True), opc.Code.EUSER, "nowhere")):
+            with self.assertRaises(opc.Error) as caught:
+                use()
+            self.assertEqual(caught.exception.code, code)
+            self.assertIn(words, caught.exception.text)
 
     def test_stop_and_resume_give_the_same_bytes(self):
         opc.train(SMOKE, out="whole", threads=1)
