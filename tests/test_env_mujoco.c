@@ -424,6 +424,7 @@ static void resets_have_the_stated_noise(void **state)
     } noise[] = {{"mujoco:inverted_pendulum", 2, 0.01, 0.01, false},
                  {"mujoco:inverted_double_pendulum", 3, 0.1, 0.1, true},
                  {"mujoco:hopper", 6, 0.005, 0.005, false},
+                 {"mujoco:hopper?reset_noise=0.1", 6, 0.1, 0.005, false},
                  {"mujoco:walker2d", 9, 0.005, 0.005, false},
                  {"mujoco:half_cheetah", 9, 0.1, 0.1, true},
                  {"mujoco:swimmer", 5, 0.1, 0.1, false},
@@ -460,6 +461,38 @@ static void resets_have_the_stated_noise(void **state)
                            0.07);
         opc_env_close(env);
     }
+}
+
+/* The argument's own default changes no bit; a copy has the argument, too; 0.6 is refused. */
+static void reset_noise_scales_the_positions_of_the_hopper(void **state)
+{
+    (void)state;
+    const char *specs[] = {"mujoco:hopper", "mujoco:hopper?reset_noise=0.005",
+                           "mujoco:hopper?reset_noise=0.05"};
+    double s[4][12], obs[11], at_rest[12];
+    struct opc_env *env, *copy;
+    struct opc_err err = {0};
+    for (int k = 0; k < 4; k++) {
+        struct opc_rng rng = opc_rng_stream(4, OPC_USE_RESET, 0, 0);
+        env = open_env(specs[k < 3 ? k : 2]);
+        assert_ok(opc_env_start(env, NULL, obs, &err), &err);
+        opc_env_state(env, at_rest);
+        assert_ok(opc_env_another(env, &copy, &err), &err);
+        assert_ok(opc_env_reset(k < 3 ? env : copy, &rng, obs, &err), &err);
+        opc_env_state(k < 3 ? env : copy, s[k]);
+        opc_env_close(copy);
+        opc_env_close(env);
+    }
+    assert_same_bits(s[0], s[1], sizeof s[0]);
+    assert_same_bits(s[2], s[3], sizeof s[0]);
+    for (int j = 0; j < 12; j++) /* ten times as far; velocities are what they were */
+        assert_number_near(s[2][j] - at_rest[j], (j < 6 ? 10 : 1) * (s[0][j] - at_rest[j]), 1e-12);
+    assert_fails(opc_env_open("mujoco:hopper?reset_noise=0.6", &env, &err), OPC_EUSER, &err,
+                 "[0, 0.5]");
+    assert_fails(opc_env_open("mujoco:hopper?reset_noise=-1", &env, &err), OPC_EUSER, &err,
+                 "reset_noise = -1");
+    assert_fails(opc_env_open("mujoco:walker2d?reset_noise=0.1", &env, &err), OPC_EUSER, &err,
+                 "reset_noise");
 }
 
 static void reachers_target_lies_within_reach_and_at_rest(void **state)
@@ -629,6 +662,7 @@ int main(void)
         cmocka_unit_test(copies_share_the_model_and_outlive_each_other),
         cmocka_unit_test(environments_open_on_several_threads_at_once),
         cmocka_unit_test(resets_have_the_stated_noise),
+        cmocka_unit_test(reset_noise_scales_the_positions_of_the_hopper),
         cmocka_unit_test(reachers_target_lies_within_reach_and_at_rest),
         cmocka_unit_test(a_state_the_engine_gives_up_on_is_a_failed_episode),
         cmocka_unit_test(a_fatal_error_of_the_engine_is_ours_to_report),

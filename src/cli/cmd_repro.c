@@ -11,9 +11,11 @@
 #include "cli/console/sweeping.h"
 #include "opc/mem.h"
 #include "plot/draw.h"
+#include "study/cost.h"
 #include "study/repro.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +46,7 @@ struct work {
 /* One line of the summary that is printed after several experiments. */
 struct row {
     const char *name;
+    char id[128]; /* of its exhibit: the name without folder and ending; "": it was not opened */
     char result[64];
     double seconds;
     struct opc_standing standing;
@@ -75,16 +78,20 @@ static void print_begin(void *ctx, const struct opc_experiment *experiment,
 }
 
 /* The claims of the exhibit that is there, each with its verdict and what was measured. */
-static void print_claims(const struct opc_experiment *experiment)
+static void print_claims(const struct work *work, const struct row *row, bool alone)
 {
     static const char *const VERDICT[] = {[OPC_VERDICT_SUPPORTED] = "supported",
                                           [OPC_VERDICT_NOT_SUPPORTED] = "not supported",
                                           [OPC_VERDICT_UNDECIDED] = "undecided"};
-    char path[OPC_PATH];
+    char path[OPC_PATH], file[160];
     struct opc_exhibit_read *read;
+    snprintf(file, sizeof file, "%s.json", row->id);
     /* What cannot be read was reported when it was made. */
-    if (opc_experiment_exhibit(experiment, path, NULL) || opc_exhibit_load(path, &read, NULL))
+    if (!row->standing.made || row->standing.queued || opc_path_join(path, work->out, file, NULL) ||
+        opc_exhibit_load(path, &read, NULL))
         return;
+    if (read->claims)
+        printf(alone ? "\n" : "\n%s: %s\n", row->id, read->title);
     for (int i = 0; i < read->claims; i++) {
         struct opc_text text = {0};
         opc_text_addf(&text, "%s (%s)", read->claim[i].claim, read->claim[i].measured);
@@ -96,7 +103,7 @@ static void print_claims(const struct opc_experiment *experiment)
 }
 
 /* Makes an experiment and says what came out, here and in its row of the summary. */
-static int make_experiment(const struct work *work, struct opc_experiment *experiment, bool alone,
+static int make_experiment(const struct work *work, struct opc_experiment *experiment,
                            struct row *row, struct opc_err *err)
 {
     const struct opc_experiment_plan plan = {.schedule = work->schedule,
@@ -117,9 +124,6 @@ static int make_experiment(const struct work *work, struct opc_experiment *exper
                work->schedule.launcher->name);
     else if (!code)
         printf("%s is up to date\n", experiment->name);
-    /* Of many, only what is new is explained: the summary counts the rest. */
-    if (drawn || (!code && alone && !row->standing.queued))
-        print_claims(experiment);
     fflush(stdout);
     /* "FAILED" is there already. */
     if (code == OPC_ESTOPPED)
@@ -144,7 +148,7 @@ static struct opc_experiment_ask ask_for(const struct work *work, const char *na
 }
 
 /* One experiment, with its row of the summary. */
-static int reproduce(const struct work *work, bool alone, struct row *row, struct opc_err *err)
+static int reproduce(const struct work *work, struct row *row, struct opc_err *err)
 {
     struct opc_experiment *experiment;
     const double began = opc_now();
@@ -153,7 +157,8 @@ static int reproduce(const struct work *work, bool alone, struct row *row, struc
     const struct opc_experiment_ask ask = ask_for(work, row->name);
     int code = opc_experiment_open(&ask, &experiment, err);
     if (!code) {
-        code = make_experiment(work, experiment, alone, row, err);
+        snprintf(row->id, sizeof row->id, "%s", experiment->name);
+        code = make_experiment(work, experiment, row, err);
         opc_experiment_close(experiment);
     }
     row->seconds = opc_now() - began;
@@ -194,7 +199,7 @@ static int reproduce_all(const struct work *work, char *const *name, int n, stru
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %d experiments", n);
     for (; done < n && code != OPC_ESTOPPED; done++) {
         row[done].name = name[done];
-        code = reproduce(work, n == 1, &row[done], err);
+        code = reproduce(work, &row[done], err);
         if (!code || code == OPC_ESTOPPED || n == 1)
             continue;
         fflush(stdout);
@@ -206,6 +211,8 @@ static int reproduce_all(const struct work *work, char *const *name, int n, stru
     /* A summary, and for several experiments one error for all failures. */
     if (n > 1 || !code)
         print_summary(row, done);
+    for (int i = 0; i < done; i++)
+        print_claims(work, &row[i], n == 1);
     if (n > 1 && code != OPC_ESTOPPED)
         code = failures ? opc_fail(err, OPC_EIO, "%d of %d experiments failed: %s%s", failures, n,
                                    opc_text_get(&failed), failures > 8 ? ", ..." : "")
@@ -215,19 +222,78 @@ static int reproduce_all(const struct work *work, char *const *name, int n, stru
     return code;
 }
 
+/* Sum of what runs cost, each counted once although several experiments may have it. */
+struct bill {
+    double hours;
+    int n, capacity;
+    bool unknown; /* runs of an agent whose cost is not known are left out */
+    struct {
+        uint32_t hash;
+        int epochs;
+    } * seen; /* [capacity] */
+};
+
+/* Hours of a run, or 0 if it has been counted; not enough memory counts it again. */
+static double bill_run(struct bill *bill, const struct opc_values *set, double hours)
+{
+    const uint32_t hash = opc_config_hash(set);
+    for (int i = 0; i < bill->n; i++)
+        if (bill->seen[i].hash == hash && bill->seen[i].epochs == set->train.epochs)
+            return 0;
+    if (bill->n == bill->capacity) {
+        const int capacity = bill->capacity ? 2 * bill->capacity : 256;
+        void *more = opc_alloc((size_t)capacity, sizeof *bill->seen);
+        if (!more)
+            return hours;
+        if (bill->n)
+            memcpy(more, bill->seen, (size_t)bill->n * sizeof *bill->seen);
+        opc_free(bill->seen);
+        bill->seen = more;
+        bill->capacity = capacity;
+    }
+    bill->seen[bill->n].hash = hash;
+    bill->seen[bill->n++].epochs = set->train.epochs;
+    return hours;
+}
+
+/* The estimated core-hours of all runs of an experiment, done or not: "3.2", or "3.2+" where a run
+ * of unknown cost is left out. */
+static void print_hours(const struct opc_experiment *experiment, struct bill *bill, char out[32])
+{
+    double hours = 0;
+    bool unknown = false;
+    for (int i = 0; experiment->runs && i < experiment->runs->tasks; i++) {
+        const struct opc_values *set = &experiment->runs->task[i].set;
+        const double one = opc_cost_seconds(set) / 3600;
+        if (isnan(one)) {
+            unknown = true;
+            continue;
+        }
+        hours += one;
+        bill->hours += bill_run(bill, set, one);
+    }
+    bill->unknown = bill->unknown || unknown;
+    if (!experiment->runs)
+        snprintf(out, 32, "-");
+    else
+        snprintf(out, 32, hours < 10 ? "%.2g%s" : "%.0f%s", hours < 0.01 ? 0.01 : hours,
+                 unknown ? "+" : "");
+}
+
 /* A line for one experiment; false if its file cannot be used. */
-static bool list_one(const struct work *work, const char *name)
+static bool list_one(const struct work *work, const char *name, struct bill *bill)
 {
     struct opc_experiment *experiment;
     struct opc_standing standing;
     struct opc_err err = {0};
-    char state[96];
+    char state[96], hours[32];
     const struct opc_experiment_ask ask = ask_for(work, name);
     if (opc_experiment_open(&ask, &experiment, &err)) {
-        printf("%-12s %-34s %s\n", name, "cannot be made", err.text);
+        printf("%-12s %-34s %10s  %s\n", name, "cannot be made", "", err.text);
         return false;
     }
     opc_experiment_standing(experiment, &standing);
+    print_hours(experiment, bill, hours);
     /* Made and current, made of another tier, out of date, or not made. */
     if (standing.current)
         snprintf(state, sizeof state, "made");
@@ -241,21 +307,28 @@ static bool list_one(const struct work *work, const char *name)
     if (standing.runs)
         snprintf(state + used, sizeof state - used, ", %d of %d run%s", standing.complete,
                  standing.runs, opc_plural(standing.runs));
-    printf("%-12s %-34s ", name, state);
-    opc_print_wrapped(48, experiment->file->title);
+    printf("%-12s %-34s %10s  ", name, state, hours);
+    opc_print_wrapped(60, experiment->file->title);
     opc_experiment_close(experiment);
     return true;
 }
 
-/* Every experiment with its state in OUT; an error only if none can be used. */
+/* Every experiment with its state in OUT and its cost; an error only if none can be used. */
 static int list_experiments(const struct work *work, char *const *name, int n, struct opc_err *err)
 {
     char in[OPC_PATH + 8];
+    struct bill bill = {0};
     int good = 0;
     snprintf(in, sizeof in, "in %s", work->out);
-    printf("%-12s %-34s %s\n", "experiment", in, "title");
+    printf("%-12s %-34s %10s  %s\n", "experiment", in, "core-hours", "title");
     for (int i = 0; i < n; i++)
-        good += list_one(work, name[i]);
+        good += list_one(work, name[i], &bill);
+    if (bill.n > 0)
+        printf("tier %s: about %.0f core-hours in all, of idle cores; runs that several "
+               "experiments have are made once%s\n",
+               work->given->tier, ceil(bill.hours),
+               bill.unknown ? "; + stands for runs whose cost is not known" : "");
+    opc_free(bill.seen);
     return n == 0 || good ? OPC_OK
                           : opc_fail(err, OPC_EUSER, "none of the %d experiments can be made", n);
 }
@@ -362,8 +435,10 @@ const struct opc_command opc_cmd_repro = {
         "NAME is an experiment, a file NAME.yaml: its runs are run, as by 'opc sweep', in "
         "OUT/runs/NAME, and made into an exhibit: pictures OUT/NAME.svg, .pdf and .png, the "
         "numbers behind them as OUT/NAME.csv, and the paper's claims with what was measured in "
-        "OUT/NAME.json. all: every experiment, going on after one that failed. list: what there "
-        "is, and how it stands in OUT. KEY=VALUE is a setting of every run; caption and command of "
+        "OUT/NAME.json; claims and verdicts are printed at the end. A run that another experiment "
+        "in OUT has made with the same settings is not made again. all: every experiment, going on "
+        "after one that failed. list: what there is, how it stands in OUT, and what the runs of "
+        "the tier cost, estimated. KEY=VALUE is a setting of every run; caption and command of "
         "the "
         "exhibit name it.\n"
         "The same command goes on after Ctrl-C or a failure, and does nothing where nothing is "

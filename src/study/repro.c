@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "opc/mem.h"
 #include "opc/version.h"
+#include "study/borrow.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -601,8 +602,13 @@ int opc_experiment_make(const struct opc_experiment *experiment,
                         const struct opc_experiment_plan *plan, struct opc_standing *standing,
                         bool *drawn, struct opc_err *err)
 {
-    int code = OPC_OK, queued = 0;
+    int code = OPC_OK, queued = 0, borrowed = 0;
     *drawn = false;
+    /* Before anything is counted: what another figure has made is not missing here. */
+    OPC_TRY(opc_experiment_borrow(experiment, &borrowed, err));
+    if (borrowed > 0)
+        opc_log(OPC_LEVEL_INFO, "%s: %d run%s of other experiments in %s", experiment->name,
+                borrowed, borrowed == 1 ? " is" : "s are", experiment->out);
     opc_experiment_standing(experiment, standing);
     /* Nothing has changed since the exhibit was drawn. */
     if (standing->current && !plan->redraw)

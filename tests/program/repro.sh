@@ -28,8 +28,10 @@ repro() {
 }
 
 # ---- from nothing --------------------------------------------------------------------------------
-expect 0 '^fig2  *-, 0 of 4 runs  *Return over steps$
-^fig10  *-, 0 of 4 runs  *The same runs again$' repro list
+expect 0 '^experiment .* core-hours  *title$
+^fig2  *-, 0 of 4 runs  *0.01  *Return over steps$
+^fig10  *-, 0 of 4 runs  *0.01  *The same runs again$
+^tier small: about 1 core-hours ' repro list
 ! grep -q common "$work/said" || wrong "lists what makes no exhibit" repro list
 [ ! -e repro-small ] || wrong "a list leaves a directory" repro list
 expect 0 '^fig2: Return over steps; 4 .* 0 
@@ -58,6 +60,34 @@ else
     done
 fi
 [ ! -e repro-smoke/runs/fig10 ] || wrong "shared runs are run twice" repro all
+
+# ---- runs of the same settings in two figures ----------------------------------------------------
+mkdir more
+cat >more/one.yaml <<END
+include: $SRC/experiments/examples/smoke.yaml
+train: {epochs: 2, random_steps: 60}
+vary: {opc.transition: [corrected, replay], train.seed: 1..2}
+figure: {panel: env.name, line: opc.transition}
+END
+cat >more/two.yaml <<END
+include: $SRC/experiments/examples/smoke.yaml
+train: {epochs: 2, random_steps: 60}
+opc.transition: corrected
+vary: {opc.horizon: [1, 10], train.seed: 1..2}
+figure:
+  line: opc.horizon
+  claims: [{text: "Ten are like one.", alike: ["[10]", "[1]"], margin: 0.5}]
+END
+expect 0 '^tier small: .* core-hours' "$OPC" repro list --experiments more
+expect 0 '2 runs are of other experiments
+^two: 4 runs, 2 of them done$
+^  undecided  *Ten are like one' "$OPC" repro one two --experiments more --out both --verbose
+[ "$(find both/runs/two -type l | wc -l)" = 2 ] || wrong "no run is shared" find both/runs
+cp -r both/runs/two/*10*_s1/metrics.csv same.csv
+cmp same.csv both/runs/one/corrected_s1/metrics.csv || wrong "another run" find both/runs
+rm -r both/runs/one # what a link leads to is gone: it is made again
+expect 0 '^two: .*2 of them done$' "$OPC" repro two --experiments more --out both --redraw
+cmp same.csv both/runs/two/*10*_s1/metrics.csv || wrong "not made again" find both/runs
 
 # ---- what is up to date --------------------------------------------------------------------------
 cp -p repro-smoke/fig2.json before
@@ -105,7 +135,7 @@ wait $pid || status=$?
 [ $status = 75 ] || wrong "exit status $status instead of 75" cat stop.said
 grep -q '"caption": "[^"]* small; INCOMPLETE: 1 of 2 [^"]* 1 to 2; 2 to 1000000 [^"]* 100 [^"]*; opc ' \
     repro-small/fig3.json || wrong "the caption" cat repro-small/fig3.json
-expect 0 '^fig3  *made, out of date, 1 of 2 runs  *$' repro list
+expect 0 '^fig3  *made, out of date, 1 of 2 runs  *0.01  *$' repro list
 # Nothing complete, nothing drawn.
 "$OPC" repro fig2 --tier endless --experiments files -o endless >stop.said 2>&1 &
 pid=$!

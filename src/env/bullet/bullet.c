@@ -28,6 +28,21 @@ struct bullet {
     int torso, feet, foot[OPC_BULLET_FEET]; /* bodies */
     struct opc_bullet_sight sight;          /* what the task sees, after the last reset or step */
     char engine[32], joints[256];
+    double noise; /* half width of the noise on positions at reset */
+};
+
+static const double NOISE = 0.1; /* of the originals */
+
+/* Arguments of tasks; which of the two a type has tells what arg[0] means. */
+static const struct opc_env_arg constants[] = {
+    {"constants", "pybullet|roboschool", "pybullet", 0, 0,
+     "numbers of the pybullet-gym port, or of RoboSchool itself, which rounds to float"},
+    {0},
+};
+static const struct opc_env_arg reset_noise[] = {
+    {"reset_noise", NULL, "0.1", 0, 0.5,
+     "positions start uniform within this of standing; MuJoCo's hopper has 0.005"},
+    {0},
 };
 
 /* ---- open, copy, close ----------------------------------------------------------------------- */
@@ -153,6 +168,7 @@ static int bullet_create(const struct opc_bullet_task *task, const struct bullet
         return opc_fail(err, OPC_ENOMEM, "not enough memory for another environment");
     int code = OPC_OK;
     sim->task = task;
+    sim->noise = like ? like->noise : NOISE;
     if (like) {
         sim->robot = like->robot;
         sim->env.model_hash = like->env.model_hash;
@@ -170,12 +186,16 @@ static int bullet_create(const struct opc_bullet_task *task, const struct bullet
     return OPC_OK;
 }
 
-/* The one argument, constants, chooses between two tasks. */
+/* An argument is constants, which chooses between two tasks, or reset_noise. */
 static int bullet_open(const struct opc_env_type *type, const double *arg, struct opc_env **out,
                        struct opc_err *err)
 {
     const struct opc_bullet_task *task = type->task;
-    return bullet_create(task->roboschool && arg[0] > 0 ? task->roboschool : task, NULL, out, err);
+    const bool other = type->args == constants && task->roboschool && arg[0] > 0;
+    const int code = bullet_create(other ? task->roboschool : task, NULL, out, err);
+    if (!code && type->args == reset_noise)
+        ((struct bullet *)*out)->noise = arg[0];
+    return code;
 }
 
 static int bullet_copy(const struct opc_env *like, struct opc_env **out, struct opc_err *err)
@@ -292,11 +312,12 @@ static int bullet_start(struct opc_env *env, const double *state, double *obs, s
 
 static int bullet_reset(struct opc_env *env, struct opc_rng *rng, double *obs, struct opc_err *err)
 {
-    const struct opc_bullet_task *task = ((struct bullet *)env)->task;
+    const struct bullet *sim = (const struct bullet *)env;
+    const struct opc_bullet_task *task = sim->task;
     double state[2 * OPC_BULLET_JOINTS] = {0};
     /* Only positions are drawn; velocities start at 0. */
     for (int j = task->shake_from; j < task->robot->joints; j++) {
-        const double x = opc_env_uniform(rng, 0.1);
+        const double x = opc_env_uniform(rng, sim->noise);
         state[j] = task->single ? opc_bullet_rounded(x) : x;
     }
     return bullet_start(env, state, obs, err);
@@ -463,12 +484,6 @@ static void bullet_draw(const struct opc_env *env, struct opc_scene *scene)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static const struct opc_env_arg constants[] = {
-    {"constants", "pybullet|roboschool", "pybullet", 0, 0,
-     "numbers of the pybullet-gym port, or of RoboSchool itself, which rounds to float"},
-    {0},
-};
-
 /* clang-format off */
 /* All functions are shared; only the task differs. ENDS: it can terminate. KNOWN: its reward is a
  * formula of what an imagined transition has. */
@@ -484,7 +499,7 @@ static const struct opc_env_arg constants[] = {
 const struct opc_env_type opc_bullet_types[] = {
     {BULLET(inverted_pendulum), ENDS, KNOWN},
     {BULLET(inverted_pendulum_rs), ENDS, KNOWN, .args = constants},
-    {BULLET(hopper), ENDS},
+    {BULLET(hopper), ENDS, .args = reset_noise},
     {BULLET(hopper_rs), ENDS},
     {BULLET(walker2d), ENDS},
     {BULLET(walker2d_rs), ENDS},

@@ -299,6 +299,18 @@ struct mujoco {
     mjData *data;
     struct opc_world world; /* points into model and data */
     bool contact;           /* the argument contact=on: compute contact forces after each step */
+    double qpos_noise;      /* the argument reset_noise, otherwise that of the task */
+};
+
+/* Arguments of tasks; which of the two a type has tells what arg[0] means. */
+static const struct opc_env_arg contact[] = {
+    {"contact", "off|on", "off", 0, 0, "compute contact forces for observation and reward"},
+    {0},
+};
+static const struct opc_env_arg reset_noise[] = {
+    {"reset_noise", NULL, "0.005", 0, 0.5,
+     "positions start uniform within this of standing; Bullet's hopper has 0.1"},
+    {0},
 };
 
 /* Runs guarded: running out of memory is a fatal error to the engine. */
@@ -341,8 +353,8 @@ static void mujoco_close(struct opc_env *env)
 }
 
 /* Takes over one use of `shared`, also when it fails: the caller does not release it. */
-static int mujoco_create(const struct opc_mujoco_task *task, struct shared *shared, bool contact,
-                         struct opc_env **out, struct opc_err *err)
+static int mujoco_create(const struct opc_mujoco_task *task, struct shared *shared, bool forces,
+                         double qpos_noise, struct opc_env **out, struct opc_err *err)
 {
     struct mujoco *sim = opc_alloc(1, sizeof *sim);
     if (!sim) {
@@ -365,7 +377,8 @@ static int mujoco_create(const struct opc_mujoco_task *task, struct shared *shar
                                    .model_hash = shared->hash},
                            .task = task,
                            .shared = shared,
-                           .contact = contact};
+                           .contact = forces,
+                           .qpos_noise = qpos_noise};
     int code = opc_mujoco_guarded(make_data, sim, err);
     if (!code && !sim->data)
         code = opc_fail(err, OPC_ENOMEM, "not enough memory for another simulation");
@@ -384,7 +397,9 @@ static int mujoco_open(const struct opc_env_type *type, const double *arg, struc
     const struct opc_mujoco_task *task = type->task;
     struct shared *shared = NULL;
     const int code = share_model(task, &shared, err);
-    return code ? code : mujoco_create(task, shared, type->args && arg[0] > 0, out, err);
+    const double noise = type->args == reset_noise ? arg[0] : task->qpos_noise;
+    return code ? code
+                : mujoco_create(task, shared, type->args == contact && arg[0] > 0, noise, out, err);
 }
 
 /* Shares the compiled model, whose compilation is most of the cost of opening. */
@@ -392,7 +407,7 @@ static int mujoco_copy(const struct opc_env *like, struct opc_env **out, struct 
 {
     const struct mujoco *sim = (const struct mujoco *)like;
     atomic_fetch_add(&sim->shared->users, 1);
-    return mujoco_create(sim->task, sim->shared, sim->contact, out, err);
+    return mujoco_create(sim->task, sim->shared, sim->contact, sim->qpos_noise, out, err);
 }
 
 mjModel *opc_mujoco_inside(const struct opc_env *env, mjData **data)
@@ -472,7 +487,7 @@ static int mujoco_reset(struct opc_env *env, struct opc_rng *rng, double *obs, s
     float z[LARGEST];
     mj_resetData(sim->shared->model, d);
     for (int i = 0; i < task->nq; i++)
-        d->qpos[i] += opc_env_uniform(rng, task->qpos_noise);
+        d->qpos[i] += opc_env_uniform(rng, sim->qpos_noise);
     if (task->normal_qvel)
         opc_rng_normals(rng, task->nv, z);
     for (int i = 0; i < task->nv; i++)
@@ -572,11 +587,6 @@ static double double_pendulum_distance(const struct opc_env *env, const float *n
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static const struct opc_env_arg contact[] = {
-    {"contact", "off|on", "off", 0, 0, "compute contact forces for observation and reward"},
-    {0},
-};
-
 /* clang-format off */
 /* All functions are shared; only the task differs. ENDS: it can terminate. KNOWN: its reward is a
  * formula of what an imagined transition has. */
@@ -591,7 +601,7 @@ static const struct opc_env_arg contact[] = {
 const struct opc_env_type opc_mujoco_types[] = {
     {MUJOCO(inverted_pendulum), ENDS, KNOWN},
     {MUJOCO(inverted_double_pendulum), ENDS, .distance = double_pendulum_distance, .blur = 0.02},
-    {MUJOCO(hopper), ENDS},
+    {MUJOCO(hopper), ENDS, .args = reset_noise},
     {MUJOCO(walker2d), ENDS},
     {MUJOCO(half_cheetah)},
     {MUJOCO(ant), ENDS, .args = contact},
