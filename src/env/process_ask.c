@@ -85,9 +85,10 @@ static int ask_step(struct process *p, const struct question *q, struct opc_err 
     const bool sent = p->talks->ahead;
     p->talks->ahead = false;
     memcpy(link->question, q->action, act * sizeof(double));
-    if (!sent)
-        OPC_TRY(opc_link_send(link, OPC_FRAME_STEP, act, link->deadline, err));
-    OPC_TRY(opc_link_receive(link, OPC_FRAME_STEP, obs + 3, obs + 3, NULL, link->deadline, err));
+    OPC_TRY(
+        sent
+            ? opc_link_receive(link, OPC_FRAME_STEP, obs + 3, obs + 3, NULL, link->deadline, err)
+            : opc_link_ask(link, OPC_FRAME_STEP, act, obs + 3, obs + 3, NULL, link->deadline, err));
     const double *tail = link->answer + obs;
     for (int i = 1; i <= 2; i++)
         if (tail[i] != 0 && tail[i] != 1)

@@ -47,10 +47,17 @@ const char *opc_frame_name(enum opc_frame kind)
 
 int opc_link_prepare(struct opc_link *link, struct opc_err *err)
 {
-    const char *given = getenv("OPC_ENV_DEADLINE");
+    const char *given = getenv("OPC_ENV_DEADLINE"), *affinity = getenv("OPC_ENV_AFFINITY");
     link->child = (struct opc_child){.in = -1, .out = -1, .err = -1};
     link->deadline = DEADLINE;
     link->patience = 0.2;
+    if (affinity && *affinity && strcmp(affinity, "0") != 0 && strcmp(affinity, "1") != 0)
+        return opc_fail(
+            err, OPC_EUSER,
+            "OPC_ENV_AFFINITY = %s is neither 0 nor 1; write 0 to leave programs on the "
+            "cores that the kernel chooses, or 1",
+            affinity);
+    link->keep_cores = affinity && strcmp(affinity, "0") == 0;
     if (!given || !*given)
         return OPC_OK;
     double seconds;
@@ -254,8 +261,18 @@ int opc_link_receive(struct opc_link *link, enum opc_frame kind, size_t min, siz
 int opc_link_ask(struct opc_link *link, enum opc_frame kind, size_t n, size_t min, size_t max,
                  size_t *got, double seconds, struct opc_err *err)
 {
-    OPC_TRY(opc_link_send(link, kind, n, seconds, err));
-    return opc_link_receive(link, kind, min, max, got, seconds, err);
+    const bool step = kind == OPC_FRAME_STEP;
+    if (step)
+        opc_affinity_ask(&link->affinity);
+    int code = opc_link_send(link, kind, n, seconds, err);
+    /* After a failure the child has been waited for, and its number may be another process's. */
+    if (step && !code)
+        opc_affinity_sent(&link->affinity);
+    if (!code)
+        code = opc_link_receive(link, kind, min, max, got, seconds, err);
+    if (step)
+        opc_affinity_done(&link->affinity, !code);
+    return code;
 }
 
 /* ---- handshake ------------------------------------------------------------------------------- */
@@ -402,6 +419,9 @@ int opc_link_greet(struct opc_link *link, struct opc_hello *out, struct opc_err 
     if (code)
         return fail_link(link, code, err);
     link->stage = OPC_LINK_READY;
+    /* A machine keeps its own time, in which we do not interfere. */
+    opc_affinity_begin(&link->affinity, link->child.pid,
+                       link->keep_cores || out->flags & OPC_CHILD_MACHINE);
     /* The child knows best how long it may take, unless the user has said it. */
     if (out->deadline > 0 && !link->own_deadline)
         link->deadline = out->deadline;

@@ -5,6 +5,7 @@
 #ifndef OPC_ENV_PROCESS_PRIVATE_H
 #define OPC_ENV_PROCESS_PRIVATE_H
 
+#include "base/process/affinity.h"
 #include "base/process/talk.h"
 #include "opc/env.h"
 
@@ -81,6 +82,8 @@ struct opc_link {
     double patience;   /* seconds it gets to end by itself after a failure */
     double deadline;   /* seconds for an answer; below 0: none */
     bool own_deadline; /* it comes from the user, and the child's is not taken */
+    bool keep_cores;   /* the user wants that the kernel alone chooses the child's core */
+    struct opc_affinity affinity;
     /* The last failure was an end or a silence of the child, which another child might not repeat;
      * otherwise the child did something that the protocol does not allow. */
     bool lost;
@@ -91,7 +94,7 @@ struct opc_link {
     size_t question_capacity, answer_capacity; /* bytes of a body */
 };
 
-/* Reads OPC_ENV_DEADLINE. The link is {0} but for argv, args and talk.stop. */
+/* Reads OPC_ENV_DEADLINE and OPC_ENV_AFFINITY. The link is {0} but for argv, args and talk.stop. */
 int opc_link_prepare(struct opc_link *, struct opc_err *err);
 /* Starts the child and says hello, without waiting for its answer: several start at once. */
 int opc_link_start(struct opc_link *, struct opc_err *err);
@@ -109,7 +112,8 @@ bool opc_link_try_send(struct opc_link *, enum opc_frame kind, size_t n);
  * many. After a failure the link is down, unless the child itself said that it failed. */
 int opc_link_receive(struct opc_link *, enum opc_frame kind, size_t min, size_t max, size_t *got,
                      double seconds, struct opc_err *err);
-/* Both. */
+/* Both. A step is asked on the core of this thread where that is no slower
+ * (base/process/affinity.h). */
 int opc_link_ask(struct opc_link *, enum opc_frame kind, size_t n, size_t min, size_t max,
                  size_t *got, double seconds, struct opc_err *err);
 /* Says goodbye and ends the child, which gets link->patience seconds to end by itself. */
