@@ -10,7 +10,7 @@ static const char *const TINY[] = {
     "train.epochs=1",           "train.steps_per_epoch=60", "train.random_steps=2000",
     "train.updates_per_step=1", "opc.transitions=100",      "opc.horizon=2",
     "model.members=2",          "model.elites=2",           "model.hidden=[16]",
-    "model.weight_decay=1e-5",  "model.max_epochs=100",      "sac.policy_hidden=[8]",
+    "model.weight_decay=1e-5",  "model.max_epochs=100",     "sac.policy_hidden=[8]",
     "sac.critic_hidden=[8]",    "sac.batch_size=32",        "eval.episodes=1",
 };
 
