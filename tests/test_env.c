@@ -114,6 +114,36 @@ static void process_noise_has_the_stated_spread(void **state)
     opc_env_close(env);
 }
 
+/* (1 + X |a|) times the spread, and to the bit the usual noise where a is 0. */
+static void process_noise_grows_with_the_action(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    struct opc_env *env = open_env("double_integrator?action_noise=3"),
+                   *usual = open_env("double_integrator");
+    struct opc_err err = {0};
+    double squares[2] = {0}, s[2], t[2];
+    for (uint32_t i = 0; i < N; i++) {
+        struct opc_rng rng = opc_rng_stream(7, OPC_USE_RESET, 0, i), same = rng;
+        assert_ok(opc_env_reset(env, &rng, s, &err), &err);
+        assert_ok(opc_env_reset(usual, &same, t, &err), &err);
+        step(env, 0, s);
+        step(usual, 0, t);
+        assert_same_bits(s, t, sizeof s);
+        /* The noise of the second step, at a = -0.5. */
+        const double x = s[0] + 0.1 * s[1] - 0.005 * 0.5, v = s[1] - 0.1 * 0.5;
+        step(env, -0.5, s);
+        squares[0] += (s[0] - x) * (s[0] - x);
+        squares[1] += (s[1] - v) * (s[1] - v);
+    }
+    for (int k = 0; k < 2; k++) {
+        const double spread = 2.5 * (const double[]){0.005, 0.05}[k];
+        assert_number_near(sqrt(squares[k] / N), spread, 0.02 * spread);
+    }
+    opc_env_close(env);
+    opc_env_close(usual);
+}
+
 /* One stream for several episodes: no reset repeats what the steps before it drew. */
 static void episodes_of_one_stream_are_different(void **state)
 {
@@ -794,6 +824,7 @@ int main(void)
         cmocka_unit_test(linear1d_takes_A_and_B),
         cmocka_unit_test(double_integrator_without_noise_follows_figure_1b),
         cmocka_unit_test(process_noise_has_the_stated_spread),
+        cmocka_unit_test(process_noise_grows_with_the_action),
         cmocka_unit_test(episodes_of_one_stream_are_different),
         cmocka_unit_test(pendulum_moves_by_its_equation),
         cmocka_unit_test(cartpole_obeys_its_equations_of_motion),

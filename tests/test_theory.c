@@ -3,6 +3,7 @@
  * in its counter-example, and that the safe form holds there. */
 #include "study/example/theory.h"
 
+#include "num/normal.h"
 #include "test.h"
 
 /* Within half a unit of the last digit `want` is printed with. */
@@ -145,6 +146,67 @@ static void the_safe_bounds_hold_for_random_models(void **state)
     assert_true(worse > 0); /* the published one fails for some of them, too */
 }
 
+/* A branch at t is a rollout from the distribution of s_t: Theorem 1 with H in place of T. */
+static void the_safe_bound_holds_for_branched_rollouts(void **state)
+{
+    (void)state;
+    struct opc_rng rng = stream(2);
+    int differ = 0;
+    for (int i = 0; i < 1000; i++) {
+        double u[6];
+        for (int k = 0; k < 6; k++)
+            u[k] = 2 * opc_rng_unit_double(&rng) - 1;
+        const struct opc_linear_case c = {.f = u[0],
+                                          .g = u[1],
+                                          .F = 1.5 * u[2],
+                                          .G = u[3],
+                                          .k = 1.5 * u[4],
+                                          .sigma = 0.3,
+                                          .s0 = u[5]};
+        const struct opc_constants k = constants(opc_theory_lipschitz(&c), fabs(c.k), c.sigma);
+        const double whole = opc_theory_branched_gap(&c, 0.95, 0, 8);
+        assert_true(whole == opc_theory_return_gap(&c, 0.95, 8));
+        for (int t = 1; t < 30; t += 7) {
+            /* At the branch the distribution is the environment's, to the bit. */
+            const struct opc_gauss at = opc_theory_branched(&c, t, 0),
+                                   is = opc_theory_marginal(&c, OPC_BY_TRUTH, t);
+            assert_true(at.mean == is.mean && at.sd == is.sd);
+            const double gap = opc_theory_branched_gap(&c, 0.95, t, 8);
+            assert_true(gap <= opc_theory_return_bound(&k, OPC_SAFE, 0.95, 8) + 1e-12);
+            differ += gap != whole;
+        }
+    }
+    assert_true(differ > 2000); /* where it branches matters to the gap, not to the bound */
+}
+
+/* By walks: the recording goes on, and the rollout joins it late. */
+static void branched_marginals_are_those_of_sampled_walks(void **state)
+{
+    (void)state;
+    enum { N = 40000, T = 3, H = 4 };
+    const struct opc_linear_case c = {
+        .f = 0.9, .g = 0.5, .F = 0.7, .G = 0.8, .k = -0.5, .sigma = 0.2, .s0 = 1};
+    struct opc_rng rng = stream(3);
+    double sum = 0, square = 0;
+    for (int i = 0; i < N; i++) {
+        double ref = c.s0, s = c.s0;
+        for (int t = 0; t < T + H; t++) {
+            float e[2];
+            opc_rng_normals(&rng, 2, e);
+            const double a_ref = c.k * ref + c.sigma * (double)e[0],
+                         a = c.k * s + c.sigma * (double)e[1], next = c.f * ref + c.g * a_ref;
+            s = t < T ? next : next + c.F * (s - ref) + c.G * (a - a_ref);
+            ref = next;
+        }
+        sum += s / N;
+        square += s * s / N;
+    }
+    const struct opc_gauss is = opc_theory_branched(&c, T, H);
+    assert_near(sum, is.mean, 4 * is.sd / 200);
+    assert_near(sqrt(square - sum * sum), is.sd, 0.02 * is.sd);
+    assert_true(fabs(is.sd - opc_theory_branched(&c, 0, T + H).sd) > 1e-4);
+}
+
 static void the_benign_case_has_the_reference_values(void **state)
 {
     (void)state;
@@ -233,6 +295,8 @@ int main(void)
         cmocka_unit_test(the_counter_example_exceeds_the_published_state_bound),
         cmocka_unit_test(both_counter_examples_exceed_the_published_return_bound),
         cmocka_unit_test(the_safe_bounds_hold_for_random_models),
+        cmocka_unit_test(the_safe_bound_holds_for_branched_rollouts),
+        cmocka_unit_test(branched_marginals_are_those_of_sampled_walks),
         cmocka_unit_test(the_benign_case_has_the_reference_values),
         cmocka_unit_test(the_marginals_are_those_of_sampled_walks),
         cmocka_unit_test(one_step_has_the_reference_values),

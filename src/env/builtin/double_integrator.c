@@ -4,13 +4,17 @@
  *     (x, v)' = A (x, v) + B a + w,   A = [1 dt; 0 1], B = (dt^2 / 2, dt),
  *     w ~ N(0, diag(0.005^2, 0.05^2)), dt = 0.1 s
  *
- * from (1, 0). The figure needs no reward; ours is the usual quadratic one.
+ * from (1, 0). The figure needs no reward; ours is the usual quadratic one. With action_noise = X
+ * the standard deviations are multiplied by 1 + X |a|: noise that depends on the action, which eq.
+ * 5 replays as it was recorded with another one.
  *
  * The noise of an episode comes from a stream of its own, so an episode replays bit for bit from
  * the stream of its reset; opc_env_start switches the noise off. */
 #include "env/types.h"
 #include "num/normal.h"
 #include "opc/mem.h"
+
+#include <math.h>
 
 enum { STEPS = 60 };
 static const double DT = 0.1;
@@ -19,7 +23,8 @@ static const double LOW[1] = {-2}, HIGH[1] = {2};
 
 struct double_integrator {
     struct opc_env env;
-    double noise; /* factor of w */
+    double noise;        /* factor of w */
+    double action_noise; /* how much w grows with |a| */
     double x, v;
     bool shaken; /* this episode has noise: it was reset, not started at a given state */
     struct opc_rng rng;
@@ -27,6 +32,7 @@ struct double_integrator {
 
 static const struct opc_env_arg args[] = {
     {"noise", NULL, "1", 0, 100, "factor of the process noise"},
+    {"action_noise", NULL, "0", 0, 100, "X: the noise is multiplied by 1 + X |a|"},
     {0},
 };
 
@@ -38,7 +44,8 @@ static int double_integrator_open(const struct opc_env_type *type, const double 
         return opc_fail(err, OPC_ENOMEM, "not enough memory for %s", type->name);
     *integrator = (struct double_integrator){
         .env = {.obs = 2, .act = 1, .state = 2, .steps = STEPS, .dt = DT, .low = LOW, .high = HIGH},
-        .noise = arg[0]};
+        .noise = arg[0],
+        .action_noise = arg[1]};
     *out = &integrator->env;
     return OPC_OK;
 }
@@ -94,11 +101,12 @@ static int double_integrator_step(struct opc_env *env, const double *action,
     float w[2] = {0, 0};
     if (integrator->shaken)
         opc_rng_normals(&integrator->rng, 2, w);
+    /* Exactly the factor of w where the noise does not depend on the action. */
+    const double scale = integrator->noise * (1 + integrator->action_noise * fabs(a));
     out->reward = reward_of(integrator->x, integrator->v, a);
     /* x first: it moves with the old velocity. */
-    integrator->x +=
-        DT * integrator->v + DT * DT / 2 * a + integrator->noise * SPREAD[0] * (double)w[0];
-    integrator->v += DT * a + integrator->noise * SPREAD[1] * (double)w[1];
+    integrator->x += DT * integrator->v + DT * DT / 2 * a + scale * SPREAD[0] * (double)w[0];
+    integrator->v += DT * a + scale * SPREAD[1] * (double)w[1];
     out->obs[0] = integrator->x;
     out->obs[1] = integrator->v;
     return OPC_OK;

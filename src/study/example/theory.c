@@ -134,23 +134,35 @@ double opc_theory_lipschitz(const struct opc_linear_case *linear)
 struct opc_gauss opc_theory_marginal(const struct opc_linear_case *linear, enum opc_toy_by by,
                                      int t)
 {
+    if (by == OPC_BY_OPC)
+        return opc_theory_branched(linear, 0, t);
+    /* Truth and model alone are the same recursion with their own coefficients. */
+    const bool truth = by == OPC_BY_TRUTH;
+    const double from_action = truth ? linear->g : linear->G,
+                 loop = (truth ? linear->f : linear->F) + from_action * linear->k,
+                 square = linear->sigma * linear->sigma;
+    double variance = 0, mean = linear->s0;
+    for (int i = 0; i < t; i++) {
+        variance = loop * loop * variance + from_action * from_action * square;
+        mean *= loop;
+    }
+    return (struct opc_gauss){mean, sqrt(variance)};
+}
+
+/* Before the branch there is only the recording; d starts in it with 0, and with it Var d and
+ * Cov. */
+struct opc_gauss opc_theory_branched(const struct opc_linear_case *linear, int t, int steps)
+{
     const double h = linear->f + linear->g * linear->k, H = linear->F + linear->G * linear->k,
                  square = linear->sigma * linear->sigma;
-    double v_ref = 0, v_d = 0, cov = 0, v_model = 0, mean = linear->s0;
-    double mean_model = mean;
-    /* One step of all moments; see the recursion above. */
-    for (int i = 0; i < t; i++) {
+    double v_ref = 0, v_d = 0, cov = 0, mean = linear->s0;
+    for (int i = 0; i < t + steps; i++) {
         v_ref = h * h * v_ref + linear->g * linear->g * square;
+        mean *= h;
+        if (i < t)
+            continue;
         v_d = H * H * v_d + 2 * linear->G * linear->G * square;
         cov = h * H * cov - linear->g * linear->G * square;
-        v_model = H * H * v_model + linear->G * linear->G * square;
-        mean *= h;
-        mean_model *= H;
-    }
-    switch (by) {
-    case OPC_BY_TRUTH: return (struct opc_gauss){mean, sqrt(v_ref)};
-    case OPC_BY_MODEL: return (struct opc_gauss){mean_model, sqrt(v_model)};
-    case OPC_BY_OPC: break;
     }
     /* Rounding may make a variance of zero slightly negative. */
     return (struct opc_gauss){mean, sqrt(fmax(0, v_ref + v_d + 2 * cov))};
@@ -173,10 +185,15 @@ static double mean_absolute(struct opc_gauss p)
 
 double opc_theory_return_gap(const struct opc_linear_case *linear, double gamma, int T)
 {
+    return opc_theory_branched_gap(linear, gamma, 0, T);
+}
+
+double opc_theory_branched_gap(const struct opc_linear_case *linear, double gamma, int t, int H)
+{
     double gap = 0;
-    for (int t = 0; t <= T; t++)
-        gap += pow(gamma, t) * (mean_absolute(opc_theory_marginal(linear, OPC_BY_OPC, t)) -
-                                mean_absolute(opc_theory_marginal(linear, OPC_BY_TRUTH, t)));
+    for (int h = 0; h <= H; h++)
+        gap += pow(gamma, h) * (mean_absolute(opc_theory_branched(linear, t, h)) -
+                                mean_absolute(opc_theory_marginal(linear, OPC_BY_TRUTH, t + h)));
     return fabs(gap);
 }
 

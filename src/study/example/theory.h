@@ -64,6 +64,12 @@ double opc_gauss_w2(struct opc_gauss, struct opc_gauss); /* W_2^2 */
 /* |eta - eta_OPC| for r = |s|, summed over t = 0 .. T. */
 double opc_theory_return_gap(const struct opc_linear_case *, double gamma, int T);
 
+/* The same for rollouts that branch from recorded states, as in Algorithm 2: OPC starts in the
+ * recorded s_t and goes h steps. t = 0 is the distribution above. */
+struct opc_gauss opc_theory_branched(const struct opc_linear_case *, int t, int h);
+/* |eta - eta_OPC| over the H steps after a branch at t, discounted from there. */
+double opc_theory_branched_gap(const struct opc_linear_case *, double gamma, int t, int H);
+
 /* Constants of the lemma on state marginals and of Theorem 1. */
 struct opc_constants {
     double L_f, L_pi, L_r;

@@ -25,6 +25,7 @@ const struct opc_analysis *const opc_analyses[] = {
     &opc_probe_bound,
     &opc_probe_offpolicy,
     &opc_probe_uncertainty,
+    &opc_probe_limitation,
     &opc_probe_fit,
     &opc_learning_curves,
     &opc_learning_control,

@@ -49,7 +49,7 @@ extern const struct opc_analysis opc_correction_sketch, opc_state_distribution, 
     opc_return_curves, opc_reference_field, opc_gradient_angle, opc_theory;
 /* Of Figures 13 to 16, and of what the text states about a run's models: */
 extern const struct opc_analysis opc_probe_states, opc_probe_trajectories, opc_probe_bound,
-    opc_probe_offpolicy, opc_probe_uncertainty, opc_probe_fit;
+    opc_probe_offpolicy, opc_probe_uncertainty, opc_probe_limitation, opc_probe_fit;
 extern const struct opc_analysis opc_learning_control; /* of ilc */
 extern const struct opc_analysis opc_settings_table;   /* of Table 1 */
 

@@ -154,6 +154,12 @@ int opc_bound_settled(int n, const double *eta);
     X(INT,   policy,     "0",    0, 1e6,  "the policy as it was after this epoch, likewise; 0: the last") \
     X(REALS, beta,       "[0, 0.5, 1, 1.5, 2, 2.3, 3, 4]", 0, 100, "factors on the policy's standard deviation before squashing; 0 is on-policy")
 
+#define OPC_PROBE_LIMITATION_FIELDS(X)                                                             \
+    X(INT,   samples,    "500",  20, 1e5, "episodes on the environment and rollouts on each model, for each amplitude") \
+    X(INT,   horizon,    "20",   1, 1e4,  "H, steps of each that are compared")                    \
+    X(REAL,  recorded,   "0.5",  0, 1,    "amplitude of the recorded actions, as a share of their range") \
+    X(REALS, amplitude,  "[0.1, 0.5, 1]", 0, 1, "amplitudes of the actions of episodes and rollouts, likewise")
+
 #define OPC_PROBE_FIT_FIELDS(X)                                                                    \
     X(TEXTS, rule,       "",     0, 255,  "settings of the model under which to fit, \"max_epochs=3 patience=1\"; may be repeated, and \"\" is the run's own") \
     X(INT,   epochs,     "10",   1, 1000, "fits after this many of the last epochs")               \
@@ -172,6 +178,9 @@ struct opc_probe_bound_config {
 };
 struct opc_probe_offpolicy_config {
     OPC_PROBE_OFFPOLICY_FIELDS(OPC_MEMBER)
+};
+struct opc_probe_limitation_config {
+    OPC_PROBE_LIMITATION_FIELDS(OPC_MEMBER)
 };
 struct opc_probe_uncertainty_config {
     OPC_PROBE_UNCERTAINTY_FIELDS(OPC_MEMBER)
