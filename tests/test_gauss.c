@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "num/gauss.h"
 
+#include "num/vec.h"
 #include "test_num.h"
 
 enum { P = OPC_PANEL, MAX = 9 }; /* MAX dimensions */
@@ -61,6 +62,35 @@ static void bounds_hold_for_any_network_output(void **state)
             assert_true(l[k] >= lmin[k / P] && l[k] <= max + 1e-6);
             assert_true(fabs(l[k] - bounded(raw[k], lmax[k / P], lmin[k / P])) < 3e-6);
         }
+    }
+    opc_arena_destroy(&scratch);
+}
+
+/* The kernel's one pass has the bits of the functions it stands for, NaN and infinity included. */
+static void a_draw_has_the_bits_of_its_steps(void **state)
+{
+    (void)state;
+    const float lmax[2] = {0.5f, -1.0f}, lmin[2] = {-10.0f, -3.0f};
+    struct opc_arena scratch = scratch_of(opc_gauss_need(2));
+    for (int e = -20; e <= 38; e++) {
+        float raw[2 * P], std[2 * P], eps[2 * P], mean[2 * P], want[2 * P];
+        for (int k = 0; k < 2 * P; k++) {
+            raw[k] = (k % 2 ? -1.0f : 1.0f) * (float)pow(10.0, e) * (1.0f + (float)k / 64.0f);
+            eps[k] = (float)(k - P) / 7.0f;
+            mean[k] = (float)(k % 5) / 3.0f;
+        }
+        raw[3] = NAN;
+        raw[P + 4] = INFINITY;
+        opc_gauss_bound(2, lmax, lmin, raw, std, &scratch);
+        for (int k = 0; k < 2 * P; k++)
+            std[k] *= 0.5f;
+        opc_vec_exp(2 * P, std, std);
+        for (int k = 0; k < 2 * P; k++)
+            want[k] = mean[k] + std[k] * eps[k];
+        opc_kernels()->draw_bounded(2, lmax, lmin, raw, eps, mean);
+        assert_true(isnan(mean[3]) && isnan(want[3]));
+        mean[3] = want[3] = 0; /* the sign of a NaN is no result */
+        assert_same_bits(mean, want, sizeof mean);
     }
     opc_arena_destroy(&scratch);
 }
@@ -393,6 +423,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         each_backend(bounds_give_the_known_values),
         each_backend(bounds_hold_for_any_network_output),
+        each_backend(a_draw_has_the_bits_of_its_steps),
         each_backend(likelihood_and_its_gradient_agree_with_double_precision),
         each_backend(likelihood_of_wild_outputs_is_finite),
         each_backend(squash_gives_the_known_values),

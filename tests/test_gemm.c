@@ -6,7 +6,7 @@
 enum { P = OPC_PANEL };
 
 static const int WIDTH[] = {1, 2, 3, 5, 6, 7, 8, 13, 17, 23, 64, 65, 200};
-static const int ROWS[] = {1, 2, 15, 16, 17, 31, 33, 100, 256};
+static const int ROWS[] = {1, 2, 15, 16, 17, 31, 33, 77, 100, 140, 256};
 enum { WIDTHS = sizeof WIDTH / sizeof *WIDTH, ROW_COUNTS = sizeof ROWS / sizeof *ROWS };
 
 /* ---- the oracle: one product after the other, as kernel.h defines them ----------------------- */

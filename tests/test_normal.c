@@ -242,36 +242,44 @@ static void an_odd_count_drops_the_second_of_its_last_pair(void **state)
     }
 }
 
+/* `place`: how many words each of the streams has given before; DIFFERENT: some more than others.
+ */
+static void check_rows(int rows, int dim, int place)
+{
+    enum { MAX = 40, DIMS = 19, DIFFERENT = 5 };
+    struct opc_rng rng[MAX], alone[MAX];
+    for (int i = 0; i < rows; i++) {
+        rng[i] = test_stream((uint32_t)(100 + i));
+        for (int skip = 0; skip < (place == DIFFERENT ? i % 5 : place); skip++)
+            opc_rng_bits(&rng[i]);
+        alone[i] = rng[i];
+    }
+    const int panels = opc_panels(rows);
+    float *z = floats_of((size_t)(panels * dim * P), NAN);
+    for (int call = 0; call < 2; call++) {
+        opc_rng_normals_rows(rng, rows, dim, z);
+        for (int i = 0; i < rows; i++) {
+            float want[DIMS];
+            opc_rng_normals(&alone[i], dim, want);
+            for (int d = 0; d < dim; d++)
+                assert_true(same_bits(z[(i / P * dim + d) * P + i % P], want[d]));
+        }
+        for (int k = 0; k < panels * dim * P; k++)
+            assert_true(isfinite(z[k])); /* the padding is finite too */
+    }
+    for (int i = 0; i < rows; i++)
+        for (int word = 0; word < 5; word++) /* what is left of the block, and the next one */
+            assert_int_equal(opc_rng_bits(&rng[i]), opc_rng_bits(&alone[i]));
+    free(z);
+}
+
 static void rows_get_what_their_own_stream_gives(void **state)
 {
     (void)state;
-    enum { MAX = 40, DIMS = 19 };
-    for (int rows = 1; rows <= MAX; rows += rows < 18 ? 1 : 5)
-        for (int dim = 1; dim <= DIMS; dim += dim < 5 ? 1 : 7) {
-            struct opc_rng rng[MAX], alone[MAX];
-            for (int i = 0; i < rows; i++) {
-                rng[i] = test_stream((uint32_t)(100 + i));
-                for (int skip = 0; skip < i % 5; skip++) /* streams stand at different places */
-                    opc_rng_bits(&rng[i]);
-                alone[i] = rng[i];
-            }
-            const int panels = opc_panels(rows);
-            float *z = floats_of((size_t)(panels * dim * P), NAN);
-            for (int call = 0; call < 2; call++) {
-                opc_rng_normals_rows(rng, rows, dim, z);
-                for (int i = 0; i < rows; i++) {
-                    float want[DIMS];
-                    opc_rng_normals(&alone[i], dim, want);
-                    for (int d = 0; d < dim; d++)
-                        assert_true(same_bits(z[(i / P * dim + d) * P + i % P], want[d]));
-                }
-                for (int k = 0; k < panels * dim * P; k++)
-                    assert_true(isfinite(z[k])); /* the padding is finite too */
-            }
-            for (int i = 0; i < rows; i++)
-                assert_int_equal(opc_rng_bits(&rng[i]), opc_rng_bits(&alone[i]));
-            free(z);
-        }
+    for (int rows = 1; rows <= 40; rows += rows < 18 ? 1 : 5)
+        for (int dim = 1; dim <= 19; dim += dim < 5 ? 1 : 7)
+            for (int place = 0; place <= 5; place++)
+                check_rows(rows, dim, place);
 }
 
 static void backends_of_one_rounding_agree_to_the_bit(void **state)

@@ -9,7 +9,6 @@
 #include "base/pool.h"
 #include "num/network.h"
 #include "num/normal.h"
-#include "num/vec.h"
 
 #include <math.h>
 #include <string.h>
@@ -42,14 +41,14 @@ enum { ROWS = OPC_CHUNK * OPC_PANEL };
 static size_t chunk_need(const struct opc_ensemble *ensemble)
 {
     const size_t wide = ROWS * sizeof(float);
-    return opc_mlp_infer_need(ensemble->net, OPC_CHUNK) + opc_gauss_need(ensemble->dim) +
+    return opc_mlp_infer_need(ensemble->net, OPC_CHUNK) +
            opc_arena_need((size_t)ensemble->in, wide) * 2 +
            opc_arena_need((size_t)ensemble->dim, wide) * 4 +
            opc_arena_need(ROWS, sizeof(struct opc_rng));
 }
 
 /* Turns the chunk's means into draws, mean + exp(logvar / 2) eps. out[panels][2 dim][16] holds
- * means and raw log-variances; the latter are overwritten by standard deviations. */
+ * means and raw log-variances. */
 static void add_noise(const struct query *query, const struct chunk *chunk, int panels, float *out,
                       size_t stride, struct opc_arena *scratch)
 {
@@ -65,17 +64,11 @@ static void add_noise(const struct query *query, const struct chunk *chunk, int 
     for (int i = 0; i < chunk->rows; i++)
         query->rng[query->order[chunk->first + i]] = rng[i];
 
-    /* Log-variance softly held between its bounds, then std = exp(logvar / 2). */
     for (int p = 0; p < panels; p++) {
-        float *mean = out + (size_t)p * stride, *std = mean + n;
-        const float *z = eps + (size_t)p * n;
-        opc_gauss_bound(ensemble->dim, opc_ensemble_upper(ensemble, member),
-                        opc_ensemble_lower(ensemble, member), std, std, scratch);
-        for (size_t k = 0; k < n; k++)
-            std[k] *= 0.5f;
-        opc_vec_exp(n, std, std);
-        for (size_t k = 0; k < n; k++)
-            mean[k] += std[k] * z[k];
+        float *mean = out + (size_t)p * stride;
+        opc_kernels()->draw_bounded(ensemble->dim, opc_ensemble_upper(ensemble, member),
+                                    opc_ensemble_lower(ensemble, member), mean + n,
+                                    eps + (size_t)p * n, mean);
     }
 }
 
@@ -159,11 +152,18 @@ static void sort_by_elite(const struct opc_ensemble *ensemble, int n, const int 
     }
     for (int i = 0; i < n; i++)
         ensemble->order[at[elite[i]]++] = i;
-    for (int k = 0; k < ensemble->base.elites; k++)
-        for (int i = first[k]; i < first[k + 1]; i += ROWS) {
-            const int left = first[k + 1] - i;
-            query->chunk[query->n_chunks++] = (struct chunk){k, i, left < ROWS ? left : ROWS};
+    /* Chunks of an elite have nearly as many panels as each other, so that no thread is left with a
+     * short one, whose few panels would use the kernels badly. */
+    for (int k = 0; k < ensemble->base.elites; k++) {
+        const int panels = opc_panels(first[k + 1] - first[k]),
+                  parts = (panels + OPC_CHUNK - 1) / OPC_CHUNK;
+        for (int part = 0; part < parts; part++) {
+            const int from = first[k] + opc_cut(panels, parts, part) * OPC_PANEL,
+                      to = first[k] + opc_cut(panels, parts, part + 1) * OPC_PANEL;
+            query->chunk[query->n_chunks++] =
+                (struct chunk){k, from, (to < first[k + 1] ? to : first[k + 1]) - from};
         }
+    }
 }
 
 /* Any number of rows, OPC_AT_ONCE of them at a time, which bounds the memory of the sort. `elite`

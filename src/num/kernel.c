@@ -12,6 +12,7 @@
 #include "num/simd.h"
 #include "num/simd_math.h"
 #include "num/simd_norm.h"
+#include "num/simd_random.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,111 +53,6 @@ ELEMENTWISE(vec_tanh, tanh_)
 ELEMENTWISE(vec_sigmoid, sigmoid_)
 ELEMENTWISE(vec_softplus, softplus_)
 
-/* ---- random words ----------------------------------------------------------------------------
- * Philox4x32-10 as in base/rng.c, VW counters at a time. */
-
-/* The high and the low 32 bits of each product a * m. AVX2 multiplies 32 x 32 to 64 bits in even
- * lanes only, so odd lanes are shifted down and the halves are blended together. */
-INLINE void multiply(VU a, uint32_t m, VU *high, VU *low)
-{
-#if defined(__AVX2__) && !defined(__AVX512F__)
-    const __m256i f = _mm256_set1_epi32((int)m), x = (__m256i)a;
-    const __m256i even = _mm256_mul_epu32(x, f);
-    const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), f);
-    *high = (VU)_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
-    *low = (VU)_mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
-#else
-    UNROLL
-    for (int i = 0; i < VW; i++) {
-        const uint64_t product = (uint64_t)a[i] * m;
-        (*high)[i] = (uint32_t)(product >> 32);
-        (*low)[i] = (uint32_t)product;
-    }
-#endif
-}
-
-/* VW counters at a time through ten rounds; the constants are those of Salmon et al. (2011). */
-static void philox(const uint32_t counter[4][PANEL], const uint32_t key[2], uint32_t out[4][PANEL])
-{
-    for (int at = 0; at < PANEL; at += VW) {
-        VU c[4];
-        UNROLL
-        for (int i = 0; i < 4; i++)
-            c[i] = *(const VU *)(counter[i] + at);
-        uint32_t k0 = key[0], k1 = key[1];
-        for (int round = 0; round < 10; round++) {
-            VU high0 = {0}, low0 = {0}, high1 = {0}, low1 = {0};
-            multiply(c[0], 0xD2511F53u, &high0, &low0);
-            multiply(c[2], 0xCD9E8D57u, &high1, &low1);
-            c[0] = high1 ^ c[1] ^ k0;
-            c[1] = low1;
-            c[2] = high0 ^ c[3] ^ k1;
-            c[3] = low0;
-            k0 += 0x9E3779B9u;
-            k1 += 0xBB67AE85u;
-        }
-        UNROLL
-        for (int i = 0; i < 4; i++)
-            *(VU *)(out[i] + at) = c[i];
-    }
-}
-
-/* ---- normal variates -------------------------------------------------------------------------
- * Box-Muller on pairs of words. The first word makes the radius: u = (2 (w >> 1) + 1) / 2^32, never
- * 0, r = sqrt(-2 log u) up to 6.66. The second makes the angle: its two top bits choose the
- * quarter, the other thirty the place in it, so that sine and cosine need no range reduction. */
-INLINE void normal_pairs(VU radius, VU angle, V *z0, V *z1)
-{
-    /* The radius: r = sqrt(-2 log u), where rounding may leave -2 log u just below 0. */
-    V u = fma_(__builtin_convertvector((VI)(radius >> 1), V), splat(0x1p-31f), splat(0x1p-32f));
-    V squared = -2.0f * log_(u);
-    V r = {0};
-    UNROLL
-    for (int i = 0; i < VW; i++)
-        r[i] = sqrtf(squared[i] > 0.0f ? squared[i] : 0.0f);
-
-    /* Sine and cosine of f quarter turns, |f| <= 1/2, by polynomials in f^2. */
-    V f = __builtin_convertvector((VI)(angle << 2), V) * 0x1p-32f; /* in [-1/2, 1/2) quarters */
-    V z = f * f;
-    V s = fma_(splat(-0x1.2d9bb6p-8f), z, splat(0x1.465ec6p-4f));
-    s = fma_(s, z, splat(-0x1.4abbbap-1f));
-    s = fma_(s, z, splat(0x1.921fb6p+0f)) * f;
-    V c = fma_(splat(0x1.d9f7bcp-11f), z, splat(-0x1.55c664p-6f));
-    c = fma_(c, z, splat(0x1.03c1dep-2f));
-    c = fma_(c, z, splat(-0x1.3bd3ccp+0f));
-    c = fma_(c, z, splat(1.0f));
-
-    /* Odd quarters exchange sine and cosine; the top bit turns the pair by half a circle. */
-    VI odd = -(VI)(angle >> 30 & 1);
-    VI back = (VI)(angle & 0x80000000u); /* quarters 2 and 3 are 0 and 1 turned by half */
-    V cosine = pick(odd, -s, c), sine = pick(odd, c, s);
-    *z0 = r * (V)((VI)cosine ^ back);
-    *z1 = r * (V)((VI)sine ^ back);
-}
-
-/* The words of a pair lie next to each other; they are taken apart so that vectors hold all radii
- * and all angles. */
-static void normals(size_t n, const uint32_t *words, float *z)
-{
-    for (size_t i = 0; i < n; i += 2 * VW) {
-        const size_t pairs = n - i < 2 * VW ? (n - i) / 2 : VW;
-        uint32_t radius[VW] = {0}, angle[VW] = {0};
-        float z0[VW], z1[VW];
-        for (size_t j = 0; j < pairs; j++) {
-            radius[j] = words[i + 2 * j];
-            angle[j] = words[i + 2 * j + 1];
-        }
-        V a, b;
-        normal_pairs(*(VU *)radius, *(VU *)angle, &a, &b);
-        store(z0, a);
-        store(z1, b);
-        for (size_t j = 0; j < pairs; j++) {
-            z[i + 2 * j] = z0[j];
-            z[i + 2 * j + 1] = z1[j];
-        }
-    }
-}
-
 /* ---- tiles -----------------------------------------------------------------------------------
  * All three products of a layer are the same tile: MR x C vectors of sums, and in each step of the
  * chain C vectors of one operand meet MR scalars of the other:
@@ -168,12 +64,18 @@ static void normals(size_t n, const uint32_t *words, float *z)
  * back_weight:  scalars dy[row][o+r],  vectors xt[row],  chain over rows
  *
  * Vector c lies in panel c / NV, `apart` floats from one to the next, at place c % NV (in xt, 16
- * features are such a panel). MR and C are constants, so that the sums live in registers. */
+ * features are such a panel). MR and C are constants, so that the sums live in registers.
+ *
+ * ahead: scalars this many floats further on are prefetched, a line of each row in 16 steps; 0:
+ * none are. The processor does not see by itself where the next tile's rows of W are, and an
+ * ensemble's weights are more than its second-level cache holds. */
 #define TILE(MR, C)                                                                                \
     INLINE void tile_##MR##_##C(int steps, const float *scalar, ptrdiff_t row, ptrdiff_t next,     \
-                                const float *vector, size_t apart, V sum[MR][C])                   \
+                                const float *vector, size_t apart, ptrdiff_t ahead, V sum[MR][C])  \
     {                                                                                              \
         for (int k = 0; k < steps; k++) {                                                          \
+            if (ahead && k % PANEL == 0)                                                           \
+                UNROLL for (int r = 0; r < MR; r++) __builtin_prefetch(scalar + ahead + r * row);  \
             V v[C];                                                                                \
             UNROLL for (int c = 0; c < C; c++) v[c] =                                              \
                 load(vector + (size_t)(c / NV) * apart + c % NV * VW);                             \
@@ -303,7 +205,9 @@ struct weight_job {
         const size_t at = (size_t)(q / NV) * j->ys + (size_t)(o * PANEL + q % NV * VW);            \
         float *y = j->y + at;                                                                      \
         V sum[MR][C] = {0};                                                                        \
-        tile_##MR##_##C(j->in, j->w + (ptrdiff_t)o * j->ld, j->ld, 1, x, j->xs, sum);              \
+        /* The first panels bring W into the cache, the others find it there. */                   \
+        const ptrdiff_t ahead = q == 0 ? (ptrdiff_t)MR * j->ld : 0;                                \
+        tile_##MR##_##C(j->in, j->w + (ptrdiff_t)o * j->ld, j->ld, 1, x, j->xs, ahead, sum);       \
         switch (j->activation) {                                                                   \
         case OPC_ACTIVATION_LINEAR: FINISH(MR, C, z) break;                                        \
         case OPC_ACTIVATION_RELU: FINISH(MR, C, larger(splat(0.0f), z)) break; /* NaN stays NaN */ \
@@ -316,7 +220,7 @@ struct weight_job {
         const float *dy = j->dy + (size_t)(q / NV) * j->dys + q % NV * VW;                         \
         const size_t at = (size_t)(q / NV) * j->dxs + (size_t)(k * PANEL + q % NV * VW);           \
         V sum[MR][C] = {0};                                                                        \
-        tile_##MR##_##C(j->out, j->w + k, 1, j->ld, dy, j->dys, sum);                              \
+        tile_##MR##_##C(j->out, j->w + k, 1, j->ld, dy, j->dys, 0, sum);                           \
         UNROLL for (int r = 0; r < MR; r++)                                                        \
         {                                                                                          \
             UNROLL for (int c = 0; c < C; c++)                                                     \
@@ -339,11 +243,11 @@ struct weight_job {
         int left = j->rows;                                                                        \
         for (; left >= PANEL; left -= PANEL) {                                                     \
             UNROLL for (int r = 0; r < MR; r++) __builtin_prefetch(dy + j->dys + r * PANEL);       \
-            tile_##MR##_##C(PANEL, dy, PANEL, 1, xt, j->group, sum);                               \
+            tile_##MR##_##C(PANEL, dy, PANEL, 1, xt, j->group, 0, sum);                            \
             dy += j->dys;                                                                          \
             xt += PANEL * PANEL;                                                                   \
         }                                                                                          \
-        tile_##MR##_##C(left, dy, PANEL, 1, xt, j->group, sum);                                    \
+        tile_##MR##_##C(left, dy, PANEL, 1, xt, j->group, 0, sum);                                 \
         UNROLL for (int r = 0; r < MR; r++)                                                        \
         {                                                                                          \
             float *dw = j->dw + (ptrdiff_t)(o + r) * j->ld + q * VW;                               \
@@ -358,24 +262,33 @@ struct weight_job {
         }                                                                                          \
     }
 
+/* The tiles there are. Where the big tile is four vectors wide, tall tiles of three and of two end
+ * what does not divide by four; else one vector does. */
 /* clang-format off */
-TILE(6, WIDE) TILE(5, WIDE) TILE(4, WIDE) TILE(3, 4) TILE(2, 4) TILE(1, 8)
-TILE(6, 1)    TILE(5, 1)    TILE(4, 1)    TILE(3, 1) TILE(2, 1) TILE(1, 1)
+#define TILES(kind)                                                                                \
+    kind(6, WIDE) kind(5, WIDE) kind(4, WIDE) kind(3, 4) kind(2, 4) kind(1, 8)                     \
+    kind(6, 1)    kind(5, 1)    kind(4, 1)    kind(3, 1) kind(2, 1) kind(1, 1)
+TILES(TILE)
+TILES(FORWARD_AND_BACK)
+TILES(WEIGHT)
 
-FORWARD_AND_BACK(6, WIDE) FORWARD_AND_BACK(5, WIDE) FORWARD_AND_BACK(4, WIDE)
-FORWARD_AND_BACK(3, 4)    FORWARD_AND_BACK(2, 4)    FORWARD_AND_BACK(1, 8)
-FORWARD_AND_BACK(6, 1)    FORWARD_AND_BACK(5, 1)    FORWARD_AND_BACK(4, 1)
-FORWARD_AND_BACK(3, 1)    FORWARD_AND_BACK(2, 1)    FORWARD_AND_BACK(1, 1)
-WEIGHT(6, WIDE) WEIGHT(5, WIDE) WEIGHT(4, WIDE) WEIGHT(3, 4) WEIGHT(2, 4) WEIGHT(1, 8)
-WEIGHT(6, 1)    WEIGHT(5, 1)    WEIGHT(4, 1)    WEIGHT(3, 1) WEIGHT(2, 1) WEIGHT(1, 1)
+#if WIDE == 4
+#define MIDDLE_TILES(kind) kind(6, 3) kind(5, 3) kind(4, 3) kind(6, 2) kind(5, 2) kind(4, 2)
+MIDDLE_TILES(TILE)
+MIDDLE_TILES(FORWARD_AND_BACK)
+MIDDLE_TILES(WEIGHT)
+#define TALL(kind, MR) {kind##_##MR##_WIDE, kind##_##MR##_1, kind##_##MR##_2, kind##_##MR##_3}
+#else
+#define TALL(kind, MR) {kind##_##MR##_WIDE, kind##_##MR##_1}
+#endif
 
-/* [MR - 1]: the wide tile and the one that finishes an odd end. */
+/* [MR - 1][0]: the wide tile; [MR - 1][c]: the one of c vectors. */
 #define ROWS(kind)                                                                                 \
     {{kind##_1_8, kind##_1_1}, {kind##_2_4, kind##_2_1}, {kind##_3_4, kind##_3_1},                 \
-     {kind##_4_WIDE, kind##_4_1}, {kind##_5_WIDE, kind##_5_1}, {kind##_6_WIDE, kind##_6_1}}
-    /* clang-format on */
+     TALL(kind, 4), TALL(kind, 5), TALL(kind, 6)}
+/* clang-format on */
 
-    static const int TAKES[6] = {8, 4, 4, WIDE, WIDE, WIDE}; /* vectors in the wide tile */
+static const int TAKES[6] = {8, 4, 4, WIDE, WIDE, WIDE}; /* vectors in the wide tile */
 
 /* How many of `left` rows the next tile takes: sixes, ended by fives and fours rather than by a
  * thin tile, whose few sums could not hide the latency of the multiply-add. */
@@ -385,23 +298,33 @@ INLINE int height(int left)
     return left >= 14 ? 6 : last[left];
 }
 
+/* How many of `left` vectors the next tile of MR rows takes. Tall tiles of four end in threes
+ * rather than in a narrow tile, for the same reason. */
+INLINE int width(int mr, int left)
+{
+    static const int8_t last[10] = {0, 1, 2, 3, 4, 3, 3, 4, 4, 3};
+    if (WIDE == 4 && mr > 3)
+        return left >= 10 ? 4 : last[left];
+    return left >= TAKES[mr - 1] ? TAKES[mr - 1] : 1;
+}
+
 /* Covers `rows` times `vectors` with tiles. Tall tiles run with the vectors in the outer loop, so
  * that one panel stays in the first-level cache; the last one to three rows, if they cannot join a
  * taller tile, take several panels at once. */
 #define COVER(kind, job, rows, vectors)                                                            \
     do {                                                                                           \
-        static void (*const tile[6][2])(const struct kind##_job *, int, int) = ROWS(kind);         \
+        static void (*const tile[6][4])(const struct kind##_job *, int, int) = ROWS(kind);         \
         const int all = (rows), thin = all > 6 ? (all == 7 ? 3 : 0) : all > 3 ? 0 : all;           \
-        for (int q = 0, c; q < (vectors); q += c) {                                                \
-            c = q + WIDE <= (vectors) ? WIDE : 1;                                                  \
+        for (int q = 0, c; all > thin && q < (vectors); q += c) {                                  \
+            c = width(6, (vectors)-q);                                                             \
             for (int at = 0, mr; at < all - thin; at += mr) {                                      \
                 mr = height(all - at);                                                             \
-                tile[mr - 1][c != WIDE](job, at, q);                                               \
+                tile[mr - 1][c % WIDE](job, at, q);                                                \
             }                                                                                      \
         }                                                                                          \
         for (int q = 0, c; thin && q < (vectors); q += c) {                                        \
-            c = q + TAKES[thin - 1] <= (vectors) ? TAKES[thin - 1] : 1;                            \
-            tile[thin - 1][c != TAKES[thin - 1]](job, all - thin, q);                              \
+            c = width(thin, (vectors)-q);                                                          \
+            tile[thin - 1][c == 1](job, all - thin, q);                                            \
         }                                                                                          \
     } while (0)
 
@@ -433,14 +356,14 @@ static void back_weight(int rows, int panels, int in, int o0, int o1, const floa
                                    .dy = dy + (size_t)o0 * PANEL,
                                    .dys = dys,
                                    .dw = dw + (ptrdiff_t)o0 * ld};
-    static void (*const tile[6][2])(const struct weight_job *, int, int) = ROWS(weight);
+    static void (*const tile[6][4])(const struct weight_job *, int, int) = ROWS(weight);
     const int vectors = (in + VW - 1) / VW;
     /* Rows outside, unlike COVER: xt then streams in the order it lies in memory. */
     for (int at = 0, mr; at < o1 - o0; at += mr) {
         mr = height(o1 - o0 - at);
         for (int q = 0, c; q < vectors; q += c) {
-            c = q + TAKES[mr - 1] <= vectors ? TAKES[mr - 1] : 1;
-            tile[mr - 1][c != TAKES[mr - 1]](&job, at, q);
+            c = width(mr, vectors - q);
+            tile[mr - 1][c % TAKES[mr - 1]](&job, at, q);
         }
     }
 }
@@ -666,6 +589,8 @@ const struct opc_kernels PASTE(opc_kernels_, OPC_ISA) = {
     .vec = {vec_exp, vec_log, vec_tanh, vec_sigmoid, vec_softplus},
     .philox = philox,
     .normals = normals,
+    .normals_apart = normals_apart,
+    .draw_bounded = draw_bounded,
     .adam = adam,
     .polyak = polyak,
     .peak_flops = peak_flops,

@@ -119,6 +119,14 @@ struct opc_kernels {
                    uint32_t out[4][OPC_PANEL]);
     /* n / 2 pairs of standard normals from n words (n even), Box-Muller. */
     void (*normals)(size_t n, const uint32_t *words, float *z);
+    /* The same for 16 pairs whose first words, second words and variates are apart. */
+    void (*normals_apart)(const uint32_t radius[OPC_PANEL], const uint32_t angle[OPC_PANEL],
+                          float *z0, float *z1);
+    /* One panel of draws from Gaussians with bounded log-variance (num/gauss.h): mean[dim][16] +=
+     * exp(l / 2) * eps[dim][16], where l is raw[dim][16] held between the bounds. It has the bits
+     * of opc_gauss_bound, opc_vec_exp and a product and a sum that round one after the other. */
+    void (*draw_bounded)(int dim, const float *upper, const float *lower, const float *raw,
+                         const float *eps, float *mean);
     /* One Adam step of n parameters; see num/adam.h for the formula. */
     void (*adam)(size_t n, const struct opc_adam_rates *, const float *grad, float *m, float *v,
                  float *param);

@@ -16,8 +16,6 @@
 
 #include "num/simd.h"
 
-#include <math.h>
-
 enum { SUMS = 4 };
 static const float NORM_EPS = 1e-5f; /* keeps s above 0 where all features of a row are equal */
 
@@ -46,16 +44,6 @@ static const float NORM_EPS = 1e-5f; /* keeps s above 0 where all features of a 
 INLINE V mean_of(const V sum[SUMS], int n)
 {
     return ((sum[0] + sum[2]) + (sum[1] + sum[3])) / splat((float)n);
-}
-
-/* sqrt lane by lane; the compiler makes one instruction of it. */
-INLINE V sqrt_(V x)
-{
-    V r = {0};
-    UNROLL
-    for (int i = 0; i < VW; i++)
-        r[i] = sqrtf(x[i]);
-    return r;
 }
 
 /* One vector of rows, x[features][16], in place. The normalised values go to `normalized`, unless
