@@ -112,7 +112,8 @@ bool opc_link_try_send(struct opc_link *, enum opc_frame kind, size_t n);
  * many. After a failure the link is down, unless the child itself said that it failed. */
 int opc_link_receive(struct opc_link *, enum opc_frame kind, size_t min, size_t max, size_t *got,
                      double seconds, struct opc_err *err);
-/* Both. A step is asked on the core of this thread, if that is faster (base/process/affinity.h). */
+/* Both. A step is asked on the core of this thread where that is no slower
+ * (base/process/affinity.h). */
 int opc_link_ask(struct opc_link *, enum opc_frame kind, size_t n, size_t min, size_t max,
                  size_t *got, double seconds, struct opc_err *err);
 /* Says goodbye and ends the child, which gets link->patience seconds to end by itself. */

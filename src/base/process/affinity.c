@@ -31,6 +31,9 @@ enum { CHOSEN_QUESTIONS = 1024 }; /* until both ways are measured again */
 /* A wake-up is nothing to an answer that takes so long, and a child that computes for long should
  * be where the kernel wants it. */
 static const double SLOW_SECONDS = 5e-3;
+/* Our core is preferred if answers take at most so much longer there, because it saves processor
+ * time, of which waking a core takes some. A busy core makes much more of a difference. */
+static const double LONGER = 1.05;
 
 void opc_affinity_begin(struct opc_affinity *a, pid_t pid, bool off)
 {
@@ -165,6 +168,31 @@ static void begin_phase(struct opc_affinity *a, enum opc_affinity_phase phase)
     a->asked = 0;
 }
 
+/* A whole block of answers has been timed. */
+static void end_block(struct opc_affinity *a)
+{
+    const double median = median_seconds(a);
+    const bool slow = median > SLOW_SECONDS;
+    switch (a->phase) {
+    case OPC_AFFINITY_FREE:
+        /* A child that is still loading its libraries, and counts its cores, is not moved. */
+        a->free = median;
+        begin_phase(a, slow ? OPC_AFFINITY_FREE : OPC_AFFINITY_NEAR);
+        break;
+    case OPC_AFFINITY_NEAR:
+        a->near = !slow && median <= LONGER * a->free;
+        look_for_threads(a); /* now, because it may not be moved again for long */
+        begin_phase(a, OPC_AFFINITY_CHOSEN);
+        break;
+    default:
+        /* Threads may be why it has become slow. */
+        if (a->asked == CHOSEN_QUESTIONS || (a->near && slow)) {
+            look_for_threads(a);
+            begin_phase(a, OPC_AFFINITY_FREE);
+        }
+    }
+}
+
 void opc_affinity_done(struct opc_affinity *a, bool answered)
 {
     if (a->moved)
@@ -173,28 +201,9 @@ void opc_affinity_done(struct opc_affinity *a, bool answered)
     if (a->off || !answered)
         return;
     const double seconds = opc_now() - a->since;
-    /* A block of quick answers is wanted first: a child that is still loading its libraries, and
-     * counts its cores, is never moved. Threads may be why it has become slow. */
-    if (seconds > SLOW_SECONDS) {
-        if (a->core >= 0)
-            look_for_threads(a);
-        begin_phase(a, OPC_AFFINITY_FREE);
-        return;
-    }
-    if (a->phase != OPC_AFFINITY_CHOSEN)
-        a->seconds[a->asked] = seconds;
-    a->asked++;
-    if (a->phase == OPC_AFFINITY_FREE && a->asked == OPC_AFFINITY_BLOCK) {
-        a->free = median_seconds(a);
-        begin_phase(a, OPC_AFFINITY_NEAR);
-    } else if (a->phase == OPC_AFFINITY_NEAR && a->asked == OPC_AFFINITY_BLOCK) {
-        a->near = median_seconds(a) < a->free;
-        look_for_threads(a); /* now, because it may not be moved again for long */
-        begin_phase(a, OPC_AFFINITY_CHOSEN);
-    } else if (a->phase == OPC_AFFINITY_CHOSEN && a->asked == CHOSEN_QUESTIONS) {
-        look_for_threads(a);
-        begin_phase(a, OPC_AFFINITY_FREE);
-    }
+    a->seconds[a->asked++ % OPC_AFFINITY_BLOCK] = seconds;
+    if (a->asked % OPC_AFFINITY_BLOCK == 0)
+        end_block(a);
 }
 
 #else /* another system: children run where it puts them */

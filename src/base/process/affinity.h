@@ -7,9 +7,10 @@
  *
  * The kernel offers no such request, so both are confined to the core of the asking thread: the
  * child until the question is written, the thread until it has the answer. Then each has the cores
- * that it had before, which we only ever read. Blocks of questions are asked in both ways, and the
- * faster way is kept until it is measured again: a child that is better off elsewhere, because the
- * core is busy or because it starts threads, is left there. Numbers do not depend on any of it.
+ * that it had before, which we only ever read. Blocks of questions are asked in both ways, and our
+ * core is used until they are measured again, unless answers take longer there: a child that is
+ * better off elsewhere, because the core is busy or because it starts threads, is left there.
+ * Numbers do not depend on any of it.
  *
  * Not Linux, a child that is not allowed on our core, one that has several threads or whose cores
  * we may not change: nothing is done, and nothing fails. */
@@ -23,7 +24,7 @@
 enum { OPC_AFFINITY_BLOCK = 16 };
 
 /* What the present questions are for: to time answers where the kernel runs the child, to time them
- * on our core, or to use the faster way for a while. */
+ * on our core, or to use the better way for a while. */
 enum opc_affinity_phase { OPC_AFFINITY_FREE, OPC_AFFINITY_NEAR, OPC_AFFINITY_CHOSEN };
 
 struct opc_affinity {
@@ -31,12 +32,12 @@ struct opc_affinity {
     bool off; /* it is left alone, for good */
     enum opc_affinity_phase phase;
     int asked;   /* questions of this phase */
-    bool near;   /* the faster way is on our core */
+    bool near;   /* the better way is on our core */
     bool moved;  /* child and thread are on one core for the present question */
     int core;    /* of the last question that was asked there; -1: none was */
     double free; /* median seconds of an answer where the kernel runs the child */
     double since;
-    double seconds[OPC_AFFINITY_BLOCK]; /* of the answers of this phase */
+    double seconds[OPC_AFFINITY_BLOCK]; /* of the last answers */
     /* Sets of cores (cpu_set_t): of the thread, of the child, and all on which it was asked. */
     unsigned char own[128], its[128], used[128];
 };
