@@ -3,7 +3,8 @@
 
 Trains on a task of 1 ms a step (slow.c) in both forms, in turns, and prints the median ratios of processor time
 (opc and its children) and of wall-clock time; then the steps per second of a trivial child in C. It needs a build
-(./dev build). docs/performance.md has the numbers; this is no test, because a busy machine decides.
+(./dev build). docs/performance.md has the numbers; this is no test, because a busy machine decides. With
+OPC_ENV_AFFINITY=0 in the environment, the child runs where the kernel puts it.
 """
 import os
 import pathlib
