@@ -23,6 +23,7 @@
     X(INT, hidden, "0", 0, 8192, "width of the hidden layers; 0: the usual widths")                \
     X(INT, batch, "256", 1, 65536, "rows in a batch")                                              \
     X(INT, states, "100000", 1, 1e7, "states in a rollout step")                                   \
+    X(BOOL, published, "false", 0, 1, "the half-cheetah of PETS's authors, seconds a plan")        \
     X(INT, threads, "1", 1, 1024, "threads to compute with")                                       \
     X(REAL, seconds, "1", 0.01, 3600, "time for each measurement")                                 \
     X(BOOL, json, "false", 0, 1, "print one JSON object per line")
@@ -39,6 +40,7 @@ static const struct opc_option_use uses[] = {
     {"hidden", "gemm sac fit rollout plan steve"},
     {"batch", "gemm sac fit steve"},
     {"states", "rollout"},
+    {"published", "plan"},
     {NULL, NULL},
 };
 
@@ -308,6 +310,7 @@ static int bench_run(int argc, char **argv, struct opc_err *err)
                               .hidden = given.hidden,
                               .batch = given.batch,
                               .states = given.states,
+                              .published = given.published,
                               .threads = given.threads,
                               .seconds = given.seconds,
                               .json = given.json};

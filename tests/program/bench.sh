@@ -34,4 +34,6 @@ expect 0 '^machine .* %$
 ^work .*GFLOP/s
 ^gemm .* %$' "$OPC" bench gemm --seconds 0.01 --threads 2
 expect 0 '^plan of a real step  *1000 .* %$' "$OPC" bench plan --seconds 0.01 --obs 3 --act 1 --hidden 8
+expect 0 '^plan of a real step  *10000 .* %$' "$OPC" bench plan --published --seconds 0.01 --obs 3 --act 1 --hidden 8
+expect 2 'published' "$OPC" bench gemm --published
 expect 1 '^opc: .*standard output' sh -c "'$OPC' bench gemm --seconds 0.01 >/dev/full"

@@ -17,6 +17,7 @@ struct opc_bench {
     int obs, act;      /* numbers in an observation, in an action */
     int hidden;        /* width of hidden layers; 0: the usual ones */
     int batch, states; /* rows of a batch, of a rollout step */
+    bool published;    /* the planner at its authors' setting instead of an economical one */
     int threads;
     double seconds; /* of each measurement */
     bool json;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* opc bench plan - the plan of one real step by PETS (agent/pets.c) at an economical setting: 200
  * candidates of 25 steps, 3 iterations, one particle for each of 5 members of four layers of 200.
- * Everything that acting does is in it: drawing, simulating, sorting. The model has random weights,
- * which costs the same time. */
+ * With --published it is what the authors plan with on the half-cheetah, twenty times the
+ * arithmetic. Everything that acting does is in it: drawing, simulating, sorting. The model has
+ * random weights, which costs the same time. tests/speed/planning.py compares it with mbrl-lib and
+ * knows the same numbers. */
 #include "agent/pets.h"
 #include "base/pool.h"
 #include "cli/bench/bench.h"
@@ -35,11 +37,11 @@ static int create_planning(const struct opc_bench *b, int width, struct opc_pets
     OPC_TRY(opc_section_defaults(&opc_pets_section, config, err));
     model.members = model.elites = MEMBERS;
     model.hidden = (struct opc_ints){LAYERS, {width, width, width, width}};
-    config->horizon = 25;
-    config->population = 200;
-    config->elites = 20;
-    config->iterations = 3;
-    config->particles = MEMBERS;
+    config->horizon = b->published ? 30 : 25;
+    config->population = b->published ? 500 : 200;
+    config->elites = config->population / 10;
+    config->iterations = b->published ? 5 : 3;
+    config->particles = b->published ? 4 * MEMBERS : MEMBERS;
     config->min_variance = 0; /* it never stops early */
     OPC_TRY(opc_ensemble_make(&model, b->obs, b->act, b->threads, 1, 0, &p->model, err));
     const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args),
