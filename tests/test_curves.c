@@ -260,6 +260,38 @@ static void methods_have_their_colours(void **state)
     assert_int_equal(layers, 5 + 2);
     assert_int_equal(bands, 2);
     assert_true(f.panel[0].x.min == 0 && f.panel[0].x.max == 800);
+    /* Colours tell methods apart, dashes the lines of one method. */
+    assert_int_equal(line_of(&f, "MBPO(*), sac.batch_size: 256 (3 runs)")->dash, 0);
+    assert_int_equal(line_of(&f, "SAC, sac.batch_size: 256 (1 run)")->dash, 0);
+    assert_int_equal(line_of(&f, "OPC, sac.batch_size: 17 (1 run)")->dash, 1);
+    opc_curves_figure_free(&f);
+    opc_curves_free(c);
+}
+
+/* Two groups of three runs: six thin lines between the bands and the two lines. */
+static void every_run_is_drawn_behind_the_lines(void **state)
+{
+    const struct opc_curves_style style = {.x_label = "steps", .y_label = "return", .runs = true};
+    struct opc_curves_figure f;
+    struct opc_err err;
+    struct opc_curves *c = read_runs(state, &PLAIN);
+    assert_ok(opc_curves_figure(&style, c, &f, &err), &err);
+    int thin = 0, expected = 0;
+    for (int i = 0; i < c->runs; i++)
+        expected += c->group[c->run[i].group].runs > 1;
+    for (int p = 0; p < c->panels; p++) {
+        int stage = 0; /* bands, then runs, then lines */
+        for (int k = 0; k < f.panel[p].layers; k++) {
+            const struct opc_figure_layer *layer = &f.panel[p].layer[k];
+            const int now = layer->mark == OPC_PLOT_BAND ? 0 : layer->faint ? 1 : 2;
+            assert_true(now >= stage);
+            stage = now;
+            thin += layer->faint;
+            assert_true(!layer->faint || (layer->width < 1 && layer->n > 0));
+        }
+    }
+    assert_true(expected > 0);
+    assert_int_equal(thin, expected);
     opc_curves_figure_free(&f);
     opc_curves_free(c);
 }
@@ -304,6 +336,8 @@ int main(void)
                                         test_make_dir, test_remove_dir),
         cmocka_unit_test_setup_teardown(wrong_names_are_refused, make_runs, test_remove_dir),
         cmocka_unit_test_setup_teardown(methods_have_their_colours, make_runs, test_remove_dir),
+        cmocka_unit_test_setup_teardown(every_run_is_drawn_behind_the_lines, make_runs,
+                                        test_remove_dir),
         cmocka_unit_test_setup_teardown(lack_of_memory_is_survived, make_runs, test_remove_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

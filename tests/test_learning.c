@@ -147,6 +147,27 @@ static void ends_are_summarised_by_panel_and_line(void **state)
     opc_table_free(t);
 }
 
+/* The first table of the page: in words, with what the other tables have. */
+static void scores_name_seeds_iqm_and_improvement(void **state)
+{
+    const struct bench *b = *state;
+    struct opc_err err;
+    assert_ok(make(b, b->runs, NULL, &err), &err);
+    struct opc_table *t = read_table(b, "fig-scores.csv"), *ends = read_table(b, "fig-final.csv");
+    assert_int_equal(opc_table_rows(t), 4);
+    const int row = row_of(t, 3, (const char *[]){"pendulum", "MBPO(*)", "5"});
+    const int same = row_of(ends, 2, (const char *[]){"pendulum", "learned"});
+    assert_doubles_near(((double[]){number(t, row, "iqm"), number(t, row, "p")}),
+                        ((double[]){53, 0.8}), 2, 1e-12);
+    assert_true(number(t, row, "iqm_high") == number(ends, same, "iqm_high"));
+    assert_true(number(t, row, "p_low") < 0.8 && number(t, row, "p_high") == 1);
+    /* The first line is not compared with itself. */
+    const int first = row_of(t, 2, (const char *[]){"pendulum", "OPC"});
+    assert_string_equal(opc_table_cell(t, first, opc_table_find(t, "p")), "");
+    opc_table_free(t);
+    opc_table_free(ends);
+}
+
 static void pairs_of_lines_are_compared(void **state)
 {
     const struct bench *b = *state;
@@ -255,7 +276,7 @@ static void a_clear_difference_decides(void **state)
     assert_contains(r->claim[0].measured, "[1.00, 1.00]");
     assert_contains(r->claim[0].measured, "4 and 4");
     assert_int_equal(r->pictures, opc_draw_version() ? 1 : 0);
-    assert_int_equal(r->tables, 4);
+    assert_int_equal(r->tables, 5);
     opc_exhibit_unload(r);
 }
 
@@ -509,6 +530,10 @@ static void wrong_settings_are_refused(void **state)
         {"{pannel: env.name}", "'panel'"},
         {"{curve: {smooth: 4}}", "smooth = 4"},
         {"{notes: a}", "notes"},
+        {"{published: {file: a, method: b, tasks: {c: d}}}", "total_steps"},
+        {"{published: {file: a, method: b}}", "tasks"},
+        {"{published: {fiel: a, method: b}}", "'file'"},
+        {"{curve: {over: total_steps}, published: {file: a, tasks: {}}}", "'method'"},
         {"{titles: [a]}", "titles"},
         {"{curve: 3}", "{smooth:"}, /* how it is written */
         {"{curve: {of: eval_retrun}}", "eval_return"},
@@ -566,6 +591,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(ends_are_summarised_by_panel_and_line, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(scores_name_seeds_iqm_and_improvement, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pairs_of_lines_are_compared, set_up, tear_down),
         cmocka_unit_test_setup_teardown(curves_are_tabulated_as_they_are_drawn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(claims_are_judged_by_what_runs_end_with, set_up, tear_down),

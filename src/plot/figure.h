@@ -49,6 +49,7 @@ struct opc_figure_layer {
     int n;
     const double *x, *y;        /* [n] */
     const double *low, *high;   /* [n] of a band */
+    bool faint;                 /* of a line: pale and without dashes, to stay in the background */
     double width;               /* of a violin, in x; of a line, in points (0: as usual) */
     int rows, columns;          /* of a heat map, as the following: */
     const double *value;        /* [rows][columns] */

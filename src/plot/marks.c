@@ -14,7 +14,7 @@
 
 /* Samples of fewer than FEW values are shown one by one; points along one side of a violin. */
 enum { FEW = 8, OUTLINE = 64 };
-static const double DOT = 2.1, BAND_ALPHA = 0.2;
+static const double DOT = 2.1, BAND_ALPHA = 0.2, FAINT_ALPHA = 0.45;
 
 /* ---- extents --------------------------------------------------------------------------------- */
 
@@ -77,7 +77,7 @@ static void draw_line(struct opc_canvas *canvas, const struct opc_figure_layer *
                       const struct opc_ink *ink, const struct opc_axis *x, const struct opc_axis *y,
                       double *px, double *py)
 {
-    struct opc_ink own = *ink;
+    struct opc_ink own = layer->faint ? opc_colour_faded(*ink, FAINT_ALPHA) : *ink;
     own.width = layer->width > 0 ? layer->width : ink->width;
     int n = 0;
     /* One pass more than points: the NaN at the end flushes the last piece. */

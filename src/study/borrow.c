@@ -139,7 +139,7 @@ int opc_experiment_borrow(const struct opc_experiment *experiment, int *borrowed
         if (e->d_name[0] != '.' && strcmp(e->d_name, own) != 0)
             code = add_runs(root, e->d_name, &list, err);
     closedir(d);
-    for (int i = 0; i < experiment->runs->tasks && list.n > 0 && !code; i++)
+    for (int i = 0; i < experiment->runs->tasks && !code; i++)
         code = borrow_run(experiment, &experiment->runs->task[i], &list, borrowed, err);
     opc_free(list.at);
     return code;

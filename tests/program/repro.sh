@@ -66,6 +66,7 @@ mkdir more
 cat >more/one.yaml <<END
 include: $SRC/experiments/examples/smoke.yaml
 train: {epochs: 2, random_steps: 60}
+opc.horizon: 10
 vary: {opc.transition: [corrected, replay], train.seed: 1..2}
 figure: {panel: env.name, line: opc.transition}
 END
@@ -79,9 +80,8 @@ figure:
   claims: [{text: "Ten are like one.", alike: ["[10]", "[1]"], margin: 0.5}]
 END
 expect 0 '^tier small: .* core-hours' "$OPC" repro list --experiments more
-expect 0 '2 runs are of other experiments
-^two: 4 runs, 2 of them done$
-^  undecided  *Ten are like one' "$OPC" repro one two --experiments more --out both --verbose
+expect 0 '^two: 4 runs, 2 of them done$
+^  undecided  *Ten are like one' "$OPC" repro one two --experiments more --out both
 [ "$(find both/runs/two -type l | wc -l)" = 2 ] || wrong "no run is shared" find both/runs
 cp -r both/runs/two/*10*_s1/metrics.csv same.csv
 cmp same.csv both/runs/one/corrected_s1/metrics.csv || wrong "another run" find both/runs

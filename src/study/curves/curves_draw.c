@@ -79,28 +79,50 @@ static int colour_of(const struct opc_curves *curves, int g)
 
 /* ---- the figure ------------------------------------------------------------------------------ */
 
-/* The layers of one panel. Bands come first, so that they cover no line; a single run has none.
- * Returns the number of layers. */
-static int make_layers(const struct opc_curves *curves, int panel, char (*label)[200],
+/* A line with its band, or one run of it. All share the label, and with it the colour; what tells
+ * lines of one method apart is the dash. */
+static struct opc_figure_layer layer_of(const struct opc_curves *curves, int g, char (*label)[200])
+{
+    const struct opc_curve_group *group = &curves->group[g];
+    return (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
+                                     .colour = colour_of(curves, g),
+                                     .dash = labels_before(curves, g, true) % 4,
+                                     .label = label[g],
+                                     .n = group->n,
+                                     .x = group->x,
+                                     .y = group->middle,
+                                     .low = group->low,
+                                     .high = group->high};
+}
+
+/* The layers of one panel. Bands come first, so that they cover no line, then with `runs` the runs
+ * themselves, then the lines; a single run has only its line. Returns the number of layers. */
+static int make_layers(const struct opc_curves *curves, int panel, char (*label)[200], bool runs,
                        struct opc_figure_layer *out)
 {
     int layers = 0;
-    for (int pass = 0; pass < 2; pass++)
-        for (int g = 0; g < curves->groups; g++) {
-            const struct opc_curve_group *group = &curves->group[g];
-            if (group->panel != panel ||
-                (pass == 0 && (group->runs < 2 || curves->band == OPC_BAND_NONE)))
-                continue;
-            out[layers++] = (struct opc_figure_layer){.mark = pass ? OPC_PLOT_LINE : OPC_PLOT_BAND,
-                                                      .colour = colour_of(curves, g),
-                                                      .dash = labels_before(curves, g, false) % 4,
-                                                      .label = label[g],
-                                                      .n = group->n,
-                                                      .x = group->x,
-                                                      .y = group->middle,
-                                                      .low = group->low,
-                                                      .high = group->high};
+    for (int g = 0; g < curves->groups; g++)
+        if (curves->group[g].panel == panel && curves->group[g].runs > 1 &&
+            curves->band != OPC_BAND_NONE) {
+            out[layers] = layer_of(curves, g, label);
+            out[layers++].mark = OPC_PLOT_BAND;
         }
+    for (int i = 0; runs && i < curves->runs; i++) {
+        const struct opc_curve_run *run = &curves->run[i];
+        const struct opc_curve_group *group = &curves->group[run->group];
+        if (group->panel != panel || group->runs < 2 || run->n == 0)
+            continue;
+        struct opc_figure_layer *layer = &out[layers++];
+        *layer = layer_of(curves, run->group, label);
+        layer->faint = true;
+        layer->width = 0.5;
+        layer->n = run->n;
+        layer->x = run->x;
+        layer->y = run->y;
+    }
+    for (int g = 0; g < curves->groups; g++)
+        if (curves->group[g].panel == panel)
+            out[layers++] = layer_of(curves, g, label);
     return layers;
 }
 
@@ -147,16 +169,12 @@ static int check_published(const struct opc_published *published, const struct o
 
 /* The published line and band, below all others. The curve ends where the runs do, interpolated
  * if that is between two of its points: what comes later has nothing to be compared with and
- * would compress the rest. */
-static int make_published(const struct opc_published *published, double end, char label[200],
-                          struct opc_curves_figure *made, struct opc_err *err)
+ * would compress the rest. buffer: [4][published->n]. */
+static void make_published(const struct opc_published *published, double end, char label[200],
+                           double *buffer, struct opc_figure_layer *layer)
 {
     const size_t points = (size_t)published->n;
-    made->published = opc_alloc(4 * points, sizeof *made->published);
-    if (!made->published)
-        return opc_fail(err, OPC_ENOMEM, "not enough memory for the published curve");
-    /* One block for four arrays of published->n values. */
-    double *x = made->published, *mean = x + points, *low = mean + points, *high = low + points;
+    double *x = buffer, *mean = x + points, *low = mean + points, *high = low + points;
     int n = 0;
     /* Copy points before `end`; the first one at or after it becomes `end` itself. */
     for (bool more = true; more && n < published->n; n++) {
@@ -169,36 +187,57 @@ static int make_published(const struct opc_published *published, double end, cha
     }
     snprintf(label, 200, "%s, published", published->method);
     for (int k = 0; k < 2; k++)
-        made->layer[k] = (struct opc_figure_layer){.mark = k ? OPC_PLOT_LINE : OPC_PLOT_BAND,
-                                                   .colour = OPC_COLOUR_GREY,
-                                                   .dash = 1,
-                                                   .label = label,
-                                                   .n = n,
-                                                   .x = x,
-                                                   .y = mean,
-                                                   .low = low,
-                                                   .high = high};
-    return OPC_OK;
+        layer[k] = (struct opc_figure_layer){.mark = k ? OPC_PLOT_LINE : OPC_PLOT_BAND,
+                                             .colour = OPC_COLOUR_GREY,
+                                             .dash = 1,
+                                             .label = label,
+                                             .n = n,
+                                             .x = x,
+                                             .y = mean,
+                                             .low = low,
+                                             .high = high};
+}
+
+/* The published curve of a panel; NULL: none, or it begins after the runs end. */
+static const struct opc_published *published_of(const struct opc_curves_style *style,
+                                                const struct opc_curves *curves, int panel)
+{
+    const struct opc_published *p = style->published  ? style->published
+                                    : style->by_panel ? style->by_panel[panel]
+                                                      : NULL;
+    return p && p->steps[0] < panel_reach(curves, panel).max ? p : NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------- */
 
+/* The memory of a figure: layers for bands, lines, runs and published curves. */
+static int allocate_figure(const struct opc_curves_style *style, const struct opc_curves *curves,
+                           struct opc_curves_figure *made, struct opc_err *err)
+{
+    const size_t groups = (size_t)curves->groups, panels = (size_t)curves->panels;
+    size_t points = 0;
+    for (int p = 0; p < curves->panels; p++) {
+        const struct opc_published *published = published_of(style, curves, p);
+        points += published ? (size_t)published->n : 0;
+    }
+    const size_t layers = 2 * groups + 2 * panels + (style->runs ? (size_t)curves->runs : 0);
+    *made = (struct opc_curves_figure){
+        .panel = opc_alloc(panels, sizeof *made->panel),
+        .layer = opc_alloc(layers, sizeof *made->layer),
+        .label = opc_alloc(groups + 1, sizeof *made->label),
+        .published = points ? opc_alloc(4 * points, sizeof *made->published) : NULL};
+    return made->panel && made->layer && made->label && (made->published || !points)
+               ? OPC_OK
+               : opc_fail(err, OPC_ENOMEM, "not enough memory for the figure");
+}
+
 int opc_curves_figure(const struct opc_curves_style *style, const struct opc_curves *curves,
                       struct opc_curves_figure *out, struct opc_err *err)
 {
-    const int published_layers = style->published ? 2 : 0;
-    const double end = panel_reach(curves, 0).max;
-    const size_t groups = (size_t)curves->groups;
-    struct opc_curves_figure made = {.panel = opc_alloc((size_t)curves->panels, sizeof *made.panel),
-                                     .layer = opc_alloc(2 * groups + 2, sizeof *made.layer),
-                                     .label = opc_alloc(groups + 1, sizeof *made.label)};
-    int code = made.panel && made.layer && made.label
-                   ? OPC_OK
-                   : opc_fail(err, OPC_ENOMEM, "not enough memory for the figure");
-    if (!code && published_layers)
-        code = check_published(style->published, curves, end, err);
-    if (!code && published_layers)
-        code = make_published(style->published, end, made.label[groups], &made, err);
+    if (style->published)
+        OPC_TRY(check_published(style->published, curves, panel_reach(curves, 0).max, err));
+    struct opc_curves_figure made;
+    const int code = allocate_figure(style, curves, &made, err);
     if (code) {
         opc_curves_figure_free(&made);
         return code;
@@ -207,16 +246,23 @@ int opc_curves_figure(const struct opc_curves_style *style, const struct opc_cur
     for (int g = 0; g < curves->groups; g++)
         print_label(curves, g, made.label[g]);
     struct opc_figure_layer *layer = made.layer;
+    double *buffer = made.published;
     /* Panels take their layers from one array, one after the other. */
     for (int p = 0; p < curves->panels; p++) {
-        made.panel[p] =
-            (struct opc_panel){.title = curves->title[p],
-                               .x_label = style->x_label,
-                               .y_label = style->y_label,
-                               .x = span_of_x(curves, p),
-                               .layers = published_layers + make_layers(curves, p, made.label,
-                                                                        layer + published_layers),
-                               .layer = layer};
+        const struct opc_published *published = published_of(style, curves, p);
+        if (published) {
+            make_published(published, panel_reach(curves, p).max, made.label[curves->groups],
+                           buffer, layer);
+            buffer += 4 * (size_t)published->n;
+        }
+        const int below = published ? 2 : 0;
+        made.panel[p] = (struct opc_panel){
+            .title = curves->title[p],
+            .x_label = style->x_label,
+            .y_label = style->y_label,
+            .x = span_of_x(curves, p),
+            .layers = below + make_layers(curves, p, made.label, style->runs, layer + below),
+            .layer = layer};
         layer += made.panel[p].layers;
     }
     made.figure = (struct opc_figure){.title = style->title,

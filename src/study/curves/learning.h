@@ -8,6 +8,7 @@
 #include "num/stats.h"
 #include "run/config/yaml.h"
 #include "study/curves/curves.h"
+#include "study/curves/published.h"
 #include "study/exhibit/exhibit.h"
 
 /* The scores, with scratch for comparing two sides. */
@@ -46,5 +47,13 @@ int opc_learning_claims(const struct opc_learning *, const struct opc_yaml *list
 /* Refuses a node that is not a map, and a key that is not among `names` (NULL at the end). */
 int opc_learning_keys(const struct opc_yaml *map, const char *what, const char *const *names,
                       struct opc_err *err);
+
+/* The map figure.published (learning_published.c), NULL if there is none. The second function puts
+ * the curves into by_panel, [panels] of NULL, also when it fails; the caller frees each. */
+int opc_learning_published_check(const struct opc_yaml *map, const char *of, const char *over,
+                                 struct opc_err *err);
+int opc_learning_published(const struct opc_yaml *map, const char *folder,
+                           const struct opc_curves *, struct opc_published **by_panel,
+                           struct opc_exhibit *, struct opc_err *err);
 
 #endif

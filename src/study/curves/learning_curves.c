@@ -7,6 +7,7 @@
  *       curve: {of: eval_return, over: env_steps, smooth: 5, centre: median, band: [25, 75]}
  *       titles: {"mujoco:hopper": On one leg}
  *       notes: [what differs from the paper]
+ *       published: {...}              # study/curves/learning_published.c
  *       claims: [...]                 # study/curves/learning.h
  *
  * Curves are smoothed; the score of a run is the mean of its last five evaluations, not
@@ -29,7 +30,7 @@
 
 enum { KEYS = 8 }; /* settings that name a panel or a line, at most */
 /* Second key of the bootstrap streams, by purpose; curves use 100 + group. */
-enum { FOR_ENDS = 1, FOR_IMPROVEMENT = 2, FOR_CURVES = 100 };
+enum { FOR_ENDS = 1, FOR_IMPROVEMENT = 2, FOR_SCORES = 4, FOR_CURVES = 100 };
 
 /* clang-format off */
 #define FIELDS(X)                                                                                  \
@@ -54,8 +55,8 @@ struct style {
     const char *panel_key[KEYS], *line_key[KEYS];
     int panel_keys, line_keys;
     enum { PERCENTILES, STD, INTERVAL } band;
-    double low, high;                               /* percentiles */
-    const struct opc_yaml *titles, *notes, *claims; /* NULL: none */
+    double low, high;                                           /* percentiles */
+    const struct opc_yaml *titles, *notes, *claims, *published; /* NULL: none */
 };
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -147,8 +148,8 @@ static int check_column(const char *key, const char *name, struct opc_err *err)
 /* Reads the whole map. Nothing is read from runs, so `opc repro` can refuse a file at once. */
 static int read_style(const struct opc_yaml *figure, struct style *style, struct opc_err *err)
 {
-    static const char *const NAMES[] = {"panel", "line",   "curve", "titles",
-                                        "notes", "claims", NULL};
+    static const char *const NAMES[] = {"panel", "line",   "curve",     "titles",
+                                        "notes", "claims", "published", NULL};
     if (figure)
         OPC_TRY(opc_learning_keys(figure, "figure", NAMES, err));
     const struct opc_yaml *curve = figure ? opc_yaml_find(figure, "curve") : NULL;
@@ -169,7 +170,10 @@ static int read_style(const struct opc_yaml *figure, struct style *style, struct
     style->titles = figure ? opc_yaml_find(figure, "titles") : NULL;
     style->claims = figure ? opc_yaml_find(figure, "claims") : NULL;
     style->notes = figure ? opc_yaml_find(figure, "notes") : NULL;
+    style->published = figure ? opc_yaml_find(figure, "published") : NULL;
     OPC_TRY(check_titles(style->titles, err));
+    OPC_TRY(
+        opc_learning_published_check(style->published, style->curve.of, style->curve.over, err));
     OPC_TRY(check_notes(style->notes, err));
     return opc_learning_claims_check(style->claims, err);
 }
@@ -401,6 +405,41 @@ static int tabulate_improvement(const struct opc_learning *learning, struct opc_
     return code;
 }
 
+/* The table that a reader wants first: seeds, IQM with interval, and the probability that a run of
+ * the figure's first line ends above one of this line. In words, as the figure has them. */
+static int tabulate_scores(const struct opc_learning *learning, struct opc_table *table,
+                           struct opc_err *err)
+{
+    for (int p = 0; p < learning->panels; p++)
+        for (int k = 0; k < learning->lines; k++) {
+            const int at = k * learning->panels + p;
+            struct opc_interval iqm, above = {(double)NAN, (double)NAN, (double)NAN};
+            if (!learning->end[at])
+                continue;
+            /* Streams of the tables before, so that the numbers are the same as there. */
+            struct opc_rng rng =
+                opc_rng_stream(learning->seed, OPC_USE_STUDY, FOR_ENDS, (uint32_t)at);
+            const struct opc_scores own = {1, &learning->n[at],
+                                           (const double *const *)&learning->end[at]};
+            const struct opc_scores first = {1, &learning->n[p],
+                                             (const double *const *)&learning->end[p]};
+            OPC_TRY(opc_iqm_interval(&own, 0, &rng, &iqm, err));
+            rng = opc_rng_stream(learning->seed, OPC_USE_STUDY, FOR_SCORES, (uint32_t)at);
+            if (k > 0 && learning->end[p])
+                OPC_TRY(opc_improvement(&first, &own, 0, &rng, &above, err));
+            opc_table_word(table, learning->curves->title[p]);
+            opc_table_word(table, learning->label[k]);
+            opc_table_int(table, learning->n[at]);
+            opc_table_real(table, iqm.middle);
+            opc_table_real(table, iqm.low);
+            opc_table_real(table, iqm.high);
+            opc_table_real(table, above.middle);
+            opc_table_real(table, above.low);
+            opc_table_real(table, above.high);
+        }
+    return OPC_OK;
+}
+
 /* Every run with its score. */
 static void tabulate_runs(const struct opc_curves *curves, struct opc_table *table)
 {
@@ -445,6 +484,30 @@ static int make_curve_table(const struct opc_request *request, const struct opc_
     return code;
 }
 
+/* The table of IQMs, which comes first of all. Its title names the line that others are compared
+ * with. */
+static int make_scores(const struct opc_learning *learning, struct opc_exhibit *exhibit,
+                       struct opc_err *err)
+{
+    struct opc_table *table = NULL;
+    struct opc_text title = {0};
+    opc_text_addf(&title,
+                  "what runs end with (mean of the last five evaluations): interquartile mean, and "
+                  "P(%s > this line), with 95 %% intervals",
+                  learning->lines && *learning->label[0] ? learning->label[0] : "the first line");
+    int code = opc_text_check(&title, err);
+    if (!code)
+        code =
+            opc_table_create("panel,line,seeds,iqm,iqm_low,iqm_high,p,p_low,p_high", &table, err);
+    if (!code)
+        code = tabulate_scores(learning, table, err);
+    if (!code)
+        code = opc_exhibit_table(exhibit, "scores", opc_text_get(&title), table, err);
+    opc_table_free(table);
+    opc_text_free(&title);
+    return code;
+}
+
 /* Tables of scores, comparisons and runs. */
 static int make_tables(const struct opc_learning *learning, struct opc_exhibit *exhibit,
                        struct opc_err *err)
@@ -483,7 +546,8 @@ static int make_tables(const struct opc_learning *learning, struct opc_exhibit *
 static void describe_style(const struct style *style, struct opc_text *note)
 {
     static const char *const CENTRE[] = {"median", "mean", "interquartile mean"};
-    opc_text_addf(note, "line: %s over runs; band: ", CENTRE[style->curve.centre]);
+    opc_text_addf(
+        note, "line: %s over runs, which are the thin lines; band: ", CENTRE[style->curve.centre]);
     if (style->band == STD)
         opc_text_add(note, "one standard deviation around it");
     else if (style->band == INTERVAL)
@@ -496,20 +560,31 @@ static void describe_style(const struct style *style, struct opc_text *note)
 
 /* The figure; tabulate_curve has prepared the groups. */
 static int make_figure(const struct opc_learning *learning, const struct style *style,
-                       struct opc_exhibit *exhibit, struct opc_err *err)
+                       const char *folder, struct opc_exhibit *exhibit, struct opc_err *err)
 {
     struct opc_text note = {0};
     struct opc_curves_figure made;
+    const int panels = learning->panels;
+    struct opc_published **published = opc_alloc((size_t)panels + 1, sizeof *published);
     describe_style(style, &note);
-    int code = opc_text_check(&note, err);
+    int code = published ? opc_text_check(&note, err)
+                         : opc_fail(err, OPC_ENOMEM, "not enough memory for the figure");
+    if (!code)
+        code = opc_learning_published(style->published, folder, learning->curves, published,
+                                      exhibit, err);
     const struct opc_curves_style how = {.x_label = opc_column_label(style->curve.over),
                                          .y_label = opc_column_label(style->curve.of),
                                          .note = opc_text_get(&note),
-                                         .share = style->curve.share};
+                                         .share = style->curve.share,
+                                         .by_panel = (const struct opc_published *const *)published,
+                                         .runs = true};
     if (!code && !(code = opc_curves_figure(&how, learning->curves, &made, err))) {
         code = opc_exhibit_figure(exhibit, NULL, "learning curves", &made.figure, err);
         opc_curves_figure_free(&made);
     }
+    for (int p = 0; published && p < panels; p++)
+        opc_published_free(published[p]);
+    opc_free(published);
     opc_text_free(&note);
     return code;
 }
@@ -541,11 +616,13 @@ static int learning_curves_make(const struct opc_request *request, const void *s
         return code;
     /* Claims need to know whether runs are missing. */
     learning.missing = request->missing;
-    code = make_curve_table(request, &learning, &style, exhibit, err);
+    code = make_scores(&learning, exhibit, err);
+    if (!code)
+        code = make_curve_table(request, &learning, &style, exhibit, err);
     if (!code)
         code = make_tables(&learning, exhibit, err);
     if (!code)
-        code = make_figure(&learning, &style, exhibit, err);
+        code = make_figure(&learning, &style, request->folder, exhibit, err);
     if (!code)
         code = opc_learning_claims(&learning, style.claims, exhibit, err);
     for (const struct opc_yaml *n = style.notes && !code ? style.notes->first : NULL; n;

@@ -125,29 +125,11 @@ static int assign_setting(struct opc_config *config, const char *key, const char
     return opc_config_set(config, text, err);
 }
 
-/* The file under `of`: from the folder of the experiment file or the nearest one above it that has
- * such a file, else as shipped. */
-static int find_of(const char *folder, const char *of, char path[OPC_PATH], struct opc_err *err)
-{
-    char at[OPC_PATH], above[OPC_PATH];
-    if (!folder || *of == '/' || opc_path_absolute(at, folder, NULL))
-        return opc_path_shipped(path, of, err);
-    for (;;) {
-        OPC_TRY(opc_path_join(path, at, of, err));
-        if (opc_file_exists(path))
-            return OPC_OK;
-        OPC_TRY(opc_path_parent(above, at, err));
-        if (strcmp(above, at) == 0) /* the root */
-            return opc_path_shipped(path, of, err);
-        memcpy(at, above, sizeof at);
-    }
-}
-
 /* Loads the file once for each task of each column and sets task and method. */
 static int load_configs(struct sheet *sheet, const char *folder, struct opc_err *err)
 {
     char path[OPC_PATH];
-    int column = 0, code = find_of(folder, sheet->of->text, path, err);
+    int column = 0, code = opc_analysis_path(folder, sheet->of->text, path, err);
     if (!code)
         code = opc_config_create(&sheet->scratch, err);
     for (const struct opc_yaml *c = sheet->columns->first; c && !code; c = c->next, column++) {

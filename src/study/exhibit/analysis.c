@@ -129,3 +129,19 @@ int opc_analysis_run(const struct opc_analysis *analysis, const struct opc_reque
 {
     return analysis_fill_and_make(analysis, request->ask, request, exhibit, err);
 }
+
+int opc_analysis_path(const char *folder, const char *of, char path[OPC_PATH], struct opc_err *err)
+{
+    char at[OPC_PATH], above[OPC_PATH];
+    if (!folder || *of == '/' || opc_path_absolute(at, folder, NULL))
+        return opc_path_shipped(path, of, err);
+    for (;;) {
+        OPC_TRY(opc_path_join(path, at, of, err));
+        if (opc_file_exists(path))
+            return OPC_OK;
+        OPC_TRY(opc_path_parent(above, at, err));
+        if (strcmp(above, at) == 0) /* the root */
+            return opc_path_shipped(path, of, err);
+        memcpy(at, above, sizeof at);
+    }
+}

@@ -11,6 +11,7 @@
 #define OPC_STUDY_ANALYSIS_H
 
 #include "base/field.h"
+#include "base/file.h"
 #include "base/pool.h"
 #include "run/config/yaml.h"
 #include "study/exhibit/exhibit.h"
@@ -63,5 +64,9 @@ int opc_analysis_check(const struct opc_analysis *, const struct opc_yaml *ask,
 /* Checks the map against the analysis's settings, fills them in and makes the exhibit. */
 int opc_analysis_run(const struct opc_analysis *, const struct opc_request *, struct opc_exhibit *,
                      struct opc_err *err);
+
+/* A file that an experiment names: from the folder of the experiment file (NULL: none) or the
+ * nearest one above it that has such a file, else as shipped with the program. */
+int opc_analysis_path(const char *folder, const char *of, char path[OPC_PATH], struct opc_err *err);
 
 #endif

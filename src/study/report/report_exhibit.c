@@ -182,7 +182,11 @@ static void show_table(struct opc_text *html, const struct opc_exhibit_item *ite
 {
     const char *title = *item->title ? item->title : item->file;
     const int rows = opc_table_rows(table), shown = rows < MAX_ROWS ? rows : MAX_ROWS;
-    add_element(html, "<details>\n<summary>", title, " <span class=\"aside\">");
+    /* Scores are what most readers want; the others open on a click. */
+    const size_t length = strlen(item->file), ending = strlen("-scores.csv");
+    const bool open = length > ending && !strcmp(item->file + length - ending, "-scores.csv");
+    add_element(html, open ? "<details open>\n<summary>" : "<details>\n<summary>", title,
+                " <span class=\"aside\">");
     add_element(html, "<code>", item->file, "</code>, ");
     opc_text_addf(html, "%d row%s</span></summary>\n", rows, rows == 1 ? "" : "s");
     add_element(html, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"", title,
