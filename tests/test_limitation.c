@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tiny runs on the double integrator whose noise grows with |a|, and what eq. 5 makes of it. */
 #include "base/file.h"
+#include "drawn.h"
 #include "opc/mem.h"
 #include "opc/train.h"
 #include "study/probe/probe.h"

@@ -4,6 +4,7 @@
 #include "study/probe/probe_uncertainty.h"
 
 #include "base/file.h"
+#include "drawn.h"
 #include "opc/mem.h"
 #include "opc/train.h"
 #include "study/probe/probe_states.h"
