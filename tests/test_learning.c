@@ -524,6 +524,32 @@ static void undecided_claims_name_the_seeds_that_would_decide(void **state)
                  3, WANT);
 }
 
+/* Three runs begin 0, 10 and 20 random steps later. Rows before the last has begun, or after the
+ * first has ended, would be of fewer than three. */
+static void over_all_steps_a_line_ends_where_its_runs_do(void **state)
+{
+    struct bench *b = *state, more = {.dir = b->dir};
+    struct opc_err err;
+    for (int i = 0; i < 3; i++) {
+        char name[32], seed[32], path[600];
+        const double value[] = {100.0 * i, 100.0 * i, 100.0 * i};
+        snprintf(name, sizeof name, "late-%d", i);
+        snprintf(seed, sizeof seed, "train.seed=%d", i);
+        test_make_run_after(b->dir, name, (const char *[]){seed, NULL}, 10 * i, 100, 3, value);
+        snprintf(path, sizeof path, "%s/%s", b->dir, name);
+        more.run[more.runs++] = opc_strdup(path);
+    }
+    assert_ok(make(&more, 3, "{curve: {over: total_steps, smooth: 1}}", &err), &err);
+    struct opc_table *t = read_table(b, "fig.csv");
+    for (int row = 0; row < opc_table_rows(t); row++)
+        assert_true(number(t, row, "runs") == 3 && number(t, row, "median") == 100);
+    /* From 120, where the last begins, to 300, where the first ends. */
+    assert_true(number(t, 0, "total_steps") == 120);
+    assert_true(number(t, opc_table_rows(t) - 1, "total_steps") == 300);
+    opc_table_free(t);
+    free_bench(&more);
+}
+
 static void wrong_settings_are_refused(void **state)
 {
     static const char *const CASE[][2] = {
@@ -606,6 +632,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_best_settings_and_their_spread_are_compared, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(undecided_claims_name_the_seeds_that_would_decide, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(over_all_steps_a_line_ends_where_its_runs_do, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(wrong_settings_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lack_of_memory_is_survived, set_up, tear_down),

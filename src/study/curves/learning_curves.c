@@ -309,6 +309,19 @@ static void add_summary(struct opc_table *table, const struct summary *s)
     opc_table_int(table, s->n);
 }
 
+/* Over total_steps, runs begin and end at slightly different steps. Points at which a run has no
+ * value yet, or none any more, are dropped, as the line would jump there. v: scratch, [runs]. */
+static void trim_ends(const struct opc_curves *curves, int g, double *v)
+{
+    struct opc_curve_group *group = &curves->group[g];
+    int kept = 0;
+    for (int i = 0; curves->between && i < group->n; i++)
+        if (opc_curves_at(curves, g, group->x[i], v) == group->runs)
+            group->x[kept++] = group->x[i];
+    /* Nothing in common: the line stays as it is, jumps and all. */
+    group->n = kept > 1 ? kept : group->n;
+}
+
 /* Adds rows for the curve of group g. Also puts the centre and the band that the figure shows
  * into the group itself. v: scratch, [runs]. */
 static int tabulate_curve(const struct opc_learning *learning, const struct style *style, int g,
@@ -474,6 +487,7 @@ static int make_curve_table(const struct opc_request *request, const struct opc_
         if (request->progress)
             request->progress(request->ctx, (double)g / learning->curves->groups,
                               learning->curves->group[g].label);
+        trim_ends(learning->curves, g, v);
         code = tabulate_curve(learning, style, g, v, table, err);
     }
     if (!code)
