@@ -13,6 +13,7 @@ static struct opc_cem_options options_of(int steps, int each)
                                     .elites = 40,
                                     .low = -1,
                                     .high = 1,
+                                    .deviation = 0.25,
                                     .alpha = 0.1,
                                     .min_variance = 1e-3,
                                     .exponent = 2};
@@ -207,6 +208,45 @@ static void coloured_noise_has_unit_variance_and_correlated_neighbours(void **st
     assert_true(correlation[1] > 0.8);
 }
 
+/* The sequence is drawn with the deviation that was asked for, numbers after it with a quarter of
+ * the box. A sequence whose mean is on a wall stays there, the others come back from it. */
+static void numbers_after_the_sequence_come_back_from_the_walls(void **state)
+{
+    (void)state;
+    enum { N = 4000 };
+    const double mean[] = {0.1, -0.2, 1, 0, -1};
+    struct opc_cem_options o = options_of(3, 1);
+    o.extra = 2;
+    o.deviation = 0.05;
+    o.capacity = N;
+    struct opc_cem *cem = cem_of(&o);
+    assert_int_equal(cem->dims, 5);
+    for (int coloured = 0; coloured < 2; coloured++) {
+        double squares[5] = {0}, lowest = 1, highest = -1;
+        opc_cem_begin(cem, mean);
+        for (int k = 0; k < 5; k++)
+            assert_true(fabs(sqrt(cem->variance[k]) - (k < 3 ? 0.1 : 0.5)) < 1e-12);
+        for (int i = 0; i < N; i++) {
+            struct opc_rng rng = opc_rng_stream(8, OPC_USE_TEST, 1, (uint32_t)i);
+            (coloured ? opc_cem_draw_coloured : opc_cem_draw)(cem, i, &rng);
+            const float *x = opc_cem_at(cem, i);
+            for (int k = 0; k < 5; k++) {
+                assert_true(x[k] >= -1 && x[k] <= 1);
+                squares[k] += ((double)x[k] - mean[k]) * ((double)x[k] - mean[k]) / N;
+            }
+            lowest = fmin(lowest, (double)x[4]);
+            highest = fmax(highest, (double)x[4]);
+        }
+        /* a normal number has variance 1 in units of the deviation, a truncated one 0.774 */
+        const double unit = coloured ? 1 : 0.7737413;
+        assert_true(fabs(squares[0] / (0.01 * unit) - 1) < 0.1);
+        assert_true(fabs(squares[3] / (0.25 * unit) - 1) < 0.1);
+        assert_true(coloured ? squares[2] > 0 : squares[2] == 0);
+        assert_true(lowest == -1 && highest > -0.1);
+    }
+    opc_cem_destroy(cem);
+}
+
 static int create(void *ctx, struct opc_err *err)
 {
     struct opc_cem *cem = NULL;
@@ -232,6 +272,7 @@ int main(void)
         cmocka_unit_test(variance_is_capped_so_that_two_deviations_stay_in_the_box),
         cmocka_unit_test(quadratic_is_maximised_as_fast_as_it_should_be),
         cmocka_unit_test(value_that_is_not_finite_is_the_worst),
+        cmocka_unit_test(numbers_after_the_sequence_come_back_from_the_walls),
         cmocka_unit_test(coloured_noise_has_unit_variance_and_correlated_neighbours),
         cmocka_unit_test(create_survives_lack_of_memory),
     };

@@ -273,6 +273,152 @@ static void plan_moves_on_by_one_step_and_begins_in_the_middle(void **state)
     opc_agent_destroy(agent);
 }
 
+/* ---- feedback ----------------------------------------------------------------------------------
+ */
+
+static void scale_of_states(const struct opc_predictor *p, float *mean, float *inverse)
+{
+    (void)p;
+    mean[0] = 1;
+    inverse[0] = 4; /* the deviation is a quarter */
+}
+
+/* With alpha = 1 a plan stays what it started from: actions 0.1 to 0.4, then the gain 0.25 in units
+ * of pets.feedback. Actions move on, the gain stays. */
+static void feedback_adds_gains_times_the_scaled_state(void **state)
+{
+    (void)state;
+    static const struct opc_predictor_type SCALED = {
+        .name = "fake", .predict = fake_predict, .scale = scale_of_states};
+    struct fake model = fake_of(1, 5, member_step);
+    struct setup s = setup_of(&model.base);
+    const float at[] = {1.125f, 1.125f, 9, -9};
+    float action;
+    s.config.horizon = 4;
+    s.config.alpha = 1;
+    s.config.feedback = 2;
+    for (int scaled = 0; scaled < 2; scaled++) {
+        model.base.type = scaled ? &SCALED : &FAKE;
+        struct opc_agent *agent = agent_of(&s);
+        struct opc_episode_state *memory = memory_of(agent);
+        assert_int_equal(memory->count, 5);
+        for (int k = 0; k < 4; k++)
+            memory->number[k] = 0.1 * (k + 1);
+        memory->number[4] = 0.25;
+        for (int t = 0; t < 4; t++) {
+            const double z = scaled ? ((double)at[t] - 1) * 4 : (double)at[t];
+            const double sum = 0.1 * (t + 1) + 2 * 0.25 * z;
+            opc_agent_act_in(agent, memory, &at[t], false, NULL, &action);
+            assert_true(fabs((double)action - fmin(fmax(sum, -1), 1)) < 1e-6);
+            assert_true(memory->number[4] == 0.25 && memory->number[3] == 0);
+        }
+        opc_episode_state_destroy(memory);
+        opc_agent_destroy(agent);
+    }
+}
+
+/* The larger the action, the better. */
+static void upward_step(const float *s, const float *a, int elite, struct opc_rng *rng, float *y)
+{
+    (void)elite, (void)rng;
+    y[0] = s[0];
+    y[1] = a[0];
+}
+
+/* In one iteration a plan does not get beyond two deviations, which are shares of the range 2. With
+ * none the actions stay at 0. */
+static void deviation_is_that_of_the_first_draws(void **state)
+{
+    (void)state;
+    static const double DEVIATION[] = {0, 0.01, 0.1, 0.25};
+    struct fake model = fake_of(1, 5, upward_step);
+    struct setup s = setup_of(&model.base);
+    const float zero = 0;
+    float action;
+    s.config.horizon = s.config.iterations = 1;
+    s.config.min_variance = 0;
+    s.config.feedback = 1; /* it is nothing in state 0, and a plan without deviation needs it */
+    for (int i = 0; i < 4; i++) {
+        s.config.deviation = DEVIATION[i];
+        struct opc_agent *agent = agent_of(&s);
+        plan_from(agent, &zero, &action);
+        const double deviations = i > 0 ? (double)action / (2 * DEVIATION[i]) : 1;
+        assert_true(deviations > 0.7 && deviations < 2);
+        assert_true(i > 0 || action == 0);
+        opc_agent_destroy(agent);
+    }
+}
+
+/* The cart and pole as it is. */
+static struct opc_env *true_task;
+static void true_step(const float *s, const float *a, int elite, struct opc_rng *rng, float *y)
+{
+    (void)elite, (void)rng;
+    struct opc_err err = {0};
+    double obs[4];
+    const double at[4] = {(double)s[0], (double)s[1], (double)s[2], (double)s[3]};
+    const double action = (double)a[0];
+    struct opc_outcome out = {.obs = obs};
+    assert_ok(opc_env_start(true_task, at, obs, &err), &err);
+    assert_ok(opc_env_step(true_task, &action, &out, &err), &err);
+    for (int k = 0; k < 4; k++)
+        y[k] = (float)obs[k];
+    y[4] = 1;
+}
+
+/* The mean return of the plans of the first `steps` real steps, from rest. */
+static double plans_of_an_episode(struct setup *s, struct opc_env *env, int steps)
+{
+    struct opc_err err = {0};
+    struct opc_agent *agent = agent_of(s);
+    struct opc_episode_state *memory = memory_of(agent);
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
+    const struct opc_feed feed = {OPC_SIZED(struct opc_feed)};
+    const double start[4] = {0.02, 0.02, 0, 0};
+    double obs[4];
+    assert_ok(opc_env_start(env, start, obs, &err), &err);
+    for (int t = 0; t < steps; t++) {
+        struct opc_rng rng = opc_rng_stream(3, OPC_USE_EXPLORE, 0, (uint32_t)t);
+        const float x[4] = {(float)obs[0], (float)obs[1], (float)obs[2], (float)obs[3]};
+        float a;
+        opc_agent_act_in(agent, memory, x, true, &rng, &a);
+        const double action = (double)a;
+        struct opc_outcome out = {.obs = obs};
+        assert_ok(opc_env_step(env, &action, &out, &err), &err);
+    }
+    assert_ok(opc_agent_improve(agent, &feed, 0, &report, &err), &err);
+    opc_episode_state_destroy(memory);
+    opc_agent_destroy(agent);
+    return report.value[OPC_PETS_RETURN];
+}
+
+/* Actions alone are an open loop: of 100 steps, with the true model, most plans see the pole fall.
+ * Those with feedback keep it up. */
+static void feedback_keeps_long_plans_of_an_unstable_system_alive(void **state)
+{
+    (void)state;
+    struct opc_env *env;
+    struct opc_err err = {0};
+    assert_ok(opc_env_open("cartpole", &env, &err), &err);
+    assert_ok(opc_env_open("cartpole", &true_task, &err), &err);
+    struct fake model = fake_of(4, 1, true_step);
+    struct setup s = setup_of(&model.base);
+    s.args.env = env;
+    s.config.horizon = 100;
+    s.config.population = 40;
+    s.config.iterations = 2;
+    s.config.particles = 1;
+    s.config.min_variance = 0;
+    const double without = plans_of_an_episode(&s, env, 15);
+    s.config.feedback = 5;
+    const double with = plans_of_an_episode(&s, env, 15);
+    print_message("plans of 100 steps survive %.1f steps without feedback, %.1f with it\n", without,
+                  with);
+    assert_true(without < 70 && with > 95);
+    opc_env_close(true_task);
+    opc_env_close(env);
+}
+
 /* A model with noise, whose best action follows the state. */
 static void noisy_step(const float *s, const float *a, int elite, struct opc_rng *rng, float *y)
 {
@@ -306,11 +452,12 @@ static void actions_depend_on_the_name_of_the_episode_and_not_on_threads(void **
     struct fake model = fake_of(1, 5, noisy_step);
     struct setup s = setup_of(&model.base);
     s.config.population = 70; /* more than one chunk, and not a multiple of one */
-    for (int icem = 0; icem < 2; icem++)
+    for (int way = 0; way < 4; way++)
         for (s.config.propagation = OPC_PETS_TSINF; s.config.propagation <= OPC_PETS_TS1_BATCH;
              s.config.propagation++) {
             float a[4][5];
-            s.config.optimizer = icem;
+            s.config.optimizer = way % 2;
+            s.config.feedback = way / 2;
             act_five_times(&s, 1, 7, a[0]);
             act_five_times(&s, 3, 7, a[1]);
             assert_same_bits(a[0], a[1], sizeof a[0]);
@@ -518,6 +665,14 @@ static void settings_that_do_not_fit_are_refused(void **state)
     assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,
                  "pets.particles = 12");
     assert_mentions(&err, "model.elites = 5");
+    s.config.particles = 20;
+    s.config.deviation = 0.01;
+    assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,
+                 "pets.deviation = 0.01");
+    assert_mentions(&err, "pets.min_variance = 0.001");
+    s.config.feedback = 1; /* gains vary */
+    assert_ok(opc_agent_create("pets", &s.args, &agent, &err), &err);
+    opc_agent_destroy(agent);
     s.config.particles = 10000;
     s.config.population = 1000000;
     assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,
@@ -548,6 +703,8 @@ static void lack_of_memory_is_an_error(void **state)
     assert_survives_lack_of_memory(create, &s);
     s.config.optimizer = OPC_PETS_ICEM;
     assert_survives_lack_of_memory(create, &s);
+    s.config.feedback = 1;
+    assert_survives_lack_of_memory(create, &s);
     /* The estimate grows with every particle. */
     const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args), .obs = 10, .act = 3,
                                         .config = &s.config};
@@ -564,6 +721,9 @@ int main(void)
         cmocka_unit_test(rewards_end_with_the_step_into_a_terminal_state),
         cmocka_unit_test(candidates_that_are_not_finite_lose_and_are_counted),
         cmocka_unit_test(plan_moves_on_by_one_step_and_begins_in_the_middle),
+        cmocka_unit_test(feedback_adds_gains_times_the_scaled_state),
+        cmocka_unit_test(deviation_is_that_of_the_first_draws),
+        cmocka_unit_test(feedback_keeps_long_plans_of_an_unstable_system_alive),
         cmocka_unit_test(actions_depend_on_the_name_of_the_episode_and_not_on_threads),
         cmocka_unit_test(rows_without_a_memory_plan_afresh),
         cmocka_unit_test(improved_method_finds_the_same_with_fewer_samples),

@@ -79,6 +79,9 @@ struct opc_predictor_type {
      * predictor. */
     int (*network)(const struct opc_predictor *, int elite, struct opc_network *out,
                    struct opc_err *);
+    /* Optional. NULL: not known. mean[obs] and 1 / deviation inverse[obs] of the states it was last
+     * fitted to; 0 and 1 before its first fit. */
+    void (*scale)(const struct opc_predictor *, float *mean, float *inverse);
 };
 
 struct opc_predictor { /* first member of every predictor */

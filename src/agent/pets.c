@@ -9,6 +9,13 @@
  * where a step of a particle passes through one member of the ensemble: always the same (TSinf) or
  * one that is dealt out at each step (TS1). A member serves as many particles as any other.
  *
+ * With pets.feedback a candidate has gains K besides its actions, and a particle in state s takes
+ *
+ *     clip(a_h + K z, -1, 1)    z = (s - mean) / deviation of the states that the model was fitted
+ * to
+ *
+ * so that a plan survives where an open loop would be unstable.
+ *
  * A step is that of any transition model. By eq. 5 (`corrected`) the particles walk along the
  * recorded trajectory whose state is nearest to the current one among those with H steps left. If
  * none is as long, the longest is taken, and eq. 2 goes on where it ends. All particles of a plan
@@ -48,14 +55,16 @@ struct plan {
     double *total;             /* [rows] sum of rewards */
     bool *alive, *terminal;    /* [rows] */
     const float *start;        /* the current state */
+    float *centre, *inverse;   /* [obs] the z of feedback is (s - centre) * inverse */
+    float *gain;               /* [act][obs] of the mean, for the real step */
     uint64_t key;              /* names what the plan draws */
     uint32_t iteration;
     int n, fresh; /* candidates of this iteration; those of them that are drawn */
     int h;        /* steps the particles have taken */
     int left;     /* steps of the reference, at most H; 0: there is none */
     int reference_episode, reference_time;
-    double *mean;     /* [H * act] where the optimiser starts */
-    float *shifted;   /* [kept][H * act] elites of the step before */
+    double *mean;     /* [H * act + gains] where the optimiser starts */
+    float *shifted;   /* [kept][H * act + gains] elites of the step before */
     int shifted_rows; /* how many there are */
     /* The scale of recorded states in the window of these steps, for distances between them. */
     double *scale; /* [obs] 1 / deviation */
@@ -182,15 +191,34 @@ static void find_reference(const struct pets *pets)
 
 /* ---- particles ------------------------------------------------------------------------------- */
 
-/* The particles of candidate c take its action of step h. */
-static void set_actions(const struct pets *pets, int c, int h)
+/* Adds what the feedback says in state s: gain[act][obs], numbers in [-1, 1] that count in units of
+ * pets.feedback. The sum is clipped to the range of actions. */
+static void add_feedback(const struct pets *pets, const float *gain, const float *s, float *action)
+{
+    const struct plan *plan = pets->plan;
+    const int obs = pets->base.obs;
+    for (int j = 0; j < pets->base.act; j++, gain += obs) {
+        float sum = 0;
+        for (int k = 0; k < obs; k++)
+            sum += gain[k] * (s[k] - plan->centre[k]) * plan->inverse[k];
+        action[j] = fminf(fmaxf(action[j] + (float)pets->config.feedback * sum, -1), 1);
+    }
+}
+
+/* The particles of candidate c, in states s[rows][obs], take its action of step h. */
+static void set_actions(const struct pets *pets, int c, int h, const float *s)
 {
     const struct plan *plan = pets->plan;
     const int P = pets->config.particles;
-    const size_t act = (size_t)pets->base.act;
+    const size_t obs = (size_t)pets->base.obs, act = (size_t)pets->base.act;
     const float *a = opc_cem_at(plan->cem, c) + (size_t)h * act;
-    for (int p = 0; p < P; p++)
-        memcpy(plan->action + (size_t)(c * P + p) * act, a, act * sizeof *a);
+    const float *gain = opc_cem_at(plan->cem, c) + (size_t)pets->config.horizon * act;
+    for (int p = 0; p < P; p++) {
+        const size_t i = (size_t)(c * P + p);
+        memcpy(plan->action + i * act, a, act * sizeof *a);
+        if (pets->config.feedback > 0)
+            add_feedback(pets, gain, s + i * obs, plan->action + i * act);
+    }
 }
 
 /* Draws candidates first .. end-1 and puts their particles into the current state. */
@@ -221,7 +249,7 @@ static void start_candidates(void *ctx, int first, int end, int worker)
         }
         if (pets->config.propagation == OPC_PETS_TS1)
             opc_rng_shuffle(rng, P, plan->elite + c * P);
-        set_actions(pets, c, 0);
+        set_actions(pets, c, 0, plan->state);
     }
 }
 
@@ -249,7 +277,7 @@ static void finish_step(void *ctx, int first, int end, int worker)
     for (int c = first; c < end; c++) {
         if (pets->config.propagation == OPC_PETS_TS1)
             opc_rng_shuffle(&plan->candidate[c], P, plan->elite + c * P);
-        set_actions(pets, c, plan->h + 1);
+        set_actions(pets, c, plan->h + 1, plan->next);
     }
 }
 
@@ -335,17 +363,23 @@ static void recall(const struct pets *pets, const struct opc_episode_state *memo
         plan->shifted[k] = (float)memory->number[dims + k];
 }
 
-/* The plan without its first step, with zeros at the end. */
+/* The plan without its first step, with zeros at the end. Gains stay as they are. */
 static void remember(const struct pets *pets, struct opc_episode_state *memory)
 {
     const struct opc_cem *cem = pets->plan->cem;
-    const int act = pets->base.act, dims = cem->dims;
-    for (int k = 0; k < dims; k++)
-        memory->number[k] = k + act < dims ? cem->mean[k + act] : 0;
-    for (int i = 0; i < cem->o.kept; i++)
-        for (int k = 0; k < dims; k++)
-            memory->number[(i + 1) * dims + k] =
-                k + act < dims ? (double)cem->keep[i * dims + k + act] : cem->mean[k];
+    const int act = pets->base.act, dims = cem->dims, gains = cem->o.extra, end = dims - gains;
+    for (int k = 0; k < end; k++)
+        memory->number[k] = k + act < end ? cem->mean[k + act] : 0;
+    for (int k = end; k < dims; k++)
+        memory->number[k] = cem->mean[k];
+    for (int i = 0; i < cem->o.kept; i++) {
+        const float *keep = cem->keep + i * dims;
+        double *number = memory->number + (i + 1) * dims;
+        for (int k = 0; k < end; k++)
+            number[k] = k + act < end ? (double)keep[k + act] : cem->mean[k];
+        for (int k = end; k < dims; k++)
+            number[k] = (double)keep[k];
+    }
 }
 
 /* Adds a plan to the report. */
@@ -353,7 +387,7 @@ static void count_plan(const struct pets *pets, int not_finite)
 {
     struct plan *plan = pets->plan;
     double variance = 0;
-    for (int k = 0; k < plan->cem->dims; k++)
+    for (int k = 0; k < plan->cem->dims - plan->cem->o.extra; k++)
         variance = fmax(variance, plan->cem->variance[k]);
     plan->plans++;
     plan->sum[OPC_PETS_RETURN] += plan->cem->elite_mean;
@@ -374,6 +408,35 @@ static uint64_t plan_key(const struct opc_episode_state *memory, struct opc_rng 
     return high << 32 | opc_rng_bits(rng);
 }
 
+/* Asks the model, which may have been fitted since the last plan, for the scale of its states. */
+static void update_feedback(const struct pets *pets)
+{
+    struct plan *plan = pets->plan;
+    const struct opc_predictor *model = pets->learned->model;
+    if (model->type->scale) {
+        model->type->scale(model, plan->centre, plan->inverse);
+        return;
+    }
+    for (int k = 0; k < pets->base.obs; k++) {
+        plan->centre[k] = 0;
+        plan->inverse[k] = 1;
+    }
+}
+
+/* The action that is taken: the mean's and not the best candidate's, since the best one is best
+ * partly by errors of the model. */
+static void first_action(const struct pets *pets, float *action)
+{
+    const struct plan *plan = pets->plan;
+    const struct opc_cem *cem = plan->cem;
+    for (int k = 0; k < pets->base.act; k++)
+        action[k] = (float)cem->mean[k];
+    for (int k = 0; k < cem->o.extra; k++)
+        plan->gain[k] = (float)cem->mean[cem->dims - cem->o.extra + k];
+    if (cem->o.extra > 0)
+        add_feedback(pets, plan->gain, plan->start, action);
+}
+
 static void pets_act_in(const struct opc_agent *base, struct opc_episode_state *memory,
                         const float *state, bool explore, struct opc_rng *rng, float *action)
 {
@@ -384,6 +447,7 @@ static void pets_act_in(const struct opc_agent *base, struct opc_episode_state *
     plan->key = plan_key(memory, rng);
     recall(pets, memory);
     find_reference(pets);
+    update_feedback(pets);
     opc_cem_begin(plan->cem, plan->mean);
     for (plan->iteration = 0;
          (int)plan->iteration < pets->config.iterations && !opc_cem_converged(plan->cem);
@@ -393,9 +457,7 @@ static void pets_act_in(const struct opc_agent *base, struct opc_episode_state *
         simulate(pets);
         not_finite += opc_cem_update(plan->cem, plan->n);
     }
-    /* The mean and not the best candidate: the best one is best partly by errors of the model. */
-    for (int k = 0; k < base->act; k++)
-        action[k] = (float)plan->cem->mean[k];
+    first_action(pets, action);
     remember(pets, memory);
     if (explore) /* a real step; evaluations are not reported */
         count_plan(pets, not_finite);
@@ -454,10 +516,10 @@ static void plan_destroy(struct plan *plan)
         return;
     opc_cem_destroy(plan->cem);
     opc_episode_state_destroy(plan->fresh_memory);
-    void *blocks[] = {plan->state,    plan->next,      plan->action,  plan->reward,
-                      plan->work,     plan->elite,     plan->episode, plan->time,
-                      plan->noise,    plan->candidate, plan->total,   plan->alive,
-                      plan->terminal, plan->mean,      plan->shifted, plan->scale};
+    void *blocks[] = {plan->state, plan->next,    plan->action,   plan->reward, plan->work,
+                      plan->elite, plan->episode, plan->time,     plan->noise,  plan->candidate,
+                      plan->total, plan->alive,   plan->terminal, plan->mean,   plan->shifted,
+                      plan->scale, plan->centre,  plan->inverse,  plan->gain};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         opc_free(blocks[i]);
     opc_free(plan);
@@ -472,16 +534,18 @@ static void pets_destroy(struct opc_agent *base)
     opc_free(pets);
 }
 
-static struct opc_cem_options cem_options(const struct opc_pets_config *config, int act)
+static struct opc_cem_options cem_options(const struct opc_pets_config *config, int obs, int act)
 {
     return (struct opc_cem_options){
         .steps = config->horizon,
         .each = act,
+        .extra = config->feedback > 0 ? act * obs : 0,
         .capacity = candidate_capacity(config),
         .elites = config->elites,
         .kept = kept_elites(config),
         .low = -1,
         .high = 1,
+        .deviation = config->deviation,
         .alpha = config->alpha,
         .min_variance = config->min_variance,
         .sample_variance = config->variance == 1,
@@ -493,7 +557,7 @@ static struct opc_cem_options cem_options(const struct opc_pets_config *config, 
 static size_t pets_need(const struct opc_agent_args *args)
 {
     const struct opc_pets_config *config = args->config;
-    const struct opc_cem_options o = cem_options(config, args->act);
+    const struct opc_cem_options o = cem_options(config, args->obs, args->act);
     const size_t floats = 3 * (size_t)args->obs + (size_t)args->act + 2;
     const size_t particle = floats * sizeof(float) + 3 * sizeof(int) + sizeof(struct opc_rng) +
                             sizeof(double) + 2 * sizeof(bool);
@@ -502,11 +566,12 @@ static size_t pets_need(const struct opc_agent_args *args)
 
 static int make_plan(struct pets *pets, struct opc_err *err)
 {
-    const struct opc_cem_options options = cem_options(&pets->config, pets->base.act);
+    const struct opc_cem_options options =
+        cem_options(&pets->config, pets->base.obs, pets->base.act);
     const size_t obs = (size_t)pets->base.obs, act = (size_t)pets->base.act;
     const size_t candidates = (size_t)options.capacity,
                  rows = candidates * (size_t)pets->config.particles;
-    const size_t dims = (size_t)options.steps * act;
+    const size_t dims = (size_t)options.steps * act + (size_t)options.extra;
     struct plan *plan = pets->plan = opc_alloc(1, sizeof *plan);
     if (!plan)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the planner");
@@ -527,6 +592,9 @@ static int make_plan(struct pets *pets, struct opc_err *err)
         {&plan->mean, dims, sizeof *plan->mean},
         {&plan->shifted, (size_t)options.kept, dims * sizeof *plan->shifted},
         {&plan->scale, obs, sizeof *plan->scale},
+        {&plan->centre, obs, sizeof *plan->centre},
+        {&plan->inverse, obs, sizeof *plan->inverse},
+        {&plan->gain, (size_t)options.extra, sizeof *plan->gain},
     };
     if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
         return opc_fail(err, OPC_ENOMEM,
@@ -573,6 +641,14 @@ static int pets_check(const void *given, int elites, struct opc_err *err)
             "pets.particles = %d is not a multiple of model.elites = %d; each member of the "
             "ensemble moves as many particles of a candidate as any other",
             config->particles, elites);
+    /* Gains begin with a deviation of their own. */
+    const double deviation = 2 * config->deviation;
+    if (config->feedback == 0 && deviation * deviation <= config->min_variance)
+        return opc_fail_settings(
+            err, "pets.deviation pets.min_variance",
+            "pets.deviation = %g draws actions in [-1, 1] with variance %g, and planning stops at "
+            "pets.min_variance = %g, so nothing would be planned; raise the one or lower the other",
+            config->deviation, deviation * deviation, config->min_variance);
     if ((double)candidate_capacity(config) * config->particles > 1e9)
         return opc_fail_settings(
             err, "pets.population pets.particles",

@@ -16,10 +16,12 @@
     X(INT,    population,       "400",   1, 1e6,  "candidates of an iteration, each a sequence of H actions", "popsize|population_size") \
     X(INT,    elites,           "40",    1, 1e6,  "the best candidates of an iteration, whose mean and variance the next one is drawn from", "num_elites") \
     X(INT,    iterations,       "5",     1, 1e4,  "iterations of the optimiser for each action", "max_iters|num_iterations") \
+    X(REAL,   deviation,        "0.25",  0, 1,    "standard deviation that the first iteration draws actions with, as a share of their range") \
     X(REAL,   alpha,            "0.1",   0, 1,    "share of the old mean and variance that an iteration keeps") \
     X(REAL,   min_variance,     "1e-3",  0, 1e9,  "planning stops early where no action has a larger variance, in units of actions in [-1, 1]; 0: never (mbrl-lib)", "epsilon") \
     X(CHOICE, variance,         "population", "population|sample", , "divisor of the elites' variance: n, or n - 1 (mbrl-lib)") \
     X(INT,    particles,        "20",    1, 1e5,  "P, times each candidate is simulated; a multiple of model.elites", "npart|num_particles") \
+    X(REAL,   feedback,         "0",     0, 1e6,  "largest gain of a linear feedback that is planned with the actions, in units of actions in [-1, 1] for a standard deviation of the state; 0: a plan is actions alone") \
     X(CHOICE, propagation,      "tsinf", "tsinf|ts1|ts1_batch", , "a particle keeps its member of the ensemble for all steps (tsinf), or members are dealt out anew at each step: among the particles of a candidate (ts1), or among those of all candidates (ts1_batch, mbrl-lib)") \
     X(CHOICE, optimizer,        "cem",   "cem|icem", , "the cross-entropy method, or the improved one (iCEM) with correlated noise, a shrinking population and kept elites") \
     X(REAL,   noise_exponent,   "2",     0, 10,   "icem: noise along a plan has the power spectrum 1 / f^exponent; 0: white") \

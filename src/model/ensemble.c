@@ -347,6 +347,13 @@ static int ensemble_network(const struct opc_predictor *p, int elite, struct opc
     return code;
 }
 
+static void ensemble_scale(const struct opc_predictor *p, float *mean, float *inverse)
+{
+    const struct opc_scaler *scaler = ((const struct opc_ensemble *)p)->scaler;
+    memcpy(mean, scaler->mean, (size_t)p->obs * sizeof *mean);
+    memcpy(inverse, scaler->inverse, (size_t)p->obs * sizeof *inverse);
+}
+
 static const struct opc_predictor_type ensemble_type = {
     .name = "ensemble",
     .fit = opc_ensemble_fit,
@@ -355,6 +362,7 @@ static const struct opc_predictor_type ensemble_type = {
     .state = ensemble_state,
     .jacobian = opc_ensemble_jacobian,
     .network = ensemble_network,
+    .scale = ensemble_scale,
 };
 
 /* Settings that contradict each other; what one setting alone may be is checked by base/field.c. */

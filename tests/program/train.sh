@@ -73,7 +73,8 @@ include: $smoke
 train: {agent: pets, epochs: 6, steps_per_epoch: 40, random_steps: 60, fit_first: true, fit_every: 20,
         reset_each_epoch: false}
 opc.reference_epochs: 1
-pets: {horizon: 5, population: 12, elites: 4, iterations: 2, particles: 4, optimizer: icem}
+pets: {horizon: 5, population: 12, elites: 4, iterations: 2, particles: 4, optimizer: icem,
+       feedback: 1, deviation: 0.1}
 END
 
 for loop in paper original limits limits-original sac ppo steve slbo pets; do

@@ -33,7 +33,8 @@ void opc_cem_destroy(struct opc_cem *cem)
 
 size_t opc_cem_bytes(const struct opc_cem_options *o)
 {
-    const size_t dims = (size_t)o->steps * (size_t)o->each, capacity = (size_t)o->capacity;
+    const size_t dims = (size_t)o->steps * (size_t)o->each + (size_t)o->extra,
+                 capacity = (size_t)o->capacity;
     return dims * 2 * sizeof(double) + (capacity + (size_t)o->kept) * dims * sizeof(float) +
            capacity * (sizeof(double) + sizeof(struct opc_cem_rank)) +
            (size_t)o->steps * (size_t)o->steps * sizeof(float);
@@ -62,11 +63,11 @@ static void make_basis(struct opc_cem *cem)
 
 int opc_cem_create(const struct opc_cem_options *o, struct opc_cem **out, struct opc_err *err)
 {
-    const size_t steps = (size_t)o->steps, dims = steps * (size_t)o->each,
+    const size_t steps = (size_t)o->steps, dims = steps * (size_t)o->each + (size_t)o->extra,
                  capacity = (size_t)o->capacity;
     struct opc_cem *cem = opc_alloc(1, sizeof *cem);
     if (cem) {
-        *cem = (struct opc_cem){.o = *o, .dims = o->steps * o->each};
+        *cem = (struct opc_cem){.o = *o, .dims = o->steps * o->each + o->extra};
         const struct opc_block blocks[] = {
             {&cem->mean, dims, sizeof *cem->mean},
             {&cem->variance, dims, sizeof *cem->variance},
@@ -91,10 +92,12 @@ int opc_cem_create(const struct opc_cem_options *o, struct opc_cem **out, struct
 
 void opc_cem_begin(struct opc_cem *cem, const double *mean)
 {
-    const double quarter = (cem->o.high - cem->o.low) / 4;
+    const double range = cem->o.high - cem->o.low, quarter = range / 4;
+    const double deviation = range * cem->o.deviation;
+    const int end = cem->dims - cem->o.extra;
     memcpy(cem->mean, mean, (size_t)cem->dims * sizeof *mean);
     for (int k = 0; k < cem->dims; k++)
-        cem->variance[k] = quarter * quarter;
+        cem->variance[k] = k < end ? deviation * deviation : quarter * quarter;
 }
 
 bool opc_cem_converged(const struct opc_cem *cem)
@@ -124,15 +127,21 @@ void opc_cem_truncated(struct opc_rng *rng, int n, float *z)
         }
 }
 
-/* Truncation and cap together keep candidates inside the box. Clipping instead would put many of
- * them on its walls. */
+/* Truncation and cap together keep a sequence inside the box. Clipping instead would put many of
+ * its numbers on the walls. But a mean on a wall has a deviation of 0 then and stays there: extra
+ * numbers, which a caller may go on from again and again, are clipped. */
 void opc_cem_draw(struct opc_cem *cem, int i, struct opc_rng *rng)
 {
     float *x = opc_cem_at(cem, i);
     opc_cem_truncated(rng, cem->dims, x);
-    for (int k = 0; k < cem->dims; k++) {
+    const int end = cem->dims - cem->o.extra;
+    for (int k = 0; k < end; k++) {
         const double v = opc_cem_capped(cem->mean[k], cem->variance[k], cem->o.low, cem->o.high);
         x[k] = (float)(cem->mean[k] + sqrt(v) * (double)x[k]);
+    }
+    for (int k = end; k < cem->dims; k++) {
+        const double drawn = cem->mean[k] + sqrt(cem->variance[k]) * (double)x[k];
+        x[k] = (float)fmin(fmax(drawn, cem->o.low), cem->o.high);
     }
 }
 
@@ -149,6 +158,7 @@ void opc_cem_draw_coloured(struct opc_cem *cem, int i, struct opc_rng *rng)
             for (int t = 0; t < steps; t++)
                 x[t * each + k] += amplitude[w % 2] * cem->basis[t * steps + w];
         }
+    opc_rng_normals(rng, cem->o.extra, x + steps * each);
     for (int k = 0; k < cem->dims; k++) {
         const double drawn = cem->mean[k] + sqrt(cem->variance[k]) * (double)x[k];
         x[k] = (float)fmin(fmax(drawn, cem->o.low), cem->o.high);

@@ -24,10 +24,12 @@
 
 struct opc_cem_options {
     int steps, each;      /* a candidate is a sequence of `steps` groups of `each` numbers */
+    int extra;            /* numbers after the sequence; noise is never correlated along them */
     int capacity;         /* candidates of one iteration, at most */
     int elites;           /* at least 1 */
     int kept;             /* elites that opc_cem_update keeps a copy of */
     double low, high;     /* the box, the same for all numbers */
+    double deviation;     /* a sequence is first drawn with, as a share of high - low */
     double alpha;         /* share of the old mean and variance in an update */
     double min_variance;  /* converged where no number has a larger variance; 0: never */
     bool sample_variance; /* of the elites: divided by n - 1 and not by n */
@@ -36,7 +38,7 @@ struct opc_cem_options {
 
 struct opc_cem {
     struct opc_cem_options o;
-    int dims;          /* steps * each */
+    int dims;          /* steps * each + extra */
     double *mean;      /* [dims] */
     double *variance;  /* [dims] */
     float *candidate;  /* [capacity][dims] */
@@ -58,7 +60,8 @@ static inline float *opc_cem_at(const struct opc_cem *cem, int i)
     return cem->candidate + (size_t)i * (size_t)cem->dims;
 }
 
-/* Starts at this mean, with a deviation of a quarter of the box. */
+/* Starts at this mean, with the deviation of the options; extra numbers with a quarter of the box.
+ */
 void opc_cem_begin(struct opc_cem *, const double *mean);
 bool opc_cem_converged(const struct opc_cem *);
 /* The variance that candidates are drawn with: two deviations stay inside the box. */
