@@ -586,6 +586,76 @@ static void particles_walk_beside_the_nearest_recording_that_is_long_enough(void
     opc_episodes_destroy(past);
 }
 
+/* ---- rewards that are believed -----------------------------------------------------------------
+ */
+
+struct kept_state {
+    char name[32];
+    float value[2];
+    bool restore;
+    int parts;
+};
+
+static int keep_part(void *ctx, const char *name, void *at, size_t bytes, struct opc_err *err)
+{
+    struct kept_state *kept = ctx;
+    (void)err;
+    assert_int_equal(bytes, sizeof kept->value);
+    snprintf(kept->name, sizeof kept->name, "%s", name);
+    memcpy(kept->restore ? at : (void *)kept->value, kept->restore ? (void *)kept->value : at,
+           bytes);
+    kept->parts++;
+    return OPC_OK;
+}
+
+/* The model promises 50 for each step, where 1 to 1.09 was recorded, and later 4 to 4.19. */
+static void a_plan_counts_on_no_more_than_the_recorded_range_and_a_tenth(void **state)
+{
+    (void)state;
+    struct fake model = fake_of(2, 5, constant_step);
+    struct opc_err err = {0};
+    struct opc_episodes *past;
+    struct opc_transition *tr;
+    const float from[2] = {0, 0};
+    assert_ok(opc_episodes_create(2, 1, 100, 10, &past, &err), &err);
+    record(past, 10, 0, 1);
+    assert_ok(make_transition("learned", past, &model.base, 100, &tr, &err), &err);
+    struct setup s = setup_of(&model.base);
+    s.config.horizon = 3;
+    s.args.transition = tr;
+    assert_true(fabs(worth_of(&s) - 150) < 1e-9);
+    s.config.bound_reward = true;
+    struct opc_agent *agent = agent_of(&s);
+    struct opc_agent_report r = plan_from(agent, from, NULL);
+    assert_true(fabs(r.value[OPC_PETS_RETURN] - 3 * (1.09 + 0.009)) < 1e-5);
+    record(past, 20, 2, 4);
+    r = plan_from(agent, from, NULL);
+    assert_true(fabs(r.value[OPC_PETS_RETURN] - 3 * (4.19 + 0.319)) < 1e-5);
+    /* A policy without the recording has the range of its file, and believes all before that. */
+    struct kept_state kept = {.restore = false};
+    assert_ok(agent->type->state(agent, keep_part, &kept, &err), &err);
+    assert_int_equal(kept.parts, 1);
+    opc_agent_destroy(agent);
+    s.args.transition = NULL;
+    agent = agent_of(&s);
+    r = plan_from(agent, from, NULL);
+    assert_true(fabs(r.value[OPC_PETS_RETURN] - 150) < 1e-9);
+    kept.restore = true;
+    assert_ok(agent->type->state(agent, keep_part, &kept, &err), &err);
+    r = plan_from(agent, from, NULL);
+    assert_true(fabs(r.value[OPC_PETS_RETURN] - 3 * (4.19 + 0.319)) < 1e-5);
+    opc_agent_destroy(agent);
+    /* Without the setting there is nothing to keep. */
+    s.config.bound_reward = false;
+    agent = agent_of(&s);
+    kept.parts = 0;
+    assert_ok(agent->type->state(agent, keep_part, &kept, &err), &err);
+    assert_int_equal(kept.parts, 0);
+    opc_agent_destroy(agent);
+    opc_transition_destroy(tr);
+    opc_episodes_destroy(past);
+}
+
 /* ---- the best controller -----------------------------------------------------------------------
  */
 
@@ -728,6 +798,7 @@ int main(void)
         cmocka_unit_test(rows_without_a_memory_plan_afresh),
         cmocka_unit_test(improved_method_finds_the_same_with_fewer_samples),
         cmocka_unit_test(particles_walk_beside_the_nearest_recording_that_is_long_enough),
+        cmocka_unit_test(a_plan_counts_on_no_more_than_the_recorded_range_and_a_tenth),
         cmocka_unit_test(true_model_plans_nearly_as_well_as_the_linear_quadratic_regulator),
         cmocka_unit_test(settings_that_do_not_fit_are_refused),
         cmocka_unit_test(lack_of_memory_is_an_error),

@@ -25,9 +25,11 @@
  * so a plan does not depend on the number of threads. */
 #include "agent/pets.h"
 
+#include "agent/policy.h"
 #include "base/pool.h"
 #include "env/types.h"
 #include "num/solve/cem.h"
+#include "opc/bounds.h"
 #include "opc/env.h"
 #include "opc/mem.h"
 #include "opc/transition_type.h"
@@ -69,6 +71,8 @@ struct plan {
     /* The scale of recorded states in the window of these steps, for distances between them. */
     double *scale; /* [obs] 1 / deviation */
     int scale_first, scale_steps;
+    struct opc_bounds *bounds;              /* with bound_reward, of the recording; else NULL */
+    float believed[2];                      /* the least and the greatest reward of a step */
     struct opc_episode_state *fresh_memory; /* for acting without one */
     /* Sums over the plans of real steps since the last report. */
     long plans;
@@ -253,6 +257,13 @@ static void start_candidates(void *ctx, int first, int end, int worker)
     }
 }
 
+/* With bound_reward no plan counts on more than was ever earned. NaN stays NaN. */
+static float believed_reward(const struct plan *plan, float r)
+{
+    const float low = plan->believed[0], high = plan->believed[1];
+    return r < low ? low : r > high ? high : r;
+}
+
 /* After a step: adds rewards, finds the particles that have ended, and prepares the next step. The
  * step into a terminal state still counts. */
 static void finish_step(void *ctx, int first, int end, int worker)
@@ -268,7 +279,7 @@ static void finish_step(void *ctx, int first, int end, int worker)
                          plan->next + at * obs, plan->terminal + from);
     for (int i = from; i < from + rows; i++) {
         if (plan->alive[i])
-            plan->total[i] += (double)plan->reward[i];
+            plan->total[i] += (double)believed_reward(plan, plan->reward[i]);
         plan->alive[i] = plan->alive[i] && !plan->terminal[i];
         plan->time[i]++;
     }
@@ -423,6 +434,18 @@ static void update_feedback(const struct pets *pets)
     }
 }
 
+/* Takes in the rewards recorded since the last plan. A policy that was loaded without a recording
+ * keeps the range of its file. */
+static void update_bounds(const struct pets *pets)
+{
+    struct plan *plan = pets->plan;
+    if (!plan->bounds || pets->no_past)
+        return;
+    opc_bounds_update(plan->bounds, pets->transition->past);
+    plan->believed[0] = plan->bounds->reward_low;
+    plan->believed[1] = plan->bounds->reward_high;
+}
+
 /* The action that is taken: the mean's and not the best candidate's, since the best one is best
  * partly by errors of the model. */
 static void first_action(const struct pets *pets, float *action)
@@ -448,6 +471,7 @@ static void pets_act_in(const struct opc_agent *base, struct opc_episode_state *
     recall(pets, memory);
     find_reference(pets);
     update_feedback(pets);
+    update_bounds(pets);
     opc_cem_begin(plan->cem, plan->mean);
     for (plan->iteration = 0;
          (int)plan->iteration < pets->config.iterations && !opc_cem_converged(plan->cem);
@@ -501,13 +525,15 @@ static int pets_improve(struct opc_agent *base, const struct opc_feed *feed, int
 }
 
 /* The model is saved for it, and a plan with the episode it belongs to. Reports are empty at the
- * end of an epoch, when checkpoints are written. */
+ * end of an epoch, when checkpoints are written. The range of rewards is for a policy that is used
+ * without the recording. */
 static int pets_state(struct opc_agent *base,
                       int (*visit)(void *, const char *, void *, size_t, struct opc_err *),
                       void *ctx, struct opc_err *err)
 {
-    (void)base, (void)visit, (void)ctx, (void)err;
-    return OPC_OK;
+    struct plan *plan = ((struct pets *)base)->plan;
+    const struct opc_state_part part = {"pets.rewards", plan->believed, sizeof plan->believed};
+    return plan->bounds ? opc_visit_parts(&part, 1, visit, ctx, err) : OPC_OK;
 }
 
 static void plan_destroy(struct plan *plan)
@@ -516,6 +542,7 @@ static void plan_destroy(struct plan *plan)
         return;
     opc_cem_destroy(plan->cem);
     opc_episode_state_destroy(plan->fresh_memory);
+    opc_bounds_destroy(plan->bounds);
     void *blocks[] = {plan->state, plan->next,    plan->action,   plan->reward, plan->work,
                       plan->elite, plan->episode, plan->time,     plan->noise,  plan->candidate,
                       plan->total, plan->alive,   plan->terminal, plan->mean,   plan->shifted,
@@ -564,7 +591,7 @@ static size_t pets_need(const struct opc_agent_args *args)
     return opc_cem_bytes(&o) + (size_t)o.capacity * (size_t)config->particles * particle;
 }
 
-static int make_plan(struct pets *pets, struct opc_err *err)
+static int make_plan(struct pets *pets, bool given_reward, struct opc_err *err)
 {
     const struct opc_cem_options options =
         cem_options(&pets->config, pets->base.obs, pets->base.act);
@@ -602,7 +629,11 @@ static int make_plan(struct pets *pets, struct opc_err *err)
                         "pets.particles",
                         rows);
     plan->scale_steps = -1; /* not known yet */
+    plan->believed[0] = -INFINITY;
+    plan->believed[1] = INFINITY;
     int code = opc_cem_create(&options, &plan->cem, err);
+    if (!code && pets->config.bound_reward && !given_reward)
+        code = opc_bounds_create(pets->base.obs, pets->base.act, &plan->bounds, err);
     return code ? code : opc_episode_state_create(&pets->base, &plan->fresh_memory, err);
 }
 
@@ -681,7 +712,7 @@ static int pets_create(const struct opc_agent_args *args, struct opc_agent **out
     if (!code)
         code = make_transitions(pets, args, err);
     if (!code)
-        code = make_plan(pets, err);
+        code = make_plan(pets, args->given_reward, err);
     if (code) {
         pets_destroy(&pets->base);
         return code;

@@ -22,6 +22,7 @@
     X(CHOICE, variance,         "population", "population|sample", , "divisor of the elites' variance: n, or n - 1 (mbrl-lib)") \
     X(INT,    particles,        "20",    1, 1e5,  "P, times each candidate is simulated; a multiple of model.elites", "npart|num_particles") \
     X(REAL,   feedback,         "0",     0, 1e6,  "largest gain of a linear feedback that is planned with the actions, in units of actions in [-1, 1] for a standard deviation of the state; 0: a plan is actions alone") \
+    X(BOOL,   bound_reward,     "false", 0, 1,    "clip the rewards that the model predicts in a plan to the recorded range plus a tenth; otherwise plans are drawn to where a learned reward is too high") \
     X(CHOICE, propagation,      "tsinf", "tsinf|ts1|ts1_batch", , "a particle keeps its member of the ensemble for all steps (tsinf), or members are dealt out anew at each step: among the particles of a candidate (ts1), or among those of all candidates (ts1_batch, mbrl-lib)") \
     X(CHOICE, optimizer,        "cem",   "cem|icem", , "the cross-entropy method, or the improved one (iCEM) with correlated noise, a shrinking population and kept elites") \
     X(REAL,   noise_exponent,   "2",     0, 10,   "icem: noise along a plan has the power spectrum 1 / f^exponent; 0: white") \
