@@ -11,8 +11,7 @@
  *
  * With pets.feedback a candidate has gains K besides its actions, and a particle in state s takes
  *
- *     clip(a_h + K z, -1, 1)    z = (s - mean) / deviation of the states that the model was fitted
- * to
+ *     clip(a_h + K z, -1, 1)    z = (s - mean) / deviation, of the states the model was fitted to,
  *
  * so that a plan survives where an open loop would be unstable.
  *
@@ -25,6 +24,7 @@
  * so a plan does not depend on the number of threads. */
 #include "agent/pets.h"
 
+#include "agent/pets_reference.h"
 #include "agent/policy.h"
 #include "base/pool.h"
 #include "env/types.h"
@@ -63,14 +63,10 @@ struct plan {
     uint32_t iteration;
     int n, fresh; /* candidates of this iteration; those of them that are drawn */
     int h;        /* steps the particles have taken */
-    int left;     /* steps of the reference, at most H; 0: there is none */
-    int reference_episode, reference_time;
-    double *mean;     /* [H * act + gains] where the optimiser starts */
-    float *shifted;   /* [kept][H * act + gains] elites of the step before */
-    int shifted_rows; /* how many there are */
-    /* The scale of recorded states in the window of these steps, for distances between them. */
-    double *scale; /* [obs] 1 / deviation */
-    int scale_first, scale_steps;
+    struct opc_pets_reference reference;
+    double *mean;                           /* [H * act + gains] where the optimiser starts */
+    float *shifted;                         /* [kept][H * act + gains] elites of the step before */
+    int shifted_rows;                       /* how many there are */
     struct opc_bounds *bounds;              /* with bound_reward, of the recording; else NULL */
     float believed[2];                      /* the least and the greatest reward of a step */
     struct opc_episode_state *fresh_memory; /* for acting without one */
@@ -112,85 +108,6 @@ static int candidates_drawn(const struct opc_pets_config *config, uint32_t t)
         return config->population;
     const double n = ceil(config->population * pow(config->population_decay, -(double)t));
     return n > 2 * config->elites ? (int)n : 2 * config->elites;
-}
-
-/* ---- the reference of eq. 5 ------------------------------------------------------------------ */
-
-/* The recorded steps that the transition's table covers. */
-static int reference_steps(const struct opc_transition *tr, int *first)
-{
-    const int steps = opc_transition_window(tr, first);
-    if (!tr->type->refresh)
-        return steps;
-    *first = tr->first;
-    return tr->filled;
-}
-
-/* 1 / deviation of each entry of the recorded states of the window; 1 where it does not vary. It
- * depends on the window alone and is computed when that has changed. */
-static void update_scale(const struct pets *pets, int first, int steps)
-{
-    const struct opc_transition *tr = pets->transition;
-    struct plan *plan = pets->plan;
-    if (plan->scale_first == first && plan->scale_steps == steps)
-        return;
-    for (int k = 0; k < pets->base.obs; k++) {
-        double sum = 0, squares = 0;
-        for (int pass = 0; pass < 2; pass++) /* the mean, then the deviation from it */
-            for (int b = tr->first_episode, i = 0, t = 0; i < steps; i++) {
-                const double s = (double)opc_episodes_at(tr->past, b, t).state[k];
-                if (pass == 0)
-                    sum += s / steps;
-                else
-                    squares += (s - sum) * (s - sum) / steps;
-                if (++t == opc_episodes_length(tr->past, b)) {
-                    b++;
-                    t = 0;
-                }
-            }
-        plan->scale[k] = squares > 1e-24 ? 1 / sqrt(squares) : 1;
-    }
-    plan->scale_first = first;
-    plan->scale_steps = steps;
-}
-
-/* Of the recorded steps with H steps left, the one whose state is nearest to the current one in
- * scaled units. If there is none, of those with the most steps left. */
-static void find_reference(const struct pets *pets)
-{
-    const struct opc_transition *tr = pets->transition;
-    struct plan *plan = pets->plan;
-    plan->left = 0;
-    if (!tr->type->needs_reference)
-        return;
-    int first, found = 0;
-    const int steps = reference_steps(tr, &first);
-    double best = INFINITY;
-    update_scale(pets, first, steps);
-    for (int b = tr->first_episode, i = 0; i < steps; b++) {
-        const int length = opc_episodes_length(tr->past, b);
-        for (int t = 0; t < length && i < steps; t++, i++) {
-            const int left = length - t < pets->config.horizon ? length - t : pets->config.horizon;
-            if (left < found)
-                break;
-            const float *s = opc_episodes_at(tr->past, b, t).state;
-            double distance = 0;
-            for (int k = 0; k < pets->base.obs; k++) {
-                const double gap = (double)(s[k] - plan->start[k]) * plan->scale[k];
-                distance += gap * gap;
-            }
-            /* a longer one is better than a nearer one */
-            if (left > found || distance < best) {
-                found = left;
-                best = distance;
-                plan->reference_episode = b;
-                plan->reference_time = t;
-            }
-        }
-        /* the rest of the episode, where the search broke off */
-        i = opc_episodes_first(tr->past, b) + length - first;
-    }
-    plan->left = found;
 }
 
 /* ---- particles ------------------------------------------------------------------------------- */
@@ -248,8 +165,8 @@ static void start_candidates(void *ctx, int first, int end, int worker)
             plan->elite[i] = p / (P / pets->members);
             plan->total[i] = 0;
             plan->alive[i] = true;
-            plan->episode[i] = plan->reference_episode;
-            plan->time[i] = plan->reference_time;
+            plan->episode[i] = plan->reference.episode;
+            plan->time[i] = plan->reference.time;
         }
         if (pets->config.propagation == OPC_PETS_TS1)
             opc_rng_shuffle(rng, P, plan->elite + c * P);
@@ -324,7 +241,7 @@ static void simulate(const struct pets *pets)
         };
         /* eq. 5 while there is a reference, eq. 2 from where it ends */
         const struct opc_transition *tr = pets->transition;
-        if (tr->type->needs_reference && plan->h >= plan->left)
+        if (tr->type->needs_reference && plan->h >= plan->reference.left)
             tr = pets->learned;
         opc_transition_step(tr, &walk, pets->pool);
         opc_pool_each(pets->pool, plan->n, CANDIDATES, finish_step, (void *)pets);
@@ -405,7 +322,7 @@ static void count_plan(const struct pets *pets, int not_finite)
     plan->sum[OPC_PETS_ITERATIONS] += plan->iteration;
     plan->sum[OPC_PETS_VARIANCE] += variance;
     plan->sum[OPC_PETS_NOT_FINITE] += not_finite;
-    plan->sum[OPC_PETS_UNCORRECTED] += 1 - (double)plan->left / pets->config.horizon;
+    plan->sum[OPC_PETS_UNCORRECTED] += 1 - (double)plan->reference.left / pets->config.horizon;
 }
 
 /* Names what this step draws: by the stream that was given, or by the episode and the step. */
@@ -469,7 +386,7 @@ static void pets_act_in(const struct opc_agent *base, struct opc_episode_state *
     plan->start = state;
     plan->key = plan_key(memory, rng);
     recall(pets, memory);
-    find_reference(pets);
+    opc_pets_find_reference(&plan->reference, pets->transition, state, pets->config.horizon);
     update_feedback(pets);
     update_bounds(pets);
     opc_cem_begin(plan->cem, plan->mean);
@@ -543,10 +460,11 @@ static void plan_destroy(struct plan *plan)
     opc_cem_destroy(plan->cem);
     opc_episode_state_destroy(plan->fresh_memory);
     opc_bounds_destroy(plan->bounds);
-    void *blocks[] = {plan->state, plan->next,    plan->action,   plan->reward, plan->work,
-                      plan->elite, plan->episode, plan->time,     plan->noise,  plan->candidate,
-                      plan->total, plan->alive,   plan->terminal, plan->mean,   plan->shifted,
-                      plan->scale, plan->centre,  plan->inverse,  plan->gain};
+    void *blocks[] = {plan->state,    plan->next,      plan->action,  plan->reward,
+                      plan->work,     plan->elite,     plan->episode, plan->time,
+                      plan->noise,    plan->candidate, plan->total,   plan->alive,
+                      plan->terminal, plan->mean,      plan->shifted, plan->reference.scale,
+                      plan->centre,   plan->inverse,   plan->gain};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         opc_free(blocks[i]);
     opc_free(plan);
@@ -618,7 +536,7 @@ static int make_plan(struct pets *pets, bool given_reward, struct opc_err *err)
         {&plan->terminal, rows, sizeof *plan->terminal},
         {&plan->mean, dims, sizeof *plan->mean},
         {&plan->shifted, (size_t)options.kept, dims * sizeof *plan->shifted},
-        {&plan->scale, obs, sizeof *plan->scale},
+        {&plan->reference.scale, obs, sizeof *plan->reference.scale},
         {&plan->centre, obs, sizeof *plan->centre},
         {&plan->inverse, obs, sizeof *plan->inverse},
         {&plan->gain, (size_t)options.extra, sizeof *plan->gain},
@@ -628,7 +546,7 @@ static int make_plan(struct pets *pets, bool given_reward, struct opc_err *err)
                         "not enough memory to plan with %zu particles; lower pets.population or "
                         "pets.particles",
                         rows);
-    plan->scale_steps = -1; /* not known yet */
+    plan->reference.scale_steps = -1; /* not known yet */
     plan->believed[0] = -INFINITY;
     plan->believed[1] = INFINITY;
     int code = opc_cem_create(&options, &plan->cem, err);

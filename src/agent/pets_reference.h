@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* agent/pets_reference.h - the recorded trajectory that a plan of PETS walks along by eq. 5: of the
+ * recorded steps with H steps left, the one whose state is nearest to the current one, in standard
+ * deviations of the recorded states. */
+#ifndef OPC_AGENT_PETS_REFERENCE_H
+#define OPC_AGENT_PETS_REFERENCE_H
+
+#include "opc/transition_type.h"
+
+struct opc_pets_reference {
+    int left;          /* recorded steps from it on, at most H; 0: there is none */
+    int episode, time; /* where it begins */
+    /* Units of distance: 1 / deviation of the recorded states in the window of these steps. */
+    double *scale;                /* [obs] */
+    int scale_first, scale_steps; /* scale_steps = -1: not known yet */
+};
+
+/* Looks in the window of the transition. A transition that needs no reference has none. */
+void opc_pets_find_reference(struct opc_pets_reference *, const struct opc_transition *,
+                             const float *state, int horizon);
+
+#endif
