@@ -283,8 +283,8 @@ static size_t panel_floats(const struct opc_layer *layer)
 }
 
 /* Product and normalisation take turns, so that the second finds in the first-level cache what the
- * first has written: two panels make the big tile of every backend. */
-enum { NORM_PANELS = 2 };
+ * first has written: four panels make the big tile of avx512, and two that of avx2. */
+enum { NORM_PANELS = 4 };
 
 static int norm_panels(int left)
 {
