@@ -20,6 +20,8 @@ foreach(folder models experiments python)
                 PATTERN "__pycache__" EXCLUDE PATTERN "pyproject.toml" EXCLUDE)
     endif()
 endforeach()
+# Published learning curves, which figures are drawn with (experiments/paper/fig3.yaml).
+install(DIRECTORY results/published DESTINATION ${CMAKE_INSTALL_DATADIR}/opc/results)
 # pip install ./python (python/pyproject.toml): the library alone, beside the package that loads it.
 if(SKBUILD)
     install(FILES $<TARGET_FILE:opc_shared> RENAME $<TARGET_SONAME_FILE_NAME:opc_shared>

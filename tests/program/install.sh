@@ -13,7 +13,7 @@ lib=$(dirname "$(find "$prefix" -name libopc.a)")
 expect 0 '^opc [0-9]' "$prefix/bin/opc" --version
 for file in share/man/man1/opc.1 share/bash-completion/completions/opc \
     share/zsh/site-functions/_opc share/fish/vendor_completions.d/opc.fish include/opc/err.h \
-    include/opc/version.h share/opc/models/hopper.xml share/doc/opc/LICENSE \
+    include/opc/version.h share/opc/models/hopper.xml share/opc/results/published/curves.csv share/doc/opc/LICENSE \
     share/doc/opc/docs/experiments.md share/doc/opc/examples/embed.c; do
     [ -s "$prefix/$file" ] || {
         echo "not installed: $file"
