@@ -91,6 +91,30 @@ static void the_two_forms_differ_where_eps_matters(void **state)
     assert_true(fabs(moved[1] - 0.5) < 1e-5);                 /* g / (g + eps) */
 }
 
+/* Weights of dead units have no gradient but decay's. They shrink towards 0, must get there, and
+ * must not stay among the denormals: products with those are a hundred times slower. */
+static void decay_alone_leaves_no_denormals(void **state)
+{
+    (void)state;
+    struct opc_err err = {0};
+    struct opc_adam *adam;
+    float grad[N] = {0}, p[N];
+    for (int i = 0; i < N; i++)
+        p[i] = (float)(i - N / 2) * 0.01f;
+    assert_ok(opc_adam_create(N, opc_adam_usual(1e-3), &adam, &err), &err);
+    for (int t = 0; t < 100 * STEPS; t++) {
+        opc_adam_step(adam, 1e-4, grad, p);
+        for (int i = 0; i < N; i++) {
+            assert_int_not_equal(fpclassify(p[i]), FP_SUBNORMAL);
+            assert_int_not_equal(fpclassify(adam->m[i]), FP_SUBNORMAL);
+            assert_int_not_equal(fpclassify(adam->v[i]), FP_SUBNORMAL);
+        }
+    }
+    for (int i = 0; i < N; i++)
+        assert_true(fabsf(p[i]) < 1e-3f);
+    opc_adam_destroy(adam);
+}
+
 /* By how much depends on the sign alone, whatever the gradient's size. */
 static void the_first_step_is_the_rate(void **state)
 {
@@ -201,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         each_backend(steps_agree_with_double_precision),
         each_backend(the_two_forms_differ_where_eps_matters),
+        each_backend(decay_alone_leaves_no_denormals),
         each_backend(the_first_step_is_the_rate),
         each_backend(a_parabola_is_descended),
         each_backend(ranges_in_any_order_are_the_whole),

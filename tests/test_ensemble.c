@@ -966,6 +966,58 @@ static void a_fit_has_the_same_bits_on_any_number_of_threads(void **state)
     data_free(&d);
 }
 
+/* Threads that ask for some rows each, from within a chunk and without a pool, as planners do. */
+struct asking {
+    const struct opc_predictor *p;
+    const float *s, *a;
+    const int *elite;
+    struct opc_rng *rng;
+    float *y;
+};
+
+static void ask_for_rows(void *ctx, int first, int end, int worker)
+{
+    (void)worker;
+    const struct asking *q = ctx;
+    const int obs = q->p->obs, act = q->p->act;
+    opc_predictor_sample(q->p, end - first, q->s + first * obs, q->a + first * act,
+                         q->elite + first, q->rng + first, q->y + first * (obs + 1), NULL);
+}
+
+static void workers_of_a_pool_may_predict_at_the_same_time(void **state)
+{
+    (void)state;
+    enum { N = 3000, PART = 301, OBS = 3, ACT = 2 };
+    struct setup s = setup_of(OBS, ACT);
+    s.threads = 4;
+    struct model *m = model_open(&s);
+    struct data d = data_of(OBS, ACT, 150, 77);
+    fit(m, &d, 0);
+    assert_int_equal(m->p->type->callers(m->p), 4);
+    struct opc_rng r = test_stream(78);
+    float *x = floats_any(&r, N * OBS), *a = floats_any(&r, N * ACT),
+          *want = floats_of(N * (OBS + 1), 0.0f), *got = floats_of(N * (OBS + 1), 0.0f);
+    static int elite[N];
+    static struct opc_rng rng[N], again[N];
+    for (int i = 0; i < N; i++) {
+        elite[i] = any_below(&r, m->p->elites);
+        rng[i] = again[i] = opc_rng_stream(5, 1, 2, (uint32_t)i);
+    }
+    opc_predictor_sample(m->p, N, x, a, elite, rng, want, NULL);
+    for (int time = 0; time < 20; time++) {
+        memcpy(rng, again, sizeof rng);
+        struct asking q = {m->p, x, a, elite, rng, got};
+        opc_pool_each(m->pool, N, PART, ask_for_rows, &q);
+        assert_same_bits(got, want, N * (OBS + 1) * sizeof *got);
+    }
+    free(x);
+    free(a);
+    free(want);
+    free(got);
+    data_free(&d);
+    model_close(m);
+}
+
 static void a_loaded_state_goes_on_to_the_same_bits(void **state)
 {
     (void)state;
@@ -1295,6 +1347,7 @@ int main(void)
         once(more_rows_than_are_sorted_at_once_are_answered),
         once(samples_have_the_member_s_mean_and_variance),
         each_backend(a_fit_has_the_same_bits_on_any_number_of_threads),
+        once(workers_of_a_pool_may_predict_at_the_same_time),
         once(a_loaded_state_goes_on_to_the_same_bits),
         once(a_copy_goes_on_like_the_original),
         once(seed_epoch_and_index_name_a_fit),

@@ -19,8 +19,10 @@ struct visit {
 static void visit(void *ctx, int first, int end, int worker)
 {
     struct visit *v = ctx;
+    const int shared = v->threads > 1 && v->per_chunk < v->items;
     if (worker < 0 || worker >= v->threads || first % v->per_chunk != 0 || first >= end ||
-        (end != v->items && end - first != v->per_chunk))
+        (end != v->items && end - first != v->per_chunk) ||
+        opc_pool_worker() != (shared ? worker : -1))
         atomic_store(&v->wrong, 1);
     for (int i = first; i < end; i++) {
         v->times[i]++;
@@ -49,6 +51,7 @@ static void results_depend_on_neither_threads_nor_chunks(void **state)
                 struct visit v = {ITEMS[n], PER_CHUNK[c], THREADS[t], times, value, 0};
                 opc_pool_each(pool, ITEMS[n], PER_CHUNK[c], visit, &v);
                 assert_int_equal(v.wrong, 0);
+                assert_int_equal(opc_pool_worker(), -1);
                 for (int i = 0; i < MAX; i++)
                     assert_int_equal(times[i], i < ITEMS[n]);
                 assert_same_bits(value, want, (size_t)ITEMS[n] * sizeof *value);

@@ -82,6 +82,9 @@ struct opc_predictor_type {
     /* Optional. NULL: not known. mean[obs] and 1 / deviation inverse[obs] of the states it was last
      * fitted to; 0 and 1 before its first fit. */
     void (*scale)(const struct opc_predictor *, float *mean, float *inverse);
+    /* Optional. NULL: one. How many threads of a pool may call `predict` at a time, each from
+     * within a chunk and with a pool of NULL. */
+    int (*callers)(const struct opc_predictor *);
 };
 
 struct opc_predictor { /* first member of every predictor */

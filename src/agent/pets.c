@@ -28,6 +28,7 @@
 #include "agent/policy.h"
 #include "base/pool.h"
 #include "env/types.h"
+#include "num/kernel.h"
 #include "num/solve/cem.h"
 #include "opc/bounds.h"
 #include "opc/env.h"
@@ -42,9 +43,12 @@ const struct opc_section opc_pets_section = OPC_SECTION(
     "pets", "planning through the model instead of a policy (train.agent = pets)", OPC_PETS_FIELDS);
 #undef SELF
 
-enum { CANDIDATES = 16 }; /* whose particles one thread does in one go */
+enum {
+    CANDIDATES = 16, /* that one thread draws in one go */
+    ROWS = 128,      /* particles of one member that walk together at most */
+};
 
-/* What planning works on; one plan at a time. Rows are particles, P for each candidate in turn. */
+/* What planning works on; one plan at a time. Rows are particles (row_of). */
 struct plan {
     struct opc_cem *cem;
     float *state, *next;       /* [rows][obs] */
@@ -62,7 +66,6 @@ struct plan {
     uint64_t key;              /* names what the plan draws */
     uint32_t iteration;
     int n, fresh; /* candidates of this iteration; those of them that are drawn */
-    int h;        /* steps the particles have taken */
     struct opc_pets_reference reference;
     double *mean;                           /* [H * act + gains] where the optimiser starts */
     float *shifted;                         /* [kept][H * act + gains] elites of the step before */
@@ -126,20 +129,30 @@ static void add_feedback(const struct pets *pets, const float *gain, const float
     }
 }
 
-/* The particles of candidate c, in states s[rows][obs], take its action of step h. */
-static void set_actions(const struct pets *pets, int c, int h, const float *s)
+/* Particle p of candidate c. With TSinf the particles of one member stand together, so that its
+ * weights stay in the cache while they walk; otherwise those of one candidate do. */
+static int row_of(const struct pets *pets, int c, int p)
+{
+    return pets->config.propagation == OPC_PETS_TSINF ? p * pets->plan->n + c
+                                                      : c * pets->config.particles + p;
+}
+
+static int candidate_of(const struct pets *pets, int row)
+{
+    return pets->config.propagation == OPC_PETS_TSINF ? row % pets->plan->n
+                                                      : row / pets->config.particles;
+}
+
+/* The particle of row i, in state s, takes its candidate's action of step h. */
+static void set_action(const struct pets *pets, int i, int h, const float *s)
 {
     const struct plan *plan = pets->plan;
-    const int P = pets->config.particles;
-    const size_t obs = (size_t)pets->base.obs, act = (size_t)pets->base.act;
-    const float *a = opc_cem_at(plan->cem, c) + (size_t)h * act;
-    const float *gain = opc_cem_at(plan->cem, c) + (size_t)pets->config.horizon * act;
-    for (int p = 0; p < P; p++) {
-        const size_t i = (size_t)(c * P + p);
-        memcpy(plan->action + i * act, a, act * sizeof *a);
-        if (pets->config.feedback > 0)
-            add_feedback(pets, gain, s + i * obs, plan->action + i * act);
-    }
+    const size_t act = (size_t)pets->base.act;
+    const float *x = opc_cem_at(plan->cem, candidate_of(pets, i));
+    float *action = plan->action + (size_t)i * act;
+    memcpy(action, x + (size_t)h * act, act * sizeof *action);
+    if (pets->config.feedback > 0)
+        add_feedback(pets, x + (size_t)pets->config.horizon * act, s, action);
 }
 
 /* Draws candidates first .. end-1 and puts their particles into the current state. */
@@ -158,19 +171,19 @@ static void start_candidates(void *ctx, int first, int end, int worker)
         else if (c < plan->fresh)
             opc_cem_draw(plan->cem, c, rng);
         for (int p = 0; p < P; p++) {
-            const int i = c * P + p;
+            const int i = row_of(pets, c, p);
             plan->noise[i] =
-                opc_rng_stream(plan->key, OPC_USE_PARTICLE, plan->iteration, (uint32_t)i);
+                opc_rng_stream(plan->key, OPC_USE_PARTICLE, plan->iteration, (uint32_t)(c * P + p));
             memcpy(plan->state + (size_t)i * obs, plan->start, obs * sizeof *plan->start);
             plan->elite[i] = p / (P / pets->members);
             plan->total[i] = 0;
             plan->alive[i] = true;
             plan->episode[i] = plan->reference.episode;
             plan->time[i] = plan->reference.time;
+            set_action(pets, i, 0, plan->start);
         }
         if (pets->config.propagation == OPC_PETS_TS1)
             opc_rng_shuffle(rng, P, plan->elite + c * P);
-        set_actions(pets, c, 0, plan->state);
     }
 }
 
@@ -181,78 +194,142 @@ static float believed_reward(const struct plan *plan, float r)
     return r < low ? low : r > high ? high : r;
 }
 
-/* After a step: adds rewards, finds the particles that have ended, and prepares the next step. The
- * step into a terminal state still counts. */
+/* Rows that walk together, and how far they are. */
+struct block {
+    const struct pets *pets;
+    int first, rows, h;
+    float *state, *next; /* of all rows of the plan */
+};
+
+/* After a step of a block, for its rows first .. end-1: adds rewards, finds the particles that have
+ * ended, and prepares the next step. The step into a terminal state still counts. */
 static void finish_step(void *ctx, int first, int end, int worker)
 {
     (void)worker;
-    const struct pets *pets = ctx;
+    const struct block *block = ctx;
+    const struct pets *pets = block->pets;
     struct plan *plan = pets->plan;
-    const int P = pets->config.particles, from = first * P, rows = (end - first) * P;
+    const int P = pets->config.particles, from = block->first + first, to = block->first + end;
     const size_t obs = (size_t)pets->base.obs, act = (size_t)pets->base.act, at = (size_t)from;
-    memset(plan->terminal + from, 0, (size_t)rows * sizeof *plan->terminal);
+    memset(plan->terminal + from, 0, (size_t)(to - from) * sizeof *plan->terminal);
     if (pets->env)
-        opc_env_terminal(pets->env, rows, plan->state + at * obs, plan->action + at * act,
-                         plan->next + at * obs, plan->terminal + from);
-    for (int i = from; i < from + rows; i++) {
+        opc_env_terminal(pets->env, to - from, block->state + at * obs, plan->action + at * act,
+                         block->next + at * obs, plan->terminal + from);
+    for (int i = from; i < to; i++) {
         if (plan->alive[i])
             plan->total[i] += (double)believed_reward(plan, plan->reward[i]);
         plan->alive[i] = plan->alive[i] && !plan->terminal[i];
         plan->time[i]++;
     }
-    if (plan->h + 1 == pets->config.horizon)
+    if (block->h + 1 == pets->config.horizon)
         return;
-    for (int c = first; c < end; c++) {
-        if (pets->config.propagation == OPC_PETS_TS1)
+    if (pets->config.propagation == OPC_PETS_TS1)
+        for (int c = from / P; c < to / P; c++)
             opc_rng_shuffle(&plan->candidate[c], P, plan->elite + c * P);
-        set_actions(pets, c, plan->h + 1, plan->next);
-    }
+    for (int i = from; i < to; i++)
+        set_action(pets, i, block->h + 1, block->next + (size_t)i * obs);
 }
 
-static bool any_alive(const struct plan *plan, int rows)
+static bool any_alive(const struct plan *plan, int first, int rows)
 {
-    for (int i = 0; i < rows; i++)
+    for (int i = first; i < first + rows; i++)
         if (plan->alive[i])
             return true;
     return false;
+}
+
+/* H steps of a block's particles. */
+static void walk_block(struct block *block, struct opc_pool *pool)
+{
+    const struct pets *pets = block->pets;
+    const struct plan *plan = pets->plan;
+    const size_t obs = (size_t)pets->base.obs, act = (size_t)pets->base.act,
+                 at = (size_t)block->first;
+    struct opc_rng deal = opc_rng_stream(plan->key, OPC_USE_PLAN, plan->iteration, UINT32_MAX);
+    for (; block->h < pets->config.horizon && any_alive(plan, block->first, block->rows);
+         block->h++) {
+        if (pets->config.propagation == OPC_PETS_TS1_BATCH)
+            opc_rng_shuffle(&deal, block->rows, plan->elite + block->first);
+        struct opc_walk walk = {
+            .n = block->rows,
+            .episode = plan->episode + at,
+            .time = plan->time + at,
+            .elite = plan->elite + at,
+            .state = block->state + at * obs,
+            .action = plan->action + at * act,
+            .next = block->next + at * obs,
+            .reward = plan->reward + at,
+            .rng = plan->noise + at,
+            .work = plan->work + at * (obs + 1),
+        };
+        /* eq. 5 while there is a reference, eq. 2 from where it ends */
+        const struct opc_transition *tr = pets->transition;
+        if (tr->type->needs_reference && block->h >= plan->reference.left)
+            tr = pets->learned;
+        opc_transition_step(tr, &walk, pool);
+        opc_pool_each(pool, block->rows, CANDIDATES * pets->config.particles, finish_step, block);
+        float *s = block->next;
+        block->next = block->state;
+        block->state = s;
+    }
+}
+
+/* How many blocks the particles of each member are cut into. */
+static int blocks_of_member(const struct pets *pets)
+{
+    return (pets->plan->n * pets->config.particles / pets->members + ROWS - 1) / ROWS;
+}
+
+/* Block i of all, whole panels as far as possible. */
+static struct block block_of(const struct pets *pets, int i)
+{
+    const struct plan *plan = pets->plan;
+    const int rows = plan->n * pets->config.particles / pets->members, panels = opc_panels(rows),
+              parts = blocks_of_member(pets), member = i / parts, part = i % parts;
+    const int from = opc_cut(panels, parts, part) * OPC_PANEL,
+              to = opc_cut(panels, parts, part + 1) * OPC_PANEL;
+    return (struct block){.pets = pets,
+                          .first = member * rows + from,
+                          .rows = (to < rows ? to : rows) - from,
+                          .state = plan->state,
+                          .next = plan->next};
+}
+
+static void walk_blocks(void *ctx, int first, int end, int worker)
+{
+    (void)worker;
+    for (int i = first; i < end; i++) {
+        struct block block = block_of(ctx, i);
+        walk_block(&block, NULL);
+    }
+}
+
+/* Whether blocks can walk on their own: by TSinf no particle needs to know of another. */
+static bool can_walk_apart(const struct pets *pets)
+{
+    const struct opc_predictor *model = pets->learned->model;
+    const int callers = model->type->callers ? model->type->callers(model) : 1;
+    return pets->config.propagation == OPC_PETS_TSINF && callers >= opc_pool_threads(pets->pool);
 }
 
 /* J of all candidates: H steps of all their particles. */
 static void simulate(const struct pets *pets)
 {
     struct plan *plan = pets->plan;
-    const int P = pets->config.particles, rows = plan->n * P;
-    struct opc_rng deal = opc_rng_stream(plan->key, OPC_USE_PLAN, plan->iteration, UINT32_MAX);
+    const int P = pets->config.particles;
     opc_pool_each(pets->pool, plan->n, CANDIDATES, start_candidates, (void *)pets);
-    for (plan->h = 0; plan->h < pets->config.horizon && any_alive(plan, rows); plan->h++) {
-        if (pets->config.propagation == OPC_PETS_TS1_BATCH)
-            opc_rng_shuffle(&deal, rows, plan->elite);
-        struct opc_walk walk = {
-            .n = rows,
-            .episode = plan->episode,
-            .time = plan->time,
-            .elite = plan->elite,
-            .state = plan->state,
-            .action = plan->action,
-            .next = plan->next,
-            .reward = plan->reward,
-            .rng = plan->noise,
-            .work = plan->work,
-        };
-        /* eq. 5 while there is a reference, eq. 2 from where it ends */
-        const struct opc_transition *tr = pets->transition;
-        if (tr->type->needs_reference && plan->h >= plan->reference.left)
-            tr = pets->learned;
-        opc_transition_step(tr, &walk, pets->pool);
-        opc_pool_each(pets->pool, plan->n, CANDIDATES, finish_step, (void *)pets);
-        float *s = plan->next;
-        plan->next = plan->state;
-        plan->state = s;
+    if (can_walk_apart(pets)) {
+        opc_pool_each(pets->pool, pets->members * blocks_of_member(pets), 1, walk_blocks,
+                      (void *)pets);
+    } else {
+        struct block all = {
+            .pets = pets, .rows = plan->n * P, .state = plan->state, .next = plan->next};
+        walk_block(&all, pets->pool);
     }
     for (int c = 0; c < plan->n; c++) {
         double sum = 0;
         for (int p = 0; p < P; p++)
-            sum += plan->total[c * P + p];
+            sum += plan->total[row_of(pets, c, p)];
         plan->cem->value[c] = sum / P; /* not finite as soon as one particle is not */
     }
 }

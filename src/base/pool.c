@@ -62,6 +62,13 @@ struct opc_pool {
 
 enum { STOP = -1 };
 
+static _Thread_local int current_worker = -1;
+
+int opc_pool_worker(void)
+{
+    return current_worker;
+}
+
 #if defined(__x86_64__) || defined(__i386__)
 #define RELAX() __builtin_ia32_pause()
 #elif defined(__aarch64__)
@@ -123,6 +130,7 @@ static void run_chunk(opc_chunk_fn *fn, void *ctx, int chunk, int per_chunk, int
 static void take_part(struct opc_pool *p, int worker)
 {
     int finished = 0, left = atomic_load_explicit(&p->unclaimed, memory_order_relaxed);
+    current_worker = worker;
     while (left > 0) {
         /* A failed exchange has reloaded `left`. Acquire pairs with the store in publish(): the
          * job is visible. */
@@ -133,6 +141,7 @@ static void take_part(struct opc_pool *p, int worker)
         finished++;
         left = atomic_load_explicit(&p->unclaimed, memory_order_relaxed);
     }
+    current_worker = -1;
     /* Whoever brings `unfinished` to 0 wakes the caller, if it sleeps. */
     if (finished > 0 && atomic_fetch_sub(&p->unfinished, finished) == finished &&
         atomic_load(&p->caller_sleeps)) {

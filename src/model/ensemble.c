@@ -137,9 +137,9 @@ static void predict_chunks(void *ctx, int first, int end, int worker)
         predict_chunk(query, &query->chunk[i], &query->ensemble->scratch[worker]);
 }
 
-/* Sorts rows 0 .. n-1 by elite into ensemble->order (a counting sort) and cuts them into chunks of
- * one elite each. */
-static void sort_by_elite(const struct opc_ensemble *ensemble, int n, const int *elite,
+/* Sorts rows 0 .. n-1 by elite into order (a counting sort) and cuts them into chunks of one elite
+ * each. */
+static void sort_by_elite(const struct opc_ensemble *ensemble, int n, const int *elite, int *order,
                           struct query *query)
 {
     int first[OPC_MEMBERS + 1] = {0}, at[OPC_MEMBERS];
@@ -151,7 +151,8 @@ static void sort_by_elite(const struct opc_ensemble *ensemble, int n, const int 
         at[k] = first[k];
     }
     for (int i = 0; i < n; i++)
-        ensemble->order[at[elite[i]]++] = i;
+        order[at[elite[i]]++] = i;
+    query->order = order;
     /* Chunks of an elite have nearly as many panels as each other, so that no thread is left with a
      * short one, whose few panels would use the kernels badly. */
     for (int k = 0; k < ensemble->base.elites; k++) {
@@ -166,6 +167,39 @@ static void sort_by_elite(const struct opc_ensemble *ensemble, int n, const int 
     }
 }
 
+/* What asks for the rows of a call from `first` on, not sorted yet. */
+static struct query part_of(const struct opc_ensemble *ensemble, int first, const float *s,
+                            const float *a, struct opc_rng *rng, float *y, struct chunk *chunk)
+{
+    const size_t at = (size_t)first;
+    return (struct query){.ensemble = ensemble,
+                          .s = s + at * (size_t)ensemble->base.obs,
+                          .a = a + at * (size_t)ensemble->base.act,
+                          .rng = rng ? rng + at : NULL,
+                          .y = y + at * (size_t)ensemble->dim,
+                          .chunk = chunk};
+}
+
+/* What one worker of a pool asks from within a chunk: with its scratch memory, and few rows at a
+ * time. */
+static void predict_as_worker(const struct opc_ensemble *ensemble, int n, const float *s,
+                              const float *a, const int *elite, struct opc_rng *rng, float *y,
+                              int worker)
+{
+    struct chunk chunk[1 + OPC_MEMBERS];
+    int order[ROWS];
+    for (int done = 0; done < n; done += ROWS) {
+        struct query query = part_of(ensemble, done, s, a, rng, y, chunk);
+        sort_by_elite(ensemble, n - done < ROWS ? n - done : ROWS, elite + done, order, &query);
+        predict_chunks(&query, 0, query.n_chunks, worker);
+    }
+}
+
+static int ensemble_callers(const struct opc_predictor *p)
+{
+    return ((const struct opc_ensemble *)p)->threads;
+}
+
 /* Any number of rows, OPC_AT_ONCE of them at a time, which bounds the memory of the sort. `elite`
  * holds indices 0 .. elites-1, not member numbers. */
 static void ensemble_predict(const struct opc_predictor *p, int n, const float *s, const float *a,
@@ -173,18 +207,16 @@ static void ensemble_predict(const struct opc_predictor *p, int n, const float *
 {
     const struct opc_ensemble *ensemble = (const struct opc_ensemble *)p;
     struct chunk chunk[OPC_AT_ONCE / ROWS + OPC_MEMBERS];
+    if (!pool && opc_pool_worker() >= 0) {
+        predict_as_worker(ensemble, n, s, a, elite, rng, y, opc_pool_worker());
+        return;
+    }
     if (opc_pool_threads(pool) > ensemble->threads) /* each of them needs scratch memory */
         pool = NULL;
     for (int done = 0; done < n; done += OPC_AT_ONCE) {
         const int here = n - done < OPC_AT_ONCE ? n - done : OPC_AT_ONCE;
-        struct query query = {.ensemble = ensemble,
-                              .s = s + (size_t)done * (size_t)p->obs,
-                              .a = a + (size_t)done * (size_t)p->act,
-                              .rng = rng ? rng + done : NULL,
-                              .y = y + (size_t)done * (size_t)ensemble->dim,
-                              .order = ensemble->order,
-                              .chunk = chunk};
-        sort_by_elite(ensemble, here, elite + done, &query);
+        struct query query = part_of(ensemble, done, s, a, rng, y, chunk);
+        sort_by_elite(ensemble, here, elite + done, ensemble->order, &query);
         opc_pool_each(pool, query.n_chunks, 1, predict_chunks, &query);
     }
 }
@@ -363,6 +395,7 @@ static const struct opc_predictor_type ensemble_type = {
     .jacobian = opc_ensemble_jacobian,
     .network = ensemble_network,
     .scale = ensemble_scale,
+    .callers = ensemble_callers,
 };
 
 /* Settings that contradict each other; what one setting alone may be is checked by base/field.c. */

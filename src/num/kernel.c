@@ -14,6 +14,7 @@
 #include "num/simd_norm.h"
 #include "num/simd_random.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -333,7 +334,9 @@ static void forward(int panels, int in, int out, const float *w, int ld, const f
                     float *slope)
 {
     const struct forward_job job = {in, ld, activation, w, bias, x, y, slope, xs, ys};
+    const unsigned before = begin_flush();
     COVER(forward, &job, out, panels * NV);
+    end_flush(before);
 }
 
 static void back_input(int panels, int in, int out, const float *w, int ld, const float *dy,
@@ -342,7 +345,9 @@ static void back_input(int panels, int in, int out, const float *w, int ld, cons
 {
     const struct back_job job = {
         out, ld, activation, w, dy, activation == OPC_ACTIVATION_LINEAR ? dx : below, dx, dys, dxs};
+    const unsigned before = begin_flush();
     COVER(back, &job, in, panels * NV);
+    end_flush(before);
 }
 
 static void back_weight(int rows, int panels, int in, int o0, int o1, const float *xt,
@@ -358,6 +363,7 @@ static void back_weight(int rows, int panels, int in, int o0, int o1, const floa
                                    .dw = dw + (ptrdiff_t)o0 * ld};
     static void (*const tile[6][4])(const struct weight_job *, int, int) = ROWS(weight);
     const int vectors = (in + VW - 1) / VW;
+    const unsigned before = begin_flush();
     /* Rows outside, unlike COVER: xt then streams in the order it lies in memory. */
     for (int at = 0, mr; at < o1 - o0; at += mr) {
         mr = height(o1 - o0 - at);
@@ -366,6 +372,7 @@ static void back_weight(int rows, int panels, int in, int o0, int o1, const floa
             tile[mr - 1][c % TAKES[mr - 1]](&job, at, q);
         }
     }
+    end_flush(before);
 }
 
 /* ---- rows to panels and back ----------------------------------------------------------------- */
@@ -532,6 +539,14 @@ static void scatter(int rows, int dim, const float *x, size_t xs, float *table, 
 
 /* ---- optimiser passes (plain IEEE operations: the compiler vectorises them, bits agree) ------ */
 
+/* 0 for a number too small to be normal. Where only weight decay moves a weight, Adam lets it
+ * shrink until it is such a number, and a product with one takes a hundred times as long as any
+ * other. */
+INLINE float normal_or_zero(float x)
+{
+    return fabsf(x) < FLT_MIN ? 0.0f : x;
+}
+
 static void adam(size_t n, const struct opc_adam_rates *rates, const float *restrict grad,
                  float *restrict m, float *restrict v, float *restrict param)
 {
@@ -539,9 +554,9 @@ static void adam(size_t n, const struct opc_adam_rates *rates, const float *rest
     const float new1 = 1.0f - a.beta1, new2 = 1.0f - a.beta2;
     for (size_t i = 0; i < n; i++) {
         float g = grad[i] + a.decay * param[i];
-        m[i] = a.beta1 * m[i] + new1 * g;
-        v[i] = a.beta2 * v[i] + new2 * (g * g);
-        param[i] -= a.step * m[i] / (sqrtf(v[i]) + a.eps);
+        m[i] = normal_or_zero(a.beta1 * m[i] + new1 * g);
+        v[i] = normal_or_zero(a.beta2 * v[i] + new2 * (g * g));
+        param[i] = normal_or_zero(param[i] - a.step * m[i] / (sqrtf(v[i]) + a.eps));
     }
 }
 

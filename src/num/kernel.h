@@ -12,7 +12,8 @@
  * Rounding. A product is the chain of fused multiply-adds along its inner dimension, in order,
  * from 0; the bias is added last. Row i of a result depends on row i alone, so it has the same
  * bits in any batch, at any place, on any number of threads. Backends with FMA agree with a plain
- * fmaf loop bit for bit; backends without it (sse2, avx) agree with multiply-then-add. */
+ * fmaf loop bit for bit; backends without it (sse2, avx) agree with multiply-then-add. On x86 the
+ * products of a layer take numbers too small to be normal as 0, and give 0 instead of them. */
 #ifndef OPC_NUM_KERNEL_H
 #define OPC_NUM_KERNEL_H
 
