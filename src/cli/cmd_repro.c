@@ -25,6 +25,8 @@
     X(TEXT, tier,        "small", 1, 64,   "how much to spend: smoke (minutes), small (hours for a figure of runs), full (the paper's, days)") \
     OPC_SWEEPING_OPTIONS(X)                                                                        \
     X(PATH, experiments, "",      0, 4095,  "directory of the experiment files; by default experiments/paper, or those installed") \
+    X(TEXTS, add,        "",      1, 4095,  "directory with tables of earlier merges, DIR/NAME/merged.csv: their complete runs are taken over; may be repeated") \
+    X(BOOL, draw_only,   "false", 0, 1,    "start no runs, and draw those that are complete")       \
     X(BOOL, redraw,      "false", 0, 1,    "draw exhibits again even if they are up to date")
 /* clang-format on */
 struct given {
@@ -71,6 +73,8 @@ static void print_begin(void *ctx, const struct opc_experiment *experiment,
     if (standing->runs)
         printf("%s%d run%s, %d of them done", *experiment->file->title ? "; " : "", standing->runs,
                opc_plural(standing->runs), standing->complete);
+    if (standing->restored)
+        printf(", %d of these from tables", standing->restored);
     if (standing->runs && strncmp(experiment->runs_dir, "sweep-", 6) == 0)
         printf(", in %s", experiment->runs_dir);
     putchar('\n');
@@ -108,6 +112,8 @@ static int make_experiment(const struct work *work, struct opc_experiment *exper
 {
     const struct opc_experiment_plan plan = {.schedule = work->schedule,
                                              .redraw = work->given->redraw,
+                                             .draw_only = work->given->draw_only,
+                                             .kept = &work->given->add,
                                              .sweep = opc_sweeping,
                                              .begin = print_begin,
                                              .progress = show_progress,
@@ -400,6 +406,13 @@ static int repro_run(int argc, char **argv, struct opc_err *err)
     if ((all || only_list) && names > 1)
         return opc_fail(err, OPC_EUSER, "'%s' stands alone; '%s' is one word too many", argv[first],
                         argv[first + 1]);
+    if (only_list && given.add.n)
+        return opc_fail(err, OPC_EUSER,
+                        "'list' shows what is in OUT; --add takes runs over when an experiment is "
+                        "made or drawn (--draw-only)");
+    for (int i = 0; i < given.add.n; i++)
+        if (!opc_is_directory(given.add.at[i]))
+            return opc_fail(err, OPC_EUSER, "there is no directory %s to add", given.add.at[i]);
     /* A wrong launcher is found before anything is run. */
     const struct opc_sweeping_given how = OPC_SWEEPING_GIVEN(&given);
     OPC_TRY(opc_sweeping_plan(&how, &work.schedule, err));
@@ -436,7 +449,9 @@ const struct opc_command opc_cmd_repro = {
         "OUT/runs/NAME, and made into an exhibit: pictures OUT/NAME.svg, .pdf and .png, the "
         "numbers behind them as OUT/NAME.csv, and the paper's claims with what was measured in "
         "OUT/NAME.json; claims and verdicts are printed at the end. A run that another experiment "
-        "in OUT has made with the same settings is not made again. all: every experiment, going on "
+        "in OUT has made with the same settings is not made again. With --add DIR neither is one "
+        "that 'opc sweep FILE merge' has put into DIR/NAME: the figure is drawn from its table. "
+        "all: every experiment, going on "
         "after one that failed. list: what there is, how it stands in OUT, and what the runs of "
         "the tier cost, estimated. KEY=VALUE is a setting of every run; caption and command of "
         "the "

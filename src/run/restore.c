@@ -515,8 +515,12 @@ int opc_run_load_policy(const char *dir, uint32_t hash, struct opc_agent *agent,
     } else if (!code) {
         code = newest_slot(dir, &pack, err);
         if (!code && !pack)
-            code = opc_fail(err, OPC_EUSER,
-                            "%s has no policy yet; the first is there after its first epoch", dir);
+            code = opc_rundir_has(dir, "result.json")
+                       ? opc_fail(err, OPC_EUSER,
+                                  "%s has results but no policy: it was restored from a table", dir)
+                       : opc_fail(err, OPC_EUSER,
+                                  "%s has no policy yet; the first is there after its first epoch",
+                                  dir);
     }
     if (!code)
         code = load_weights(dir, pack, hash, agent, agent->model, epoch, err);

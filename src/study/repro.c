@@ -11,6 +11,7 @@
 #include "opc/mem.h"
 #include "opc/version.h"
 #include "study/borrow.h"
+#include "study/kept.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -598,13 +599,28 @@ static int run_missing(const struct opc_experiment *experiment,
     return code;
 }
 
+/* Takes over the runs of earlier merges; *taken is how many. */
+static int restore_kept(const struct opc_experiment *experiment, const struct opc_texts *kept,
+                        int *taken, struct opc_err *err)
+{
+    *taken = 0;
+    for (int i = 0; kept && i < kept->n; i++) {
+        int restored;
+        OPC_TRY(opc_experiment_restore(experiment, kept->at[i], &restored, err));
+        *taken += restored;
+    }
+    return OPC_OK;
+}
+
 int opc_experiment_make(const struct opc_experiment *experiment,
                         const struct opc_experiment_plan *plan, struct opc_standing *standing,
                         bool *drawn, struct opc_err *err)
 {
-    int code = OPC_OK, queued = 0, borrowed = 0;
+    int code = OPC_OK, queued = 0, borrowed = 0, restored = 0;
     *drawn = false;
-    /* Before anything is counted: what another figure has made is not missing here. */
+    /* Before anything is counted: what another figure has made, or another machine, is not missing
+     * here. */
+    OPC_TRY(restore_kept(experiment, plan->kept, &restored, err));
     OPC_TRY(opc_experiment_borrow(experiment, &borrowed, err));
     if (borrowed > 0)
         opc_log(OPC_LEVEL_INFO, "%s: %d run%s of other experiments in %s", experiment->name,
@@ -613,9 +629,13 @@ int opc_experiment_make(const struct opc_experiment *experiment,
     /* Nothing has changed since the exhibit was drawn. */
     if (standing->current && !plan->redraw)
         return OPC_OK;
+    standing->restored = restored;
     if (plan->begin)
         plan->begin(plan->ctx, experiment, standing);
-    if (standing->complete < standing->runs)
+    if (plan->draw_only && experiment->runs && standing->complete == 0)
+        return opc_fail(err, OPC_EUSER, "none of the %d runs is complete, and no run is to be made",
+                        standing->runs);
+    if (standing->complete < standing->runs && !plan->draw_only)
         code = run_missing(experiment, plan, &queued, err);
     opc_experiment_standing(experiment, standing);
     standing->queued = queued;

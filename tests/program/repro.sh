@@ -89,6 +89,38 @@ rm -r both/runs/one # what a link leads to is gone: it is made again
 expect 0 '^two: .*2 of them done$' "$OPC" repro two --experiments more --out both --redraw
 cmp same.csv both/runs/two/*10*_s1/metrics.csv || wrong "not made again" find both/runs
 
+# ---- runs of which only the tables were kept --------------------------------------------------------
+mkdir -p kept/two
+expect 0 '^4 of 4 ' "$OPC" sweep more/two.yaml merge --out both/runs/two
+cp both/runs/two/merged.csv both/runs/two/runs.csv kept/two
+expect 0 '^two: 4 runs, 4 of them done, 4 of these from tables$
+^two -> again/two.json' "$OPC" repro two --experiments more --out again --add kept --draw-only
+for file in two.json two.csv two-runs.csv two-claims.csv; do
+    cmp both/$file again/$file || wrong "another $file" find again
+done
+same=both/runs/two/horizon-10_s1
+cmp $same/metrics.csv "again/${same#both/}/metrics.csv" || wrong "other rows" find again
+expect 0 '^4 of 4 ' "$OPC" sweep more/two.yaml merge --out again/runs/two
+cmp both/runs/two/merged.csv again/runs/two/merged.csv || wrong "other tables" find again
+# They are borrowed as any run is, and what is missing is made.
+expect 0 '^one: 4 runs, 2 of them done$' "$OPC" repro one --experiments more --out again --add kept
+cmp both/two.json again/two.json
+expect 2 '^opc: evaluate: .* no policy: it was restored from a table$' "$OPC" evaluate \
+    "again/${same#both/}"
+expect 2 '^opc: resume: .* no checkpoint to go on from; ' "$OPC" resume "again/${same#both/}" \
+    train.epochs=9
+expect 0 '^two  *made, 4 of 4 runs ' "$OPC" repro list --experiments more --out again
+# A part of them: the others are missing, and nothing is run.
+{ head -n 1 kept/two/merged.csv; grep '^\[1\],2,' kept/two/merged.csv; } >part.csv
+mkdir -p part/two
+mv part.csv part/two/merged.csv
+expect 0 '^two: 4 runs, 1 of them done, 1 of these from tables$' "$OPC" repro two --experiments more --out third \
+    --add part --draw-only
+grep -q 'INCOMPLETE: 1 of 4 runs' third/two.json || wrong "the caption" cat third/two.json
+expect 2 'none of the 4 runs is complete' "$OPC" repro two --experiments more --out fourth --draw-only
+expect 2 'no directory nowhere' "$OPC" repro two --experiments more --add nowhere
+expect 2 "'list' shows what is in OUT" "$OPC" repro list --add kept
+
 # ---- what is up to date --------------------------------------------------------------------------
 cp -p repro-smoke/fig2.json before
 expect 0 '^fig2 .*up to date

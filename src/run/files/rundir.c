@@ -187,6 +187,7 @@ int opc_rundir_meta(const char *dir, struct opc_rundir_meta *out, struct opc_err
     copy_text(json, "config_crc32c", out->config_crc32c, sizeof out->config_crc32c);
     out->obs = get_count(json, "observations", MAX_DIMENSIONS);
     out->act = get_count(json, "actions", MAX_DIMENSIONS);
+    out->minutes = get_number(json, "minutes");
     opc_json_free(json);
     return OPC_OK;
 }

@@ -61,6 +61,7 @@ struct opc_rundir_meta {
     char model_crc32c[16];              /* of the engine's model */
     char config_crc32c[16];             /* of the settings the run began with */
     int obs, act;                       /* dimensions of states and actions */
+    double minutes; /* of a run restored from a table (study/kept.c); NaN: see timing.csv */
 };
 
 /* What cannot be read is "" or 0, which is not an error; lack of memory is. */

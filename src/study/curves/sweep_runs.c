@@ -70,6 +70,7 @@ int opc_sweep_run_measure_at(const struct opc_sweep_run *run, double at,
         out->env_steps = n ? steps[n - 1] : (double)NAN;
         out->total_steps = n ? cell_number(run, row[n - 1], total) : (double)NAN;
         out->score = opc_curve_end(n, value);
+        out->last = n ? value[n - 1] : (double)NAN;
     }
     opc_free(steps);
     opc_free(value);
@@ -126,7 +127,7 @@ static int read_directory(const char *dir, struct opc_sweep_run *run, struct opc
     memcpy(run->version, meta.version, sizeof run->version);
     memcpy(run->revision, meta.revision, sizeof run->revision);
     const double seconds = opc_look_seconds(dir, &epochs);
-    run->minutes = epochs > 0 ? seconds / 60 : (double)NAN;
+    run->minutes = epochs > 0 ? seconds / 60 : meta.minutes;
     return OPC_OK;
 }
 

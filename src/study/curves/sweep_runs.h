@@ -16,6 +16,7 @@
 struct opc_sweep_measure {
     double env_steps, total_steps; /* of the last evaluation; NaN: none */
     double score;                  /* mean of the last five evaluations; NaN: none */
+    double last;                   /* the last evaluation; NaN: none */
     bool reached;                  /* the run has an evaluation at that many steps or later */
 };
 

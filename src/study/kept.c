@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs of which only a merged table was kept become directories again, so that whatever reads runs
+ * (figures, tables, other experiments that borrow them) need not know the difference.
+ *
+ * Invariant: a directory appears under its name as a whole, by a rename. */
+#include "study/kept.h"
+
+#include "opc/mem.h"
+#include "run/files/json.h"
+#include "study/curves/sweep_runs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* metrics.csv, cell by cell as it was. */
+static int write_metrics(const struct opc_sweep_run *run, const char *path, struct opc_err *err)
+{
+    struct opc_table *table = NULL;
+    struct opc_text head = {0};
+    for (int k = 0; k < run->columns; k++)
+        opc_text_addf(&head, "%s%s", k ? "," : "", run->name[k]);
+    int code = opc_text_check(&head, err);
+    if (!code)
+        code = opc_table_create(opc_text_get(&head), &table, err);
+    for (size_t i = 0; !code && i < (size_t)run->rows * (size_t)run->columns; i++)
+        opc_table_word(table, run->cell[i]);
+    if (!code)
+        code = opc_table_write(table, path, err);
+    opc_table_free(table);
+    opc_text_free(&head);
+    return code;
+}
+
+static int write_settings(const struct opc_values *set, const char *path, struct opc_err *err)
+{
+    struct opc_text text = {0};
+    opc_values_print(set, &text);
+    int code = opc_text_check(&text, err);
+    if (!code)
+        code = opc_file_write(path, opc_text_get(&text), text.used, err);
+    opc_text_free(&text);
+    return code;
+}
+
+/* meta.json, as far as the tables say who made the run; `restored` tells it from one that was made
+ * here. */
+static int write_meta(const struct opc_sweep_run *run, const struct opc_values *set,
+                      const char *path, struct opc_err *err)
+{
+    struct opc_json *json = opc_json_begin();
+    opc_json_bool(json, "restored", true);
+    opc_json_text(json, "opc", *run->version ? run->version : NULL);
+    opc_json_text(json, "revision", *run->revision ? run->revision : NULL);
+    opc_json_text(json, "env", set->env.name);
+    opc_json_whole(json, "seed", set->train.seed);
+    opc_json_real(json, "minutes", run->minutes);
+    return opc_json_write(json, path, err);
+}
+
+/* result.json and status.json have the same keys here; each reader takes what it knows. */
+static int write_end(const struct opc_sweep_run *run, const struct opc_values *set,
+                     const char *path, struct opc_err *err)
+{
+    struct opc_json *json = opc_json_begin();
+    opc_json_text(json, "state", "done");
+    opc_json_text(json, "env", set->env.name);
+    opc_json_whole(json, "seed", set->train.seed);
+    opc_json_whole(json, "epoch", run->epochs);
+    opc_json_whole(json, "epochs", run->epochs);
+    opc_json_real(json, "env_steps", run->end.env_steps);
+    opc_json_real(json, "total_steps", run->end.total_steps);
+    opc_json_real(json, "eval_return", run->end.last);
+    return opc_json_write(json, path, err);
+}
+
+/* All files of a run into a directory of its own. */
+static int write_run(const struct opc_sweep_run *run, const struct opc_values *set, const char *dir,
+                     struct opc_err *err)
+{
+    char path[OPC_PATH];
+    OPC_TRY(opc_make_directories(dir, err));
+    OPC_TRY(opc_path_join(path, dir, "config.yaml", err));
+    OPC_TRY(write_settings(set, path, err));
+    OPC_TRY(opc_path_join(path, dir, "metrics.csv", err));
+    OPC_TRY(write_metrics(run, path, err));
+    OPC_TRY(opc_path_join(path, dir, "meta.json", err));
+    OPC_TRY(write_meta(run, set, path, err));
+    OPC_TRY(opc_path_join(path, dir, "status.json", err));
+    OPC_TRY(write_end(run, set, path, err));
+    OPC_TRY(opc_path_join(path, dir, "result.json", err));
+    return write_end(run, set, path, err);
+}
+
+/* One run, under another name until it is whole. What an interrupted restore left there is
+ * overwritten. */
+static int restore_run(const struct opc_experiment *experiment, const struct opc_task *task,
+                       const struct opc_sweep_run *run, struct opc_err *err)
+{
+    char path[OPC_PATH], part[OPC_PATH];
+    OPC_TRY(opc_schedule_path(experiment->runs_dir, task, "", path, err));
+    OPC_TRY(opc_schedule_path(experiment->runs_dir, task, ".part", part, err));
+    OPC_TRY(write_run(run, &task->set, part, err));
+    if (rename(part, path))
+        return opc_fail_errno(err, errno, "cannot rename %s to %s", part, path);
+    return OPC_OK;
+}
+
+/* The runs that the tables in `folder` have. Nothing is read of OUT. */
+static int read_kept(const struct opc_sweep *sweep, const char *folder, struct opc_sweep_runs **out,
+                     struct opc_err *err)
+{
+    char **none = opc_alloc((size_t)sweep->tasks + 1, sizeof *none);
+    bool *complete = opc_alloc((size_t)sweep->tasks + 1, sizeof *complete);
+    int code = none && complete ? opc_sweep_runs_read(sweep, none, complete, out, err)
+                                : opc_fail(err, OPC_ENOMEM, "not enough memory for kept runs");
+    if (!code && (code = opc_sweep_runs_add(*out, folder, err))) {
+        opc_sweep_runs_free(*out);
+        *out = NULL;
+    }
+    opc_free(none);
+    opc_free(complete);
+    return code;
+}
+
+int opc_experiment_restore(const struct opc_experiment *experiment, const char *dir, int *restored,
+                           struct opc_err *err)
+{
+    char folder[OPC_PATH], path[OPC_PATH];
+    struct opc_sweep_runs *kept = NULL;
+    *restored = 0;
+    if (!experiment->runs)
+        return OPC_OK;
+    OPC_TRY(opc_path_join(folder, dir, opc_path_name(experiment->runs_dir), err));
+    OPC_TRY(opc_path_join(path, folder, "merged.csv", err));
+    if (!opc_file_exists(path))
+        return OPC_OK;
+    int code = read_kept(experiment->runs, folder, &kept, err);
+    for (int i = 0; i < experiment->runs->tasks && !code; i++) {
+        const struct opc_task *task = &experiment->runs->task[i];
+        struct opc_look look;
+        if (!kept->run[i].complete || kept->run[i].rows == 0)
+            continue;
+        opc_schedule_look(experiment->runs_dir, task, &look);
+        if (look.begun || look.state != OPC_STATE_MISSING)
+            continue;
+        code = restore_run(experiment, task, &kept->run[i], err);
+        *restored += !code;
+    }
+    opc_sweep_runs_free(kept);
+    return code;
+}
