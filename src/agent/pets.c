@@ -22,15 +22,10 @@
  *
  * Invariant: what is drawn is named by the step's key, the iteration and the candidate or particle,
  * so a plan does not depend on the number of threads. */
-#include "agent/pets.h"
-
-#include "agent/pets_reference.h"
+#include "agent/pets_private.h"
 #include "agent/policy.h"
 #include "base/pool.h"
 #include "env/types.h"
-#include "num/kernel.h"
-#include "num/solve/cem.h"
-#include "opc/bounds.h"
 #include "opc/env.h"
 #include "opc/mem.h"
 #include "opc/transition_type.h"
@@ -42,54 +37,6 @@
 const struct opc_section opc_pets_section = OPC_SECTION(
     "pets", "planning through the model instead of a policy (train.agent = pets)", OPC_PETS_FIELDS);
 #undef SELF
-
-enum {
-    CANDIDATES = 16, /* that one thread draws in one go */
-    ROWS = 128,      /* particles of one member that walk together at most */
-};
-
-/* What planning works on; one plan at a time. Rows are particles (row_of). */
-struct plan {
-    struct opc_cem *cem;
-    float *state, *next;       /* [rows][obs] */
-    float *action;             /* [rows][act] */
-    float *reward, *work;      /* [rows], [rows][obs + 1] */
-    int *elite;                /* [rows] the member that moves the particle */
-    int *episode, *time;       /* [rows] the recorded step it walks along */
-    struct opc_rng *noise;     /* [rows] */
-    struct opc_rng *candidate; /* [candidates] */
-    double *total;             /* [rows] sum of rewards */
-    bool *alive, *terminal;    /* [rows] */
-    const float *start;        /* the current state */
-    float *centre, *inverse;   /* [obs] the z of feedback is (s - centre) * inverse */
-    float *gain;               /* [act][obs] of the mean, for the real step */
-    uint64_t key;              /* names what the plan draws */
-    uint32_t iteration;
-    int n, fresh; /* candidates of this iteration; those of them that are drawn */
-    struct opc_pets_reference reference;
-    double *mean;                           /* [H * act + gains] where the optimiser starts */
-    float *shifted;                         /* [kept][H * act + gains] elites of the step before */
-    int shifted_rows;                       /* how many there are */
-    struct opc_bounds *bounds;              /* with bound_reward, of the recording; else NULL */
-    float believed[2];                      /* the least and the greatest reward of a step */
-    struct opc_episode_state *fresh_memory; /* for acting without one */
-    /* Sums over the plans of real steps since the last report. */
-    long plans;
-    double sum[OPC_PETS_COLUMNS];
-};
-
-struct pets {
-    struct opc_agent base;
-    struct opc_pets_config config;
-    const struct opc_transition *transition; /* what moves particles; borrowed, or `learned` */
-    struct opc_transition *learned;          /* eq. 2 */
-    struct opc_episodes *no_past;            /* of eq. 2 where there is no recording; else NULL */
-    const struct opc_env *env;               /* borrowed; NULL: nothing is terminal */
-    struct opc_pool *pool;                   /* borrowed */
-    uint64_t seed;
-    int members; /* that predict */
-    struct plan *plan;
-};
 
 static int kept_elites(const struct opc_pets_config *config)
 {
@@ -111,227 +58,6 @@ static int candidates_drawn(const struct opc_pets_config *config, uint32_t t)
         return config->population;
     const double n = ceil(config->population * pow(config->population_decay, -(double)t));
     return n > 2 * config->elites ? (int)n : 2 * config->elites;
-}
-
-/* ---- particles ------------------------------------------------------------------------------- */
-
-/* Adds what the feedback says in state s: gain[act][obs], numbers in [-1, 1] that count in units of
- * pets.feedback. The sum is clipped to the range of actions. */
-static void add_feedback(const struct pets *pets, const float *gain, const float *s, float *action)
-{
-    const struct plan *plan = pets->plan;
-    const int obs = pets->base.obs;
-    for (int j = 0; j < pets->base.act; j++, gain += obs) {
-        float sum = 0;
-        for (int k = 0; k < obs; k++)
-            sum += gain[k] * (s[k] - plan->centre[k]) * plan->inverse[k];
-        action[j] = fminf(fmaxf(action[j] + (float)pets->config.feedback * sum, -1), 1);
-    }
-}
-
-/* Particle p of candidate c. With TSinf the particles of one member stand together, so that its
- * weights stay in the cache while they walk; otherwise those of one candidate do. */
-static int row_of(const struct pets *pets, int c, int p)
-{
-    return pets->config.propagation == OPC_PETS_TSINF ? p * pets->plan->n + c
-                                                      : c * pets->config.particles + p;
-}
-
-static int candidate_of(const struct pets *pets, int row)
-{
-    return pets->config.propagation == OPC_PETS_TSINF ? row % pets->plan->n
-                                                      : row / pets->config.particles;
-}
-
-/* The particle of row i, in state s, takes its candidate's action of step h. */
-static void set_action(const struct pets *pets, int i, int h, const float *s)
-{
-    const struct plan *plan = pets->plan;
-    const size_t act = (size_t)pets->base.act;
-    const float *x = opc_cem_at(plan->cem, candidate_of(pets, i));
-    float *action = plan->action + (size_t)i * act;
-    memcpy(action, x + (size_t)h * act, act * sizeof *action);
-    if (pets->config.feedback > 0)
-        add_feedback(pets, x + (size_t)pets->config.horizon * act, s, action);
-}
-
-/* Draws candidates first .. end-1 and puts their particles into the current state. */
-static void start_candidates(void *ctx, int first, int end, int worker)
-{
-    (void)worker;
-    const struct pets *pets = ctx;
-    struct plan *plan = pets->plan;
-    const int P = pets->config.particles;
-    const size_t obs = (size_t)pets->base.obs;
-    for (int c = first; c < end; c++) {
-        struct opc_rng *rng = &plan->candidate[c];
-        *rng = opc_rng_stream(plan->key, OPC_USE_PLAN, plan->iteration, (uint32_t)c);
-        if (c < plan->fresh && pets->config.optimizer == OPC_PETS_ICEM)
-            opc_cem_draw_coloured(plan->cem, c, rng);
-        else if (c < plan->fresh)
-            opc_cem_draw(plan->cem, c, rng);
-        for (int p = 0; p < P; p++) {
-            const int i = row_of(pets, c, p);
-            plan->noise[i] =
-                opc_rng_stream(plan->key, OPC_USE_PARTICLE, plan->iteration, (uint32_t)(c * P + p));
-            memcpy(plan->state + (size_t)i * obs, plan->start, obs * sizeof *plan->start);
-            plan->elite[i] = p / (P / pets->members);
-            plan->total[i] = 0;
-            plan->alive[i] = true;
-            plan->episode[i] = plan->reference.episode;
-            plan->time[i] = plan->reference.time;
-            set_action(pets, i, 0, plan->start);
-        }
-        if (pets->config.propagation == OPC_PETS_TS1)
-            opc_rng_shuffle(rng, P, plan->elite + c * P);
-    }
-}
-
-/* With bound_reward no plan counts on more than was ever earned. NaN stays NaN. */
-static float believed_reward(const struct plan *plan, float r)
-{
-    const float low = plan->believed[0], high = plan->believed[1];
-    return r < low ? low : r > high ? high : r;
-}
-
-/* Rows that walk together, and how far they are. */
-struct block {
-    const struct pets *pets;
-    int first, rows, h;
-    float *state, *next; /* of all rows of the plan */
-};
-
-/* After a step of a block, for its rows first .. end-1: adds rewards, finds the particles that have
- * ended, and prepares the next step. The step into a terminal state still counts. */
-static void finish_step(void *ctx, int first, int end, int worker)
-{
-    (void)worker;
-    const struct block *block = ctx;
-    const struct pets *pets = block->pets;
-    struct plan *plan = pets->plan;
-    const int P = pets->config.particles, from = block->first + first, to = block->first + end;
-    const size_t obs = (size_t)pets->base.obs, act = (size_t)pets->base.act, at = (size_t)from;
-    memset(plan->terminal + from, 0, (size_t)(to - from) * sizeof *plan->terminal);
-    if (pets->env)
-        opc_env_terminal(pets->env, to - from, block->state + at * obs, plan->action + at * act,
-                         block->next + at * obs, plan->terminal + from);
-    for (int i = from; i < to; i++) {
-        if (plan->alive[i])
-            plan->total[i] += (double)believed_reward(plan, plan->reward[i]);
-        plan->alive[i] = plan->alive[i] && !plan->terminal[i];
-        plan->time[i]++;
-    }
-    if (block->h + 1 == pets->config.horizon)
-        return;
-    if (pets->config.propagation == OPC_PETS_TS1)
-        for (int c = from / P; c < to / P; c++)
-            opc_rng_shuffle(&plan->candidate[c], P, plan->elite + c * P);
-    for (int i = from; i < to; i++)
-        set_action(pets, i, block->h + 1, block->next + (size_t)i * obs);
-}
-
-static bool any_alive(const struct plan *plan, int first, int rows)
-{
-    for (int i = first; i < first + rows; i++)
-        if (plan->alive[i])
-            return true;
-    return false;
-}
-
-/* H steps of a block's particles. */
-static void walk_block(struct block *block, struct opc_pool *pool)
-{
-    const struct pets *pets = block->pets;
-    const struct plan *plan = pets->plan;
-    const size_t obs = (size_t)pets->base.obs, act = (size_t)pets->base.act,
-                 at = (size_t)block->first;
-    struct opc_rng deal = opc_rng_stream(plan->key, OPC_USE_PLAN, plan->iteration, UINT32_MAX);
-    for (; block->h < pets->config.horizon && any_alive(plan, block->first, block->rows);
-         block->h++) {
-        if (pets->config.propagation == OPC_PETS_TS1_BATCH)
-            opc_rng_shuffle(&deal, block->rows, plan->elite + block->first);
-        struct opc_walk walk = {
-            .n = block->rows,
-            .episode = plan->episode + at,
-            .time = plan->time + at,
-            .elite = plan->elite + at,
-            .state = block->state + at * obs,
-            .action = plan->action + at * act,
-            .next = block->next + at * obs,
-            .reward = plan->reward + at,
-            .rng = plan->noise + at,
-            .work = plan->work + at * (obs + 1),
-        };
-        /* eq. 5 while there is a reference, eq. 2 from where it ends */
-        const struct opc_transition *tr = pets->transition;
-        if (tr->type->needs_reference && block->h >= plan->reference.left)
-            tr = pets->learned;
-        opc_transition_step(tr, &walk, pool);
-        opc_pool_each(pool, block->rows, CANDIDATES * pets->config.particles, finish_step, block);
-        float *s = block->next;
-        block->next = block->state;
-        block->state = s;
-    }
-}
-
-/* How many blocks the particles of each member are cut into. */
-static int blocks_of_member(const struct pets *pets)
-{
-    return (pets->plan->n * pets->config.particles / pets->members + ROWS - 1) / ROWS;
-}
-
-/* Block i of all, whole panels as far as possible. */
-static struct block block_of(const struct pets *pets, int i)
-{
-    const struct plan *plan = pets->plan;
-    const int rows = plan->n * pets->config.particles / pets->members, panels = opc_panels(rows),
-              parts = blocks_of_member(pets), member = i / parts, part = i % parts;
-    const int from = opc_cut(panels, parts, part) * OPC_PANEL,
-              to = opc_cut(panels, parts, part + 1) * OPC_PANEL;
-    return (struct block){.pets = pets,
-                          .first = member * rows + from,
-                          .rows = (to < rows ? to : rows) - from,
-                          .state = plan->state,
-                          .next = plan->next};
-}
-
-static void walk_blocks(void *ctx, int first, int end, int worker)
-{
-    (void)worker;
-    for (int i = first; i < end; i++) {
-        struct block block = block_of(ctx, i);
-        walk_block(&block, NULL);
-    }
-}
-
-/* Whether blocks can walk on their own: by TSinf no particle needs to know of another. */
-static bool can_walk_apart(const struct pets *pets)
-{
-    const struct opc_predictor *model = pets->learned->model;
-    const int callers = model->type->callers ? model->type->callers(model) : 1;
-    return pets->config.propagation == OPC_PETS_TSINF && callers >= opc_pool_threads(pets->pool);
-}
-
-/* J of all candidates: H steps of all their particles. */
-static void simulate(const struct pets *pets)
-{
-    struct plan *plan = pets->plan;
-    const int P = pets->config.particles;
-    opc_pool_each(pets->pool, plan->n, CANDIDATES, start_candidates, (void *)pets);
-    if (can_walk_apart(pets)) {
-        opc_pool_each(pets->pool, pets->members * blocks_of_member(pets), 1, walk_blocks,
-                      (void *)pets);
-    } else {
-        struct block all = {
-            .pets = pets, .rows = plan->n * P, .state = plan->state, .next = plan->next};
-        walk_block(&all, pets->pool);
-    }
-    for (int c = 0; c < plan->n; c++) {
-        double sum = 0;
-        for (int p = 0; p < P; p++)
-            sum += plan->total[row_of(pets, c, p)];
-        plan->cem->value[c] = sum / P; /* not finite as soon as one particle is not */
-    }
 }
 
 /* ---- one plan -------------------------------------------------------------------------------- */
@@ -451,7 +177,7 @@ static void first_action(const struct pets *pets, float *action)
     for (int k = 0; k < cem->o.extra; k++)
         plan->gain[k] = (float)cem->mean[cem->dims - cem->o.extra + k];
     if (cem->o.extra > 0)
-        add_feedback(pets, plan->gain, plan->start, action);
+        opc_pets_add_feedback(pets, plan->gain, plan->start, action);
 }
 
 static void pets_act_in(const struct opc_agent *base, struct opc_episode_state *memory,
@@ -472,7 +198,7 @@ static void pets_act_in(const struct opc_agent *base, struct opc_episode_state *
          plan->iteration++) {
         plan->n = plan->fresh = candidates_drawn(&pets->config, plan->iteration);
         add_kept(pets);
-        simulate(pets);
+        opc_pets_simulate(pets);
         not_finite += opc_cem_update(plan->cem, plan->n);
     }
     first_action(pets, action);

@@ -2,7 +2,7 @@
 /* Acting with a squashed-Gaussian policy. SAC's act calls it for real steps (run/train.c), imagined
  * steps (run/imagine.c) and evaluation (run/real/evaluate.c). The threads of a pool share the rows;
  * a row draws from its own stream, so an action does not depend on the other rows or on the number
- * of threads. Learning is in agent/sac.c. */
+ * of threads. Learning is in agent/sac_update.c. */
 #include "agent/policy.h"
 
 #include "base/pool.h"

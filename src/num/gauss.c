@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Losses of Gaussian networks and their gradients by hand: the negative log-likelihood of the
- * dynamics model (model/trainer.c) and the squashed Gaussian of SAC's policy (agent/sac.c,
+ * dynamics model (model/trainer.c) and the squashed Gaussian of SAC's policy (agent/sac_update.c,
  * agent/policy.c). tests/test_gauss.c checks them in double precision and by central differences.
  * Rows of padding must get the gradient 0, because the callers sum over rows. */
 #include "num/gauss.h"
