@@ -62,17 +62,23 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The exhibit `fig` in the bench's directory, of the first `runs` runs. */
-static int make_of(const struct bench *b, int runs, int missing, const char *figure,
-                   struct opc_err *err)
+/* The exhibit `fig` in the bench's directory, of the first `runs` runs. absent: settings of those
+ * that are missing, or NULL. */
+static int make_without(const struct bench *b, int runs, int missing,
+                        const struct opc_values *const *absent, const char *figure,
+                        struct opc_err *err)
 {
     const struct opc_exhibit_plan plan = {.dir = b->dir, .name = "fig", .title = "t"};
     const struct opc_analysis *analysis = opc_analysis_find("learning_curves", err);
     struct opc_yaml *yaml = NULL;
     struct opc_exhibit *x = NULL;
     int code = figure ? opc_yaml_parse("fig.yaml", figure, strlen(figure), &yaml, err) : OPC_OK;
-    const struct opc_request request = {
-        .figure = yaml, .runs = runs, .run = (char *const *)b->run, .missing = missing, .seed = 1};
+    const struct opc_request request = {.figure = yaml,
+                                        .runs = runs,
+                                        .run = (char *const *)b->run,
+                                        .missing = missing,
+                                        .absent = absent,
+                                        .seed = 1};
     if (!code)
         code = opc_exhibit_begin(&plan, &x, err);
     if (!code)
@@ -82,6 +88,12 @@ static int make_of(const struct bench *b, int runs, int missing, const char *fig
         return opc_exhibit_end(x, err);
     opc_exhibit_drop(x);
     return code;
+}
+
+static int make_of(const struct bench *b, int runs, int missing, const char *figure,
+                   struct opc_err *err)
+{
+    return make_without(b, runs, missing, NULL, figure, err);
 }
 
 static int make(const struct bench *b, int runs, const char *figure, struct opc_err *err)
@@ -298,6 +310,53 @@ static void while_runs_are_missing_nothing_is_decided(void **state)
     assert_int_equal(r->claim[1].verdict, OPC_VERDICT_UNDECIDED);
     assert_contains(r->claim[1].measured, "2 runs");
     opc_exhibit_unload(r);
+}
+
+/* Where it is known which runs are missing, only claims about those wait for them. */
+static void a_claim_waits_for_its_own_runs_only(void **state)
+{
+    const struct bench *b = *state;
+    struct opc_err err;
+    struct opc_config *one, *two;
+    assert_ok(opc_config_create(&one, &err), &err);
+    assert_ok(opc_config_create(&two, &err), &err);
+    assert_ok(opc_config_set(one, "env.name=pendulum", &err), &err);
+    assert_ok(opc_config_set(one, "opc.transition=replay", &err), &err);
+    assert_ok(opc_config_set(two, "env.name=cartpole", &err), &err);
+    assert_ok(opc_config_set(two, "opc.transition=learned", &err), &err);
+    const struct opc_values *const absent[] = {&one->set, &two->set};
+    assert_ok(make_without(b, 8, 2, absent,
+                           "claims:\n"
+                           "- {text: a, better: corrected, worse: learned, panel: pendulum}\n"
+                           "- {text: b, better: corrected, worse: learned}\n"
+                           "- {text: c, solves: corrected, level: 0}\n"
+                           "- {text: d, better: corrected, worse: replay}\n"
+                           "- {text: e, best: [\"corr*\", \"repl*\"]}\n",
+                           &err),
+              &err);
+    struct opc_exhibit_read *r = load(b);
+    assert_int_equal(r->claim[0].verdict, OPC_VERDICT_SUPPORTED);
+    assert_int_equal(r->claim[1].verdict, OPC_VERDICT_UNDECIDED);
+    assert_contains(r->claim[1].measured, "while 1 run is missing");
+    assert_int_equal(r->claim[2].verdict, OPC_VERDICT_SUPPORTED);
+    assert_int_equal(r->claim[3].verdict, OPC_VERDICT_UNDECIDED);
+    assert_int_equal(r->claim[4].verdict, OPC_VERDICT_UNDECIDED);
+    opc_exhibit_unload(r);
+    /* Panels by method, lines by task: what is missing is part of the second panel alone. */
+    assert_ok(make_without(b, 8, 1, absent + 1,
+                           "panel: opc.transition\n"
+                           "line: env.name\n"
+                           "claims:\n"
+                           "- {text: a, above: corrected, below: learned, line: pendulum}\n"
+                           "- {text: b, above: corrected, below: learned}\n",
+                           &err),
+              &err);
+    r = load(b);
+    assert_int_equal(r->claim[0].verdict, OPC_VERDICT_SUPPORTED);
+    assert_int_equal(r->claim[1].verdict, OPC_VERDICT_UNDECIDED);
+    opc_exhibit_unload(r);
+    opc_config_destroy(one);
+    opc_config_destroy(two);
 }
 
 static void panels_are_compared_line_by_line(void **state)
@@ -622,6 +681,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(curves_are_tabulated_as_they_are_drawn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(claims_are_judged_by_what_runs_end_with, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_clear_difference_decides, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_claim_waits_for_its_own_runs_only, set_up, tear_down),
         cmocka_unit_test_setup_teardown(while_runs_are_missing_nothing_is_decided, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(panels_are_compared_line_by_line, set_up, tear_down),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a candidate of PETS would earn: its particles walk H steps through the model. pets.c asks for
- * it once in each iteration of the optimiser.
+/* What a candidate of PETS would earn: its particles walk H steps through the model. pets.c asks
+ * for it once in each iteration of the optimiser.
  *
  * Invariant: with TSinf no particle needs to know of another, so blocks of them walk on their own
  * and no result depends on how rows are cut into blocks. */

@@ -472,11 +472,13 @@ static int compose_caption(const struct opc_experiment *experiment, const struct
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
-/* Collects the directories of complete runs, in order, and what the caption says about them. */
-static int gather_runs(const struct opc_experiment *experiment, char **dir, struct seen *seen,
-                       struct opc_err *err)
+/* Collects the directories of complete runs and the settings of the others, in order, and what the
+ * caption says about them. */
+static int gather_runs(const struct opc_experiment *experiment, char **dir,
+                       const struct opc_values **absent, struct seen *seen, struct opc_err *err)
 {
     char path[OPC_PATH];
+    int missing = 0;
     for (int i = 0; experiment->runs && i < experiment->runs->tasks; i++) {
         const struct opc_task *task = &experiment->runs->task[i];
         struct opc_look look;
@@ -484,8 +486,10 @@ static int gather_runs(const struct opc_experiment *experiment, char **dir, stru
         widen_range(seen->epochs, task->set.train.epochs);
         widen_range(seen->steps, task->set.train.steps_per_epoch);
         opc_schedule_look(experiment->runs_dir, task, &look);
-        if (look.state != OPC_STATE_DONE)
+        if (look.state != OPC_STATE_DONE) {
+            absent[missing++] = &task->set;
             continue;
+        }
         if (*look.engine)
             note_word(&seen->engines, look.engine);
         if (*look.version)
@@ -549,10 +553,12 @@ int opc_experiment_draw(const struct opc_experiment *experiment, int threads,
     struct opc_text caption = {0};
     struct opc_pool *pool = NULL;
     char folder[OPC_PATH];
-    char **dir = opc_alloc(experiment->runs ? (size_t)experiment->runs->tasks : 1, sizeof *dir);
-    int code =
-        dir ? gather_runs(experiment, dir, &seen, err)
-            : opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s", experiment->name);
+    const size_t tasks = experiment->runs ? (size_t)experiment->runs->tasks : 1;
+    char **dir = opc_alloc(tasks, sizeof *dir);
+    const struct opc_values **absent = opc_alloc(tasks, sizeof *absent);
+    int code = dir && absent ? gather_runs(experiment, dir, absent, &seen, err)
+                             : opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s",
+                                        experiment->name);
     if (!code)
         code = compose_caption(experiment, &seen, &caption, err);
     if (!code)
@@ -565,6 +571,7 @@ int opc_experiment_draw(const struct opc_experiment *experiment, int threads,
         .runs = seen.complete,
         .missing = experiment->runs ? experiment->runs->tasks - seen.complete : 0,
         .run = dir,
+        .absent = absent,
         .folder = folder,
         .pool = pool,
         .seed = (uint64_t)experiment->file->seed,
@@ -577,6 +584,7 @@ int opc_experiment_draw(const struct opc_experiment *experiment, int threads,
     for (int i = 0; dir && i < seen.complete; i++)
         opc_free(dir[i]);
     opc_free(dir);
+    opc_free(absent);
     opc_text_free(&caption);
     opc_text_free(&seen.engines);
     opc_text_free(&seen.versions);

@@ -52,7 +52,7 @@ struct opc_standing {
     int runs, complete;
     int queued; /* runs that a cluster has, waiting or running; set by opc_experiment_make alone */
     int restored; /* complete runs that came from tables just now; set likewise, before it begins */
-    bool made;  /* there is an exhibit */
+    bool made;    /* there is an exhibit */
     bool current; /* it is of all runs, newer than each, of this tier and the file as it is now */
     char tier[64];
     int supported, refuted, undecided; /* claims */
@@ -63,9 +63,10 @@ void opc_experiment_standing(const struct opc_experiment *, struct opc_standing 
 struct opc_experiment_plan {
     /* How runs are started; its `out` is set here, its `threads` are those of drawing, too. */
     struct opc_schedule schedule;
-    bool redraw; /* even if nothing has changed since the exhibit was drawn */
+    bool redraw;    /* even if nothing has changed since the exhibit was drawn */
     bool draw_only; /* start no runs: draw those that are complete */
-    const struct opc_texts *kept; /* directories whose runs are taken over (study/kept.h); or NULL */
+    const struct opc_texts
+        *kept; /* directories whose runs are taken over (study/kept.h); or NULL */
     /* Runs what is missing; NULL: opc_schedule_run, without a display. */
     int (*sweep)(const struct opc_sweep *, struct opc_schedule, struct opc_tally *,
                  struct opc_err *err);

@@ -215,6 +215,20 @@ static int print_values(const struct opc_config *config, int n, const char *cons
     return keep_text(&text, out, err);
 }
 
+int opc_curves_names(const struct opc_values *set, const struct opc_curves_plan *plan, char **panel,
+                     char **line, struct opc_err *err)
+{
+    struct opc_config *config;
+    *panel = *line = NULL;
+    OPC_TRY(opc_config_create(&config, err));
+    config->set = *set;
+    int code = print_values(config, plan->panel_keys, plan->panel_key, "+", NULL, panel, err);
+    if (!code)
+        code = print_values(config, plan->line_keys, plan->line_key, "+", NULL, line, err);
+    opc_config_destroy(config);
+    return code;
+}
+
 /* Name and colour of the method. An agent other than SAC is a method of its own. */
 static int read_method(struct opc_curve_run *run, const struct opc_config *config,
                        struct opc_err *err)

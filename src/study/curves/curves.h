@@ -94,6 +94,11 @@ double opc_curve_end(int n, const double *value);
 /* Reads n directories; one that is not a run itself stands for the runs in it. */
 int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *,
                     struct opc_curves **out, struct opc_err *err);
+/* The names of panel and line, as in struct opc_curves and opc_curve_group, that a run of these
+ * settings has by a plan with keys. The caller frees both with opc_free, also after a failure. */
+struct opc_values;
+int opc_curves_names(const struct opc_values *, const struct opc_curves_plan *, char **panel,
+                     char **line, struct opc_err *err);
 /* The values of a group's runs at x, which is one of its own; out has space for one per run.
  * Returns how many there are. */
 int opc_curves_at(const struct opc_curves *, int group, double x, double *out);

@@ -22,7 +22,10 @@ struct opc_learning {
     int tasks, *count;     /* [2][tasks] */
     const double **column; /* [2][tasks] */
     uint64_t seed;
-    int missing; /* runs that are not complete; while there are any, no claim is decided */
+    int missing; /* runs that are not complete; no claim that needs one of them is decided */
+    struct opc_learning_absent {
+        char *panel, *line; /* names as above */
+    } * absent;             /* [missing] which they are; NULL: not known */
 };
 
 /* The scores of a line in every panel, or only in panels that `panel` matches (a glob; NULL:

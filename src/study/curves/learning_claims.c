@@ -2,9 +2,9 @@
 /* Claims about the scores of runs, read from the experiment's file and given to what judges their
  * kind (learning_duel.c, learning_contrast.c). learning_curves.c calls it.
  *
- * Invariant: a claim is undecided while runs are missing or too few. A verdict must never depend
- * on which runs happen to be finished. An undecided claim names the number of seeds that would
- * decide it. */
+ * Invariant: a claim is undecided while runs that it is about are missing or too few. A verdict
+ * must never depend on which of them happen to be finished. An undecided claim names the number of
+ * seeds that would decide it. */
 #include "study/curves/learning_claims.h"
 
 #include <fnmatch.h>
@@ -174,6 +174,29 @@ int opc_learning_claims_check(const struct opc_yaml *list, struct opc_err *err)
     return code;
 }
 
+/* How many of the missing runs a claim is about; all of them where it is not known which they are.
+ */
+static int count_missing(const struct opc_learning *learning, const struct opc_claim *claim)
+{
+    const struct kind *kind = &KINDS[claim->kind];
+    const bool of_lines = strcmp(kind->glob, "panel") == 0;
+    const bool globs = claim->kind == OPC_CLAIM_BEST || claim->kind == OPC_CLAIM_SPREAD;
+    int missing = 0;
+    if (!learning->absent)
+        return learning->missing;
+    for (int i = 0; i < learning->missing; i++) {
+        const struct opc_learning_absent *run = &learning->absent[i];
+        const char *side = of_lines ? run->line : run->panel;
+        bool named = false;
+        for (int k = 0; k < 4 && claim->name[k]; k++)
+            named = named || strcmp(claim->name[k], side) == 0 ||
+                    (globs && opc_claim_means(claim->name[k], side));
+        missing += named && opc_claim_means(claim->panel, run->panel) &&
+                   opc_claim_means(claim->line, run->line);
+    }
+    return missing;
+}
+
 int opc_learning_claims(const struct opc_learning *learning, const struct opc_yaml *list,
                         struct opc_exhibit *exhibit, struct opc_err *err)
 {
@@ -182,8 +205,11 @@ int opc_learning_claims(const struct opc_learning *learning, const struct opc_ya
         struct opc_claim claim;
         code = read_claim(map, &claim, err);
         claim.number = number++;
-        if (!code)
-            code = KINDS[claim.kind].judge(learning, &claim, exhibit, err);
+        if (code)
+            break;
+        struct opc_learning seen = *learning; /* with the runs that matter here */
+        seen.missing = count_missing(learning, &claim);
+        code = KINDS[claim.kind].judge(&seen, &claim, exhibit, err);
     }
     return code;
 }

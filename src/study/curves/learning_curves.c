@@ -228,6 +228,11 @@ static void free_learning(struct opc_learning *learning)
     opc_free(learning->column);
     opc_free(learning->line);
     opc_free(learning->label);
+    for (int i = 0; learning->absent && i < learning->missing; i++) {
+        opc_free(learning->absent[i].panel);
+        opc_free(learning->absent[i].line);
+    }
+    opc_free(learning->absent);
     opc_curves_free(learning->curves);
 }
 
@@ -603,6 +608,22 @@ static int make_figure(const struct opc_learning *learning, const struct style *
     return code;
 }
 
+/* Claims need to know which runs are missing. */
+static int note_absent(const struct opc_request *request, const struct opc_curves_plan *plan,
+                       struct opc_learning *learning, struct opc_err *err)
+{
+    learning->missing = request->missing;
+    if (!request->absent)
+        return OPC_OK;
+    learning->absent = opc_alloc((size_t)request->missing + 1, sizeof *learning->absent);
+    if (!learning->absent)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the names of missing runs");
+    for (int i = 0; i < request->missing; i++)
+        OPC_TRY(opc_curves_names(request->absent[i], plan, &learning->absent[i].panel,
+                                 &learning->absent[i].line, err));
+    return OPC_OK;
+}
+
 /* The analysis itself: read the curves, then tables, figure, claims and notes. */
 static int learning_curves_make(const struct opc_request *request, const void *settings,
                                 struct opc_exhibit *exhibit, struct opc_err *err)
@@ -628,9 +649,9 @@ static int learning_curves_make(const struct opc_request *request, const void *s
         code = make_learning(curves, request->seed, &learning, err);
     if (code)
         return code;
-    /* Claims need to know whether runs are missing. */
-    learning.missing = request->missing;
-    code = make_scores(&learning, exhibit, err);
+    code = note_absent(request, &plan, &learning, err);
+    if (!code)
+        code = make_scores(&learning, exhibit, err);
     if (!code)
         code = make_curve_table(request, &learning, &style, exhibit, err);
     if (!code)

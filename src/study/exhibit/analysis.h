@@ -13,6 +13,7 @@
 #include "base/field.h"
 #include "base/file.h"
 #include "base/pool.h"
+#include "run/config/config.h"
 #include "run/config/yaml.h"
 #include "study/exhibit/exhibit.h"
 
@@ -24,6 +25,8 @@ struct opc_request {
     int runs;                      /* directories of complete runs, in the order of the sweep */
     char *const *run;              /* [runs] */
     int missing;                   /* runs that belong to them and are not complete */
+    /* [missing] the settings of those; NULL: not known, so that any claim may need them. */
+    const struct opc_values *const *absent;
     const char *folder; /* of the experiment file, which paths in it start from; NULL: none */
     struct opc_pool *pool;
     uint64_t seed; /* of the random numbers that the analysis draws itself */
