@@ -10,7 +10,6 @@
 #include "study/curves/sweep_runs.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
