@@ -305,7 +305,7 @@ static bool disagree(void *ctx, const struct taken *taken)
 /* kappa of a simulation of ROLLOUTS rollouts, from the first step of each. */
 static double kappa_of(const struct opc_disagreement *d, const struct opc_rollout_plan *plan)
 {
-    double u[ROLLOUTS];
+    double u[ROLLOUTS] = {0};
     struct opc_rollout_report report;
     struct opc_rollout_rows rows;
     struct opc_rollout_plan one = *plan;

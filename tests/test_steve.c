@@ -217,7 +217,7 @@ static double plain_target(struct plain *q, const float *step)
 {
     const struct opc_steve_config *c = &q->p->config;
     const int n = c->transition_members * c->reward_members * c->critic_members;
-    double mean[8] = {0}, weight[8], all = 0, target = 0;
+    double mean[8] = {0}, weight[8] = {0}, all = 0, target = 0;
     for (int i = 0; i <= c->horizon; i++) {
         double squares = 0;
         for (int j = 0; j < n; j++) {
@@ -468,13 +468,13 @@ static struct play *linear_play(int members, int horizon, double discount, int w
     return p;
 }
 
-static void set_linear(struct play *p, int kind, int member, const double *c, double bias)
+static void set_linear(struct play *p, int kind, int member, const double c[3], double bias)
 {
     const struct opc_mlp *net = p->net[kind];
     for (int copy = 0; copy < 2; copy++) {
         float *param = block_of(p, kind, copy ? ".copy" : "") + (size_t)member * net->each;
         memset(param, 0, net->each * sizeof *param);
-        for (int i = 0; i < net->layer[0].in; i++) {
+        for (int i = 0; i < 3 && i < net->layer[0].in; i++) {
             param[net->layer[0].weight + (size_t)i] = (float)c[i];
             param[net->layer[0].weight + (size_t)(net->layer[0].ld + i)] = (float)-c[i];
         }
@@ -491,8 +491,8 @@ static double set_linear_system(struct play *p, double s1, double r0)
     const double gamma = p->config.discount, u = tanh(0.3), zero[3] = {0};
     const double alpha = 0.8 / (1 - 0.9 * gamma);
     const double beta = (0.9 * u + gamma * alpha * 0.2 * u) / (1 - gamma);
-    const double move[2] = {-0.1, 0.2}, pay[3] = {2, -1, 0.5};
-    const double q[2] = {0.8 + gamma * alpha * 0.9, 0.9 + gamma * alpha * 0.2};
+    const double move[3] = {-0.1, 0.2}, pay[3] = {2, -1, 0.5};
+    const double q[3] = {0.8 + gamma * alpha * 0.9, 0.9 + gamma * alpha * 0.2};
     set_linear(p, POLICY, 0, zero, 0.3);
     for (int m = 0; m < p->config.critic_members; m++) {
         set_linear(p, CRITIC, m, q, gamma * beta);
@@ -542,7 +542,7 @@ static void terminations_are_soft_in_the_model_and_hard_in_the_recording(void **
 static void a_biased_model_loses_its_weight(void **state)
 {
     (void)state;
-    const double B[4] = {0, 0.1, 1, 1e6}, move[2] = {-0.1, 0.2};
+    const double B[4] = {0, 0.1, 1, 1e6}, move[3] = {-0.1, 0.2};
     double td[4], target[4], T0 = 0;
     for (int i = 0; i < 4; i++) {
         struct play *p = linear_play(2, 3, 0.9, 0, (const float[]){0.5f, 0.1f, 0.7f, 0, 1.25f});

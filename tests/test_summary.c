@@ -49,8 +49,7 @@ static void what_was_printed_is_scanned_to_the_same_values(void **state)
                                       "env.name=a # b",
                                       "env.name=a: b",
                                       "env.name=- x",
-                                      "env.name=Gr\xc3\xbc\xc3\x9f"
-                                      "e",
+                                      "env.name=Gr\303\274\303\237e",
                                       "opc.horizon=[20, 150, 1, 15]",
                                       "sac.learning_rate=1e-5",
                                       "train.seed=7"};

@@ -324,7 +324,7 @@ static void product_chunk(void *ctx, int first, int end, int worker)
     for (int c = first; c < end; c++) {
         const size_t mark = scratch->used;
         const int p0 = c * CHUNK, panels = all - p0 < CHUNK ? all - p0 : CHUNK;
-        const float *in = tape->x + (size_t)p0 * tape->xs, *moved = NULL;
+        const float *in = tape->x + (size_t)p0 * tape->xs, *moved = in;
         size_t xs = tape->xs;
         for (int l = 0; l < net->shape.layers; l++) {
             const struct opc_layer *layer = &net->layer[l];
@@ -333,7 +333,7 @@ static void product_chunk(void *ctx, int first, int end, int worker)
             kernels->forward(panels, layer->in, layer->out, trpo->direction + layer->weight,
                              layer->ld, trpo->direction + layer->bias, in, xs,
                              OPC_ACTIVATION_LINEAR, t, ys, NULL);
-            if (moved) {
+            if (l > 0) {
                 kernels->forward(panels, layer->in, layer->out, net->param + layer->weight,
                                  layer->ld, trpo->zeros, moved, xs, OPC_ACTIVATION_LINEAR, u, ys,
                                  NULL);
@@ -449,7 +449,8 @@ static double fit_value(struct opc_trpo *trpo, uint64_t seed, uint32_t epoch, ui
         for (int from = 0; from + batch <= n; from += batch)
             sum += fit_batch(trpo, batch, trpo->order + from);
     }
-    return sum / ((double)(n / batch) * batch * trpo->options.value_passes);
+    const int used = n / batch * batch;
+    return sum / ((double)used * trpo->options.value_passes);
 }
 
 void opc_trpo_learn(struct opc_trpo *trpo, double ent_coef, uint64_t seed, uint32_t epoch,

@@ -83,7 +83,7 @@ static void find_group(const char *root, const struct layout *layout, char out[O
 
 double opc_available_bytes(const char *root)
 {
-    char path[OPC_PATH], group[OPC_PATH], dir[OPC_PATH + 300];
+    char path[OPC_PATH], group[OPC_PATH] = "", dir[OPC_PATH + 300];
     snprintf(path, sizeof path, "%.200s/proc/meminfo", root);
     double left = read_number(path, "MemAvailable:") * 1024;
     for (size_t i = 0; i < sizeof LAYOUTS / sizeof *LAYOUTS; i++) {

@@ -136,7 +136,7 @@ static int show_found(const struct opc_found *found, const struct given *given, 
         code = opc_summaries_read(found->n, found->dir, pool, run, err);
     for (int i = 0; i < found->n && given->json && !code; i++)
         code = print_json(found->dir[i], &run[i], err);
-    if (!code && !given->json && single)
+    if (!code && !given->json && single && found->dir)
         print_one(found->dir[0], run, given->lines);
     else if (!code && !given->json)
         print_many(found, run);

@@ -377,8 +377,8 @@ bool opc_env_is_machine(const char *spec)
     struct opc_err err;
     /* A child says in its hello what it is, so it is started to find out. */
     if (opc_env_is_process(spec)) {
-        struct opc_env *env;
-        if (opc_env_open(spec, &env, &err))
+        struct opc_env *env = NULL;
+        if (opc_env_open(spec, &env, &err) || !env)
             return false;
         const bool machine = env->type->machine;
         opc_env_close(env);

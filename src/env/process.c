@@ -201,7 +201,7 @@ static void ask_rows(struct process *p, struct question *q, int n, double *answe
 static void process_terminal(const struct opc_env *env, int n, const float *s, const float *a,
                              const float *next, bool *out)
 {
-    struct process *p = (struct process *)(uintptr_t)env; /* what changes is in p->talks */
+    struct process *p = (struct process *)env; /* what changes is in p->talks */
     struct question q = {.kind = OPC_FRAME_TERMINAL, .s = s, .a = a, .next = next};
     double answers[MAX_ROWS];
     for (int i = 0, rows; i < n; i += rows) {
@@ -215,7 +215,7 @@ static void process_terminal(const struct opc_env *env, int n, const float *s, c
 static void process_reward(const struct opc_env *env, int n, const float *s, const float *a,
                            const float *next, float *out)
 {
-    struct process *p = (struct process *)(uintptr_t)env; /* what changes is in p->talks */
+    struct process *p = (struct process *)env; /* what changes is in p->talks */
     struct question q = {.kind = OPC_FRAME_REWARD, .s = s, .a = a, .next = next};
     double answers[MAX_ROWS];
     for (int i = 0, rows; i < n; i += rows) {
@@ -239,7 +239,7 @@ static int require_finite(const struct process *p, size_t n, const double *x, st
 /* The child's full state is state numbers; after a failure they are 0. */
 static void process_state(const struct opc_env *env, double *state)
 {
-    struct process *p = (struct process *)(uintptr_t)env; /* what changes is in p->talks */
+    struct process *p = (struct process *)env; /* what changes is in p->talks */
     struct talks *talks = p->talks;
     struct opc_err err = {0};
     const size_t n = (size_t)p->hello.state;
@@ -289,7 +289,7 @@ static int ask_scene(struct process *p, size_t *got, struct opc_err *err)
 
 static void process_draw(const struct opc_env *env, struct opc_scene *scene)
 {
-    struct process *p = (struct process *)(uintptr_t)env; /* what changes is in p->talks */
+    struct process *p = (struct process *)env; /* what changes is in p->talks */
     struct opc_err err = {0};
     size_t got = 0;
     *scene = (struct opc_scene){.width = 1};
@@ -331,24 +331,24 @@ static int create(const char *spec, struct process **out, struct opc_err *err)
     struct process *p = opc_alloc(1, sizeof *p);
     if (!p)
         return opc_fail(err, OPC_ENOMEM, "not enough memory to open %s", spec);
-    p->talks = opc_alloc(1, sizeof *p->talks);
+    struct talks *talks = p->talks = opc_alloc(1, sizeof *talks);
     p->args = opc_strdup(mark ? mark + 1 : "");
-    int code = p->talks && p->args
+    int code = talks && p->args
                    ? opc_split_words(command, mark ? (size_t)(mark - command) : strlen(command),
                                      &p->argv, err)
                    : opc_fail(err, OPC_ENOMEM, "not enough memory to open %s", spec);
-    if (p->talks) {
-        pthread_mutex_init(&p->talks->lock, NULL);
-        p->talks->link.talk.stop = opc_env_wait_ends;
+    if (talks) {
+        pthread_mutex_init(&talks->lock, NULL);
+        talks->link.talk.stop = opc_env_wait_ends;
         if (!code)
-            code = opc_link_prepare(&p->talks->link, err);
+            code = opc_link_prepare(&talks->link, err);
     }
     if (code) {
         process_close(&p->env);
         return code;
     }
-    p->talks->link.argv = p->argv;
-    p->talks->link.args = p->args;
+    talks->link.argv = p->argv;
+    talks->link.args = p->args;
     *out = p;
     return OPC_OK;
 }

@@ -409,7 +409,7 @@ static int read_hello(const struct opc_link *link, size_t bytes, struct opc_hell
 int opc_link_greet(struct opc_link *link, struct opc_hello *out, struct opc_err *err)
 {
     const size_t max = OPC_HELLO_NUMBERS + 2 * OPC_HELLO_ACTIONS;
-    size_t bytes;
+    size_t bytes = 0;
     OPC_TRY(opc_link_reserve(link, 0, max + OPC_FRAME_TEXT / sizeof(double), err));
     link->lost = true;
     OPC_TRY(receive_frame(link, OPC_FRAME_HELLO, OPC_HELLO_NUMBERS * sizeof(double),

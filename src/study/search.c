@@ -86,9 +86,9 @@ static int draw_value(const struct opc_yaml *from, const struct opc_field *field
         for (const struct opc_yaml *e = from->first; e; e = e->next)
             n++;
         const struct opc_yaml *e = from->first;
-        if (n == 0)
+        if (!e)
             return opc_fail(err, OPC_EUSER, "line %d: %s has no values", from->line, from->key);
-        for (int k = (int)(u * n); k > 0; k--)
+        for (int k = (int)(u * n); k > 0 && e->next; k--)
             e = e->next;
         return node_text(e, text, err);
     }

@@ -177,7 +177,7 @@ static enum MHD_Result send_response(struct MHD_Connection *connection, int stat
 static enum MHD_Result refuse(struct MHD_Connection *connection, int status, const char *why)
 {
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(strlen(why), (void *)(size_t)why, MHD_RESPMEM_PERSISTENT);
+        MHD_create_response_from_buffer(strlen(why), (void *)why, MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
     add_headers(response, "text/plain; charset=utf-8", false);
@@ -244,7 +244,7 @@ static enum MHD_Result answer(struct opc_http *http, struct MHD_Connection *conn
     if (made.fd >= 0)
         return send_file(connection, &made);
     if (made.fixed)
-        response = MHD_create_response_from_buffer(made.fixed_size, (void *)(size_t)made.fixed,
+        response = MHD_create_response_from_buffer(made.fixed_size, (void *)made.fixed,
                                                    MHD_RESPMEM_PERSISTENT);
     else
         response = MHD_create_response_from_buffer_with_free_callback(made.own.used, made.own.at,

@@ -184,7 +184,7 @@ void opc_watch_close(struct opc_watch *watch)
         return;
     for (int i = 0; i < watch->runs; i++)
         opc_free(watch->run[i].dir);
-    for (int i = 0; i < watch->roots; i++)
+    for (int i = 0; watch->root && i < watch->roots; i++)
         opc_free(watch->root[i]);
     opc_free(watch->root);
     opc_free(watch->run);

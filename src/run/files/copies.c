@@ -141,7 +141,7 @@ static double time_of_record(const char *old, size_t n, size_t at, double now)
 {
     uint64_t bits = 0;
     double time;
-    if (n < at + RECORD_HEAD + TIME_BYTES || old[at + RECORD_HEAD] != TIME_KEY)
+    if (!old || n < at + RECORD_HEAD + TIME_BYTES || old[at + RECORD_HEAD] != TIME_KEY)
         return now;
     for (int i = 0; i < 8; i++)
         bits |= (uint64_t)(unsigned char)old[at + RECORD_HEAD + 1 + (size_t)i] << 8 * i;
