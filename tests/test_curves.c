@@ -118,7 +118,7 @@ static void settings_say_what_is_a_panel_and_a_line(void **state)
 
 /* Runs rise by 1 in 100 steps, each from where its random phase ended, 0, 10 or 30 steps in. After
  * 110 steps the second has its first evaluation and the first is at 1.1; the third begins at 130.
- */
+ * Each holds its first and its last value until all have begun and ended. */
 static void over_total_steps_values_between_evaluations_count(void **state)
 {
     static const int RANDOM[] = {0, 10, 30};
@@ -134,9 +134,13 @@ static void over_total_steps_values_between_evaluations_count(void **state)
     struct opc_curves *c = read_runs(state, &plan);
     assert_int_equal(c->groups, 1);
     const struct opc_curve_group *g = &c->group[0];
-    assert_int_equal(g->n, 7); /* 100 and 330 have one run of three */
-    assert_doubles_near(g->x, ((double[]){110, 130, 200, 210, 230, 300, 310}), 7, 0);
-    assert_doubles_near(g->middle, ((double[]){1.05, 1.2, 1.9, 2, 2.2, 2.9, 2.9}), 7, 1e-12);
+    assert_int_equal(g->n, 9);
+    assert_doubles_near(g->x, ((double[]){100, 110, 130, 200, 210, 230, 300, 310, 330}), 9, 0);
+    assert_doubles_near(g->middle, ((double[]){1, 1, 1.2, 1.9, 2, 2.2, 2.9, 3, 3}), 9, 1e-12);
+    /* A whole interval beyond its evaluations a run has no value. */
+    double v[3];
+    assert_int_equal(opc_curves_at(c, 0, 30, v), 2);
+    assert_int_equal(opc_curves_at(c, 0, 400, v), 2);
     opc_curves_free(c);
 
     /* What has one number of steps for all runs is left as it is. */

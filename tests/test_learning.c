@@ -583,9 +583,9 @@ static void undecided_claims_name_the_seeds_that_would_decide(void **state)
                  3, WANT);
 }
 
-/* Three runs begin 0, 10 and 20 random steps later. Rows before the last has begun, or after the
- * first has ended, would be of fewer than three. */
-static void over_all_steps_a_line_ends_where_its_runs_do(void **state)
+/* Three runs begin 0, 10 and 20 random steps later. Each holds its first and its last value until
+ * all have begun and ended, so that no row is of fewer than three. */
+static void over_all_steps_every_point_of_a_line_has_all_its_runs(void **state)
 {
     struct bench *b = *state, more = {.dir = b->dir};
     struct opc_err err;
@@ -602,9 +602,9 @@ static void over_all_steps_a_line_ends_where_its_runs_do(void **state)
     struct opc_table *t = read_table(b, "fig.csv");
     for (int row = 0; row < opc_table_rows(t); row++)
         assert_true(number(t, row, "runs") == 3 && number(t, row, "median") == 100);
-    /* From 120, where the last begins, to 300, where the first ends. */
-    assert_true(number(t, 0, "total_steps") == 120);
-    assert_true(number(t, opc_table_rows(t) - 1, "total_steps") == 300);
+    /* From 100, where the first begins, to 320, where the last ends. */
+    assert_true(number(t, 0, "total_steps") == 100);
+    assert_true(number(t, opc_table_rows(t) - 1, "total_steps") == 320);
     opc_table_free(t);
     free_bench(&more);
 }
@@ -693,8 +693,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(undecided_claims_name_the_seeds_that_would_decide, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(over_all_steps_a_line_ends_where_its_runs_do, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(over_all_steps_every_point_of_a_line_has_all_its_runs,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(wrong_settings_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lack_of_memory_is_survived, set_up, tear_down),
     };

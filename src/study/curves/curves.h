@@ -81,8 +81,9 @@ struct opc_curves {
     char (*panel)[256], (*title)[256]; /* [panels] names, and titles for people */
     int runs, groups, panels;
     enum opc_band band;
-    /* Runs also have values between their evaluations, interpolated linearly. Set over
-     * total_steps, which differ from run to run. */
+    /* Runs also have values between their evaluations, interpolated linearly, and hold the first
+     * and the last for less than one interval. Set over total_steps, which differ from run to
+     * run. */
     bool between;
     int columns; /* panels in a row that differ in their last setting only; 0: no such order */
 };

@@ -2,8 +2,9 @@
 /* The values of a group of learning curves at one x and at their end, and its line and band over
  * the runs (enum opc_band). curves.c calls it when runs are read, claims and pictures afterwards.
  *
- * Invariant: a run has a value at x only where it was evaluated, or between two evaluations if
- * curves->between is set; nothing is extrapolated. */
+ * Invariant: a run has a value at x only where it was evaluated. If curves->between is set, it also
+ * has values between two evaluations, and holds its first and its last for less than one interval
+ * of evaluations beyond them. */
 #include "study/curves/curves.h"
 
 #include "base/text.h"
@@ -21,13 +22,26 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The value at x of a run whose x ascend. Over total_steps runs are compared at the same step
+ * although none was evaluated exactly there; and as each begins and ends at a slightly different
+ * step, a run holds its first and its last value for less than one interval, so that no line jumps
+ * where some runs have begun and others have not. */
+static double value_between(const struct opc_curve_run *run, double x)
+{
+    const int last = run->n - 1;
+    const double interval = last > 0 ? (run->x[last] - run->x[0]) / last : 0;
+    if (last > 0 && x < run->x[0] && x > run->x[0] - interval)
+        return run->y[0];
+    if (last > 0 && x > run->x[last] && x < run->x[last] + interval)
+        return run->y[last];
+    return opc_interpolate(run->n, run->x, run->y, x);
+}
+
 /* The first value of a run at x, or one between two values; NaN if it has none there. */
 static double value_at(const struct opc_curves *curves, const struct opc_curve_run *run, double x)
 {
-    /* Over total_steps runs are compared at the same step although none was evaluated exactly
-     * there. */
     if (curves->between && run->ascending)
-        return opc_interpolate(run->n, run->x, run->y, x);
+        return value_between(run, x);
     int at = run->ascending ? opc_lower_bound(run->n, run->x, x) : 0;
     while (at < run->n && run->x[at] != x)
         at = run->ascending ? run->n : at + 1;
