@@ -68,7 +68,14 @@ static void other_agents_are_counted_or_said_not_to_be(void **state)
     const double few = COST("train.agent=pets", "opc.transition=learned", "pets.population=100");
     const double many = COST("train.agent=pets", "opc.transition=learned", "pets.population=200");
     assert_true(few > 0 && many > 1.5 * few && many < 2 * few);
-    assert_true(COST("train.agent=steve", "opc.transition=replay") > 0);
+    /* Tier small of experiments/steve: 18 ms an update (docs/steve.md). */
+#define STEVE(updates)                                                                             \
+    COST("train.agent=steve", "opc.transition=replay", "train.epochs=1",                           \
+         "train.steps_per_epoch=1000", "train.updates_per_step=" updates, "steve.batch_size=256",  \
+         "steve.policy_hidden=[64,64]", "steve.critic_hidden=[64,64]",                             \
+         "steve.transition_hidden=[200,200,200,200]", "steve.reward_hidden=[64,64]",               \
+         "steve.termination_hidden=[64,64]")
+    assert_in_range((long)(STEVE("5") - STEVE("4")), 13, 23);
     assert_true(COST("train.agent=ppo", "opc.transition=replay") > 0);
     assert_true(isnan(COST("train.agent=slbo", "opc.transition=replay")));
     assert_true(COST("train.epochs=20") > 1.9 * COST("train.epochs=10"));

@@ -19,10 +19,11 @@
 /* Operations per second on one core: `opc bench sac` (2x64: 0.567 ms, 2x256: 6.63 ms), `opc bench
  * fit` (7 of 4x200: 16.9 ms) and `opc bench rollout` (100,000 states: 332 ms) make 79 to 89e9. */
 static const double RATE = 82e9;
-static const double ENV_STEP = 50e-6;   /* seconds of a step on MuJoCo or Bullet, with the policy */
-static const double PPO_STEP = 150e-6;  /* all of PPO, for each real step (results/ppo) */
-static const double FIRST_PASSES = 200; /* passes over the rows of a first fit (docs/learning.md) */
-static const double PASSES = 10;        /* and of one that goes on with the last one's weights */
+static const double ENV_STEP = 50e-6;  /* seconds of a step on MuJoCo or Bullet, with the policy */
+static const double PPO_STEP = 150e-6; /* all of PPO, for each real step (results/ppo) */
+/* Passes over the rows: of a first fit (docs/learning-details.md), and of one that goes on with the
+ * last one's weights. */
+static const double FIRST_PASSES = 200, PASSES = 10;
 enum { OBS = 17, ACT = 6 };
 
 /* Weights of a network. */
@@ -99,14 +100,22 @@ static double pets_plan(const struct opc_values *v, const struct opc_pets_config
            forward(member_weights(v));
 }
 
-/* One update of STEVE, by its transition networks, whose passes are most of it: there and back on
- * the batch, and forwards for each step of the targets. The factor makes it the 19 ms of
- * docs/steve.md. */
+/* One update of STEVE. For each row: H steps of every transition member; at each of them every
+ * member of rewards and critics and one termination; then one member of each ensemble there and
+ * back, and the policy there and back through all critics. */
 static double steve_update(const struct opc_steve_config *steve)
 {
-    const double w = weights(OBS + ACT, &steve->transition_hidden, OBS);
-    return 2 * (3 + 4.0 * steve->horizon) * steve->transition_members * steve->batch_size *
-           forward(w);
+    const double transition = forward(weights(OBS + ACT, &steve->transition_hidden, OBS));
+    const double reward = forward(weights(2 * OBS + ACT, &steve->reward_hidden, 1));
+    const double termination = forward(weights(2 * OBS + ACT, &steve->termination_hidden, 1));
+    const double critic = forward(weights(OBS + ACT, &steve->critic_hidden, 1));
+    const double policy = forward(weights(OBS, &steve->policy_hidden, ACT));
+    const double imagined = (double)steve->transition_members * steve->horizon;
+    const double target = transition + steve->reward_members * reward + termination +
+                          steve->critic_members * critic + policy;
+    const double learning = 3 * (transition + reward + termination + critic + policy) +
+                            2 * steve->critic_members * critic;
+    return steve->batch_size * (imagined * target + learning);
 }
 
 /* The settings of an agent, found by its name. */
