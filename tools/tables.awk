@@ -12,8 +12,9 @@
 # FILE is relative to the Markdown file, whose folder awk is given with -v at=FOLDER; a label is optional.
 # Each row of the CSV files, in their order, becomes a row of the table. In a template {field} is the row's
 # value and {field:FORMAT} the value as: n (rounded, with separators: 1,656), n2 (with two digits after the
-# point), code (in backticks); {field?} may be missing in a file. {label} is the label of the file. {count FIELD=VALUE} is the number of rows of
-# the file with that value, and makes the table have one row for each file. A cell whose fields are all empty
+# point), code (in backticks); {field?} may be missing in a file. {label} is the label of the file; a label may have parts,
+# A / B / C, which are {label}, {label 2} and {label 3}. {count FIELD=VALUE} is the number of rows of the file with
+# that value, and makes the table have one row for each file. A cell whose fields are all empty
 # stays empty, and so does {count} of nothing. `only` takes the rows whose value matches as a whole; the value
 # may be an extended regular expression.
 
@@ -123,8 +124,11 @@ function print_row(    line, i) {
 }
 
 # Reads one CSV file and prints a row for each of its own, or one for all of them.
-function print_file(name, label,    header, cells, n, i, line, keep, known) {
+function print_file(name, label,    header, cells, n, i, line, keep, known, part_of_label, parts) {
     csv_file = at "/" name
+    parts = split(label, part_of_label, " / ")
+    if (!parts)
+        part_of_label[1] = ""
     delete count
     known = 0
     while ((getline line <csv_file) > 0) {
@@ -136,7 +140,9 @@ function print_file(name, label,    header, cells, n, i, line, keep, known) {
         delete value
         for (i = 1; i <= known; i++)
             value[header[i]] = i <= n ? cells[i] : ""
-        value["label"] = label
+        value["label"] = part_of_label[1]
+        value["label 2"] = parts > 1 ? part_of_label[2] : ""
+        value["label 3"] = parts > 2 ? part_of_label[3] : ""
         keep = 1
         for (i = 1; i <= filters; i++) {
             if (!(filter_field[i] in value))

@@ -33,6 +33,10 @@ b.csv, the second
 <!-- end -->
 <!-- table runs.csv | task = {task} | note = {note} | only method=OPC | only task=h.* -->
 <!-- end -->
+<!-- table a.csv, one / 5 / 0.2
+b.csv, two
+| name = {label} | other = {other} | seeds = {label 2} | hours = {label 3} -->
+<!-- end -->
 After.
 END
 cat >want.md <<'END'
@@ -60,6 +64,16 @@ b.csv, the second
 | task | note |
 |---|---|
 | hopper | x |
+<!-- end -->
+<!-- table a.csv, one / 5 / 0.2
+b.csv, two
+| name = {label} | other = {other} | seeds = {label 2} | hours = {label 3} -->
+| name | other | seeds | hours |
+|---|---|---|---|
+| one | a | 5 | 0.2 |
+| one | b | 5 | 0.2 |
+| one | c | 5 | 0.2 |
+| two | d | | |
 <!-- end -->
 After.
 END
