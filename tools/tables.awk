@@ -16,7 +16,7 @@
 # A / B / C, which are {label}, {label 2} and {label 3}. {count FIELD=VALUE} is the number of rows of the file with
 # that value, and makes the table have one row for each file. A cell whose fields are all empty
 # stays empty, and so does {count} of nothing. `only` takes the rows whose value matches as a whole; the value
-# may be an extended regular expression.
+# may be an extended regular expression. With `only FIELD?=VALUE` a file without this field keeps all its rows.
 
 function die(text) {
     printf "%s:%d: %s\n", FILENAME, FNR, text >"/dev/stderr"
@@ -145,6 +145,8 @@ function print_file(name, label,    header, cells, n, i, line, keep, known, part
         value["label 3"] = parts > 2 ? part_of_label[3] : ""
         keep = 1
         for (i = 1; i <= filters; i++) {
+            if (filter_optional[i] && !(filter_field[i] in value))
+                continue
             if (!(filter_field[i] in value))
                 die("no column '" filter_field[i] "' in " csv_file)
             if (value[filter_field[i]] !~ "^(" filter_value[i] ")$")
@@ -176,6 +178,7 @@ function print_table(spec,    part, n, i, files, file, label, heading, rule, at_
             at_equal = index(part[i], "=")
             filter_field[++filters] = substr(part[i], 1, at_equal - 1)
             filter_value[filters] = substr(part[i], at_equal + 1)
+            filter_optional[filters] = sub(/\?$/, "", filter_field[filters])
             continue
         }
         at_equal = index(part[i], " = ")
