@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Axes of figures: rounding a range outwards, mapping values to canvas coordinates, choosing and
- * writing tick labels. figure.c makes the axes, marks.c places data with them.
+ * writing tick labels. figure_layout.c makes the axes; figure.c and marks.c draw along them.
  *
  * Invariant: an axis from opc_axis_make has min < max (and min > 0 on a log axis), so that
  * opc_axis_place never divides by zero. */

@@ -2,8 +2,8 @@
 /* plot/axis.h - maps values to canvas coordinates, and chooses the round numbers next to an
  * axis.
  *
- * An axis is made from the range of the data (opc_axis_make); whoever lays out the page sets
- * from and to. figure.c and marks.c use it. */
+ * An axis is made from the range of the data (opc_axis_make, called by figure_layout.c); figure.c
+ * sets from and to when the panel gets its place on the page. */
 #ifndef OPC_STUDY_AXIS_H
 #define OPC_STUDY_AXIS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The legend of a figure: gives every label an ink, arranges the entries in columns and draws
- * them. It also breaks texts into lines, because only it and figure.c need that. figure.c calls
- * it: make, arrange (measuring), then ink and draw.
+ * them. It also breaks texts into lines, because only it and the layout of figures need that.
+ * figure.c calls make before figure_layout.c calls arrange, which measures; ink and draw come last.
  *
  * Invariant: an ink depends on labels and their order only, so that the same label looks the
  * same in all panels. */

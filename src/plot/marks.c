@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The marks of a figure: how far each layer reaches, how it is drawn between two axes, and its
- * sample in the legend. figure.c and legend.c call it.
+ * sample in the legend. figure_layout.c, figure.c and legend.c call it.
  *
  * Invariant: opc_mark_extent covers everything that opc_mark_draw shows, so that no mark is cut
  * off by a range that was taken from the data. */
