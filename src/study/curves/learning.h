@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* study/curves/learning.h - scores of the runs in a figure of learning curves, by panel and
- * line, and claims about them. Shared by learning_curves.c, learning_claims.c and
- * settings_table.c. */
+ * line, and claims about them. Shared by the files learning_*.c; settings_table.c reads its
+ * maps with opc_learning_keys. */
 #ifndef OPC_STUDY_LEARNING_H
 #define OPC_STUDY_LEARNING_H
 
@@ -27,6 +27,12 @@ struct opc_learning {
         char *panel, *line; /* names as above */
     } * absent;             /* [missing] which they are; NULL: not known */
 };
+
+/* Sorts the scores of the curves' runs by line and panel. Takes the curves over, also after a
+ * failure. */
+int opc_learning_make(struct opc_curves *, uint64_t seed, struct opc_learning *out,
+                      struct opc_err *err);
+void opc_learning_free(struct opc_learning *); /* also one that was made only in part */
 
 /* The scores of a line in every panel, or only in panels that `panel` matches (a glob; NULL:
  * all). side 0 or 1: which scratch to use; the result lives until that side is used again. */

@@ -216,14 +216,6 @@ int opc_learning_claims(const struct opc_learning *learning, const struct opc_ya
 
 /* ---- what judges share ----------------------------------------------------------------------- */
 
-int opc_learning_find(const struct opc_learning *learning, const char *line)
-{
-    for (int i = 0; i < learning->lines; i++)
-        if (strcmp(learning->line[i], line) == 0)
-            return i;
-    return -1;
-}
-
 bool opc_claim_means(const char *glob, const char *name)
 {
     return !glob || fnmatch(glob, name, 0) == 0;
@@ -237,20 +229,7 @@ int opc_claim_panel(const struct opc_learning *learning, const char *name)
     return panel;
 }
 
-/* Counts of panels that do not match become 0; the scores themselves are shared. */
-struct opc_scores opc_learning_scores(const struct opc_learning *learning, int line,
-                                      const char *panel, int side)
-{
-    const size_t at = (size_t)line * (size_t)learning->panels;
-    int *count = learning->count + (size_t)side * (size_t)learning->tasks;
-    for (int p = 0; p < learning->panels; p++)
-        count[p] =
-            opc_claim_means(panel, learning->curves->panel[p]) ? learning->n[at + (size_t)p] : 0;
-    return (struct opc_scores){learning->panels, count,
-                               (const double *const *)(learning->end + at)};
-}
-
-/* Stream 3: 1 and 2 are those of the tables in learning_curves.c. */
+/* Stream 3: 1, 2, 4 and those from 100 on are of the tables (learning_tables.c). */
 struct opc_rng opc_claim_stream(const struct opc_learning *learning, const struct opc_claim *claim)
 {
     return opc_rng_stream(learning->seed, OPC_USE_STUDY, 3, (uint32_t)claim->number);

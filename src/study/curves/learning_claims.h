@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* study/curves/learning_claims.h - a claim as it is written, and what judges it. Shared by
- * learning_claims.c (reads and distributes), learning_duel.c (which side ends above the other) and
- * learning_contrast.c (differences of interquartile means). */
+ * learning_claims.c (reads and distributes), learning_duel.c (which side ends above the other),
+ * learning_contrast.c (differences of interquartile means) and learning_scores.c (what a glob
+ * matches). */
 #ifndef OPC_STUDY_LEARNING_CLAIMS_H
 #define OPC_STUDY_LEARNING_CLAIMS_H
 

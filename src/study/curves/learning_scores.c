@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* The scores of a figure's runs, sorted by line and panel. learning_curves.c makes them; tables and
+ * claims read them.
+ *
+ * Invariant: the scores of a line in a panel ascend, as quantiles and intervals expect them. */
+#include "study/curves/learning_claims.h"
+
+#include "opc/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* For qsort. */
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void opc_learning_free(struct opc_learning *learning)
+{
+    for (int i = 0; learning->end && i < learning->lines * learning->panels; i++)
+        opc_free(learning->end[i]);
+    opc_free(learning->end);
+    opc_free(learning->n);
+    opc_free(learning->count);
+    opc_free(learning->column);
+    opc_free(learning->line);
+    opc_free(learning->label);
+    for (int i = 0; learning->absent && i < learning->missing; i++) {
+        opc_free(learning->absent[i].panel);
+        opc_free(learning->absent[i].line);
+    }
+    opc_free(learning->absent);
+    opc_curves_free(learning->curves);
+}
+
+int opc_learning_make(struct opc_curves *curves, uint64_t seed, struct opc_learning *out,
+                      struct opc_err *err)
+{
+    struct opc_learning learning = {.curves = curves, .panels = curves->panels, .seed = seed};
+    /* At most one line for each group. */
+    const size_t panels = (size_t)curves->panels, max = (size_t)curves->groups * panels;
+    learning.line = opc_alloc((size_t)curves->groups, sizeof *learning.line);
+    learning.label = opc_alloc((size_t)curves->groups, sizeof *learning.label);
+    learning.n = opc_alloc(max, sizeof *learning.n);
+    learning.end = opc_alloc(max, sizeof *learning.end);
+    learning.tasks = curves->groups > curves->panels ? curves->groups : curves->panels;
+    learning.count = opc_alloc(2 * (size_t)learning.tasks, sizeof *learning.count);
+    learning.column = opc_alloc(2 * (size_t)learning.tasks, sizeof *learning.column);
+    bool whole = learning.line && learning.label && learning.n && learning.end && learning.count &&
+                 learning.column;
+    /* Groups of different panels with the same values form one line. */
+    for (int g = 0; g < curves->groups && whole; g++) {
+        int line = opc_learning_find(&learning, curves->group[g].line);
+        if (line < 0) {
+            learning.line[line = learning.lines++] = curves->group[g].line;
+            learning.label[line] = curves->group[g].label;
+        }
+        const size_t at = (size_t)line * panels + (size_t)curves->group[g].panel;
+        learning.end[at] = opc_alloc((size_t)curves->group[g].runs + 1, sizeof **learning.end);
+        whole = learning.end[at] != NULL;
+        /* Sorted, as claims and intervals expect them. */
+        if (whole) {
+            learning.n[at] = opc_curves_ends(curves, g, learning.end[at]);
+            qsort(learning.end[at], (size_t)learning.n[at], sizeof **learning.end, by_value);
+        }
+    }
+    if (!whole) {
+        opc_learning_free(&learning);
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for what runs end with");
+    }
+    *out = learning;
+    return OPC_OK;
+}
+
+int opc_learning_find(const struct opc_learning *learning, const char *line)
+{
+    for (int i = 0; i < learning->lines; i++)
+        if (strcmp(learning->line[i], line) == 0)
+            return i;
+    return -1;
+}
+
+/* Counts of panels that do not match become 0; the scores themselves are shared. */
+struct opc_scores opc_learning_scores(const struct opc_learning *learning, int line,
+                                      const char *panel, int side)
+{
+    const size_t at = (size_t)line * (size_t)learning->panels;
+    int *count = learning->count + (size_t)side * (size_t)learning->tasks;
+    for (int p = 0; p < learning->panels; p++)
+        count[p] =
+            opc_claim_means(panel, learning->curves->panel[p]) ? learning->n[at + (size_t)p] : 0;
+    return (struct opc_scores){learning->panels, count,
+                               (const double *const *)(learning->end + at)};
+}
