@@ -4,11 +4,12 @@
  * the gradient steps, ppo_table.c the advantages.
  *
  * PPO differs here from CleanRL and OpenAI's baselines in three points:
- * - An epoch ends with the end of an episode, which may be cut for it. Where an episode ran out of
- *   time or was cut, the critic's value of its last state stands for the rewards that are missing.
- * - Observations are normalised by the statistics from before the epoch, in acting and in learning,
- *   so that log pi of the policy that acted is exact. Only the first epoch, whose policy hardly
- *   looks at its observations, is normalised by its own statistics.
+ * - An epoch ends with the end of an episode, which may be cut short for it. Where an episode ran
+ *   out of time or was cut, its return bootstraps from the critic's value of the last state.
+ * - Observations are normalised with the statistics from before the epoch, in acting and in
+ *   learning, so that log pi of the policy that acted is exact. Only in the first epoch is learning
+ *   done with the epoch's own statistics: its policy hardly depends on the observations yet,
+ *   because its last layer starts with small weights.
  * - Actions are Gaussian in the scale [-1, 1], whatever the task's range. They may lie outside; the
  *   environment clips them, and the record keeps them as drawn. */
 #include "agent/ppo_private.h"
@@ -50,7 +51,7 @@ double opc_ppo_log_probability(const struct ppo *ppo, const float *mean, const f
     return sum;
 }
 
-/* Actions of up to ROWS states. rng NULL: the mode, which is the mean. */
+/* Chooses the actions of up to ROWS states. rng NULL: the mode, which is the mean. */
 static void act_some(struct ppo *ppo, int n, const float *state, float spread, struct opc_rng *rng,
                      float *action)
 {

@@ -10,9 +10,10 @@
 #include "num/network.h"
 #include "num/running.h"
 
+/* Outside of gradient steps, ROWS states go through the networks at a time. */
 enum { P = OPC_PANEL, CHUNK = 8, ROWS = CHUNK * P };
 
-#define HALF_LOG_2PI 0.91893853320467274178
+#define HALF_LOG_2PI 0.91893853320467274178 /* 1/2 log(2 pi), of the Gaussian's density */
 
 /* Columns of the table after s and a. LOGP and VALUE come from the networks before the improvement,
  * ADVANTAGE is A and RETURN is R. */
@@ -26,7 +27,7 @@ struct ppo {
     struct opc_adam *policy_adam, *critic_adam, *std_adam;
     /* As in gym's normalisation wrappers. */
     struct opc_running *obs_stats;   /* [obs] */
-    struct opc_running return_stats; /* discounted, for the scale of rewards */
+    struct opc_running return_stats; /* of discounted returns, for the scale of rewards */
 
     int max_steps; /* of one improvement */
     int columns;   /* obs + act + EXTRA */
@@ -54,10 +55,10 @@ double opc_ppo_log_probability(const struct ppo *, const float *mean, const floa
 
 /* ---- ppo_table.c ---- */
 
-/* Updates the statistics of the observations by the states an action was chosen in; the last state
- * of a trajectory is not one of them. */
+/* Updates the statistics of the observations with the states in which an action was chosen; the
+ * last state of a trajectory is not one of them. */
 void opc_ppo_update_obs_stats(struct ppo *, const struct opc_feed *);
-/* Makes the table of the epoch's trajectories, by the networks and the statistics as they are.
+/* Makes the table of the epoch's trajectories, with the networks and the statistics as they are.
  * Returns the number of steps, whose rows are listed in ppo->step. */
 int opc_ppo_fill_table(struct ppo *, const struct opc_feed *);
 

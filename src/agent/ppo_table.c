@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* From the trajectories of an epoch to the table that PPO passes over: normalised observations,
  * actions, old log-probabilities and values, advantages and returns (elsewhere it is called the
- * rollout buffer). Also the running statistics that observations and rewards are normalised by.
- * ppo_update.c calls it.
+ * rollout buffer). It also keeps the running statistics with which observations and rewards are
+ * normalised. ppo_update.c calls it.
  *
  * Invariant: rows stand in the order in which feed->path gives the trajectories, each with one row
  * more than it has steps, for its last state. Whoever walks through the table relies on it. */
@@ -40,12 +40,12 @@ void opc_ppo_update_obs_stats(struct ppo *ppo, const struct opc_feed *feed)
 }
 
 /* Normalises the rewards of one trajectory, in time order: each is divided by the standard
- * deviation of the discounted returns seen up to it. The mean is not subtracted: that
- * would change the task. */
+ * deviation of the discounted returns seen up to it. The mean is not subtracted, because that would
+ * change the task. */
 static void normalize_rewards(struct ppo *ppo, int n, double *reward)
 {
     const double max = ppo->config.clip_normalized;
-    double sum = 0; /* the return so far, discounted backwards */
+    double sum = 0; /* of the rewards so far, the older the more discounted (as in gym) */
     for (int t = 0; t < n; t++) {
         sum = ppo->config.discount * sum + reward[t];
         opc_running_merge(&ppo->return_stats, 1, sum, 0);

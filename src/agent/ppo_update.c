@@ -2,11 +2,14 @@
 /* Gradient steps of proximal policy optimisation (Schulman et al. 2017), as CleanRL and OpenAI's
  * baselines do them for continuous actions. run/improve.c calls opc_ppo_improve through
  * opc_agent_type. Let rho be the probability of a recorded action under the new policy divided by
- * that under the policy that chose it, A the advantage and R = A + V. The actor loss and the critic
- * loss are
+ * that under the policy that chose it, A the advantage, and R = A + V_old the critic's target. The
+ * actor loss and the critic loss are
  *
  *     J_pi = mean max(-A rho, -A clip(rho, 1 - c, 1 + c)) - w_H entropy
  *     J_V  = 1/2 mean max((V - R)^2, (V_old + clip(V - V_old, -c', c') - R)^2)
+ *
+ * with c = clip_range, c' = clip_range_vf and w_H = ent_coef; a step descends J_pi + vf_coef J_V.
+ * In J_pi, A is normalised over the minibatch. V_old is the critic before the improvement.
  *
  * Everything runs on one thread: networks and batches are small. A change must keep the order in
  * which opc_ppo_improve reads the statistics (first epoch) or updates them (later epochs). */
@@ -15,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Sums over the rows of all gradient steps, for the report. actor_loss is without the entropy. */
+/* Sums over the rows of all gradient steps, for the report. actor_loss leaves the entropy out. */
 struct tally {
     double actor_loss, critic_loss, kl, clipped;
 };
@@ -28,8 +31,8 @@ static float *column(const struct ppo *ppo, int row, int k)
     return ppo->batch + (size_t)(row / P) * (size_t)ppo->columns * P + (size_t)(k * P + row % P);
 }
 
-/* Normalises the advantages of a minibatch to mean 0 and standard deviation 1. The deviation is
- * that of the sample, as in PyTorch. */
+/* Normalises the advantages of a minibatch to mean 0 and standard deviation 1. The deviation has
+ * n - 1 in its denominator, as in PyTorch. */
 static void normalize_advantages(const struct ppo *ppo, int n)
 {
     const int k = ppo->base.obs + ppo->base.act + ADVANTAGE;
@@ -45,8 +48,9 @@ static void normalize_advantages(const struct ppo *ppo, int n)
         *column(ppo, i, k) = (float)(((double)*column(ppo, i, k) - sum / n) / (std + 1e-8));
 }
 
-/* The actor loss J_pi, and its gradient by the policy's means (into dy of the last layer) and by
- * log_std (into std_grad). log_std is a parameter of its own and not an output of the network. */
+/* The actor loss J_pi, and its gradient with respect to the policy's means (into dy of the last
+ * layer) and to log_std (into std_grad). log_std is a parameter of its own, the same in all states,
+ * and not an output of the network. */
 static void policy_gradient(struct ppo *ppo, int n, struct tally *sum)
 {
     const int obs = ppo->base.obs, act = ppo->base.act, last = ppo->policy->shape.layers - 1;
@@ -88,7 +92,8 @@ static void policy_gradient(struct ppo *ppo, int n, struct tally *sum)
         ppo->std_grad[k] = (float)(ppo->dlog_std[k] - ppo->config.ent_coef);
 }
 
-/* The critic loss J_V, and the gradient of vf_coef J_V by the values, into dy of the last layer. */
+/* The critic loss J_V, and the gradient of vf_coef J_V with respect to the values, into dy of the
+ * last layer. */
 static void value_gradient(struct ppo *ppo, int n, struct tally *sum)
 {
     const int extra = ppo->base.obs + ppo->base.act, last = ppo->critic->shape.layers - 1;
@@ -207,7 +212,7 @@ static uint64_t count_steps(const struct opc_feed *feed)
     return n;
 }
 
-/* Asks every 64 gradient steps. */
+/* It is asked after every 64 gradient steps. */
 static bool asked_to_stop(const struct opc_feed *feed, int made)
 {
     return made % 64 == 0 && feed->stop && feed->stop(feed->stop_ctx);
@@ -216,7 +221,7 @@ static bool asked_to_stop(const struct opc_feed *feed, int made)
 int opc_ppo_improve(struct opc_agent *a, const struct opc_feed *feed, int updates,
                     struct opc_agent_report *report, struct opc_err *err)
 {
-    (void)updates; /* follow from the number of steps */
+    (void)updates; /* their number follows from that of the steps */
     struct ppo *ppo = (struct ppo *)a;
     const bool first = ppo->policy_adam->steps == 0;
     const uint64_t given = count_steps(feed);
@@ -228,14 +233,13 @@ int opc_ppo_improve(struct opc_agent *a, const struct opc_feed *feed, int update
     const double rate = ppo->config.learning_rate * (ppo->config.anneal_lr ? 1 - feed->done : 1);
     struct tally sum = {0};
     int made = 0;
-    /* Table with old values, old log-probabilities and advantages, all fixed for the passes
-     * below. */
     if (first)
         opc_ppo_update_obs_stats(ppo, feed);
+    /* Old values, old log-probabilities and advantages stay fixed during the passes below. */
     const int steps = opc_ppo_fill_table(ppo, feed);
     ppo->policy_adam->config.learning_rate = ppo->critic_adam->config.learning_rate =
         ppo->std_adam->config.learning_rate = rate;
-    /* Passes over the table, each in its own order. */
+    /* Each pass goes over the table in a new random order. */
     for (int pass = 0; pass < ppo->config.update_epochs; pass++) {
         struct opc_rng rng = opc_rng_stream(feed->seed, OPC_USE_BATCH, feed->epoch, (uint32_t)pass);
         opc_rng_shuffle(&rng, steps, ppo->step);
@@ -255,8 +259,8 @@ int opc_ppo_improve(struct opc_agent *a, const struct opc_feed *feed, int update
                 isfinite(sum.critic_loss) ? sum.actor_loss : sum.critic_loss, pass + 1,
                 feed->epoch);
     }
-    /* Only now: while this epoch was played, observations were normalised by the older
-     * statistics. */
+    /* The statistics are updated only now: while this epoch was played, observations were
+     * normalised with the older ones. */
     if (!first)
         opc_ppo_update_obs_stats(ppo, feed);
     ppo_report(ppo, steps, made, &sum, report);

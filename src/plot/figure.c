@@ -94,7 +94,7 @@ static void draw_y_texts(struct opc_canvas *canvas, const struct plot *plot, dou
                       1, plot->panel->y_label);
 }
 
-/* The colour bar, low at the bottom, with a pointed end where values lie beyond the scale. */
+/* The colour bar, low at the bottom, with a tip at each end beyond which there are values. */
 static void draw_scale(struct opc_canvas *canvas, const struct layout *layout,
                        const struct plot *plot, double x, double top, double height)
 {
@@ -102,7 +102,7 @@ static void draw_scale(struct opc_canvas *canvas, const struct layout *layout,
     uint8_t cell[STEPS][4];
     const struct opc_heat_scale *scale = &plot->scale;
     const double tip = 7, bottom = top + height;
-    /* The bar proper is shortened by the points; ticks refer to the bar proper. */
+    /* The bar proper is shortened by the tips; ticks refer to the bar proper. */
     const double high = top + (scale->above ? tip : 0), low = bottom - (scale->below ? tip : 0);
     struct opc_axis axis = {.min = scale->low, .max = scale->high, .from = low, .to = high};
     /* Row 0 of the image is at the top, hence from high to low. */
@@ -110,7 +110,7 @@ static void draw_scale(struct opc_canvas *canvas, const struct layout *layout,
         opc_colour_heat(scale->high + (scale->low - scale->high) * (i + 0.5) / STEPS, scale->low,
                         scale->high, scale->diverging, cell[i]);
     opc_draw_image(canvas, x, high, BAR, low - high, STEPS, 1, (const uint8_t(*)[4])cell);
-    /* Points in the colour of their end: below first, then above. */
+    /* Tips have the colour of their end: below first, then above. */
     for (int end = 0; end < 2; end++) {
         if (end ? !scale->above : !scale->below)
             continue;
@@ -120,7 +120,7 @@ static void draw_scale(struct opc_canvas *canvas, const struct layout *layout,
         opc_draw_area(canvas, &ink, 3, (double[]){x, x + BAR, x + BAR / 2},
                       (double[]){at, at, end ? top : bottom});
     }
-    /* Outline through both points; a missing one degenerates to a straight edge. */
+    /* The outline runs through both tips; a missing one degenerates to a straight edge. */
     opc_draw_line(canvas, &DARK, 7, (double[]){x, x + BAR / 2, x + BAR, x + BAR, x + BAR / 2, x, x},
                   (double[]){high, top, high, low, bottom, low, high});
     for (int i = 0; i < plot->scale_ticks.n; i++) {
@@ -199,7 +199,7 @@ static int draw_page(struct opc_canvas *canvas, struct layout *layout, struct op
     int code = draw_panels(canvas, layout, err);
     if (code)
         return code;
-    /* One common colour bar, with points if any panel has values beyond its ends. */
+    /* One common colour bar has tips if any panel has values beyond its ends. */
     for (int i = 0; i < layout->f->panels && layout->one_scale; i++)
         if (layout->plot[i].heat) {
             struct plot all = layout->plot[i];

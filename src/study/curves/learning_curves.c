@@ -37,7 +37,7 @@ static const struct opc_section section = OPC_SECTION("curve", "", CURVE_FIELDS)
 static int read_keys(const struct opc_yaml *node, const char *fallback, const char **key, int *n,
                      struct opc_err *err)
 {
-    /* No node: the fallback alone. A word: that setting alone. */
+    /* Without a node it is the fallback alone, with a word that setting alone. */
     *n = 1;
     key[0] = fallback;
     if (!node)
@@ -164,7 +164,7 @@ static int check_keys(const struct opc_config *config, const char *const *key, i
     return code;
 }
 
-/* The analysis's check: before any run is made. */
+/* The analysis's check, which comes before any run is made. */
 static int learning_curves_check(const struct opc_yaml *figure, struct opc_err *err)
 {
     struct style style = {.low = 25, .high = 75};

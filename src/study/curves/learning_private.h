@@ -34,8 +34,8 @@ struct style {
     const struct opc_yaml *titles, *notes, *claims, *published; /* NULL: none */
 };
 
-/* Adds all tables to the exhibit: scores, curves, and what runs end with. Also puts the centre and
- * the band that the figure shows into the groups of learning->curves. */
+/* Adds all tables to the exhibit: scores, curves, comparisons and runs. It also puts the
+ * centre and the band that the figure shows into the groups of learning->curves. */
 int opc_learning_tables(const struct opc_request *, const struct opc_learning *,
                         const struct style *, struct opc_exhibit *, struct opc_err *err);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of learning curves: scores with intervals, the curves over x, every comparison of two
- * lines, every run. learning_curves.c calls opc_learning_tables, and draws the figure afterwards,
- * from the centres and bands that it leaves in the groups.
+ * lines, and every run. learning_curves.c calls opc_learning_tables, and draws the figure
+ * afterwards, from the centres and bands that it leaves in the groups.
  *
- * Invariant: every bootstrap has a random stream of its own (see FOR_ENDS below), so that
- * adding a table or a group changes no other number. */
+ * Invariant: every bootstrap has a random stream of its own, named by its purpose and its place
+ * (see FOR_ENDS below), so that adding a table or a group changes no other number. */
 #include "study/curves/learning_private.h"
 
 #include "opc/mem.h"
@@ -142,7 +142,7 @@ static int tabulate_improvement(const struct opc_learning *learning, struct opc_
                     opc_rng_stream(learning->seed, OPC_USE_STUDY, FOR_IMPROVEMENT, number++);
                 struct opc_interval chance;
                 int runs[2] = {0, 0};
-                /* Set the counts of panels to 0 that do not take part: other panels, and those
+                /* Set to 0 the counts of panels that do not take part: other panels, and those
                  * where one of the two lines has no runs. a and b point at these counts. */
                 for (int q = 0; q < learning->panels; q++)
                     if ((p < learning->panels && q != p) || !a.n[q] || !b.n[q])
@@ -165,7 +165,8 @@ static int tabulate_improvement(const struct opc_learning *learning, struct opc_
 }
 
 /* The table that a reader wants first: seeds, IQM with interval, and the probability that a run of
- * the figure's first line ends above one of this line. In words, as the figure has them. */
+ * the figure's first line ends above one of this line. Panels and lines have the names that the
+ * figure shows. */
 static int tabulate_scores(const struct opc_learning *learning, struct opc_table *table,
                            struct opc_err *err)
 {
@@ -175,7 +176,7 @@ static int tabulate_scores(const struct opc_learning *learning, struct opc_table
             struct opc_interval iqm, above = {(double)NAN, (double)NAN, (double)NAN};
             if (!learning->end[at])
                 continue;
-            /* Streams of the tables before, so that the numbers are the same as there. */
+            /* The stream is that of tabulate_ends, so that both tables show the same interval. */
             struct opc_rng rng =
                 opc_rng_stream(learning->seed, OPC_USE_STUDY, FOR_ENDS, (uint32_t)at);
             const struct opc_scores own = {1, &learning->n[at],
@@ -238,7 +239,7 @@ static int make_scores(const struct opc_learning *learning, struct opc_exhibit *
     return code;
 }
 
-/* The curves over x, which also prepares the figure's bands. */
+/* The table of the curves over x. It also prepares the centres and bands that the figure shows. */
 static int make_curve_table(const struct opc_request *request, const struct opc_learning *learning,
                             const struct style *style, struct opc_exhibit *exhibit,
                             struct opc_err *err)
@@ -266,7 +267,7 @@ static int make_curve_table(const struct opc_request *request, const struct opc_
     return code;
 }
 
-/* Tables of what runs end with, of comparisons and of runs. */
+/* The tables of final scores, of comparisons and of runs. */
 static int make_end_tables(const struct opc_learning *learning, struct opc_exhibit *exhibit,
                            struct opc_err *err)
 {
