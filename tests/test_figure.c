@@ -127,6 +127,32 @@ static void need_cairo(void)
         skip();
 }
 
+/* The picture is the one whose title has an explicit line break at the place. */
+static void assert_breaks_as(struct every *e, const char *dir, const char *title, const char *as)
+{
+    e->figure.panels = 1;
+    e->figure.panel_width = 150;
+    e->panel[0].title = title;
+    char *broken = draw_svg(&e->figure, dir);
+    e->panel[0].title = as;
+    char *explicit = draw_svg(&e->figure, dir);
+    assert_string_equal(broken, explicit);
+    opc_free(broken);
+    opc_free(explicit);
+}
+
+static void long_titles_break_after_a_semicolon_or_comma(void **state)
+{
+    need_cairo();
+    struct every e;
+    fill(&e);
+    const char *dir = *state;
+    assert_breaks_as(&e, dir, "RoboSchool, angle; bounds learned",
+                     "RoboSchool, angle;\nbounds learned");
+    assert_breaks_as(&e, dir, "Double integrator, wrong model", "Double integrator,\nwrong model");
+    assert_breaks_as(&e, dir, "angle; fixed", "angle; fixed");
+}
+
 static void a_figure_has_the_same_bytes_each_time(void **state)
 {
     static const char *const NAME[][2] = {
@@ -300,6 +326,7 @@ int main(void)
         cmocka_unit_test(every_text_is_in_the_svg_and_labels_once),
         cmocka_unit_test(shared_axes_are_written_at_the_outer_panels),
         cmocka_unit_test(long_notes_are_broken_into_lines),
+        cmocka_unit_test(long_titles_break_after_a_semicolon_or_comma),
         cmocka_unit_test(labels_without_a_colour_differ),
         cmocka_unit_test(what_cannot_be_drawn_is_refused),
         cmocka_unit_test(faults_are_survived),

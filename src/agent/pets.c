@@ -468,5 +468,5 @@ const struct opc_agent_type opc_pets_type = {
     .need = pets_need,
     .check = pets_check,
     .corrected_label = "PETS with eq. 5",
-    .corrected_colour = 0xcc79a7,
+    .corrected_colour = 0xaa4499,
 };

@@ -309,6 +309,26 @@ double opc_figure_text_height(const struct opc_text *lines, double size)
     return count_lines(lines) * size * LINE;
 }
 
+/* A title that is too wide for one line is broken where its sense is: at the last semicolon, or
+ * else at the last comma. */
+static void break_title(struct opc_canvas *canvas, double width, const char *title,
+                        struct opc_text *out)
+{
+    const char *end = strrchr(title, ';');
+    if (!end)
+        end = strrchr(title, ',');
+    if (!end || end[1] != ' ' || opc_draw_width(canvas, TITLE, title) <= width) {
+        opc_break_lines(canvas, TITLE, width, title, out);
+        return;
+    }
+    struct opc_text first = {0};
+    opc_text_add_bytes(&first, title, (size_t)(end + 1 - title));
+    opc_break_lines(canvas, TITLE, width, opc_text_get(&first), out);
+    opc_break_lines(canvas, TITLE, width, end + 2, out);
+    out->failed |= first.failed;
+    opc_text_free(&first);
+}
+
 /* Margins of the panels. All panels of a column share left and right, all of a row above and
  * below, so that the grid is regular. */
 static void measure_margins(struct layout *layout, struct opc_canvas *canvas)
@@ -337,7 +357,7 @@ static void measure_margins(struct layout *layout, struct opc_canvas *canvas)
         layout->left[column] = fmax(layout->left[column], fmax(left, side));
         layout->right[column] = fmax(layout->right[column], side + (layout->one_scale ? 0 : scale));
         if (plot->panel->title)
-            opc_break_lines(canvas, TITLE, layout->width + TITLE, plot->panel->title, &plot->title);
+            break_title(canvas, layout->width + TITLE, plot->panel->title, &plot->title);
         plot->failed |= plot->title.failed;
         layout->above[row] =
             fmax(layout->above[row], opc_figure_text_height(&plot->title, TITLE) + 5);
