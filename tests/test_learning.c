@@ -609,6 +609,28 @@ static void over_all_steps_every_point_of_a_line_has_all_its_runs(void **state)
     free_bench(&more);
 }
 
+/* The figure has a method of the file, or several; each must be there. */
+static void published_methods_are_one_or_a_list(void **state)
+{
+    static const char CURVES[] = "source,env,method,env_steps,mean,std,seeds\n"
+                                 "them,Pole,A,0,1,1,5\nthem,Pole,A,900,1,1,5\n"
+                                 "them,Pole,B,0,2,1,5\nthem,Pole,B,900,2,1,5\n";
+    static const char *const METHOD[] = {"A", "[A]", "[A, B]"};
+    const struct bench *b = *state;
+    char path[600], figure[900];
+    struct opc_err err;
+    snprintf(path, sizeof path, "%s/curves.csv", b->dir);
+    assert_ok(opc_file_write(path, CURVES, strlen(CURVES), &err), &err);
+    static const char FIGURE[] = "{curve: {over: total_steps}, published: {file: %s, method: %s, "
+                                 "tasks: {pendulum: Pole}}}";
+    for (size_t i = 0; i < sizeof METHOD / sizeof *METHOD; i++) {
+        snprintf(figure, sizeof figure, FIGURE, path, METHOD[i]);
+        assert_ok(make(b, b->runs, figure, &err), &err);
+    }
+    snprintf(figure, sizeof figure, FIGURE, path, "[A, C]");
+    assert_fails(make(b, b->runs, figure, &err), OPC_EUSER, &err, "'C'");
+}
+
 static void wrong_settings_are_refused(void **state)
 {
     static const char *const CASE[][2] = {
@@ -619,6 +641,9 @@ static void wrong_settings_are_refused(void **state)
         {"{published: {file: a, method: b}}", "tasks"},
         {"{published: {fiel: a, method: b}}", "'file'"},
         {"{curve: {over: total_steps}, published: {file: a, tasks: {}}}", "'method'"},
+        {"{curve: {over: total_steps}, published: {file: a, method: [], tasks: {}}}", "'method'"},
+        {"{curve: {over: total_steps}, published: {file: a, method: [b, [c]], tasks: {}}}",
+         "'method'"},
         {"{titles: [a]}", "titles"},
         {"{curve: 3}", "{smooth:"}, /* how it is written */
         {"{curve: {of: eval_retrun}}", "eval_return"},
@@ -695,6 +720,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(over_all_steps_every_point_of_a_line_has_all_its_runs,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(published_methods_are_one_or_a_list, set_up, tear_down),
         cmocka_unit_test_setup_teardown(wrong_settings_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lack_of_memory_is_survived, set_up, tear_down),
     };

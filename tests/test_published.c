@@ -31,7 +31,7 @@ static struct opc_published *read_published(void **state, const char *method)
     struct opc_published *p;
     struct opc_err err;
     const char *path = put_curves(state, CURVES);
-    assert_ok(opc_published_read(path, "Hopper", method, &p, &err), &err);
+    assert_ok(opc_published_read(path, "Hopper", 1, &method, &p, &err), &err);
     return p;
 }
 
@@ -87,7 +87,7 @@ static void refused(void **state, const char *text, const char *task, const char
     struct opc_published *p;
     struct opc_err err;
     const char *path = put_curves(state, text);
-    assert_fails(opc_published_read(path, task, method, &p, &err), OPC_EUSER, &err, key);
+    assert_fails(opc_published_read(path, task, 1, &method, &p, &err), OPC_EUSER, &err, key);
     assert_mentions(&err, path);
 }
 
@@ -114,7 +114,8 @@ static void a_long_list_is_cut_but_counted(void **state)
     for (int i = 0; i < 40; i++)
         opc_text_addf(&text, ",task-number-%02d,m,1,1,1,1\n", i);
     /* 14 letters and ", " each: 15 of them fit into 240 */
-    assert_fails(opc_published_read(put_curves(state, opc_text_get(&text)), "x", "m", &p, &err),
+    assert_fails(opc_published_read(put_curves(state, opc_text_get(&text)), "x", 1,
+                                    (const char *[]){"m"}, &p, &err),
                  OPC_EUSER, &err, "task-number-14 and 25 more");
     opc_text_free(&text);
 }
@@ -128,16 +129,23 @@ struct drawn {
     const struct opc_panel *panel; /* the only one */
 };
 
-/* The runs with MBPO behind them. */
-static struct drawn draw(void **state)
+/* The runs with MBPO behind them, or with `methods` == 2 its rerun, too. */
+static struct drawn draw_methods(void **state, int methods)
 {
     struct drawn d = {.curves = read_runs(state), .published = read_published(state, "MBPO")};
+    if (methods == 2)
+        d.published->next = read_published(state, RERUN);
     const struct opc_curves_style style = {
         .x_label = "steps", .y_label = "return", .published = d.published};
     struct opc_err err;
     assert_ok(opc_curves_figure(&style, d.curves, &d.figure, &err), &err);
     d.panel = &d.figure.panel[0];
     return d;
+}
+
+static struct drawn draw(void **state)
+{
+    return draw_methods(state, 1);
 }
 
 static void free_drawn(struct drawn *d)
@@ -191,6 +199,48 @@ static void it_ends_where_it_ends_if_the_runs_are_longer(void **state)
     free_drawn(&d);
 }
 
+/* Bands of both, lines of both, then the runs. The first looks as it does alone. */
+static void several_methods_have_a_shade_a_dash_and_a_name_each(void **state)
+{
+    struct drawn one = draw(state), two = draw_methods(state, 2);
+    assert_int_equal(two.panel->layers, 6);
+    const struct opc_figure_layer *layer = two.panel->layer;
+    assert_int_equal(layer[0].mark, OPC_PLOT_BAND);
+    assert_int_equal(layer[1].mark, OPC_PLOT_BAND);
+    assert_int_equal(layer[2].mark, OPC_PLOT_LINE);
+    assert_int_equal(layer[3].mark, OPC_PLOT_LINE);
+    for (int k = 0; k < 2; k++) { /* the band of a method is its line's */
+        assert_string_equal(layer[k].label, layer[2 + k].label);
+        assert_int_equal(layer[k].colour, layer[2 + k].colour);
+    }
+    assert_string_equal(layer[2].label, "MBPO, published");
+    assert_int_equal(layer[2].colour, one.panel->layer[1].colour);
+    assert_int_equal(layer[2].dash, one.panel->layer[1].dash);
+    assert_doubles_near(layer[2].y, one.panel->layer[1].y, layer[2].n, 0);
+    assert_string_equal(layer[3].label, "MBPO rerun, \"half\", published");
+    assert_true(layer[3].colour != layer[2].colour && layer[3].dash != layer[2].dash);
+    assert_true(layer[3].dash > 0);
+    assert_doubles_near(layer[3].y, ((double[]){7, 7}), 2, 0);
+    assert_string_equal(layer[5].label, "OPC (2 runs)");
+    free_drawn(&two);
+    free_drawn(&one);
+}
+
+static void a_method_is_named_once_and_they_are_a_few(void **state)
+{
+    const char *path = put_curves(state, CURVES), *nine[9];
+    struct opc_published *p;
+    struct opc_err err;
+    assert_fails(
+        opc_published_read(path, "Hopper", 3, (const char *[]){"MBPO", RERUN, "MBPO"}, &p, &err),
+        OPC_EUSER, &err, "'MBPO' is named twice");
+    assert_fails(opc_published_read(path, "Hopper", 2, (const char *[]){"MBPO", "SAC"}, &p, &err),
+                 OPC_EUSER, &err, "'SAC'");
+    for (int i = 0; i < 9; i++)
+        nine[i] = "MBPO";
+    assert_fails(opc_published_read(path, "Hopper", 9, nine, &p, &err), OPC_EUSER, &err, "most 8");
+}
+
 static void runs_it_cannot_be_put_beside_are_refused(void **state)
 {
     static const double VALUE[] = {1, 2};
@@ -209,6 +259,7 @@ static void runs_it_cannot_be_put_beside_are_refused(void **state)
               &err);
     assert_fails(opc_curves_figure(&style, c, &f, &err), OPC_EUSER, &err, "5000");
     assert_mentions(&err, "4000");
+    assert_mentions(&err, "'MBPO'");
     struct opc_table *t;
     assert_fails(opc_published_table(p, c, &t, &err), OPC_EUSER, &err, "4000");
     assert_mentions(&err, "5000 to 60000");
@@ -299,7 +350,7 @@ static int read_and_compare(void *ctx, struct opc_err *err)
     struct opc_table *t;
     struct opc_curves_figure figure;
     struct opc_text text = {0};
-    int code = opc_published_read(f->path, "Hopper", "MBPO", &p, err);
+    int code = opc_published_read(f->path, "Hopper", 2, (const char *[]){"MBPO", RERUN}, &p, err);
     if (code)
         return code;
     const struct opc_curves_style style = {.x_label = "steps", .y_label = "return", .published = p};
@@ -322,7 +373,7 @@ static int read_in_vain(void *ctx, struct opc_err *err)
 {
     const struct faulty *f = ctx;
     struct opc_published *p;
-    const int code = opc_published_read(f->path, "Hopper", "SAC", &p, err);
+    const int code = opc_published_read(f->path, "Hopper", 1, (const char *[]){"SAC"}, &p, err);
     return code == OPC_EUSER ? OPC_OK : code;
 }
 
@@ -347,6 +398,8 @@ int main(void)
         IN_DIR(a_long_list_is_cut_but_counted),
         WITH_RUNS(it_is_drawn_behind_the_runs_and_as_far_as_they_are),
         WITH_RUNS(it_ends_where_it_ends_if_the_runs_are_longer),
+        WITH_RUNS(several_methods_have_a_shade_a_dash_and_a_name_each),
+        IN_DIR(a_method_is_named_once_and_they_are_a_few),
         WITH_RUNS(runs_it_cannot_be_put_beside_are_refused),
         WITH_RUNS(runs_stand_beside_the_curve_at_steps_that_both_cover),
         WITH_RUNS(without_a_deviation_there_is_no_number_of_them),

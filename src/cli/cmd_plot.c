@@ -25,10 +25,10 @@
     X(TEXT, title,  "",            0, 255, "heading of the figure")                                \
     X(TEXTS, label, "",            3, 255, "OLD=NEW: another name for a line, whose name the table has in the column kind; may be given several times") \
     X(CHOICE, band, "quartiles", OPC_BAND_CHOICES, , "around the median over runs: quartiles, the range, or none; interval: the interquartile mean and its 95 % interval by bootstrap; std: the mean and one standard deviation") \
-    X(PATH, published, "",         0, 4095, "CSV file of published curves, one of which is drawn behind the runs") \
-    X(TEXT, published_task, "",    0, 255, "task of the published curve, as the column env of its file has it") \
-    X(TEXT, published_method, "",  0, 255, "method of the published curve, as the column method of its file has it")          \
-    X(PATH, table,  "",            0, 4095, "CSV file to write: the runs next to the published curve after 10000, 25000, 50000 and 75000 steps and at their end")
+    X(PATH, published, "",         0, 4095, "CSV file of published curves, or of another program: columns source,env,method,env_steps,mean,std,seeds") \
+    X(TEXT, published_task, "",    0, 255, "task of the published curves, as the column env of the file has it") \
+    X(TEXTS, published_method, "", 1, 255, "method to draw behind the runs, as the column method of the file has it; may be given several times") \
+    X(PATH, table,  "",            0, 4095, "CSV file to write: the runs next to the (first) published curve after 10000, 25000, 50000 and 75000 steps and at their end")
 /* clang-format on */
 struct given {
     OPTIONS(OPC_MEMBER)
@@ -151,19 +151,19 @@ static int check_rows(const struct opc_curves *c, const struct given *given, str
     return OPC_OK;
 }
 
-/* ---- a published curve ----------------------------------------------------------------------- */
+/* ---- published curves ------------------------------------------------------------------------ */
 
-/* Checks that the options about a published curve go together, and sets the horizontal axis, which
+/* Checks that the options about published curves go together, and sets the horizontal axis, which
  * published curves fix. */
 static int check_published(struct given *given, struct opc_err *err)
 {
     static const char OVER[] = "total_steps";
     if (!*given->published) {
         /* Without --published, options about it would silently do nothing. */
-        const char *without = *given->published_task     ? "published-task"
-                              : *given->published_method ? "published-method"
-                              : *given->table            ? "table"
-                                                         : NULL;
+        const char *without = *given->published_task      ? "published-task"
+                              : given->published_method.n ? "published-method"
+                              : *given->table             ? "table"
+                                                          : NULL;
         if (without)
             return opc_fail(err, OPC_EUSER,
                             "--%s is about a published curve; name its file with --published",
@@ -172,10 +172,10 @@ static int check_published(struct given *given, struct opc_err *err)
             strcpy(given->over, "env_steps");
         return OPC_OK;
     }
-    /* The file has many curves; these two options choose one. */
-    if (!*given->published_task || !*given->published_method)
+    /* The file has many curves; these two options choose. */
+    if (!*given->published_task || !given->published_method.n)
         return opc_fail(err, OPC_EUSER,
-                        "--published %s has many curves; choose one with --published-task and "
+                        "--published %s has many curves; choose with --published-task and "
                         "--published-method, whose values are in its columns env and method",
                         given->published);
     /* Published curves fix both axes. */
@@ -189,6 +189,17 @@ static int check_published(struct given *given, struct opc_err *err)
                         given->of);
     strcpy(given->over, OVER);
     return OPC_OK;
+}
+
+/* The curves that are named, the one to compare with first. */
+static int read_published(const struct given *given, struct opc_published **out,
+                          struct opc_err *err)
+{
+    const char *method[OPC_LIST_MAX];
+    for (int i = 0; i < given->published_method.n; i++)
+        method[i] = given->published_method.at[i];
+    return opc_published_read(given->published, given->published_task, given->published_method.n,
+                              method, out, err);
 }
 
 /* The comparison with the published curve, as it was written to the file. */
@@ -215,12 +226,14 @@ static int draw_curves(const struct opc_curves *curves, const struct opc_publish
     /* The note under the figure says what line and band are. */
     opc_text_addf(&note, "%s%s", opc_band_names(curves->band).sentence,
                   given->smooth > 1 ? "; smoothed by a moving average" : "");
-    /* One more line about the curve of others. */
-    if (published)
+    /* One more line about each curve of others. */
+    const bool several = published && published->next;
+    for (const struct opc_published *p = published; p; p = p->next)
         opc_text_addf(&note,
-                      "\ngrey: published mean over %d seeds and one standard deviation around it "
-                      "(%s)",
-                      published->min_seeds, published->source);
+                      "\ngrey: %s%spublished mean over %d seed%s and one standard deviation around "
+                      "it (%s)",
+                      several ? p->method : "", several ? ", " : "", p->min_seeds,
+                      p->min_seeds == 1 ? "" : "s", p->source);
     const struct opc_curves_style figure = {
         .title = *given->title ? given->title : NULL,
         .x_label = opc_column_label(given->over),
@@ -297,8 +310,7 @@ static int plot_run(int argc, char **argv, struct opc_err *err)
         code = opc_smooth_check(given.smooth, err);
     /* The published file is read first: it is small, and a wrong name shows at once. */
     if (!code && *given.published)
-        code = opc_published_read(given.published, given.published_task, given.published_method,
-                                  &published, err);
+        code = read_published(&given, &published, err);
     /* All runs are read before anything is drawn. */
     const struct opc_curves_plan plan = {.of = given.of,
                                          .over = given.over,
@@ -324,10 +336,12 @@ const struct opc_command opc_cmd_plot = {
         "only in their seed become one line with a band around it (--band); each task has its "
         "own panel. The numbers of the picture FILE.svg are written to FILE.csv. Methods have "
         "the same colour in every picture.\n"
-        "--published FILE draws a curve of others behind runs of one task, over total_steps, "
-        "as published steps count the random ones, too; results/published/curves.csv has "
-        "some. --table FILE also writes and prints how far apart they are, for runs of one "
-        "line (docs/experiments.md).",
+        "--published FILE draws curves of others behind runs of one task, over total_steps, as "
+        "published steps count the random ones, too: those of the task of --published-task and of "
+        "each --published-method. results/published/curves.csv has some, and any CSV file with "
+        "the columns source,env,method,env_steps,mean,std,seeds will do. --table FILE also writes "
+        "and prints how far the runs, which form one line, are from the first of these curves "
+        "(docs/experiments.md).",
     .options = &options,
     .run = plot_run,
 };

@@ -138,10 +138,24 @@ grep -n -o 'stroke:rgb(55%,55%,55%).*dasharray\|fill:rgb(55%,55%,55%)\|[a-z]*:rg
     head -n 4 | sed 's/^[0-9]*:\([a-z]*\):rgb(\([0-9]*\).*/\1 \2/' >colours
 printf 'fill 55\nstroke 55\nfill 0\nstroke 0\n' | cmp - colours
 
+# Several methods: the first looks the same, the second has another grey; the table is about the first.
+cat >>curves.csv <<END
+us/here,CartPole,SAC,0,0,1,1
+us/here,CartPole,SAC,400,40,1,1
+END
+expect 0 '^ *211 .* 211.00  *22.10  *5  *-0.68$' "$@" --published-method 'MBPO, theirs' --published-method SAC \
+    --table two.csv -o two.svg
+cmp want.csv two.csv
+grep -q 'stroke:rgb(55%,55%,55%).*dasharray' two.svg || wrong "no first grey" ls two.svg
+grep -q 'stroke:rgb(29%,29%,29%).*dasharray' two.svg || wrong "no second grey" ls two.svg
+! grep -q 'rgb(29%,29%,29%)' beside.svg || wrong "a second grey for one curve" ls beside.svg
+expect 2 "the published method 'SAC' is named twice" "$@" --published-method SAC --published-method SAC
+sed -i '/^us/d' curves.csv
+
 expect 2 "curves.csv has no task 'Cartpole'; it has CartPole, Hopper$" "$OPC" plot beside-1 \
     --published curves.csv --published-task Cartpole --published-method SAC
 expect 2 "curves.csv has no method 'SAC' for CartPole; it has MBPO, theirs$" "$@" --published-method SAC
-expect 2 '--published curves.csv has many curves; choose one with --published-task' "$@"
+expect 2 '--published curves.csv has many curves; choose with --published-task' "$@"
 expect 2 '--published curves.csv has many curves' "$OPC" plot beside-1 --published curves.csv \
     --published-method SAC
 for lonely in published-task published-method table; do
@@ -158,6 +172,6 @@ expect 2 'the table compares one line with the published curve, .*(OPC on cartpo
     "$@" runs/learned-1 --published-method 'MBPO, theirs' --table none.csv
 [ ! -e none.csv ] || wrong "a refused table is written" "$@"
 # Those we compare with can be read.
-expect 2 "begins after 5000 steps and the runs end after 222; drop --published until" "$OPC" plot beside-1 \
+expect 2 "'MBPO (official curves)' begins after 5000 steps and the runs end after 222" "$OPC" plot beside-1 \
     beside-2 --published "$SRC/results/published/curves.csv" --published-task Hopper \
     --published-method 'MBPO (official curves)'

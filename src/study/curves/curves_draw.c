@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns groups of runs (curves.h) into a figure (plot/figure.h), with a published curve below
- * them if there is one. opc plot draws it into a file, learning_curves.c makes an exhibit of it.
+/* Turns groups of runs (curves.h) into a figure (plot/figure.h), with published curves below
+ * them if there are any. opc plot draws it into a file, learning_curves.c makes an exhibit of it.
  *
  * Invariant: a label looks the same in every panel, so colour and dash depend on the labels and
  * their order only. */
@@ -147,9 +147,9 @@ static struct opc_span span_of_x(const struct opc_curves *curves, int panel)
     return (struct opc_span){0, 0};
 }
 
-/* ---- a published curve ----------------------------------------------------------------------- */
+/* ---- published curves ------------------------------------------------------------------------ */
 
-/* A published curve needs runs of one task that reach its first point. */
+/* Published curves need runs of one task that reach the first point of each. */
 static int check_published(const struct opc_published *published, const struct opc_curves *curves,
                            double end, struct opc_err *err)
 {
@@ -159,19 +159,29 @@ static int check_published(const struct opc_published *published, const struct o
                         "name runs of one",
                         curves->panels, curves->panel[0], curves->panel[1],
                         curves->panels > 2 ? ", ..." : "");
-    if (!(published->steps[0] < end))
-        return opc_fail(err, OPC_EUSER,
-                        "the published curve begins after %.0f steps and the runs end after %.0f; "
-                        "drop --published until they have got further",
-                        published->steps[0], end);
+    for (const struct opc_published *p = published; p; p = p->next)
+        if (!(p->steps[0] < end))
+            return opc_fail(err, OPC_EUSER,
+                            "the published curve '%s' begins after %.0f steps and the runs end "
+                            "after %.0f; leave it out until they have got further",
+                            p->method, p->steps[0], end);
     return OPC_OK;
+}
+
+/* What tells published curves apart: the first is the grey of every picture, further ones are
+ * darker or paler. The dashes, of which there are three, differ, too. */
+static int published_colour(int number)
+{
+    static const int SHADE[] = {0x4a4a4a, 0xb4b4b4, 0x6b6b6b, 0x2a2a2a};
+    return number == 0 ? OPC_COLOUR_GREY : OPC_COLOUR_RGB | SHADE[(number - 1) % 4];
 }
 
 /* The published line and band, below all others. The curve ends where the runs do, interpolated
  * if that is between two of its points: what comes later has nothing to be compared with and
- * would compress the rest. buffer: [4][published->n]. */
+ * would compress the rest. number: among those of the panel. buffer: [4][published->n]. */
 static void make_published(const struct opc_published *published, double end, char label[200],
-                           double *buffer, struct opc_figure_layer *layer)
+                           int number, double *buffer, struct opc_figure_layer *band,
+                           struct opc_figure_layer *line)
 {
     const size_t points = (size_t)published->n;
     double *x = buffer, *mean = x + points, *low = mean + points, *high = low + points;
@@ -186,26 +196,49 @@ static void make_published(const struct opc_published *published, double end, ch
         high[n] = mean[n] + std;
     }
     snprintf(label, 200, "%s, published", published->method);
-    for (int k = 0; k < 2; k++)
-        layer[k] = (struct opc_figure_layer){.mark = k ? OPC_PLOT_LINE : OPC_PLOT_BAND,
-                                             .colour = OPC_COLOUR_GREY,
-                                             .dash = 1,
-                                             .label = label,
-                                             .n = n,
-                                             .x = x,
-                                             .y = mean,
-                                             .low = low,
-                                             .high = high};
+    *line = (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
+                                      .colour = published_colour(number),
+                                      .dash = 1 + number % 3,
+                                      .label = label,
+                                      .n = n,
+                                      .x = x,
+                                      .y = mean,
+                                      .low = low,
+                                      .high = high};
+    *band = *line;
+    band->mark = OPC_PLOT_BAND;
 }
 
-/* The published curve of a panel; NULL: none, or it begins after the runs end. */
-static const struct opc_published *published_of(const struct opc_curves_style *style,
-                                                const struct opc_curves *curves, int panel)
+/* The published curves of a panel; NULL: none. */
+static const struct opc_published *published_of(const struct opc_curves_style *style, int panel)
 {
-    const struct opc_published *p = style->published  ? style->published
-                                    : style->by_panel ? style->by_panel[panel]
-                                                      : NULL;
-    return p && p->steps[0] < panel_reach(curves, panel).max ? p : NULL;
+    return style->published ? style->published : style->by_panel ? style->by_panel[panel] : NULL;
+}
+
+/* How many of them begin before the runs of the panel end. */
+static int count_published(const struct opc_published *first, double end)
+{
+    int n = 0;
+    for (const struct opc_published *p = first; p; p = p->next)
+        n += p->steps[0] < end;
+    return n;
+}
+
+/* Those that do, with all bands below all lines. label: [OPC_PUBLISHED_MAX]. Returns the number of
+ * layers; *buffer advances. */
+static int make_all_published(const struct opc_published *first, double end, char (*label)[200],
+                              double **buffer, struct opc_figure_layer *layer)
+{
+    const int n = count_published(first, end);
+    int number = 0, made = 0; /* a method has its shade also where one before it is not drawn */
+    for (const struct opc_published *p = first; p; p = p->next, number++) {
+        if (!(p->steps[0] < end))
+            continue;
+        make_published(p, end, label[number], number, *buffer, &layer[made], &layer[n + made]);
+        *buffer += 4 * (size_t)p->n;
+        made++;
+    }
+    return 2 * n;
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -215,16 +248,15 @@ static int allocate_figure(const struct opc_curves_style *style, const struct op
                            struct opc_curves_figure *made, struct opc_err *err)
 {
     const size_t groups = (size_t)curves->groups, panels = (size_t)curves->panels;
-    size_t points = 0;
-    for (int p = 0; p < curves->panels; p++) {
-        const struct opc_published *published = published_of(style, curves, p);
-        points += published ? (size_t)published->n : 0;
-    }
-    const size_t layers = 2 * groups + 2 * panels + (style->runs ? (size_t)curves->runs : 0);
+    size_t points = 0, published = 0;
+    for (int k = 0; k < curves->panels; k++)
+        for (const struct opc_published *p = published_of(style, k); p; p = p->next, published++)
+            points += (size_t)p->n;
+    const size_t layers = 2 * groups + 2 * published + (style->runs ? (size_t)curves->runs : 0);
     *made = (struct opc_curves_figure){
         .panel = opc_alloc(panels, sizeof *made->panel),
         .layer = opc_alloc(layers, sizeof *made->layer),
-        .label = opc_alloc(groups + 1, sizeof *made->label),
+        .label = opc_alloc(groups + OPC_PUBLISHED_MAX, sizeof *made->label),
         .published = points ? opc_alloc(4 * points, sizeof *made->published) : NULL};
     return made->panel && made->layer && made->label && (made->published || !points)
                ? OPC_OK
@@ -249,13 +281,8 @@ int opc_curves_figure(const struct opc_curves_style *style, const struct opc_cur
     double *buffer = made.published;
     /* Panels take their layers from one array, one after the other. */
     for (int p = 0; p < curves->panels; p++) {
-        const struct opc_published *published = published_of(style, curves, p);
-        if (published) {
-            make_published(published, panel_reach(curves, p).max, made.label[curves->groups],
-                           buffer, layer);
-            buffer += 4 * (size_t)published->n;
-        }
-        const int below = published ? 2 : 0;
+        const int below = make_all_published(published_of(style, p), panel_reach(curves, p).max,
+                                             made.label + curves->groups, &buffer, layer);
         made.panel[p] = (struct opc_panel){
             .title = curves->title[p],
             .x_label = style->x_label,

@@ -14,10 +14,11 @@ struct opc_curves_style {
     const char *x_label, *y_label;
     const char *note; /* says what lines and bands are; below the legend */
     bool share;       /* one range of each axis for all panels */
-    /* Drawn below the runs, which are of one task, as far as they reach; NULL: none. */
+    /* Drawn below the runs, which are of one task, as far as they reach, with those after it; NULL:
+     * none. */
     const struct opc_published *published;
     /* The same for figures of several tasks: [panels], NULL where there is none, and none is drawn
-     * where it begins after the runs end. NULL: none at all. */
+     * where it begins after the runs end; each has the same methods. NULL: none at all. */
     const struct opc_published *const *by_panel;
     bool runs; /* draw every run as well, thin, behind the lines */
 };
@@ -27,8 +28,9 @@ struct opc_curves_figure {
     struct opc_figure figure;
     struct opc_panel *panel;
     struct opc_figure_layer *layer;
-    char (*label)[200]; /* [groups + 1] for the legend; the last is the published curve's */
-    double *published;  /* of each curve [4][n] steps, mean, mean - std, mean + std; NULL: none */
+    char (
+        *label)[200];  /* [groups + OPC_PUBLISHED_MAX] for the legend; then the published curves' */
+    double *published; /* of each curve [4][n] steps, mean, mean - std, mean + std; NULL: none */
 };
 int opc_curves_figure(const struct opc_curves_style *, const struct opc_curves *,
                       struct opc_curves_figure *out, struct opc_err *err);

@@ -160,36 +160,59 @@ static int published_collect(const struct opc_table *table, const char *path, co
     return code;
 }
 
-int opc_published_read(const char *path, const char *task, const char *method,
+/* The number and the names of methods: each has its shade and its line in the legend. */
+static int check_methods(int n, const char *const method[], struct opc_err *err)
+{
+    if (n > OPC_PUBLISHED_MAX)
+        return opc_fail(err, OPC_EUSER,
+                        "%d published methods are too many for one picture; name at "
+                        "most %d",
+                        n, OPC_PUBLISHED_MAX);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < i; k++)
+            if (strcmp(method[i], method[k]) == 0)
+                return opc_fail(err, OPC_EUSER, "the published method '%s' is named twice",
+                                method[i]);
+    return OPC_OK;
+}
+
+int opc_published_read(const char *path, const char *task, int n, const char *const method[],
                        struct opc_published **out, struct opc_err *err)
 {
     struct opc_table *table;
+    struct opc_published *first = NULL, **end = &first;
+    OPC_TRY(check_methods(n, method, err));
     int code = opc_table_read(path, &table, err);
     if (code)
         return code;
-    struct opc_published *published = opc_alloc(1, sizeof *published);
-    code = published ? published_collect(table, path, task, method, published, err)
-                     : published_no_memory(err);
+    for (int i = 0; i < n && !code; i++) {
+        *end = opc_alloc(1, sizeof **end);
+        code = *end ? published_collect(table, path, task, method[i], *end, err)
+                    : published_no_memory(err);
+        end = *end ? &(*end)->next : end;
+    }
     opc_table_free(table);
     if (code)
-        opc_published_free(published);
+        opc_published_free(first);
     else
-        *out = published;
+        *out = first;
     return code;
 }
 
 /* Accepts a curve of which only a part was read. */
 void opc_published_free(struct opc_published *published)
 {
-    if (!published)
-        return;
-    opc_free(published->method);
-    opc_free(published->source);
-    opc_free(published->steps);
-    opc_free(published->mean);
-    opc_free(published->std);
-    opc_free(published->seeds);
-    opc_free(published);
+    while (published) {
+        struct opc_published *next = published->next;
+        opc_free(published->method);
+        opc_free(published->source);
+        opc_free(published->steps);
+        opc_free(published->mean);
+        opc_free(published->std);
+        opc_free(published->seeds);
+        opc_free(published);
+        published = next;
+    }
 }
 
 /* ---- comparison with runs

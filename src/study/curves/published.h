@@ -11,24 +11,26 @@
 
 struct opc_table;
 
-/* One curve: a method on a task. */
+/* One curve: a method on a task; or several of the task, one after the other. */
 struct opc_published {
     char *method, *source; /* as in the file; the source of its first row */
     int n;
-    double *steps;      /* [n] ascending */
-    double *mean, *std; /* [n] */
-    int *seeds;         /* [n] */
-    int min_seeds;      /* of all rows */
+    double *steps;              /* [n] ascending */
+    double *mean, *std;         /* [n] */
+    int *seeds;                 /* [n] */
+    int min_seeds;              /* of all rows */
+    struct opc_published *next; /* of another method; NULL: there is none */
 };
 
-/* Reads the curve of a task (column env) and a method. OPC_EUSER if the file has none; the
- * message says what it has. */
-int opc_published_read(const char *path, const char *task, const char *method,
+/* Reads the curve of a task (column env) and a method, and those of further methods after it, n in
+ * all. OPC_EUSER if the file lacks one, or one is named twice; the message says what it has. */
+enum { OPC_PUBLISHED_MAX = 8 };
+int opc_published_read(const char *path, const char *task, int n, const char *const method[],
                        struct opc_published **out, struct opc_err *err);
-void opc_published_free(struct opc_published *); /* NULL is fine */
+void opc_published_free(struct opc_published *); /* with those after it; NULL is fine */
 
-/* Compares runs with the curve after 10000, 25000, 50000 and 75000 steps and where the shortest
- * run ends: columns total_steps, runs, mean, min, max (of eval_return, not smoothed),
+/* Compares runs with the (first) curve after 10000, 25000, 50000 and 75000 steps and where the
+ * shortest run ends: columns total_steps, runs, mean, min, max (of eval_return, not smoothed),
  * published_mean, published_std, published_seeds and deviations, (mean - published_mean) /
  * published_std. Both are interpolated linearly. A step that some run or the curve does not
  * cover has no row; it is an error (OPC_EUSER) if no row is left or the runs form several lines.
