@@ -11,6 +11,7 @@
 #include "run/files/summary.h"
 #include "study/curves/compare.h"
 #include "study/curves/curves_draw.h"
+#include "study/curves/sweep_tables.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,8 +37,9 @@ static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 struct side {
     const char *word;
     struct opc_found found;
-    int seeds[1000], n_seeds;
-    int empty; /* runs without a row yet */
+    int runs, seeds[1000], n_seeds;
+    int empty;   /* runs without a row yet */
+    bool tables; /* it is the tables of a merge: found has their directory, not one for each run */
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -52,10 +54,33 @@ static void add_seed(struct side *side, int seed)
         side->seeds[side->n_seeds++] = seed;
 }
 
+/* The tables in the directory, whose rows opc_compare reads. */
+static int find_tables(struct side *side, struct opc_err *err)
+{
+    struct opc_sweep_tables tables;
+    OPC_TRY(opc_sweep_tables_open(side->word, &tables, err));
+    for (int i = 0; i < tables.sweep->tasks; i++)
+        if (opc_sweep_tables_know(&tables, i, "train.seed"))
+            add_seed(side, tables.sweep->task[i].set.train.seed);
+    side->runs = tables.sweep->tasks;
+    side->tables = true;
+    opc_sweep_tables_close(&tables);
+    side->found.dir = opc_alloc(1, sizeof *side->found.dir);
+    if (!side->found.dir || !(side->found.dir[0] = opc_strdup(side->word)))
+        return opc_fail(err, OPC_ENOMEM, "out of memory for the runs");
+    side->found.n = side->found.capacity = 1;
+    return OPC_OK;
+}
+
 /* Finds the runs of a word. Those without a row, or without settings, are left out. */
 static int find_side(struct side *side, struct opc_err *err)
 {
-    OPC_TRY(opc_found_add(&side->found, side->word, err));
+    if (opc_is_directory(side->word))
+        OPC_TRY(opc_found_add_any(&side->found, side->word, err));
+    if (side->found.n == 0 && opc_sweep_tables_are(side->word))
+        return find_tables(side, err);
+    if (side->found.n == 0)
+        return opc_found_add(&side->found, side->word, err); /* with its message */
     struct opc_found *found = &side->found;
     struct opc_summary *run = opc_alloc((size_t)found->n, sizeof *run);
     int kept = 0, code = run ? OPC_OK : opc_fail(err, OPC_ENOMEM, "out of memory for the runs");
@@ -71,7 +96,7 @@ static int find_side(struct side *side, struct opc_err *err)
         }
     }
     if (!code)
-        found->n = kept;
+        side->runs = found->n = kept;
     opc_free(run);
     if (!code && kept == 0)
         return opc_fail(err, OPC_EUSER, "%s: none of its %d runs has a row in metrics.csv yet",
@@ -87,25 +112,27 @@ static void print_sides(const struct side side[2])
     const int a = (int)strlen(side[0].word), b = (int)strlen(side[1].word);
     for (int s = 0; s < 2; s++) {
         const struct side *one = &side[s];
-        printf("%c  %-*s  %d run%s, seed%s", 'A' + s, a > b ? a : b, one->word, one->found.n,
-               one->found.n == 1 ? "" : "s", one->n_seeds == 1 ? "" : "s");
+        printf("%c  %-*s  %d run%s, seed%s", 'A' + s, a > b ? a : b, one->word, one->runs,
+               one->runs == 1 ? "" : "s", one->n_seeds == 1 ? "" : "s");
         /* Many seeds are cut: the number of runs says how many there are. */
         for (int i = 0; i < one->n_seeds && i < 12; i++)
             printf("%s %d", i ? "," : "", one->seeds[i]);
         printf("%s", one->n_seeds > 12 ? ", ..." : "");
         if (one->empty)
             printf("; %d left out, without a row yet", one->empty);
+        if (one->tables)
+            printf("; of its settings merged.csv has those that vary");
         putchar('\n');
     }
 }
 
 /* A long list of values is cut where the terminal would be too narrow for two of them. */
-static void print_settings(const struct opc_table *t)
+static void print_settings(const struct opc_table *t, const char *of_both)
 {
     enum { WIDEST = 36 };
     int width[3] = {7, 1, 1};
     if (opc_table_rows(t) == 0) {
-        printf("\nno setting differs, but perhaps the seed\n");
+        printf("\nno setting %sdiffers, but perhaps the seed\n", of_both);
         return;
     }
     /* Columns are as wide as their widest cell, up to a limit. */
@@ -309,7 +336,7 @@ static int show(const struct opc_compare *c, const struct opc_table *settings,
         OPC_TRY(print_json(c, settings, side, err));
     } else {
         print_sides(side);
-        print_settings(settings);
+        print_settings(settings, side[0].tables || side[1].tables ? "that both tell " : "");
         OPC_TRY(print_tasks(c, given, err));
         print_verdict(c);
     }
@@ -355,7 +382,8 @@ const struct opc_command opc_cmd_compare = {
     .usage = "A B [-o FILE] [OPTION...]",
     .summary = "compare two runs or two directories of runs",
     .detail =
-        "A and B are run directories or directories of runs. Prints the settings that differ; for "
+        "A and B are run directories, directories of runs, or directories without runs that have "
+        "the tables of opc sweep merge. Prints the settings that differ; for "
         "each task the interquartile mean (IQM) of the scores of both, with its 95 % interval; and "
         "the probability that a run of A ends above one of B. Draws the curves of both: median and "
         "quartiles over runs. All runs of a side on one task are one sample, whatever differs "

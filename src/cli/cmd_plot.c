@@ -21,6 +21,7 @@
     X(PATH, out,    "curves.svg",  1, 4095, "file to draw: .svg, .pdf or .png")                     \
     X(TEXT, of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                        \
     X(TEXT, over,   "",            0, 64,  "column of metrics.csv for the horizontal axis; by default env_steps, with --published total_steps") \
+    X(TEXT, task,   "",            0, 255, "draw the runs of tasks that match this pattern only: mujoco:hopper, '*hopper'") \
     X(INT,  smooth, "1",           1, 999, "moving average over this many values, an odd number; the paper's figures use 5") \
     X(TEXT, title,  "",            0, 255, "heading of the figure")                                \
     X(TEXTS, label, "",            3, 255, "OLD=NEW: another name for a line, whose name the table has in the column kind; may be given several times") \
@@ -315,6 +316,7 @@ static int plot_run(int argc, char **argv, struct opc_err *err)
     const struct opc_curves_plan plan = {.of = given.of,
                                          .over = given.over,
                                          .smooth = given.smooth,
+                                         .only = *given.task ? given.task : NULL,
                                          .band = (enum opc_band)given.band};
     if (!code)
         code = opc_curves_read(argc - first, argv + first, &plan, &curves, err);
@@ -332,7 +334,8 @@ const struct opc_command opc_cmd_plot = {
     .usage = "DIR... [-o FILE] [OPTION...]",
     .summary = "draw learning curves of runs, and print where they end",
     .detail =
-        "DIR is a run directory, finished or not, or a directory of them. Runs that differ "
+        "DIR is a run directory, finished or not, or a directory of them; or, without runs in it, "
+        "one with the tables of opc sweep merge (merged.csv, runs.csv). Runs that differ "
         "only in their seed become one line with a band around it (--band); each task has its "
         "own panel. The numbers of the picture FILE.svg are written to FILE.csv. Methods have "
         "the same colour in every picture.\n"

@@ -49,3 +49,17 @@ sed -i "s|  name: cartpole|  name: \"exec:touch $work/started\"|" c/s1/config.ya
 expect 0 '^env.name  *cartpole  *exec:touch
 no task in common' "$OPC" compare a c -o ''
 [ ! -e started ] || wrong "it starts the task's code" "$OPC" compare a c
+
+# The tables of a merge are a side, too; only what varies in them is compared.
+cat >two.yaml <<END
+include: $smoke
+vary: {opc.transition: [corrected], train.seed: 1..2}
+END
+expect 0 '' "$OPC" sweep two.yaml run --out swept --jobs 1 --threads 1
+expect 0 '' "$OPC" sweep two.yaml merge --out swept
+mkdir tables
+cp swept/merged.csv swept/runs.csv tables
+expect 0 '^A  tables  *2 runs, seeds 1, 2; .*merged.csv
+^no setting that both tell differs
+probability 0\.50 ' "$OPC" compare tables swept -o ''
+expect 0 '^opc.transition  *corrected  *learned$' "$OPC" compare tables b -o ''

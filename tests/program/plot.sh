@@ -104,6 +104,41 @@ expect 2 "^opc: plot: .*runs/.*/metrics.csv.*'eval_retrn'.*'eval_return'" "$OPC"
 expect 2 '^opc: plot: .*x.gif.*.svg, .pdf.*.png' "$OPC" plot runs -o x.gif
 expect 2 '^opc: plot: .*nowhere/x.svg: No such file' "$OPC" plot runs -o nowhere/x.svg
 
+# ---- tables of a merge -------------------------------------------------------------------------
+# The directory that opc sweep merge wrote is drawn like its runs, to the byte of the numbers, also when
+# nothing is left but its tables.
+cat >two.yaml <<END
+include: $smoke
+vary: {opc.transition: [corrected, learned], train.seed: 1..2}
+train.epochs: 2
+END
+expect 0 '' "$OPC" sweep two.yaml run --out swept --jobs 1 --threads 1
+expect 0 '' "$OPC" sweep two.yaml merge --out swept
+mkdir tables
+cp swept/merged.csv swept/runs.csv tables
+for over in env_steps total_steps; do
+    "$OPC" plot swept -o swept.svg --over $over --band std >/dev/null
+    expect 0 '^cartpole  *OPC  *2 
+^cartpole  *MBPO([*])  *2 ' "$OPC" plot tables -o tables.svg --over $over --band std
+    cmp swept.csv tables.csv
+    cmp swept.svg tables.svg
+done
+expect 0 '^cartpole  *OPC  *2 ' "$OPC" plot tables tables/ "$work/tables" -o tables.svg
+# Beside other runs a line says which tables it is of: what does not vary is not in them.
+expect 0 '^cartpole  *OPC, tables  *2 
+^cartpole  *OPC  *1 ' "$OPC" plot tables runs/corrected-1 -o tables.svg
+expect 2 "tables/merged.csv has no column 'eval_retrn'; it has epoch, env_steps, total_steps, eval_return, " \
+    "$OPC" plot tables --of eval_retrn
+# One task of several.
+expect 0 '^pendulum  *OPC  *1 ' "$OPC" plot runs --task 'pend*' -o task.svg
+! grep -q cartpole task.csv || wrong "another task" cat task.csv
+expect 2 "matches 'hopper'; .* of cartpole" "$OPC" plot runs --task hopper
+# What is committed can be drawn.
+for merged in "$SRC"/results/*/merged.csv "$SRC"/results/*/*/merged.csv; do
+    expect 0 '' "$OPC" plot "${merged%/*}" -o committed.svg
+done
+expect 0 '^mujoco:hopper  *SAC  *2  *1412 ' "$OPC" plot "$SRC/results/learning" -o committed.svg
+
 # ---- beside a published curve --------------------------------------------------------------------
 # Two runs of 211 and 222 steps, the random ones included, beside a line from 0 +- 1 to 400 +- 41.
 cat >curves.csv <<END

@@ -11,7 +11,7 @@
 #include "study/curves/curves.h"
 #include "study/exhibit/table.h"
 
-/* One side of a comparison: directories of runs. */
+/* One side of a comparison: directories of runs, or of the tables of a merge. */
 struct opc_compare_runs {
     const char *name; /* for people */
     int n;
@@ -20,7 +20,7 @@ struct opc_compare_runs {
 
 /* The settings that differ between the sides, but train.seed: a table "setting,a,b". A setting
  * differs if the values that it has in the runs of one side are not those of the other; a cell has
- * all of them, in the order of the runs. */
+ * all of them, in the order of the runs. One that the tables of a side do not tell is left out. */
 int opc_compare_settings(const struct opc_compare_runs side[2], struct opc_table **out,
                          struct opc_err *err);
 

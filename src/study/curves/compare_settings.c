@@ -8,6 +8,7 @@
 #include "opc/train.h"
 #include "run/config/config.h"
 #include "study/curves/compare.h"
+#include "study/curves/sweep_tables.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,17 +53,22 @@ static int add_value(struct seen *seen, const char *value, struct opc_err *err)
     return seen->value[seen->n++] ? OPC_OK : settings_no_memory(err);
 }
 
-/* Adds every setting of a run to seen[field], where fields are counted over all sections. */
-static int add_run(const char *dir, struct seen *seen, struct opc_err *err)
+/* Adds every setting of a run to seen[field], where fields are counted over all sections; of run
+ * number `run` of the tables of a merge (NULL: it is none) those that they tell. */
+static int add_settings(struct opc_values *set, const struct opc_sweep_tables *tables, int run,
+                        struct seen *seen, struct opc_err *err)
 {
-    struct opc_config *config;
     struct opc_part part[OPC_PARTS_MAX];
     struct opc_text text = {0};
-    OPC_TRY(opc_config_of_run(dir, &config, err));
-    const int parts = opc_config_parts(&config->set, part);
+    const int parts = opc_config_parts(set, part);
     int code = OPC_OK;
     for (int i = 0; i < parts && !code; i++)
         for (int k = 0; k < part[i].section->n && !code; k++, seen++) {
+            char key[OPC_KEY];
+            snprintf(key, sizeof key, "%s.%s", part[i].section->name,
+                     part[i].section->fields[k].name);
+            if (tables && !opc_sweep_tables_know(tables, run, key))
+                continue;
             opc_text_clear(&text);
             opc_field_print(&part[i].section->fields[k], part[i].values, &text);
             code = opc_text_check(&text, err);
@@ -70,6 +76,24 @@ static int add_run(const char *dir, struct seen *seen, struct opc_err *err)
                 code = add_value(seen, opc_text_get(&text), err);
         }
     opc_text_free(&text);
+    return code;
+}
+
+/* The settings of the run in a directory, or of the runs in its tables. */
+static int add_run(const char *dir, struct seen *seen, struct opc_err *err)
+{
+    struct opc_config *config;
+    struct opc_sweep_tables tables;
+    int code = OPC_OK;
+    if (!opc_rundir_is_run(dir) && opc_sweep_tables_are(dir)) {
+        OPC_TRY(opc_sweep_tables_open(dir, &tables, err));
+        for (int i = 0; i < tables.sweep->tasks && !code; i++)
+            code = add_settings(&tables.sweep->task[i].set, &tables, i, seen, err);
+        opc_sweep_tables_close(&tables);
+        return code;
+    }
+    OPC_TRY(opc_config_of_run(dir, &config, err));
+    code = add_settings(&config->set, NULL, 0, seen, err);
     opc_config_destroy(config);
     return code;
 }
@@ -83,9 +107,12 @@ static void add_cell(struct opc_table *table, const struct seen *seen, struct op
     opc_table_word(table, opc_text_get(text));
 }
 
-/* As sets: the order is that of the runs, and means nothing. */
+/* As sets: the order is that of the runs, and means nothing. Without a value it is not known, so
+ * that nothing can be said. */
 static bool same_values(const struct seen *a, const struct seen *b)
 {
+    if (a->n == 0 || b->n == 0)
+        return true;
     bool same = a->n == b->n;
     for (int i = 0; i < a->n && same; i++)
         same = has_value(b, a->value[i]);

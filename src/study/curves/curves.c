@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Learning curves from run directories: reads config.yaml and metrics.csv of each run, forms
- * groups of runs, and names them. curves_band.c takes line and band over each group. opc plot and
- * learning_curves.c call it.
+/* Learning curves from run directories: reads config.yaml and metrics.csv of each run, or the
+ * tables of a merge in their place, forms groups of runs, and names them. curves_band.c takes line
+ * and band over each group. opc plot and learning_curves.c call it.
  *
  * Invariant: the order of panels and groups is the order in which their first run was named, so
  * that the same command gives the same figure. No label is parsed again: groups are formed from
@@ -16,10 +16,12 @@
 #include "opc/train.h"
 #include "run/config/config.h"
 #include "run/files/rundir.h"
+#include "study/curves/sweep_tables.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +54,36 @@ static void measure_end(struct opc_curve_run *run)
     run->end = opc_curve_end(run->n, run->raw);
 }
 
+/* Room for the curve of a run with so many rows. */
+static int allocate_curve(struct opc_curve_run *run, int rows, struct opc_err *err)
+{
+    run->raw = opc_alloc((size_t)rows, sizeof *run->raw);
+    run->x = opc_alloc((size_t)rows, sizeof *run->x);
+    run->y = opc_alloc((size_t)rows, sizeof *run->y);
+    return run->raw && run->x && run->y ? OPC_OK : curves_no_memory(err);
+}
+
+/* Appends a row. One that lacks one of the two values is left out: not every epoch is evaluated. */
+static void add_point(struct opc_curve_run *run, double over, double of)
+{
+    if (isnan(over) || isnan(of))
+        return;
+    run->x[run->n] = over;
+    run->raw[run->n++] = of;
+}
+
+/* What follows from the points. */
+static void finish_curve(struct opc_curve_run *run, const struct opc_curves_plan *plan)
+{
+    /* Epochs and steps ascend, but any column may be x; value_at then searches linearly. */
+    run->ascending = true;
+    for (int i = 1; i < run->n; i++)
+        run->ascending = run->ascending && run->x[i - 1] <= run->x[i];
+    /* Smoothing is for drawing only; scores are those of the raw values. */
+    opc_smooth(run->n, run->raw, plan->smooth, run->y);
+    measure_end(run);
+}
+
 /* Reads two columns of metrics.csv and smooths the curve. */
 static int read_table(struct opc_curve_run *run, const struct opc_curves_plan *plan,
                       struct opc_err *err)
@@ -65,51 +97,67 @@ static int read_table(struct opc_curve_run *run, const struct opc_curves_plan *p
     code = opc_rundir_table_find(&table, plan->over, &x, err);
     if (!code)
         code = opc_rundir_table_find(&table, plan->of, &y, err);
-    run->raw = opc_alloc((size_t)table.rows, sizeof *run->raw);
-    run->x = opc_alloc((size_t)table.rows, sizeof *run->x);
-    run->y = opc_alloc((size_t)table.rows, sizeof *run->y);
-    if (!code && (!run->raw || !run->x || !run->y))
-        code = curves_no_memory(err);
-    /* Rows that lack one of the two values are left out: not every epoch is evaluated. */
-    for (int row = 0; row < table.rows && !code; row++) {
-        const double over = opc_rundir_table_number(&table, row, x);
-        const double of = opc_rundir_table_number(&table, row, y);
-        if (isnan(over) || isnan(of))
-            continue;
-        run->x[run->n] = over;
-        run->raw[run->n++] = of;
-    }
-    /* Epochs and steps ascend, but any column may be x; value_at then searches linearly. */
-    if (!code) {
-        run->ascending = true;
-        for (int i = 1; i < run->n; i++)
-            run->ascending = run->ascending && run->x[i - 1] <= run->x[i];
-        /* Smoothing is for drawing only; scores are those of the raw values. */
-        opc_smooth(run->n, run->raw, plan->smooth, run->y);
-        measure_end(run);
-    }
+    if (!code)
+        code = allocate_curve(run, table.rows, err);
+    for (int row = 0; row < table.rows && !code; row++)
+        add_point(run, opc_rundir_table_number(&table, row, x),
+                  opc_rundir_table_number(&table, row, y));
+    if (!code)
+        finish_curve(run, plan);
     opc_rundir_table_free(&table);
     return code;
 }
 
+/* The same of the rows that run i has in the tables of a merge. */
+static int read_rows(struct opc_curve_run *run, const struct opc_sweep_tables *tables, int i,
+                     const struct opc_curves_plan *plan, struct opc_err *err)
+{
+    const struct opc_sweep_run *from = &tables->runs->run[i];
+    int x, y;
+    OPC_TRY(opc_sweep_tables_find(tables, i, plan->over, &x, err));
+    OPC_TRY(opc_sweep_tables_find(tables, i, plan->of, &y, err));
+    OPC_TRY(allocate_curve(run, from->rows, err));
+    for (int row = 0; row < from->rows; row++)
+        add_point(run, opc_sweep_run_number(from, row, x), opc_sweep_run_number(from, row, y));
+    finish_curve(run, plan);
+    return OPC_OK;
+}
+
+/* Where the settings of a run are from, if not from its own config.yaml: run i of the tables in a
+ * directory. NULL: its own. */
+struct origin {
+    const struct opc_sweep_tables *tables;
+    int i;
+    const char *dir;
+};
+
 /* All settings as lines "section.name: value", without seed, number of epochs and environment,
- * which do not distinguish groups. */
-static int print_rest(const struct opc_config *config, char **out, struct opc_err *err)
+ * which do not distinguish groups. Of a run in tables the lines of what they do not tell are empty,
+ * and the first one names their directory: such a run may differ from all others in any of these.
+ */
+static int print_rest(const struct opc_config *config, const struct origin *from, char **out,
+                      struct opc_err *err)
 {
     struct opc_values values = config->set; /* parts are not const */
     struct opc_part part[OPC_PARTS_MAX];
     struct opc_text rest = {0};
     const int parts = opc_config_parts(&values, part);
+    opc_text_addf(&rest, "%s\n", from ? from->dir : "");
     for (int i = 0; i < parts; i++)
         for (int k = 0; k < part[i].section->n; k++) {
             const struct opc_field *field = &part[i].section->fields[k];
+            char key[OPC_KEY];
             const char *at = (const char *)part[i].values + field->offset;
             if (at == (const char *)&values.train.seed ||
                 at == (const char *)&values.train.epochs || part[i].values == (void *)&values.env ||
                 !opc_config_counts(part[i].section, field))
                 continue;
-            opc_text_addf(&rest, "%s.%s: ", part[i].section->name, field->name);
-            opc_field_print(field, part[i].values, &rest);
+            snprintf(key, sizeof key, "%s.%s", part[i].section->name, field->name);
+            if (!from || opc_sweep_tables_know(from->tables, from->i, key) ||
+                at == (const char *)&values.opc.transition) {
+                opc_text_addf(&rest, "%s: ", key);
+                opc_field_print(field, part[i].values, &rest);
+            }
             opc_text_add(&rest, "\n");
         }
     const int code = opc_text_check(&rest, err);
@@ -240,8 +288,9 @@ static int read_method(struct opc_curve_run *run, const struct opc_config *confi
     return run->method ? OPC_OK : curves_no_memory(err);
 }
 
-/* Reads config.yaml: method, panel, title, seed, and what distinguishes the run's line. */
-static int read_settings(struct opc_curve_run *run, const struct opc_curves_plan *plan,
+/* Method, panel, title, seed, and what distinguishes the run's line. */
+static int take_settings(struct opc_curve_run *run, const struct opc_config *config,
+                         const struct origin *from, const struct opc_curves_plan *plan,
                          struct opc_err *err)
 {
     static const char *const TASK = "env.name";
@@ -249,14 +298,14 @@ static int read_settings(struct opc_curve_run *run, const struct opc_curves_plan
     const bool found = plan->panel_keys + plan->line_keys == 0;
     const int keys = found ? 1 : plan->panel_keys;
     const char *const *key = found ? &TASK : plan->panel_key;
-    struct opc_config *config;
     char *seed;
-    int code = opc_config_of_run(run->dir, &config, err);
-    if (code)
-        return code;
-    code = read_method(run, config, err);
+    int code = read_method(run, config, err);
+    if (from && !from->tables->method[from->i]) {
+        run->method_name = "method not known";
+        run->colour = 0;
+    }
     if (!code)
-        code = found ? print_rest(config, &run->rest, err)
+        code = found ? print_rest(config, from, &run->rest, err)
                      : print_values(config, plan->line_keys, plan->line_key, "\n", NULL, &run->rest,
                                     err);
     if (!code)
@@ -267,6 +316,16 @@ static int read_settings(struct opc_curve_run *run, const struct opc_curves_plan
         run->seed = atoi(seed);
         opc_free(seed);
     }
+    return code;
+}
+
+/* Those of config.yaml. */
+static int read_settings(struct opc_curve_run *run, const struct opc_curves_plan *plan,
+                         struct opc_err *err)
+{
+    struct opc_config *config;
+    OPC_TRY(opc_config_of_run(run->dir, &config, err));
+    const int code = take_settings(run, config, NULL, plan, err);
     opc_config_destroy(config);
     return code;
 }
@@ -332,6 +391,54 @@ static int add_run(struct opc_curves *curves, const char *dir, const struct opc_
     return OPC_OK;
 }
 
+/* Adds run i of the tables. */
+static int add_table_run(struct opc_curves *curves, const struct origin *from,
+                         const struct stat *st, const struct opc_curves_plan *plan,
+                         struct opc_err *err)
+{
+    const struct opc_task *task = &from->tables->sweep->task[from->i];
+    struct opc_config *config;
+    struct opc_text name = {0};
+    if (curves->runs == MAX_RUNS)
+        return opc_fail(err, OPC_EUSER, "more than %d runs", MAX_RUNS);
+    struct opc_curve_run *run = &curves->run[curves->runs++];
+    run->device = st->st_dev;
+    run->inode = st->st_ino;
+    opc_text_addf(&name, "%s: %s", from->tables->path, task->name);
+    OPC_TRY(keep_text(&name, &run->dir, err));
+    OPC_TRY(opc_config_create(&config, err));
+    config->set = task->set;
+    int code = take_settings(run, config, from, plan, err);
+    opc_config_destroy(config);
+    if (!code)
+        code = read_rows(run, from->tables, from->i, plan, err);
+    return code;
+}
+
+/* Adds the runs in the tables of a merge, unless the same directory was named before. */
+static int add_tables(struct opc_curves *curves, const char *dir,
+                      const struct opc_curves_plan *plan, struct opc_err *err)
+{
+    struct opc_sweep_tables tables;
+    struct stat st;
+    char named[OPC_PATH];
+    if (stat(dir, &st))
+        return opc_fail_errno(err, errno, "cannot look into %s", dir);
+    for (int i = 0; i < curves->runs; i++)
+        if (curves->run[i].device == st.st_dev && curves->run[i].inode == st.st_ino)
+            return OPC_OK;
+    /* The name that a label may have, without the slash of a completed word. */
+    snprintf(named, sizeof named, "%s", dir);
+    for (size_t n = strlen(named); n > 1 && named[n - 1] == '/'; n--)
+        named[n - 1] = '\0';
+    OPC_TRY(opc_sweep_tables_open(dir, &tables, err));
+    int code = OPC_OK;
+    for (int i = 0; i < tables.sweep->tasks && !code; i++)
+        code = add_table_run(curves, &(struct origin){&tables, i, named}, &st, plan, err);
+    opc_sweep_tables_close(&tables);
+    return code;
+}
+
 /* Adds a run of a directory of runs: one that cannot be read is left out with a warning, the reason
  * stays in err. */
 static int try_run(struct opc_curves *curves, const char *dir, const struct opc_curves_plan *plan,
@@ -360,7 +467,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* Adds the runs in a directory, in the order of their names. */
+/* Adds the runs in a directory, in the order of their names; if there are none, those in its
+ * tables. */
 static int add_inner(struct opc_curves *curves, const char *dir, const struct opc_curves_plan *plan,
                      struct opc_err *err)
 {
@@ -384,12 +492,39 @@ static int add_inner(struct opc_curves *curves, const char *dir, const struct op
     opc_free(inner);
     if (!code && n > 0 && left_out == n)
         return err ? (int)err->code : OPC_EUSER; /* with the reason of the last one */
+    if (!code && n == 0 && opc_sweep_tables_are(dir))
+        return add_tables(curves, dir, plan, err);
     if (!code && n == 0)
-        code = opc_fail(err, OPC_EUSER,
-                        "%s holds no run: neither it nor what is in it has a "
-                        "config.yaml",
-                        dir);
+        code =
+            opc_fail(err, OPC_EUSER,
+                     "%s holds no run: neither it nor what is in it has a config.yaml, and there "
+                     "is no merged.csv of opc sweep",
+                     dir);
     return code;
+}
+
+/* Leaves out the runs of panels that the plan does not want. */
+static int keep_wanted(struct opc_curves *curves, const struct opc_curves_plan *plan,
+                       struct opc_err *err)
+{
+    int kept = 0;
+    if (!plan->only)
+        return OPC_OK;
+    for (int i = 0; i < curves->runs; i++)
+        kept += fnmatch(plan->only, curves->run[i].panel, 0) == 0;
+    if (kept == 0)
+        return opc_fail(err, OPC_EUSER, "no run is of a task that matches '%s'; %s is of %s",
+                        plan->only, curves->run[0].dir, curves->run[0].panel);
+    kept = 0;
+    for (int i = 0; i < curves->runs; i++) {
+        const struct opc_curve_run run = curves->run[i];
+        if (fnmatch(plan->only, run.panel, 0) == 0)
+            curves->run[kept++] = run;
+        else
+            free_run(&curves->run[i]);
+    }
+    curves->runs = kept;
+    return OPC_OK;
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -489,6 +624,8 @@ static void append_setting(struct opc_curves *curves, int line)
         char *label = curves->group[i].label;
         const size_t used = strlen(label), left = sizeof curves->group[i].label - used;
         const char *comma = used ? ", " : "";
+        if (*setting == '\n') /* the tables of the run do not tell it */
+            continue;
         if (strncmp(setting, METHOD, strlen(METHOD)) == 0)
             snprintf(label + used, left, "%s%s", comma, run->method_name);
         else
@@ -627,6 +764,8 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
                 files);
     if (!code && curves->runs == 0)
         code = opc_fail(err, OPC_EUSER, "there are no runs to draw");
+    if (!code)
+        code = keep_wanted(curves, plan, err);
     /* Groups, then their names, then their bands: each needs the one before. */
     if (!code) {
         form_groups(curves);

@@ -34,12 +34,13 @@ struct opc_curves_plan {
     const char *of, *over; /* columns of metrics.csv; rows without a value are left out */
     int smooth;            /* see opc_smooth */
     enum opc_band band;
+    const char *only; /* panels whose names this glob does not match are left out; NULL: none are */
     /* Settings like "env.name" whose values name panel and line; no keys at all: found out. */
     int panel_keys, line_keys;
     const char *const *panel_key, *const *line_key;
 };
 
-/* One run directory. */
+/* One run: a directory, or rows in the tables of a merge (then dir is only for messages). */
 struct opc_curve_run {
     char *dir;
     dev_t device; /* with inode: identifies the directory, which may have several names */
@@ -48,7 +49,7 @@ struct opc_curve_run {
     char *panel;
     char *title; /* the same for people: "Hopper (MuJoCo), horizon 20" */
     /* What distinguishes lines, a line of text each: the values of the line's settings, or all
-     * settings but seed, number of epochs and task. */
+     * settings but seed, number of epochs and task, after a line for the directory of tables. */
     char *rest;
     char *method;            /* opc.transition, or train.agent if that is not sac */
     const char *method_name; /* OPC, MBPO(*), MBPO, SAC or PPO */
@@ -92,7 +93,9 @@ struct opc_curves {
  * are none. */
 double opc_curve_end(int n, const double *value);
 
-/* Reads n directories; one that is not a run itself stands for the runs in it. */
+/* Reads n directories; one that is not a run itself stands for the runs in it, or if there are none
+ * for those in the tables that opc sweep merge has written to it. What such tables do not tell of
+ * the settings is not known, so their runs form no line with others. */
 int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *,
                     struct opc_curves **out, struct opc_err *err);
 /* The names of panel and line, as in struct opc_curves and opc_curve_group, that a run of these

@@ -28,7 +28,7 @@ static int find_column(const struct opc_sweep_run *run, const char *name)
 }
 
 /* NaN if there is no such column, the cell is empty, or it is not a finite number. */
-static double cell_number(const struct opc_sweep_run *run, int row, int column)
+double opc_sweep_run_number(const struct opc_sweep_run *run, int row, int column)
 {
     double v;
     if (column < 0)
@@ -45,8 +45,8 @@ int opc_sweep_run_evaluations(const struct opc_sweep_run *run, int *row, double 
     /* Each row is written to position n, which advances only if it is an evaluation. That is why
      * the arrays have one element more than rows. */
     for (int i = 0; i < run->rows; i++) {
-        steps[n] = cell_number(run, i, x);
-        value[n] = cell_number(run, i, y);
+        steps[n] = opc_sweep_run_number(run, i, x);
+        value[n] = opc_sweep_run_number(run, i, y);
         row[n] = i;
         n += !isnan(steps[n]) && !isnan(value[n]);
     }
@@ -68,7 +68,7 @@ int opc_sweep_run_measure_at(const struct opc_sweep_run *run, double at,
         while (n && steps[n - 1] > at)
             n--;
         out->env_steps = n ? steps[n - 1] : (double)NAN;
-        out->total_steps = n ? cell_number(run, row[n - 1], total) : (double)NAN;
+        out->total_steps = n ? opc_sweep_run_number(run, row[n - 1], total) : (double)NAN;
         out->score = opc_curve_end(n, value);
         out->last = n ? value[n - 1] : (double)NAN;
     }
@@ -82,7 +82,7 @@ int opc_sweep_run_measure(struct opc_sweep_run *run, struct opc_err *err)
 {
     /* Rows end with the last epoch; steps and score are those of the last evaluations. */
     const int epoch = find_column(run, "epoch");
-    const double last = run->rows ? cell_number(run, run->rows - 1, epoch) : (double)NAN;
+    const double last = run->rows ? opc_sweep_run_number(run, run->rows - 1, epoch) : (double)NAN;
     run->epochs = last >= 1 && last < 1e9 ? (int)last : 0;
     return opc_sweep_run_measure_at(run, HUGE_VAL, &run->end, err);
 }
@@ -91,7 +91,7 @@ bool opc_sweep_run_epochs_ascend(const struct opc_sweep_run *run)
 {
     const int epoch = find_column(run, "epoch");
     for (int i = 1; i < run->rows; i++)
-        if (cell_number(run, i, epoch) <= cell_number(run, i - 1, epoch))
+        if (opc_sweep_run_number(run, i, epoch) <= opc_sweep_run_number(run, i - 1, epoch))
             return false;
     return true;
 }

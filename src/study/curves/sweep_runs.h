@@ -65,6 +65,8 @@ int opc_sweep_runs_read(const struct opc_sweep *, char *const *dir, const bool *
  * tables are not of runs of this sweep. After a failure the runs can only be freed. */
 int opc_sweep_runs_add(struct opc_sweep_runs *, const char *dir, struct opc_err *err);
 void opc_sweep_runs_free(struct opc_sweep_runs *); /* NULL is fine */
+/* A number in a row of a run; NaN: the cell is empty, or not a finite number. */
+double opc_sweep_run_number(const struct opc_sweep_run *, int row, int column);
 /* What a run had come to after `at` real steps (env_steps), from its rows up to there. */
 int opc_sweep_run_measure_at(const struct opc_sweep_run *, double at, struct opc_sweep_measure *out,
                              struct opc_err *err);
