@@ -342,7 +342,8 @@ const struct opc_command opc_cmd_plot = {
         "--published FILE draws curves of others behind runs of one task, over total_steps, as "
         "published steps count the random ones, too: those of the task of --published-task and of "
         "each --published-method. results/published/curves.csv has some, and any CSV file with "
-        "the columns source,env,method,env_steps,mean,std,seeds will do. --table FILE also writes "
+        "the columns source,env,method,env_steps,mean,std,seeds will do, such as one of "
+        "examples/sb3_sac.py. --table FILE also writes "
         "and prints how far the runs, which form one line, are from the first of these curves "
         "(docs/experiments.md).",
     .options = &options,

@@ -62,6 +62,12 @@ cmp runs/program/policy.opc runs/whole/policy.opc
 expect 0 '^start 1: ends after [0-9]* steps; [0-9]* of 5 openings save it
 ^[0-9]* of 4 starts fail, [0-9]* of them with every opening' $debian "$SRC/examples/starts.py" runs/whole 4 5
 expect 1 '^usage: python3 starts.py RUN' $debian "$SRC/examples/starts.py" runs/whole four
+# Its packages are not here; that is said, and so is a wrong number before it.
+sb3=$SRC/examples/sb3_sac.py
+expect 0 '[-][-]random-steps' $debian "$sb3" --help
+expect 2 'steps 500 .*1000' $debian "$sb3" pendulum --steps 500
+expect 2 '[-][-]seeds' $debian "$sb3" pendulum --seeds 0
+expect 1 'pip install stable-baselines3' $debian "$sb3" pendulum --out none.csv
 
 # Installed: the library is found from the package.
 expect 0 '' cmake --install "$BUILD" --prefix "$work/usr"
