@@ -45,8 +45,27 @@ static int run_rung(struct opc_search *search, int r, const struct opc_schedule 
     return code ? code : opc_search_judge(search, plan->out, err);
 }
 
+/* A line that can be pasted into a shell: the file, the words after it, the best values, and a
+ * directory beside that of the trials, of which it is none. */
+static void print_best(const struct opc_search *search, const struct opc_trial *best, int words,
+                       char **word, const char *out)
+{
+    char dir[OPC_PATH], typed[OPC_PATH];
+    size_t n = strlen(out);
+    while (n > 1 && out[n - 1] == '/')
+        n--;
+    printf("opc train %s", opc_shell_word(search->path, typed, sizeof typed));
+    for (int i = 0; i < words; i++)
+        printf(" '%s'", word[i]);
+    for (int k = 0; k < search->keys; k++)
+        printf(" '%s=%s'", search->key[k], best->value[k]);
+    snprintf(dir, sizeof dir, "%.*s-best", (int)n, out);
+    printf(" --out %s\n", opc_shell_word(dir, typed, sizeof typed));
+}
+
 /* The table of all trials, and how to train with the best values. */
-static int show_result(const struct opc_search *search, const char *out, struct opc_err *err)
+static int show_result(const struct opc_search *search, int words, char **word, const char *out,
+                       struct opc_err *err)
 {
     struct opc_table *table;
     char path[OPC_PATH];
@@ -60,14 +79,10 @@ static int show_result(const struct opc_search *search, const char *out, struct 
     if (best < 0)
         return opc_fail(err, OPC_EIO, "no trial has a value of %s; their logs are in %s",
                         search->set.objective, out);
-    /* A line that can be pasted into a shell. */
     const struct opc_trial *trial = &search->trial[best];
-    printf("all trials -> %s\nbest: %s/%s, %s %.6g after epoch %d\nopc train %s", path, out,
-           trial->run.name, search->set.objective, trial->score[trial->rung - 1],
-           search->epochs[trial->rung - 1], search->path);
-    for (int k = 0; k < search->keys; k++)
-        printf(" '%s=%s'", search->key[k], trial->value[k]);
-    putchar('\n');
+    printf("all trials -> %s\nbest: %s/%s, %s %.6g after epoch %d\n", path, out, trial->run.name,
+           search->set.objective, trial->score[trial->rung - 1], search->epochs[trial->rung - 1]);
+    print_best(search, trial, words, word, out);
     return OPC_OK;
 }
 
@@ -101,7 +116,7 @@ static int search_run(int argc, char **argv, struct opc_err *err)
     for (int r = 0; r < search->rungs && !code; r++)
         code = run_rung(search, r, &plan, err);
     if (!code)
-        code = show_result(search, out, err);
+        code = show_result(search, argc - first - 1, argv + first + 1, out, err);
     opc_search_close(search);
     return code;
 }
@@ -115,9 +130,10 @@ const struct opc_command opc_cmd_search = {
         "the rungs (epochs after which trials are compared) and the objective (docs/search.md). "
         "Each trial is an ordinary run, OUT/t0000 and so on. After each rung the best third goes "
         "on; without rungs all trials train to the end. Writes OUT/trials.csv and prints the best "
-        "trial. Ctrl-C stops, and the same command goes on. With --launcher slurm each rung is a "
-        "job "
-        "array (docs/cluster.md), which is waited for.",
+        "trial, and the command that trains with its values into OUT-best. "
+        "experiments/examples/search.yaml is a small search. Ctrl-C stops, and the same command "
+        "goes on. With --launcher slurm each rung is a job array (docs/cluster.md), which is "
+        "waited for.",
     .options = &options,
     .run = search_run,
 };

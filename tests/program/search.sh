@@ -22,8 +22,13 @@ expect 0 '^rung 1 of 3: 6 trials to epoch 1$
 ^rung 3 of 3: 1 trial to epoch 4$
 ^all trials -> whole/trials.csv$
 ^best: whole/t000[0-5], eval_return [0-9.]* after epoch 4$
-^opc train .*search.yaml .sac.learning_rate=[0-9.e-]*. .opc.horizon=\[[258]\]. .sac.batch_size=[0-9]*.$' \
+^opc train .*search.yaml .sac.learning_rate=[0-9.e-]*. .opc.horizon=\[[258]\]. .sac.batch_size=[0-9]*. --out whole-best$' \
     "$OPC" search search.yaml --out whole --threads 1
+# Its last line is a command, which trains to the end of the file, with what came after the file.
+eval "\"\$OPC\" $(sed -n '$s/^opc //p' "$work/said") --quiet"
+[ "$(sed -n '$s/,.*//p' whole-best/metrics.csv)" = 3 ] || wrong "not all epochs" cat whole-best/metrics.csv
+expect 0 "^opc train search.yaml 'eval.episodes=1' 'sac.learning_rate=.* --out other-best$" \
+    "$OPC" search search.yaml eval.episodes=1 --out other/ --threads 1
 head -n 1 whole/trials.csv | grep -qx 'trial,sac.learning_rate,opc.horizon,sac.batch_size,score after 1,score after 2,score after 4'
 [ "$(wc -l <whole/trials.csv)" = 7 ]
 # Six trials have one epoch, three of them a second one, one has four.
@@ -56,6 +61,9 @@ done
 expect 0 '^best: ' "$OPC" search search.yaml --out cut
 ! grep -q '^rung' "$work/said" || wrong "it trains again" cat "$work/said"
 expect 0 '^6 of 6 runs, 6 done$' "$OPC" runs cut
+# The example that is shipped, with less to compute.
+expect 0 '^rung 3 of 3: 1 trial ' "$OPC" search "$SRC/experiments/examples/search.yaml" train.updates_per_step=1 \
+    train.steps_per_epoch=100 train.random_steps=100 model.max_epochs=1 --out shipped
 
 # ---- what will not do ----------------------------------------------------------------------------------
 refused() { # PATTERN LINE-OF-SEARCH...
