@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "cli/console/command.h"
 #include "cli/console/training.h"
+#include "env/types.h"
 #include "run/config/config.h"
 
 #include <string.h>
@@ -24,6 +25,26 @@ struct given {
 static const struct opc_section options = OPC_SECTION("", "", OPTIONS);
 #undef SELF
 
+/* A task that was named in place of the file, which KEY=VALUE is not: env.name=./arm.so. */
+static bool is_task(const char *word)
+{
+    const size_t name = strcspn(word, "?");
+    return opc_env_is_process(word) || (opc_env_is_task(word) && !memchr(word, '=', name));
+}
+
+/* The file that is to be read, or how to train on the task that was named in its place.
+ * experiments/... is found from anywhere once opc is installed. */
+static int find_file(const char *name, char path[OPC_PATH], struct opc_err *err)
+{
+    OPC_TRY(opc_path_shipped(path, name, err));
+    if (is_task(name) && (opc_env_is_foreign(name) || !opc_file_exists(path)))
+        return opc_fail(err, OPC_EUSER,
+                        "%s is a task, and a file of settings comes first: opc train FILE.yaml "
+                        "'env.name=%s' --out DIR; experiments/examples/ has some",
+                        name, name);
+    return OPC_OK;
+}
+
 static int train_run(int argc, char **argv, struct opc_err *err)
 {
     struct given given;
@@ -34,14 +55,12 @@ static int train_run(int argc, char **argv, struct opc_err *err)
     if (code)
         return code;
     /* KEY=VALUE alone would train with defaults that nobody wants. */
-    if (first == argc || (strchr(argv[first], '=') && !opc_file_exists(argv[first])))
+    if (first == argc ||
+        (strchr(argv[first], '=') && !opc_file_exists(argv[first]) && !is_task(argv[first])))
         return opc_fail(err, OPC_EUSER,
                         "name a configuration file first: opc train FILE.yaml [KEY=VALUE...] --out "
                         "DIR; experiments/examples/ has some");
-    if (!*given.out)
-        return opc_fail(err, OPC_EUSER, "say where to: --out DIR");
-    /* experiments/... is found from anywhere once opc is installed. */
-    code = opc_path_shipped(path, argv[first], err);
+    code = find_file(argv[first], path, err);
     if (!code)
         code = opc_config_load(path, &config, err);
     if (code)
@@ -54,6 +73,10 @@ static int train_run(int argc, char **argv, struct opc_err *err)
             "%s sets nothing; experiments/examples/ has files to start from, 'opc config' "
             "explains the settings",
             path);
+    }
+    if (!*given.out) {
+        opc_config_destroy(config);
+        return opc_fail(err, OPC_EUSER, "say where to: --out DIR");
     }
     /* Words after the file change single settings, in their order. */
     for (int i = first + 1; i < argc && !code; i++)

@@ -369,6 +369,13 @@ bool opc_env_is_foreign(const char *spec)
     return opc_env_is_process(spec) || opc_env_is_plugin(name) || opc_env_registered(name);
 }
 
+bool opc_env_is_task(const char *spec)
+{
+    char name[OPC_PATH];
+    cut_name(spec, name);
+    return opc_env_is_foreign(spec) || find_type(name) || opc_env_lacks(name);
+}
+
 bool opc_env_is_machine(const char *spec)
 {
     char name[OPC_PATH];

@@ -41,6 +41,8 @@ int opc_env_failure(const struct opc_env *, struct opc_err *err);
 void opc_env_reward_of_task(void *env, int n, const float *s, const float *a, const float *next,
                             float *out);
 
+/* Is it what a task is called, with or without arguments? Whether it can be opened is not asked. */
+bool opc_env_is_task(const char *spec);
 /* Is it a task that is not part of opc: a plugin, a program, or one that was registered? */
 bool opc_env_is_foreign(const char *spec);
 /* True if `spec` names hardware; false also if it cannot be opened. */

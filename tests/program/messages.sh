@@ -110,6 +110,10 @@ cp run/config.yaml begun
 try 'opc train'
 try 'opc train smoke.yaml'
 try 'opc train nowhere.yaml --out new'
+try 'opc train nowhere.yaml'
+try 'opc train mujoco:hopper'
+try "opc train 'exec:./sliding?mass=2' --out new"
+try 'opc train env.name=./arm.so --out new'
 try 'opc train smoke.yaml env.name=cartpol --out new'
 try 'opc train smoke.yaml env.name=Hopper-v2 --out new'
 try 'opc train smoke.yaml lr=1e-3 --out new'
