@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Two tanks: a pump fills the upper one, which drains into the lower one, whose level is to be held.
 
-    export PYTHONPATH=../python          # from a clone; installed, opc is found
+    export PYTHONPATH=../python          # from a clone; docs/env-process.md says what it is elsewhere
     opc env check 'exec:python3 -m opc.serve_env tanks:Tanks'
     opc train tanks.yaml --out run
 """

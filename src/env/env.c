@@ -14,6 +14,7 @@
 #include "env/types.h"
 #include "opc/mem.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -115,6 +116,24 @@ const char *opc_env_lacks(const char *spec)
     return NULL;
 }
 
+/* A class in Python: MODULE:Class, or the file DIR/module.py that it may be in. `out` is what
+ * opc.serve_env takes. */
+static bool python_class(const char *name, char out[OPC_PATH])
+{
+    const char *file = opc_path_name(name), *colon = strchr(name, ':');
+    const size_t n = strlen(file);
+    if (n > 3 && strcmp(file + n - 3, ".py") == 0) {
+        snprintf(out, OPC_PATH, "%.*s:CLASS", (int)n - 3, file);
+        return true;
+    }
+    /* mujoco:Hopper is a slip. */
+    for (int i = 0; engines[i].prefix; i++)
+        if (strncmp(name, engines[i].prefix, strlen(engines[i].prefix)) == 0)
+            return false;
+    snprintf(out, OPC_PATH, "%s", name);
+    return colon && colon > name && isupper((unsigned char)colon[1]) && !strpbrk(name, "/ ");
+}
+
 /* Explains a name we do not know: an engine this build lacks, a name of Gymnasium, or a slip. */
 static int unknown_name(const char *name, struct opc_err *err)
 {
@@ -124,6 +143,12 @@ static int unknown_name(const char *name, struct opc_err *err)
                             "%s needs %s, which this build lacks; install %s and configure with "
                             "-D %s=ON",
                             name, engines[i].name, engines[i].package, engines[i].option);
+    char class[OPC_PATH];
+    if (python_class(name, class))
+        return opc_fail(err, OPC_EUSER,
+                        "no environment is called '%s'; a class in Python is "
+                        "'exec:python3 -m opc.serve_env %s' (docs/env-process.md)",
+                        name, class);
     const char *meant = gym_task(name);
     if (meant)
         return opc_fail(err, OPC_EUSER, "no environment is called '%s'; here it is %s", name,

@@ -99,6 +99,14 @@ int opc_link_reserve(struct opc_link *link, size_t question, size_t answer, stru
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
+/* What helps a child that said this; "" if we do not know. */
+static const char *hint(const char *words)
+{
+    const bool lost =
+        strstr(words, "No module named 'opc'") || strstr(words, "No module named 'opc.serve_env'");
+    return lost ? "; set PYTHONPATH to opc's folder python (docs/env-process.md)" : "";
+}
+
 /* Ends the child after a failure that is described in err, and adds the last of its standard error.
  * What is not a stop or a lack of memory becomes a failure of the environment. */
 static int fail_link(struct opc_link *link, int code, struct opc_err *err)
@@ -112,7 +120,7 @@ static int fail_link(struct opc_link *link, int code, struct opc_err *err)
     opc_link_stop(link);
     if (code == OPC_ESTOPPED || code == OPC_ENOMEM)
         return code;
-    return *words ? opc_fail(err, OPC_EENV, "%s; it last said: %s", said.text, words)
+    return *words ? opc_fail(err, OPC_EENV, "%s; it last said: %s%s", said.text, words, hint(words))
                   : opc_fail(err, OPC_EENV, "%s", said.text);
 }
 

@@ -133,6 +133,7 @@ expect 0 'sound' "$OPC" env check 'exec:python3 sliding.py' --transitions 300
 tanks='exec:python3 -m opc.serve_env tanks:Tanks'
 expect 0 '^  model        Tanks' "$OPC" env show "$tanks?wanted=0.2"
 expect 0 'sound' "$OPC" env check "$tanks" --transitions 400
+expect 5 "No module named 'opc').*PYTHONPATH.*docs/env-process.md" env PYTHONPATH= "$OPC" env show "$tanks"
 expect 0 '' "$OPC" train few.yaml "env.name=$tanks" --out tanks --quiet
 grep -q '"engine": "Python' tanks/meta.json
 expect 5 "TypeError.*'depth'" "$OPC" env show "$tanks?depth=1"

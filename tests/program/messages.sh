@@ -165,6 +165,8 @@ try 'opc env'
 try 'opc env lst'
 try 'opc env xyzzy'
 try 'opc env check tetris'
+try 'opc env check tanks.py'
+try 'opc env check tanks:Tanks'
 try "opc env show 'cartpole?mass=3'"
 try "opc env show 'linear1d?A=x'"
 try 'opc env show ./nothing.so'
