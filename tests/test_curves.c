@@ -300,6 +300,30 @@ static void every_run_is_drawn_behind_the_lines(void **state)
     opc_curves_free(c);
 }
 
+/* The note says what median and band are where there are some. */
+static void the_note_is_about_lines_of_several_runs(void **state)
+{
+    struct opc_text note = {0};
+    struct opc_err err;
+    struct opc_curves *c = read_runs(state, &PLAIN);
+    opc_curves_note(c, 5, &note);
+    assert_non_null(strstr(opc_text_get(&note), "median"));
+    assert_non_null(strstr(opc_text_get(&note), "band"));
+    assert_non_null(strstr(opc_text_get(&note), "; smoothed"));
+    opc_curves_free(c);
+    opc_text_free(&note);
+
+    char path[600], *dir = path;
+    snprintf(path, sizeof path, "%s/cartpole-corrected-1", (char *)*state);
+    assert_ok(opc_curves_read(1, &dir, &PLAIN, &c, &err), &err);
+    opc_curves_note(c, 1, &note);
+    assert_string_equal(opc_text_get(&note), "");
+    opc_curves_note(c, 5, &note);
+    assert_true(strncmp(opc_text_get(&note), "smoothed", 8) == 0);
+    opc_curves_free(c);
+    opc_text_free(&note);
+}
+
 static int read_and_make(void *ctx, struct opc_err *err)
 {
     const struct opc_curves_style style = {.x_label = "steps", .y_label = "return"};
@@ -340,6 +364,8 @@ int main(void)
                                         test_make_dir, test_remove_dir),
         cmocka_unit_test_setup_teardown(wrong_names_are_refused, make_runs, test_remove_dir),
         cmocka_unit_test_setup_teardown(methods_have_their_colours, make_runs, test_remove_dir),
+        cmocka_unit_test_setup_teardown(the_note_is_about_lines_of_several_runs, make_runs,
+                                        test_remove_dir),
         cmocka_unit_test_setup_teardown(every_run_is_drawn_behind_the_lines, make_runs,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(lack_of_memory_is_survived, make_runs, test_remove_dir),

@@ -309,15 +309,17 @@ static int print_json(const struct opc_compare *c, const struct opc_table *setti
 /* A build without cairo has the numbers all the same. */
 static int draw(const struct opc_compare *c, const struct given *given, struct opc_err *err)
 {
-    char note[160];
-    snprintf(note, sizeof note, "line: median over runs; band: quartiles%s",
-             given->smooth > 1 ? "; smoothed by a moving average" : "");
-    const struct opc_curves_style style = {.x_label = opc_column_label(given->over),
-                                           .y_label = opc_column_label(given->of),
-                                           .note = note};
+    struct opc_text note = {0};
     if (!*given->out)
         return OPC_OK;
-    const int code = opc_curves_draw(&style, &c->drawn, given->out, err);
+    opc_curves_note(&c->drawn, given->smooth, &note);
+    const struct opc_curves_style style = {.x_label = opc_column_label(given->over),
+                                           .y_label = opc_column_label(given->of),
+                                           .note = opc_text_get(&note)};
+    int code = opc_text_check(&note, err);
+    if (!code)
+        code = opc_curves_draw(&style, &c->drawn, given->out, err);
+    opc_text_free(&note);
     if (code == OPC_EABSENT) {
         opc_log(OPC_LEVEL_WARN, "%s", err->text);
         return OPC_OK;

@@ -224,17 +224,15 @@ static int draw_curves(const struct opc_curves *curves, const struct opc_publish
                        const struct given *given, struct opc_err *err)
 {
     struct opc_text note = {0};
-    /* The note under the figure says what line and band are. */
-    opc_text_addf(&note, "%s%s", opc_band_names(curves->band).sentence,
-                  given->smooth > 1 ? "; smoothed by a moving average" : "");
+    opc_curves_note(curves, given->smooth, &note);
     /* One more line about each curve of others. */
     const bool several = published && published->next;
     for (const struct opc_published *p = published; p; p = p->next)
         opc_text_addf(&note,
-                      "\ngrey: %s%spublished mean over %d seed%s and one standard deviation around "
+                      "%sgrey: %s%spublished mean over %d seed%s and one standard deviation around "
                       "it (%s)",
-                      several ? p->method : "", several ? ", " : "", p->min_seeds,
-                      p->min_seeds == 1 ? "" : "s", p->source);
+                      note.used ? "\n" : "", several ? p->method : "", several ? ", " : "",
+                      p->min_seeds, p->min_seeds == 1 ? "" : "s", p->source);
     const struct opc_curves_style figure = {
         .title = *given->title ? given->title : NULL,
         .x_label = opc_column_label(given->over),

@@ -26,6 +26,17 @@ const char *opc_column_label(const char *column)
     return column;
 }
 
+void opc_curves_note(const struct opc_curves *curves, int smooth, struct opc_text *note)
+{
+    bool several = false;
+    for (int g = 0; g < curves->groups; g++)
+        several = several || curves->group[g].runs > 1;
+    if (several)
+        opc_text_add(note, opc_band_names(curves->band).sentence);
+    if (smooth > 1)
+        opc_text_addf(note, "%ssmoothed by a moving average", several ? "; " : "");
+}
+
 /* ---- labels ---------------------------------------------------------------------------------- */
 
 /* "OPC (5 runs)", or "OPC (3 to 5 runs)" when panels differ. */

@@ -4,6 +4,7 @@
 #ifndef OPC_STUDY_CURVES_DRAW_H
 #define OPC_STUDY_CURVES_DRAW_H
 
+#include "base/text.h"
 #include "plot/figure.h"
 #include "study/curves/curves.h"
 #include "study/curves/published.h"
@@ -39,6 +40,10 @@ void opc_curves_figure_free(struct opc_curves_figure *);
 /* Draws the figure into a file, whose name decides the format. */
 int opc_curves_draw(const struct opc_curves_style *, const struct opc_curves *, const char *path,
                     struct opc_err *err);
+
+/* What line and band are, for the note below a figure that does not draw single runs; nothing where
+ * every line is one run. */
+void opc_curves_note(const struct opc_curves *, int smooth, struct opc_text *note);
 
 /* A column of metrics.csv in words: "eval_return" is a "return". */
 const char *opc_column_label(const char *column);

@@ -186,12 +186,16 @@ static int learning_curves_check(const struct opc_yaml *figure, struct opc_err *
 static void describe_style(const struct style *style, struct opc_text *note)
 {
     static const char *const CENTRE[] = {"median", "mean", "interquartile mean"};
-    opc_text_addf(
-        note, "line: %s over runs, which are the thin lines; band: ", CENTRE[style->curve.centre]);
+    opc_text_addf(note,
+                  "thick line: %s; thin lines: single runs; band: ", CENTRE[style->curve.centre]);
     if (style->band == STD)
         opc_text_add(note, "one standard deviation around it");
     else if (style->band == INTERVAL)
         opc_text_add(note, "95 % bootstrap interval of the interquartile mean");
+    else if (style->low == 0 && style->high == 100)
+        opc_text_add(note, "range of the runs");
+    else if (style->low == 25 && style->high == 75)
+        opc_text_add(note, "quartiles of the runs");
     else
         opc_text_addf(note, "%g to %g %% of the runs", style->low, style->high);
     if (style->curve.smooth > 1)
