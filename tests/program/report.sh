@@ -42,6 +42,9 @@ expect 0 '^4 .* 2 supported, 1 not supported, 1 undecided -> page.html$' \
 cp -r all copy
 expect 0 '' "$OPC" report copy -o again.html --title 'All & <everything>'
 cmp page.html again.html
+# A title is above its picture.
+grep -A 1 '^<figure>$' page.html | grep -q '^<figcaption>again</figcaption>$' ||
+    wrong "the title is not the first of its figure" grep -n -A 2 '<figure>' page.html
 
 # ---- wrong input -----------------------------------------------------------------------------------
 expect 2 '^opc: report: .*directories' "$OPC" report

@@ -71,7 +71,7 @@ static int cannot_show(struct opc_text *html, struct opc_report_card *card, cons
     return OPC_OK;
 }
 
-/* Adds a picture as inline SVG with a caption. */
+/* Adds a picture as inline SVG, below its title. */
 static int add_picture(struct opc_text *html, struct opc_report_card *card,
                        const struct opc_exhibit_item *item, int number, struct opc_err *err)
 {
@@ -91,6 +91,8 @@ static int add_picture(struct opc_text *html, struct opc_report_card *card,
     if (!code && (code = opc_html_svg(&drawn, svg, prefix, opc_text_get(&label), &why)))
         opc_within(&why, "%s", path);
     opc_text_add(html, "<figure>\n");
+    if (*item->title && strcmp(item->title, exhibit->title) != 0)
+        add_element(html, "<figcaption>", item->title, "</figcaption>\n");
     if (code) {
         code = cannot_show(html, card, item->file, ".svg", code, &why);
     } else {
@@ -101,8 +103,6 @@ static int add_picture(struct opc_text *html, struct opc_report_card *card,
         opc_text_add_bytes(html, drawn.at, drawn.used);
         opc_text_add(html, "</div>\n");
     }
-    if (*item->title && strcmp(item->title, exhibit->title) != 0)
-        add_element(html, "<figcaption>", item->title, "</figcaption>\n");
     opc_text_add(html, "</figure>\n");
     opc_free(svg);
     opc_text_free(&label);

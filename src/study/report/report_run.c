@@ -231,11 +231,12 @@ int opc_report_film(struct opc_text *html, const char *dir, struct opc_err *err)
             continue;
         }
         const bool video = FILM[i][1][0] == 'v';
-        opc_text_addf(html, "<figure><%s style=\"max-width:100%%\" src=\"data:%s;base64,",
-                      video ? "video controls" : "img", FILM[i][1]);
+        opc_text_addf(html,
+                      "<figure>\n<figcaption>The policy plays (%s)</figcaption>\n"
+                      "<%s style=\"max-width:100%%\" src=\"data:%s;base64,",
+                      FILM[i][0], video ? "video controls" : "img", FILM[i][1]);
         add_base64(html, (const unsigned char *)bytes, n);
-        opc_text_addf(html, "\"%s<figcaption>The policy plays (%s).</figcaption></figure>\n",
-                      video ? "></video>" : " alt=\"the policy plays\">", FILM[i][0]);
+        opc_text_addf(html, "\"%s</figure>\n", video ? "></video>" : " alt=\"the policy plays\">");
         opc_free(bytes);
         return OPC_OK;
     }
