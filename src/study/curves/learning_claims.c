@@ -255,7 +255,8 @@ void opc_claim_say_few(const struct opc_learning *learning, int fewest, int need
         snprintf(out, OPC_CLAIM_TEXT, "; while %d run%s missing, nothing is decided",
                  learning->missing, learning->missing == 1 ? " is" : "s are");
     else if (fewest < needed)
-        snprintf(out, OPC_CLAIM_TEXT, "; fewer than %d runs decide nothing", needed);
+        snprintf(out, OPC_CLAIM_TEXT, "; fewer than %d runs of a line in a panel decide nothing",
+                 needed);
 }
 
 double opc_claim_seeds(int now, int needed, double half, double distance)
