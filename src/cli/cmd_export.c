@@ -45,8 +45,8 @@ static int export_run(int argc, char **argv, struct opc_err *err)
     if (!code) {
         struct opc_text about = {0};
         opc_export_about(&export, &about);
-        printf("%s: %d inputs, %d outputs -> %s\n", opc_text_get(&about), export.inputs,
-               export.outputs, given.out);
+        printf("%s: %d input%s, %d output%s -> %s\n", opc_text_get(&about), export.inputs,
+               opc_plural(export.inputs), export.outputs, opc_plural(export.outputs), given.out);
         opc_text_free(&about);
     }
     opc_export_free(&export);

@@ -18,8 +18,8 @@ cd "$work"
 mkdir alone exported
 cp sac/policy.opc alone
 for ending in h onnx npz; do
-    expect 0 'pendulum .*3 inputs, 1 outputs' "$OPC" export sac -o exported/policy.$ending
-    expect 0 '4 inputs, 4 outputs' "$OPC" export sac --model -o exported/model.$ending
+    expect 0 'pendulum .*3 inputs, 1 output ' "$OPC" export sac -o exported/policy.$ending
+    expect 0 '4 inputs, 4 outputs ' "$OPC" export sac --model -o exported/model.$ending
     expect 0 pendulum "$OPC" export alone/policy.opc -o alone/policy.$ending
     cmp exported/policy.$ending alone/policy.$ending
 done
@@ -141,7 +141,7 @@ expect 2 'no/such/folder' "$OPC" export sac -o no/such/folder/policy.h
 expect 2 'PETS.*cannot be exported' "$OPC" export pets -o policy.h
 "$OPC" train "$smoke" env.name=pendulum train.agent=slbo opc.transition=replay slbo.iterations=1 slbo.model_updates=3 \
     slbo.policy_updates=1 slbo.rollout_steps=160 slbo.model_hidden=8 --threads 1 --quiet --out slbo
-expect 0 '3 inputs, 1 outputs' "$OPC" export slbo -o slbo.h
+expect 0 '3 inputs, 1 output ' "$OPC" export slbo -o slbo.h
 printf '#include "slbo.h"\nint main(void)\n{\n    float a[1];\n    slbo((float[]){1, 0, 0}, a);\n    return slbo_self_test();\n}\n' >slbo.c
 # shellcheck disable=SC2086 # a list
 expect 0 '' gcc $flags -o slbo.out slbo.c
