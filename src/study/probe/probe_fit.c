@@ -55,6 +55,8 @@ struct testbed {
     int first, fits;           /* fits after epochs first .. first + fits - 1 */
     int rules;
     const char *rule[MAX_RULES];
+    /* Of a rule in the legend, without what all rules share; and what that is, "" for nothing. */
+    char label[MAX_RULES][OPC_TEXT_SIZE], shared[OPC_TEXT_SIZE];
     struct outcome *outcome; /* [rules][fits] */
     /* [rules] models after the first fit of a rule, for later rules that have the same networks */
     struct opc_predictor *first_fit[MAX_RULES];
@@ -244,6 +246,17 @@ static void measure_errors(struct testbed *t, const struct opc_transition *tr, d
 
 /* ---- fitting --------------------------------------------------------------------------------- */
 
+/* Copies the next setting of a rule, without "model.", and returns what follows it; NULL: there is
+ * none. */
+static const char *next_setting(const char *rule, char word[OPC_TEXT_SIZE])
+{
+    rule += strspn(rule, " ");
+    const char *name = rule + (strncmp(rule, "model.", 6) == 0 ? 6 : 0);
+    const char *end = rule + strcspn(rule, " ");
+    snprintf(word, OPC_TEXT_SIZE, "%.*s", (int)(end - name), name);
+    return end > rule ? end : NULL;
+}
+
 /* The run's settings with those of a rule: "max_epochs=3 patience=1", names of the section model.
  */
 static int read_rule(const struct testbed *t, const char *rule, struct opc_values *out,
@@ -251,12 +264,9 @@ static int read_rule(const struct testbed *t, const char *rule, struct opc_value
 {
     *out = t->probe->config->set;
     out->train.agent = 0; /* its settings need not fit a rule: only the model is made */
-    while (*rule) {
+    char word[OPC_TEXT_SIZE], key[OPC_TEXT_SIZE + 8];
+    while ((rule = next_setting(rule, word))) {
         struct opc_part part[OPC_PARTS_MAX];
-        char word[OPC_TEXT_SIZE], key[OPC_TEXT_SIZE + 8];
-        const size_t n = strcspn(rule, " ");
-        snprintf(word, sizeof word, "%.*s", (int)n, rule);
-        rule += n + strspn(rule + n, " ");
         char *value = strchr(word, '=');
         if (!value)
             return opc_fail(err, OPC_EUSER,
@@ -264,12 +274,59 @@ static int read_rule(const struct testbed *t, const char *rule, struct opc_value
                             "'max_epochs=3 patience=1'",
                             word);
         *value++ = '\0';
-        snprintf(key, sizeof key, "%s%s", strncmp(word, "model.", 6) == 0 ? "" : "model.", word);
-        if (strncmp(key, "model.", 6) != 0)
-            return opc_fail(err, OPC_EUSER, "a rule sets the model, not %s", key);
+        snprintf(key, sizeof key, "model.%s", word);
         OPC_TRY(opc_parts_set(part, opc_config_parts(out, part), key, value, err));
     }
     return opc_values_check(out, err);
+}
+
+/* The last setting of this one's name in a rule: it is the one that counts. "": none. */
+static void last_alike(const char *rule, const char *setting, char out[OPC_TEXT_SIZE])
+{
+    char word[OPC_TEXT_SIZE];
+    const size_t name = strcspn(setting, "=") + 1;
+    *out = '\0';
+    while ((rule = next_setting(rule, word)))
+        if (strncmp(word, setting, name) == 0)
+            memcpy(out, word, sizeof word);
+}
+
+/* Does every rule set this? */
+static bool is_shared(const struct testbed *t, const char *setting)
+{
+    char word[OPC_TEXT_SIZE];
+    for (int i = 0; i < t->rules; i++) {
+        last_alike(t->rule[i], setting, word);
+        if (strcmp(word, setting) != 0)
+            return false;
+    }
+    return t->rules > 1;
+}
+
+/* Adds a setting to a list of them, which holds it once. */
+static void add_setting(char list[OPC_TEXT_SIZE], const char *setting)
+{
+    char word[OPC_TEXT_SIZE];
+    last_alike(list, setting, word);
+    const size_t n = strlen(list);
+    if (!*word)
+        snprintf(list + n, OPC_TEXT_SIZE - n, "%s%s", n ? " " : "", setting);
+}
+
+/* Labels of the rules: what tells them apart. */
+static void label_rules(struct testbed *t)
+{
+    for (int i = 0; i < t->rules; i++) {
+        char word[OPC_TEXT_SIZE], counts[OPC_TEXT_SIZE];
+        const char *rest = t->rule[i];
+        while ((rest = next_setting(rest, word))) {
+            last_alike(t->rule[i], word, counts);
+            add_setting(is_shared(t, counts) ? t->shared : t->label[i], counts);
+        }
+        if (!*t->label[i])
+            snprintf(t->label[i], sizeof t->label[i], "%s",
+                     *t->shared ? "nothing else" : "as in the run");
+    }
 }
 
 /* Recorded steps up to the end of an epoch. */
@@ -452,13 +509,14 @@ static int draw_fit_figure(const struct testbed *t, struct opc_exhibit *exhibit,
     struct opc_figure_layer layer[WAYS * ERRORS][MAX_RULES];
     struct opc_panel panel[WAYS * ERRORS];
     double seconds[MAX_RULES], error[WAYS * ERRORS][MAX_RULES];
-    char note[256];
+    const int fits = t->fits > 1 ? t->fits - 1 : 1;
+    struct opc_text note = {0};
     for (int k = 0; k < WAYS * ERRORS; k++) {
         for (int rule = 0; rule < t->rules; rule++) {
             seconds[rule] = median_of(t, rule, COST, SECONDS);
             error[k][rule] = median_of(t, rule, k / ERRORS, k % ERRORS);
             layer[k][rule] = (struct opc_figure_layer){.mark = OPC_PLOT_DOTS,
-                                                       .label = rule_name(t, rule),
+                                                       .label = t->label[rule],
                                                        .n = 1,
                                                        .x = &seconds[rule],
                                                        .y = &error[k][rule]};
@@ -469,14 +527,24 @@ static int draw_fit_figure(const struct testbed *t, struct opc_exhibit *exhibit,
                                       .layers = t->rules,
                                       .layer = layer[k]};
     }
-    snprintf(
-        note, sizeof note,
-        "Medians over %d fits. Errors on what the next epoch recorded, %d starts, actions with "
+    if (*t->shared)
+        opc_text_addf(&note, "All rules set %s. ", t->shared);
+    opc_text_addf(
+        &note,
+        "Medians over %d fit%s. Errors on what the next epoch recorded, %d starts, actions with "
         "noise of %g, H = %d.",
-        t->fits > 1 ? t->fits - 1 : 1, t->starts, t->set->noise, t->horizon);
-    const struct opc_figure figure = {
-        .note = note, .panels = WAYS * ERRORS, .columns = 2, .panel = panel, .panel_width = 300};
-    return opc_exhibit_figure(exhibit, NULL, "what a fit costs and what it is worth", &figure, err);
+        fits, opc_plural(fits), t->starts, t->set->noise, t->horizon);
+    const struct opc_figure figure = {.note = opc_text_get(&note),
+                                      .panels = WAYS * ERRORS,
+                                      .columns = 2,
+                                      .panel = panel,
+                                      .panel_width = 300};
+    int code = opc_text_check(&note, err);
+    if (!code)
+        code = opc_exhibit_figure(exhibit, NULL, "what a fit costs and what it is worth", &figure,
+                                  err);
+    opc_text_free(&note);
+    return code;
 }
 
 /* The question for OPC: it needs only differences of the model, so does a worse fit hurt it less?
@@ -500,9 +568,9 @@ static void claim_differences(const struct testbed *t, struct opc_exhibit *exhib
     opc_exhibit_claim(
         exhibit, OPC_VERDICT_UNDECIDED,
         "Eq. 5 needs less of a fit than eq. 2, because it uses differences only.",
-        "mean change of the error after H steps over %d rules, relative to the first: "
+        "mean change of the error after H steps over %d rule%s, relative to the first: "
         "%+.1f %% by eq. 5, %+.1f %% by eq. 2 (one run does not decide it)",
-        rules, 100 * rise[CORRECTED] / rules, 100 * rise[LEARNED] / rules);
+        rules, opc_plural(rules), 100 * rise[CORRECTED] / rules, 100 * rise[LEARNED] / rules);
 }
 
 /* ---- the analysis ---------------------------------------------------------------------------- */
@@ -527,6 +595,7 @@ static int set_up_testbed(struct testbed *t, struct opc_err *err)
         t->rule[i] = t->set->rule.n ? t->set->rule.at[i] : USUAL_RULE[i];
         OPC_TRY(read_rule(t, t->rule[i], &values, err)); /* before anything is computed */
     }
+    label_rules(t);
     OPC_TRY(allocate_testbed(t, err));
     opc_episodes_flatten(t->recorded.past, t->sa, t->y);
 
