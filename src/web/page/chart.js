@@ -1,5 +1,5 @@
-// Lines with bands, drawn by uPlot. Groups are told apart by dash as well as by colour, and each has an
-// entry below the chart with its newest value, or the one under the pointer.
+// Lines with bands, drawn by uPlot. Groups of one method are told apart by dash as well as by colour, and
+// each group has an entry below the chart with its newest value, or the one under the pointer.
 
 import uPlot from "./uPlot.esm.js";
 import {el, number} from "./format.js";
@@ -22,15 +22,17 @@ function faded(c) {
     return c.startsWith("#") ? c + "2e" : c.replace(")", " / 20%)");
 }
 
-// Gives each group a colour and a dash: its method's colour the first time, else the next of the
-// palette.
+// Gives each group a colour and a dash. The first group of a method has its method's colour and a whole line,
+// as in opc plot; further ones have a dash, and the next colour of the palette that is no method's here.
 function styleGroups(groups) {
-    const used = new Set();
+    const used = new Set(groups.map(g => g.colour)), ofMethod = new Map();
     return groups.map((group, i) => {
-        let c = group.colour && !used.has(group.colour) ? group.colour : null;
+        const before = ofMethod.get(group.colour) ?? 0;
+        ofMethod.set(group.colour, before + 1);
+        let c = before === 0 && group.colour ? group.colour : null;
         c = c ?? PALETTE.find(p => !used.has(p)) ?? PALETTE[i % PALETTE.length];
         used.add(c);
-        return {...group, stroke: visible(c), dash: DASHES[i % DASHES.length]};
+        return {...group, stroke: visible(c), dash: DASHES[before % DASHES.length]};
     });
 }
 

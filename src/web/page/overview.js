@@ -48,7 +48,7 @@ function compare(a, b) {
 export function showOverview(main) {
     const count = el("span", {class: "soft", role: "status"});
     const chips = el("div", {class: "chips", role: "group", "aria-label": "Filter by state"});
-    const search = el("input", {type: "search", placeholder: "filter: words of path, task, method, seed:3",
+    const search = el("input", {type: "search", placeholder: "filter: path, task, method, seed:3",
                                 "aria-label": "Filter runs", size: 34, value: choice.words});
     const body = el("tbody"), more = el("button", {type: "button", class: "more"});
     const heads = COLUMNS.map(c => el("th", {scope: "col", class: c.number ? "number" : null},

@@ -30,6 +30,8 @@ assert b.run("document.cookie") == "", "a script can read the cookie"
 b.until("!!document.querySelector('.uplot canvas')")
 b.until("document.querySelectorAll('.legend li').length >= 2")
 assert "(2 runs)" in text(b, ".charts"), text(b, ".charts")
+# Methods differ in colour; dashes are for several lines of one.
+assert b.run("[...document.querySelectorAll('.legend line')].every(l => !l.getAttribute('stroke-dasharray'))")
 # A name that is markup is text.
 assert count(b, "img[src=x]") == 0 and "<img src=x" in text(b, ".runs")
 
