@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every command block of docs/tutorial.md works: each ```sh block runs, in order, in a copy of the tree
-# where build/opc is the program under test. Other blocks are output and are not compared, because
+# Every command block of docs/tutorial.md, and after them of docs/extending.md, works: each ```sh block runs, in order,
+# in a copy of the tree where build/opc is the program under test. Other blocks are output and are not compared, because
 # times and processors differ. KEEP=DIR in the environment keeps what each block printed.
 # shellcheck source=tests/program/lib
 . "$SRC/tests/program/lib"
@@ -14,14 +14,14 @@ mkdir -p "$tree/build" "$tree/runs" "$work/blocks"
 cp -R "$SRC/src" "$SRC/include" "$SRC/examples" "$SRC/experiments" "$tree"
 ln -s "$OPC" "$tree/build/opc"
 
-# A whole build takes minutes. This one compiles the files of src/opc that are new or changed and links
-# them before the objects of the build under test, which is what the tutorial's own method needs.
+# A whole build takes minutes. This one compiles the files of src/opc and src/agent that are new or changed and links
+# them before the objects of the build under test, which is what a method or an agent of one's own needs.
 cat >"$tree/dev" <<'END'
 #!/bin/sh
 set -eu
 [ "$*" = build ] || exit 2
 objects=
-for file in src/opc/*.c; do
+for file in src/opc/*.c src/agent/*.c; do
     cmp -s "$file" "$SRC/$file" && continue
     object=build/$(basename "$file" .c).o
     "$CC" -std=c17 -O2 -ffp-contract=off -D_POSIX_C_SOURCE=200809L -Iinclude -Isrc \
@@ -40,9 +40,9 @@ END
 chmod +x "$tree/dev"
 
 awk -v to="$work/blocks" '
-    /^```sh$/ { inside = 1; file = sprintf("%s/%02d.sh", to, ++n); print "# line " FNR >file; next }
+    /^```sh$/ { inside = 1; file = sprintf("%s/%02d.sh", to, ++n); print "# " FILENAME ":" FNR >file; next }
     /^```/ { inside = 0; next }
-    inside { print >file }' "$SRC/docs/tutorial.md"
+    inside { print >file }' "$SRC/docs/tutorial.md" "$SRC/docs/extending.md"
 
 cd "$tree"
 blocks=0
@@ -50,10 +50,10 @@ for block in "$work"/blocks/*.sh; do
     status=0
     sh -eu "$block" >"$work/said" 2>&1 </dev/null || status=$?
     [ "$status" = 0 ] ||
-        wrong "exit status $status" "docs/tutorial.md, $(sed -n '1s/^# //p' "$block"):" \
+        wrong "exit status $status" "$(sed -n "1s|^# $SRC/||p" "$block"):" \
             "$(sed 1d "$block")"
     ! grep -q 'Sanitizer\|runtime error\|core dumped' "$work/said" || wrong "crashed" "$block"
     [ -z "${KEEP:-}" ] || cp "$work/said" "$KEEP/$(basename "$block" .sh).txt"
     blocks=$((blocks + 1))
 done
-[ "$blocks" -ge 15 ] || wrong "only $blocks command blocks were found" docs/tutorial.md
+[ "$blocks" -ge 16 ] || wrong "only $blocks command blocks were found" docs/tutorial.md docs/extending.md
