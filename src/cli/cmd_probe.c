@@ -143,10 +143,7 @@ static int caption_of(const char *dir, struct opc_text *out, struct opc_err *err
 /* The bar while the analysis works. */
 static void show_progress(void *ctx, double done, const char *what)
 {
-    char text[128];
-    (void)ctx;
-    snprintf(text, sizeof text, "%3.0f %% %s", 100 * done, what);
-    opc_bar_draw(done, text);
+    opc_pace_show(ctx, done, what);
 }
 
 /* Prints the claims from the exhibit as it was written, so that terminal and file agree. */
@@ -184,6 +181,7 @@ static int make_exhibit(char *run, int kind, const struct given *given, const ch
     struct opc_pool *pool = NULL;
     struct opc_exhibit *exhibit = NULL;
     struct opc_text caption = {0}, command = {0};
+    struct opc_pace pace = {0};
     char *one[] = {run};
     /* Each analysis has a struct of its own. */
     void *settings = opc_alloc(1, analysis->settings->size);
@@ -208,6 +206,7 @@ static int make_exhibit(char *run, int kind, const struct given *given, const ch
         .pool = pool,
         .seed = (uint64_t)given->seed,
         .progress = given->quiet ? NULL : show_progress,
+        .ctx = &pace,
     };
     if (!code)
         code = opc_exhibit_begin(&plan, &exhibit, err);

@@ -56,12 +56,17 @@ struct row {
 
 /* ---- one experiment -------------------------------------------------------------------------- */
 
-/* ctx is the name of the experiment. */
+struct drawing {
+    const char *name; /* of the experiment */
+    struct opc_pace pace;
+};
+
 static void show_progress(void *ctx, double done, const char *what)
 {
+    struct drawing *drawing = ctx;
     char text[256];
-    snprintf(text, sizeof text, "%3.0f %%, %s: %s", 100 * done, (const char *)ctx, what);
-    opc_bar_draw(done, text);
+    snprintf(text, sizeof text, "%s: %s", drawing->name, what);
+    opc_pace_show(&drawing->pace, done, text);
 }
 
 /* Prints what the experiment is, and how many of its runs there are already. */
@@ -110,6 +115,7 @@ static void print_claims(const struct work *work, const struct row *row, bool al
 static int make_experiment(const struct work *work, struct opc_experiment *experiment,
                            struct row *row, struct opc_err *err)
 {
+    struct drawing drawing = {.name = experiment->name};
     const struct opc_experiment_plan plan = {.schedule = work->schedule,
                                              .redraw = work->given->redraw,
                                              .draw_only = work->given->draw_only,
@@ -117,7 +123,7 @@ static int make_experiment(const struct work *work, struct opc_experiment *exper
                                              .sweep = opc_sweeping,
                                              .begin = print_begin,
                                              .progress = show_progress,
-                                             .ctx = experiment->name};
+                                             .ctx = &drawing};
     bool drawn;
     const int code = opc_experiment_make(experiment, &plan, &row->standing, &drawn, err);
     opc_bar_wipe();

@@ -127,17 +127,21 @@ void opc_pace_show(struct opc_pace *p, double share, const char *what)
 {
     char text[256], left[OPC_PRINTED] = "?";
     const double now = opc_now();
-    /* Nothing in the first second, then at most five times a second. */
+    const bool bar = can_redraw();
+    /* Nothing in the first second, then at most five times a second; of lines, one a minute. */
     if (p->began == 0)
         p->began = p->shown = now;
-    if (now - p->began < 1 || now - p->shown < 0.2)
+    if (now - p->began < 1 || now - p->shown < (bar ? 0.2 : 60))
         return;
     p->shown = now;
     /* Time left, if the rest goes as fast as what is done. */
     if (share > 0)
         opc_print_duration(ceil((now - p->began) * (1 - share) / share), left);
     snprintf(text, sizeof text, "%3.0f %%, %s left, %s", 100 * share, left, what);
-    opc_bar_draw(share, text);
+    if (bar)
+        opc_bar_draw(share, text);
+    else
+        fprintf(stderr, "opc: %s\n", text);
 }
 
 /* ---- Ctrl-C ---------------------------------------------------------------------------------- */

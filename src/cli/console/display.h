@@ -18,7 +18,8 @@ void opc_bar_draw(double share, const char *text);
 void opc_bar_wipe(void);
 
 /* The bar of work that knows only its share: shown from the second second on, a few times a second,
- * with an estimate of the time left and what is being done. */
+ * with an estimate of the time left and what is being done. Where no bar can be drawn it is a line
+ * a minute on standard error. */
 struct opc_pace { /* {0} to begin with */
     double began, shown;
 };

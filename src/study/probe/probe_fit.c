@@ -418,9 +418,10 @@ static int try_rule(struct testbed *t, const struct opc_request *request, int ru
     OPC_TRY(opc_run_model(&set, p->obs, p->act, p->pool, &fresh, err));
     int code = OPC_OK;
     for (int i = 0; i < t->fits && !code; i++) {
+        char what[80];
+        snprintf(what, sizeof what, "rule %d of %d, epoch %d", rule + 1, t->rules, t->first + i);
         if (request->progress)
-            request->progress(request->ctx, (rule + (double)i / t->fits) / t->rules,
-                              *t->rule[rule] ? t->rule[rule] : "as in the run");
+            request->progress(request->ctx, (rule + (double)i / t->fits) / t->rules, what);
         if (i > 0 || alike == rule) {
             code = fit_and_test(t, fresh, t->first + i, &out[i], err);
         } else {
