@@ -693,23 +693,15 @@ static void compare_result(const struct loop *loop, const char *dir)
 }
 
 static const char *const SMALL[] = {
-    "train.seed=7",
-    "train.epochs=3",
-    "train.steps_per_epoch=20",
-    "train.random_steps=60",
-    "train.updates_per_step=2",
-    "opc.transitions=100",
-    "opc.horizon=4",
-    "model.members=3",
-    "model.elites=2",
-    "model.hidden=[8]",
-    "model.weight_decay=1e-5",
-    "model.max_epochs=3",
-    "sac.policy_hidden=[8]",
-    "sac.critic_hidden=[8]",
-    "sac.batch_size=20",
-    "eval.episodes=3",
-    "data.retain=2",
+    "train.seed=7",           "train.epochs=3",
+    "opc.reference_epochs=0", "train.steps_per_epoch=20",
+    "train.random_steps=60",  "train.updates_per_step=2",
+    "opc.transitions=100",    "opc.horizon=4",
+    "model.members=3",        "model.elites=2",
+    "model.hidden=[8]",       "model.weight_decay=1e-5",
+    "model.max_epochs=3",     "sac.policy_hidden=[8]",
+    "sac.critic_hidden=[8]",  "sac.batch_size=20",
+    "eval.episodes=3",        "data.retain=2",
     "env.name=cartpole",
 };
 
@@ -762,7 +754,7 @@ struct loop_case {
     int task;
 };
 static const struct loop_case CASES[] = {
-    {"corrected_by_default", SET(NULL), CARTPOLE},
+    {"corrected_with_all_of_the_past", SET(NULL), CARTPOLE},
     {"learned_model", SET("opc.transition=learned"), CARTPOLE},
     {"learned_model_without_noise", SET("opc.transition=learned", "opc.sample=false"), CARTPOLE},
     {"reward_as_the_model_predicts_it", SET("opc.correct_reward=false"), CARTPOLE},

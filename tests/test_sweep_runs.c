@@ -150,7 +150,7 @@ static const char TWO_MERGED[] = "train.seed,complete," METRICS "7,1,1,10,15,0.1
 static const char TWO_RUNS[] =
     "train.seed," RUNS "7,1,OPC,cartpole,3,30,35,0.4000000000000001,2.5,0.1.0,508bb785afe3\n"
     "5,1,OPC,cartpole,3,30,35,2,,,\n";
-static const char TWO_TABLE[] = TABLE "cartpole,OPC,0,2,30,1.20,0.40,2.00,2.50\n";
+static const char TWO_TABLE[] = TABLE "cartpole,OPC,1,2,30,1.20,0.40,2.00,2.50\n";
 
 static void assert_two(void **state, const char *out)
 {
@@ -198,7 +198,7 @@ static void each_run_has_a_row_with_what_it_comes_to(void **state)
                 "train.seed," RUNS
                 "7,0,OPC,cartpole,3,30,35,0.4000000000000001,2.5,0.1.0,508bb785afe3\n"
                 "5,1,OPC,cartpole,7,7,8,3,,,\n");
-    assert_file(state, "own/table.csv", TABLE "cartpole,OPC,0,1,7,3.00,3.00,3.00,\n");
+    assert_file(state, "own/table.csv", TABLE "cartpole,OPC,1,1,7,3.00,3.00,3.00,\n");
     opc_sweep_close(s);
 }
 
@@ -289,7 +289,7 @@ static void what_is_complete_elsewhere_is_taken_over(void **state)
                 "3,1,OPC,cartpole,2,20,,1.5,,,\n"
                 "4,1,OPC,cartpole,2,20,,8.5,,,\n"
                 "5,0,OPC,cartpole,1,10,,1,,,\n");
-    assert_file(state, "own/table.csv", TABLE "cartpole,OPC,0,3,20,3.50,1.50,8.50,0.25\n");
+    assert_file(state, "own/table.csv", TABLE "cartpole,OPC,1,3,20,3.50,1.50,8.50,0.25\n");
     opc_sweep_close(s);
 }
 

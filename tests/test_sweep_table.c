@@ -103,8 +103,8 @@ static void seeds_of_the_same_settings_are_a_row(void **state)
     make_run(state, &s, 11, 90, 7, SWINGING, NULL);
     assert_table(state, &s,
                  COLUMNS ",sac.batch_size\n"
-                         "cartpole,OPC,0,3,630,65.00,30.00,100.00,5.00,128\n"
-                         "cartpole,OPC,0,1,200,-1000.00,-1000.00,-1000.00,2.50,256\n"
+                         "cartpole,OPC,1,3,630,65.00,30.00,100.00,5.00,128\n"
+                         "cartpole,OPC,1,1,200,-1000.00,-1000.00,-1000.00,2.50,256\n"
                          "cartpole,SAC,,2,630,82.50,65.00,100.00,12.50,128\n"
                          "cartpole,SAC,,1,630,65.00,65.00,65.00,,256\n");
     opc_sweep_close(s.sweep);
@@ -123,9 +123,9 @@ static void at_a_step_runs_that_got_there_count(void **state)
     s.complete[1] = false;
     make_run(state, &s, 2, 100, 7, SWINGING, TWENTY);
     make_run(state, &s, 3, 100, 5, LEVEL, FIVE); /* too short */
-    assert_table_at(state, &s, 600, COLUMNS "\ncartpole,OPC,0,3,600,39.00,-180.00,80.00,\n");
+    assert_table_at(state, &s, 600, COLUMNS "\ncartpole,OPC,1,3,600,39.00,-180.00,80.00,\n");
     /* Between two evaluations, the one before counts; after the last, none. */
-    assert_table_at(state, &s, 650, COLUMNS "\ncartpole,OPC,0,2,600,-70.50,-180.00,39.00,\n");
+    assert_table_at(state, &s, 650, COLUMNS "\ncartpole,OPC,1,2,600,-70.50,-180.00,39.00,\n");
     assert_table_at(state, &s, 701, COLUMNS "\n");
     opc_sweep_close(s.sweep);
 }
@@ -157,10 +157,10 @@ static void tasks_and_methods_have_their_names(void **state)
         make_run(state, &s, i, 100, 7, LEVEL, FIVE);
     assert_table(state, &s,
                  COLUMNS "\n"
-                         "cartpole,MBPO(*),0,1,700,100.00,100.00,100.00,5.00\n"
+                         "cartpole,MBPO(*),1,1,700,100.00,100.00,100.00,5.00\n"
                          "cartpole,SAC,,1,700,100.00,100.00,100.00,5.00\n"
                          "cartpole,PPO,,1,700,100.00,100.00,100.00,5.00\n"
-                         "pendulum,MBPO(*),0,1,700,100.00,100.00,100.00,5.00\n"
+                         "pendulum,MBPO(*),1,1,700,100.00,100.00,100.00,5.00\n"
                          "pendulum,SAC,,1,700,100.00,100.00,100.00,5.00\n"
                          "pendulum,PPO,,1,700,100.00,100.00,100.00,5.00\n");
     opc_sweep_close(s.sweep);

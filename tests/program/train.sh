@@ -158,7 +158,9 @@ if OPC_BACKEND=sse2 "$OPC" doctor >kernels 2>&1 && grep -q 'kernels  *sse2' kern
         # A sweep of the same settings, whatever they were called then, takes the run for its own.
         mkdir -p sweep-$kind
         cp -r older/$kind sweep-$kind/s3
-        printf 'include: older/%s/config.yaml\nvary: {train.seed: [3]}\n' $kind >older-$kind.yaml
+        # The default of opc.reference_epochs was another, so a file has to say what those runs had.
+        printf 'include: older/%s/config.yaml\nopc.reference_epochs: 0\nvary: {train.seed: [3]}\n' \
+            $kind >older-$kind.yaml
         expect 0 '^s3 *done *2/2' "$OPC" sweep older-$kind.yaml status --out sweep-$kind
         sed -i 's/^  epochs: 2$/  epochs: 5/' older/$kind/config.yaml
         OPC_BACKEND=sse2 expect 0 '' "$OPC" resume older/$kind --quiet

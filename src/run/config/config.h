@@ -42,7 +42,7 @@
     X(INT,    transitions,      "100000", 1, 1e9, "N, imagined steps of one simulation, if opc.rollouts is 0") \
     X(INT,    rollouts,         "0",      0, 1e8, "imagined rollouts of one simulation; 0: as many as make opc.transitions steps", "rollout_batch_size") \
     X(CHOICE, start,            "uniform", "uniform|paper", , "where rollouts start: at any recorded step, or in any episode at most T - H steps after its start (Algorithm 2 as printed)") \
-    X(INT,    reference_epochs, "0",      0, 1e6, "K: rollouts start in, and are corrected by, recordings of the last K epochs only; 0: of all epochs and the random phase. The model is fitted to everything") \
+    X(INT,    reference_epochs, "1",      0, 1e6, "K: rollouts start in, and are corrected by, recordings of the last K epochs only; 0: of all epochs and the random phase. The model is fitted to everything") \
     X(REAL,   past_ratio,       "0",      0, 1,   "share of imagined rollouts that start in, and are corrected by, recordings of any epoch, although opc.reference_epochs = K admits the last K only") \
     X(BOOL,   bounds,           "false",  0, 1,   "end an imagined rollout, without its last step, where it leaves the range of recorded states by more than a quarter, and clip imagined rewards to the recorded range plus a tenth")                           \
     X(REAL,   max_drift,        "0",      0, 1e6, "L: end an imagined rollout, without its last step, where it is further from its reference than L standard deviations of recorded states (root mean square over entries); 0: no limit") \

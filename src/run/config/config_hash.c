@@ -86,6 +86,13 @@ static bool is_of_another_agent(const struct opc_values *v, const char *section)
     return false;
 }
 
+/* Runs without a model have no references. Those of the first programs had 0 there, those of today
+ * have the default. */
+static bool means_nothing(const struct opc_values *v, const char *name)
+{
+    return strcmp(name, "opc.reference_epochs") == 0 && !opc_transition_of(v)->needs_model;
+}
+
 /* The checksum of the settings of the list, in its order: old name and value of each. */
 static uint32_t hash_listed(const struct opc_part *part, int parts, const struct opc_values *v)
 {
@@ -99,7 +106,7 @@ static uint32_t hash_listed(const struct opc_part *part, int parts, const struct
                 continue;
             /* opc_section_find knows old names, too; the hash is over the old one. */
             const struct opc_field *f = opc_section_find(s, dot + 1);
-            if (!f || is_of_another_agent(v, s->name) ||
+            if (!f || is_of_another_agent(v, s->name) || means_nothing(v, LIST[i].name) ||
                 (LIST[i].absent && opc_field_equals(f, part[p].values, LIST[i].absent)))
                 continue;
             crc = opc_crc32c(crc, dot + 1, strlen(dot + 1) + 1);
