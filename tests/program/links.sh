@@ -129,3 +129,23 @@ for file in docs/*.md; do
     [ "$name" = README.md ] || grep -qF "$name" docs/README.md ||
         wrong "docs/README.md does not name $name" links
 done
+
+# No line of text is longer than 120 columns, so that a difference of two versions can be read. Tables,
+# pictures, headings, code blocks and `code` that cannot be broken may be.
+wide() { # FILE...
+    LC_ALL=C awk '
+        FNR == 1 { code = 0 }
+        /^ *```/ { code = !code }
+        code || /^ *\|/ || /^!\[/ || /^    / || /^<!--/ || /^#/ { next }
+        {
+            gsub(/[\200-\277]/, "") # a letter of several bytes is one column
+            text = $0
+            gsub(/`[^`]*`/, "", text)
+            if (length($0) > 120 && length(text) > 20)
+                printf "%s:%d: %d columns\n", FILENAME, FNR, length($0)
+        }' "$@"
+}
+awk 'BEGIN { for (i = 0; i < 41; i++) printf "abc"; print ""; print "| " "a table |" }' >"$work/wide.md"
+[ "$(wide "$work/wide.md")" = "$work/wide.md:1: 123 columns" ] || wrong "does not see long lines" wide
+wide *.md docs/*.md results/README.md results/*/README.md >"$work/said"
+[ ! -s "$work/said" ] || wrong "long lines" links
