@@ -466,6 +466,22 @@ static void entries_have_names(void **state)
 /* ---- analyses -------------------------------------------------------------------------------- */
 
 /* Makes an exhibit of one run in dir. */
+/* An analysis is stopped when it says that it is so far; 2: never. */
+static double stop_from = 2, reached;
+
+static void note_progress(void *ctx, double done, const char *what)
+{
+    (void)ctx;
+    assert_true(*what);
+    reached = done;
+}
+
+static bool is_to_stop(void *ctx)
+{
+    (void)ctx;
+    return reached >= stop_from;
+}
+
 static int analyse(const char *run, const char *analysis, const char *settings, int threads,
                    const char *dir, struct opc_err *err)
 {
@@ -477,8 +493,13 @@ static int analyse(const char *run, const char *analysis, const char *settings, 
     assert_ok(opc_yaml_parse("probe", settings, strlen(settings), &map, err), err);
     assert_ok(opc_pool_create(threads, &pool, err), err);
     assert_ok(opc_exhibit_begin(&plan, &e, err), err);
-    const struct opc_request request = {
-        .ask = map, .runs = 1, .run = one, .pool = pool, .seed = SEED};
+    const struct opc_request request = {.ask = map,
+                                        .runs = 1,
+                                        .run = one,
+                                        .pool = pool,
+                                        .seed = SEED,
+                                        .progress = note_progress,
+                                        .stop = is_to_stop};
     int code = opc_analysis_run(opc_analysis_find(analysis, err), &request, e, err);
     if (code)
         opc_exhibit_drop(e);
@@ -704,6 +725,32 @@ static void fits_are_compared_on_what_the_next_epoch_recorded(void **state)
                  "opc.transition");
 }
 
+/* Stopped in its second rule, a comparison of fits keeps the first; in its first there is nothing.
+ */
+static void a_stopped_comparison_of_fits_keeps_the_complete_rules(void **state)
+{
+    static const char ASK[] =
+        "{epochs: 2, samples: 16, steps: 4, rule: [max_epochs=1, max_epochs=2]}";
+    const struct runs *r = *state;
+    char dir[OPC_PATH], path[OPC_PATH + 16], *text;
+    struct opc_table *t;
+    struct opc_err err;
+    snprintf(dir, sizeof dir, "%s/stopped", (const char *)r->dir);
+    stop_from = 0.5;
+    assert_ok(analyse(r->whole, "probe_fit", ASK, 1, dir, &err), &err);
+    snprintf(path, sizeof path, "%s/fig.csv", dir);
+    assert_ok(opc_table_read(path, &t, &err), &err);
+    assert_int_equal(opc_table_rows(t), 1);
+    opc_table_free(t);
+    snprintf(path, sizeof path, "%s/fig.json", dir);
+    assert_ok(opc_file_read(path, 1000000, &text, NULL, &err), &err);
+    assert_non_null(strstr(text, "STOPPED by request after 1 of 2 rules."));
+    opc_free(text);
+    stop_from = 0;
+    assert_fails(analyse(r->whole, "probe_fit", ASK, 1, dir, &err), OPC_ESTOPPED, &err, "first rule");
+    stop_from = 2;
+}
+
 static void what_a_run_lacks_is_said(void **state)
 {
     const struct runs *r = *state;
@@ -741,6 +788,7 @@ int main(void)
         cmocka_unit_test(claims_of_exactness_are_supported),
         cmocka_unit_test(errors_are_true_minus_predicted),
         cmocka_unit_test(fits_are_compared_on_what_the_next_epoch_recorded),
+        cmocka_unit_test(a_stopped_comparison_of_fits_keeps_the_complete_rules),
         cmocka_unit_test(what_a_run_lacks_is_said),
     };
     return cmocka_run_group_tests(tests, train_all, remove_all);

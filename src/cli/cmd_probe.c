@@ -146,6 +146,12 @@ static void show_progress(void *ctx, double done, const char *what)
     opc_pace_show(ctx, done, what);
 }
 
+static bool is_stop_wanted(void *ctx)
+{
+    (void)ctx;
+    return opc_stop_wanted();
+}
+
 /* Prints the claims from the exhibit as it was written, so that terminal and file agree. */
 static int print_report(const char *dir, const char *name, bool quiet, struct opc_err *err)
 {
@@ -183,6 +189,10 @@ static int make_exhibit(char *run, int kind, const struct given *given, const ch
     struct opc_text caption = {0}, command = {0};
     struct opc_pace pace = {0};
     char *one[] = {run};
+    /* Of the others a signal makes an end at once. */
+    const bool ends_early = analysis == &opc_probe_fit;
+    if (ends_early)
+        opc_stop_catch("stopping; the rules that are complete are drawn");
     /* Each analysis has a struct of its own. */
     void *settings = opc_alloc(1, analysis->settings->size);
     int code = settings ? hand_over(given, KIND[kind].word, analysis, settings, &command, err)
@@ -207,6 +217,7 @@ static int make_exhibit(char *run, int kind, const struct given *given, const ch
         .seed = (uint64_t)given->seed,
         .progress = given->quiet ? NULL : show_progress,
         .ctx = &pace,
+        .stop = ends_early ? is_stop_wanted : NULL,
     };
     if (!code)
         code = opc_exhibit_begin(&plan, &exhibit, err);
@@ -263,7 +274,8 @@ const struct opc_command opc_cmd_probe = {
         "much "
         "the elites of the ensemble disagree, on-policy and off-policy. fit: the recording is "
         "fitted again under several rules, and each fit is tested on the next epoch.\n"
-        "Pictures, tables and claims go to DIR, RUN/probe if none is named.",
+        "Pictures, tables and claims go to DIR, RUN/probe if none is named. After Ctrl-C, fit "
+        "draws the rules that it has completed.",
     .words = "states trajectories bound offpolicy uncertainty fit",
     .options = &options,
     .run = probe_run,

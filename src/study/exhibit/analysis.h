@@ -32,6 +32,8 @@ struct opc_request {
     uint64_t seed; /* of the random numbers that the analysis draws itself */
     void (*progress)(void *ctx, double done, const char *what); /* 0 .. 1; may be NULL */
     void *ctx;
+    /* Asked by an analysis that can end early with what it has (probe_fit); may be NULL. */
+    bool (*stop)(void *ctx);
 };
 
 /* One analysis. check looks at `figure` before runs are made; make does the work. */

@@ -109,7 +109,7 @@ static void free_testbed(struct testbed *t)
                             t->state, t->act, t->next,    t->reward,  t->work};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         opc_free(blocks[i]);
-    for (int i = 0; i < t->rules; i++)
+    for (int i = 0; i < MAX_RULES; i++)
         opc_predictor_destroy(t->first_fit[i]);
     opc_scaler_destroy(t->scaler);
     opc_recorded_free(&t->recorded);
@@ -384,13 +384,15 @@ static int first_alike(const struct testbed *t, int rule, int *out, struct opc_e
 }
 
 /* Fits the recording up to an epoch and tests the model on the next one. */
-static int fit_and_test(struct testbed *t, struct opc_predictor *model, int epoch,
-                        struct outcome *out, struct opc_err *err)
+static int fit_and_test(struct testbed *t, const struct opc_request *request,
+                        struct opc_predictor *model, int epoch, struct outcome *out,
+                        struct opc_err *err)
 {
     bool usable = false;
     struct opc_fit_report report = {OPC_SIZED(struct opc_fit_report)};
     const struct opc_fit_plan plan = {OPC_SIZED(struct opc_fit_plan), .seed = t->probe->seed,
-                                      .epoch = (uint32_t)epoch, .pool = t->probe->pool};
+                                      .epoch = (uint32_t)epoch,       .pool = t->probe->pool,
+                                      .stop = request->stop,          .stop_ctx = request->ctx};
     out->rows = steps_until(t, epoch);
     const double began = opc_processor_seconds();
     OPC_TRY(opc_predictor_fit(model, out->rows, t->sa, t->y, &plan, &report, err));
@@ -422,8 +424,12 @@ static int try_rule(struct testbed *t, const struct opc_request *request, int ru
         snprintf(what, sizeof what, "rule %d of %d, epoch %d", rule + 1, t->rules, t->first + i);
         if (request->progress)
             request->progress(request->ctx, (rule + (double)i / t->fits) / t->rules, what);
+        if (request->stop && request->stop(request->ctx)) {
+            code = opc_fail(err, OPC_ESTOPPED, "stopped before the first rule was complete");
+            break;
+        }
         if (i > 0 || alike == rule) {
-            code = fit_and_test(t, fresh, t->first + i, &out[i], err);
+            code = fit_and_test(t, request, fresh, t->first + i, &out[i], err);
         } else {
             code = opc_ensemble_copy(t->first_fit[alike], fresh, err);
             out[0] = t->outcome[alike * t->fits];
@@ -619,8 +625,15 @@ static int make_fit_exhibit(const struct opc_request *request, const void *setti
     int code = opc_probe_needs_model(&probe, err);
     if (!code)
         code = set_up_testbed(&t, err);
-    for (int rule = 0; rule < t.rules && !code; rule++)
+    const int asked = t.rules;
+    for (int rule = 0; rule < t.rules && !code; rule++) {
         code = try_rule(&t, request, rule, err);
+        /* Stopped: the rules before this one are whole, and worth keeping. */
+        if (code == OPC_ESTOPPED && rule > 0) {
+            t.rules = rule;
+            code = OPC_OK;
+        }
+    }
     if (!code)
         code = draw_fit_figure(&t, exhibit, err);
     if (!code)
@@ -634,6 +647,8 @@ static int make_fit_exhibit(const struct opc_request *request, const void *setti
             "networks share it. Seconds are of the processor and depend on the "
             "machine; steps are gradient steps.",
             t.first, t.first + t.fits - 1, t.fits > 1 ? " and does not count" : "");
+        if (t.rules < asked)
+            opc_exhibit_note(exhibit, "STOPPED by request after %d of %d rules.", t.rules, asked);
     }
     free_testbed(&t);
     opc_probe_close(&probe);
