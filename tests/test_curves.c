@@ -208,6 +208,58 @@ static void settings_are_read_as_a_person_would(void **state)
     opc_curves_free(c);
 }
 
+static struct opc_curves *read_only(void **state, const struct opc_texts *words)
+{
+    struct opc_curves_plan plan = PLAIN;
+    struct opc_curves_only only;
+    struct opc_err err;
+    assert_ok(opc_curves_only_read(words, &only, &err), &err);
+    plan.only = &only;
+    return read_runs(state, &plan);
+}
+
+/* A line is then named by what still differs: of OPC's two lines with their batches one is left. */
+static void patterns_choose_runs_before_lines_are_named(void **state)
+{
+    static const struct opc_texts BATCH = {2, {"env.name=p*", "sac.batch_size=17"}};
+    static const struct opc_texts SEEDS = {2, {"env.name=pendulum", "train.seed=[12]"}};
+    static const struct opc_texts LIST = {1, {"opc.horizon=[10]"}};
+    make_run(*state, "pendulum", "corrected", 4, "sac.batch_size=17", 5);
+    struct opc_curves *c = read_runs(state, &PLAIN);
+    assert_int_equal(find(c, "pendulum", "OPC, sac.batch_size: 17")->runs, 1);
+    opc_curves_free(c);
+    c = read_only(state, &BATCH);
+    assert_int_equal(c->runs, 1);
+    assert_int_equal(find(c, "pendulum", "OPC")->runs, 1);
+    opc_curves_free(c);
+    c = read_only(state, &SEEDS);
+    assert_int_equal(c->panels, 1);
+    assert_int_equal(find(c, "pendulum", "OPC")->runs, 2);
+    assert_int_equal(find(c, "pendulum", "MBPO(*)")->runs, 2);
+    opc_curves_free(c);
+    /* As a value it is a list, as a glob it would be a digit. */
+    c = read_only(state, &LIST);
+    assert_int_equal(c->runs, 8);
+    opc_curves_free(c);
+}
+
+static void what_no_run_meets_is_told_with_the_nearest(void **state)
+{
+    static const struct opc_texts NONE = {2, {"env.name=pendulum", "train.seed=9"}};
+    static const struct opc_texts NO_KEY = {1, {"opc.transitoin=x"}}, NO_VALUE = {1, {"sac"}};
+    struct opc_curves_plan plan = PLAIN;
+    struct opc_curves_only only;
+    struct opc_curves *c;
+    struct opc_err err;
+    char *dir = *state;
+    assert_ok(opc_curves_only_read(&NONE, &only, &err), &err);
+    plan.only = &only;
+    /* Cartpole is read first, and does not get as far. */
+    assert_fails(opc_curves_read(1, &dir, &plan, &c, &err), OPC_EUSER, &err, "train.seed is '1'");
+    assert_fails(opc_curves_only_read(&NO_KEY, &only, &err), OPC_EUSER, &err, "'transition'");
+    assert_fails(opc_curves_only_read(&NO_VALUE, &only, &err), OPC_EUSER, &err, "KEY=PATTERN");
+}
+
 static void wrong_names_are_refused(void **state)
 {
     static const char *const LINE[] = {"opc.transitoin"};
@@ -327,13 +379,16 @@ static void the_note_is_about_lines_of_several_runs(void **state)
 static int read_and_make(void *ctx, struct opc_err *err)
 {
     const struct opc_curves_style style = {.x_label = "steps", .y_label = "return"};
+    static const struct opc_texts words = {2, {"env.name=cart*", "train.seed=1"}};
+    struct opc_curves_plan plan = PLAIN;
+    struct opc_curves_only only;
     struct opc_curves_figure f;
     struct opc_curves *c;
     char *dir = ctx;
-    int code = opc_curves_read(1, &dir, &PLAIN, &c, err);
-    if (code)
-        return code;
-    code = opc_curves_figure(&style, c, &f, err);
+    OPC_TRY(opc_curves_only_read(&words, &only, err));
+    plan.only = &only;
+    OPC_TRY(opc_curves_read(1, &dir, &plan, &c, err));
+    int code = opc_curves_figure(&style, c, &f, err);
     if (!code)
         opc_curves_figure_free(&f);
     opc_curves_free(c);
@@ -362,6 +417,10 @@ int main(void)
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(over_total_steps_values_between_evaluations_count,
                                         test_make_dir, test_remove_dir),
+        cmocka_unit_test_setup_teardown(patterns_choose_runs_before_lines_are_named, make_runs,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(what_no_run_meets_is_told_with_the_nearest, make_runs,
+                                        test_remove_dir),
         cmocka_unit_test_setup_teardown(wrong_names_are_refused, make_runs, test_remove_dir),
         cmocka_unit_test_setup_teardown(methods_have_their_colours, make_runs, test_remove_dir),
         cmocka_unit_test_setup_teardown(the_note_is_about_lines_of_several_runs, make_runs,

@@ -21,7 +21,7 @@
     X(PATH, out,    "curves.svg",  1, 4095, "file to draw: .svg, .pdf or .png")                     \
     X(TEXT, of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                        \
     X(TEXT, over,   "",            0, 64,  "column of metrics.csv for the horizontal axis; by default env_steps, with --published total_steps") \
-    X(TEXT, task,   "",            0, 255, "draw the runs of tasks that match this pattern only: mujoco:hopper, '*hopper'") \
+    X(TEXTS, only,  "",            1, 255, "KEY=PATTERN: draw only runs whose setting has this value, or one that the pattern matches: opc.horizon=20, 'env.name=*hopper'; may be given several times, and all have to match") \
     X(INT,  smooth, "1",           1, 999, "moving average over this many values, an odd number; the paper's figures use 5") \
     X(TEXT, title,  "",            0, 255, "heading of the figure")                                \
     X(TEXTS, label, "",            3, 255, "OLD=NEW: another name for a line, whose name the table has in the column kind; may be given several times") \
@@ -298,6 +298,7 @@ static int plot_run(int argc, char **argv, struct opc_err *err)
     struct given given;
     struct opc_curves *curves = NULL;
     struct opc_published *published = NULL;
+    struct opc_curves_only only;
     int first;
     int code = opc_options_read(&options, argc, argv, &given, &first, err);
     if (code)
@@ -307,6 +308,8 @@ static int plot_run(int argc, char **argv, struct opc_err *err)
     code = check_published(&given, err);
     if (!code)
         code = opc_smooth_check(given.smooth, err);
+    if (!code && (code = opc_curves_only_read(&given.only, &only, err)))
+        opc_within(err, "--only");
     /* The published file is read first: it is small, and a wrong name shows at once. */
     if (!code && *given.published)
         code = read_published(&given, &published, err);
@@ -314,7 +317,7 @@ static int plot_run(int argc, char **argv, struct opc_err *err)
     const struct opc_curves_plan plan = {.of = given.of,
                                          .over = given.over,
                                          .smooth = given.smooth,
-                                         .only = *given.task ? given.task : NULL,
+                                         .only = &only,
                                          .band = (enum opc_band)given.band};
     if (!code)
         code = opc_curves_read(argc - first, argv + first, &plan, &curves, err);

@@ -129,10 +129,40 @@ expect 0 '^cartpole  *OPC, tables  *2
 ^cartpole  *OPC  *1 ' "$OPC" plot tables runs/corrected-1 -o tables.svg
 expect 2 "tables/merged.csv has no column 'eval_retrn'; it has epoch, env_steps, total_steps, eval_return, " \
     "$OPC" plot tables --of eval_retrn
-# One task of several.
-expect 0 '^pendulum  *OPC  *1 ' "$OPC" plot runs --task 'pend*' -o task.svg
-! grep -q cartpole task.csv || wrong "another task" cat task.csv
-expect 2 "matches 'hopper'; .* of cartpole" "$OPC" plot runs --task hopper
+# ---- some of the runs --------------------------------------------------------------------------
+expect 0 '^pendulum  *OPC  *1 ' "$OPC" plot runs --only 'env.name=pend*' -o only.svg
+! grep -q cartpole only.csv || wrong "another task" cat only.csv
+# All patterns have to be met, by run directories and by tables; a value may be written as in a file, and a
+# setting have its other name.
+for dir in swept tables; do
+    expect 0 '^cartpole  *MBPO([*])  *1 ' "$OPC" plot $dir --only opc.transition=learned --only train.seed=2 \
+        -o only.svg
+    ! grep -q OPC only.csv || wrong "another method" cat only.csv
+    cp only.svg $dir-only.svg
+done
+cmp swept-only.svg tables-only.svg
+expect 0 '^cartpole  *OPC  *2 ' "$OPC" plot swept --only 'opc.rollout_length=[5]' --only train.epochs=2e0 \
+    --only 'env.id=cart?ole'
+# A line is not named by what all drawn runs have.
+window=$SRC/results/reference-window
+expect 0 '^bullet:hopper  *OPC  *3 
+^bullet:hopper  *MBPO([*])  *3 ' "$OPC" plot "$window" --only opc.reference_epochs=1 --only data.retain=50 -o only.svg
+[ "$(cut -d, -f2 only.csv | sort -u | tr '\n' ' ')" = 'MBPO(*) OPC kind ' ] || wrong "other lines" cat only.csv
+# What nothing matches is told with a value that there is, of the run that comes nearest.
+expect 2 "^opc: plot: no run has env.name=hopper; env.name is 'cartpole' in runs/corrected-1$" \
+    "$OPC" plot runs --only env.name=hopper
+expect 2 "no run has opc.transition=learned and train.seed=7; train.seed is '1' in tables/merged.csv: learned, 1$" \
+    "$OPC" plot tables --only opc.transition=learned --only train.seed=7
+expect 2 "^opc: plot: --only: opc has no setting 'transitoin'; .*'transition'" "$OPC" plot runs --only opc.transitoin=x
+expect 2 "^opc: plot: --only: .*'tsak'" "$OPC" plot runs --only tsak=x
+expect 2 "^opc: plot: --only: 'pendulum' is not KEY=PATTERN" "$OPC" plot runs --only pendulum
+# The default of what tables do not tell is not taken for theirs.
+expect 0 '^opc: warning: tables/merged.csv does not tell data.retain.* left out
+^cartpole  *OPC  *1 ' "$OPC" plot tables runs/corrected-1 --only data.retain=2
+for value in 50 '*'; do
+    expect 2 'no run has data.retain=.*; tables/merged.csv does not tell data.retain$' "$OPC" plot tables \
+        --only "data.retain=$value"
+done
 # What is committed can be drawn.
 for merged in "$SRC"/results/*/merged.csv "$SRC"/results/*/*/merged.csv; do
     expect 0 '' "$OPC" plot "${merged%/*}" -o committed.svg

@@ -6,7 +6,7 @@
  * Invariant: the order of panels and groups is the order in which their first run was named, so
  * that the same command gives the same figure. No label is parsed again: groups are formed from
  * settings, labels are made afterwards. */
-#include "study/curves/curves.h"
+#include "study/curves/curves_private.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -14,14 +14,11 @@
 #include "num/stats.h"
 #include "opc/mem.h"
 #include "opc/train.h"
-#include "run/config/config.h"
 #include "run/files/rundir.h"
-#include "study/curves/sweep_tables.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,20 +120,12 @@ static int read_rows(struct opc_curve_run *run, const struct opc_sweep_tables *t
     return OPC_OK;
 }
 
-/* Where the settings of a run are from, if not from its own config.yaml: run i of the tables in a
- * directory. NULL: its own. */
-struct origin {
-    const struct opc_sweep_tables *tables;
-    int i;
-    const char *dir;
-};
-
 /* All settings as lines "section.name: value", without seed, number of epochs and environment,
  * which do not distinguish groups. Of a run in tables the lines of what they do not tell are empty,
  * and the first one names their directory: such a run may differ from all others in any of these.
  */
-static int print_rest(const struct opc_config *config, const struct origin *from, char **out,
-                      struct opc_err *err)
+static int print_rest(const struct opc_config *config, const struct opc_curves_origin *from,
+                      char **out, struct opc_err *err)
 {
     struct opc_values values = config->set; /* parts are not const */
     struct opc_part part[OPC_PARTS_MAX];
@@ -290,7 +279,7 @@ static int read_method(struct opc_curve_run *run, const struct opc_config *confi
 
 /* Method, panel, title, seed, and what distinguishes the run's line. */
 static int take_settings(struct opc_curve_run *run, const struct opc_config *config,
-                         const struct origin *from, const struct opc_curves_plan *plan,
+                         const struct opc_curves_origin *from, const struct opc_curves_plan *plan,
                          struct opc_err *err)
 {
     static const char *const TASK = "env.name";
@@ -319,13 +308,15 @@ static int take_settings(struct opc_curve_run *run, const struct opc_config *con
     return code;
 }
 
-/* Those of config.yaml. */
-static int read_settings(struct opc_curve_run *run, const struct opc_curves_plan *plan,
-                         struct opc_err *err)
+/* Those of config.yaml, if the run is wanted. */
+static int read_settings(struct opc_curves_reading *reading, struct opc_curve_run *run,
+                         bool *wanted, struct opc_err *err)
 {
     struct opc_config *config;
     OPC_TRY(opc_config_of_run(run->dir, &config, err));
-    const int code = take_settings(run, config, NULL, plan, err);
+    int code = opc_curves_only_meets(reading, &config->set, NULL, run->dir, wanted, err);
+    if (!code && *wanted)
+        code = take_settings(run, config, NULL, reading->plan, err);
     opc_config_destroy(config);
     return code;
 }
@@ -361,12 +352,13 @@ static const struct opc_curve_run *find_original(const struct opc_curves *curves
     return NULL;
 }
 
-/* Adds the run in a directory, unless the same directory was named before or it holds a copy of a
- * run that is there. */
-static int add_run(struct opc_curves *curves, const char *dir, const struct opc_curves_plan *plan,
-                   struct opc_err *err)
+/* Adds the run in a directory, unless it is not wanted, the same directory was named before or it
+ * holds a copy of a run that is there. */
+static int add_run(struct opc_curves_reading *reading, const char *dir, struct opc_err *err)
 {
+    struct opc_curves *curves = reading->curves;
     struct stat st;
+    bool wanted;
     if (stat(dir, &st))
         return opc_fail_errno(err, errno, "cannot look into %s", dir);
     /* A directory may be named twice, or reached through a link. */
@@ -381,8 +373,12 @@ static int add_run(struct opc_curves *curves, const char *dir, const struct opc_
     run->dir = opc_strdup(dir);
     if (!run->dir)
         return curves_no_memory(err);
-    OPC_TRY(read_settings(run, plan, err));
-    OPC_TRY(read_table(run, plan, err));
+    OPC_TRY(read_settings(reading, run, &wanted, err));
+    if (!wanted) {
+        free_run(&curves->run[--curves->runs]);
+        return OPC_OK;
+    }
+    OPC_TRY(read_table(run, reading->plan, err));
     const struct opc_curve_run *original = find_original(curves);
     if (original) {
         opc_log(OPC_LEVEL_WARN, "%s is a copy of %s and is left out", dir, original->dir);
@@ -391,14 +387,15 @@ static int add_run(struct opc_curves *curves, const char *dir, const struct opc_
     return OPC_OK;
 }
 
-/* Adds run i of the tables. */
-static int add_table_run(struct opc_curves *curves, const struct origin *from,
-                         const struct stat *st, const struct opc_curves_plan *plan,
-                         struct opc_err *err)
+/* Adds run i of the tables, if it is wanted. */
+static int add_table_run(struct opc_curves_reading *reading, const struct opc_curves_origin *from,
+                         const struct stat *st, struct opc_err *err)
 {
+    struct opc_curves *curves = reading->curves;
     const struct opc_task *task = &from->tables->sweep->task[from->i];
     struct opc_config *config;
     struct opc_text name = {0};
+    bool wanted;
     if (curves->runs == MAX_RUNS)
         return opc_fail(err, OPC_EUSER, "more than %d runs", MAX_RUNS);
     struct opc_curve_run *run = &curves->run[curves->runs++];
@@ -406,19 +403,24 @@ static int add_table_run(struct opc_curves *curves, const struct origin *from,
     run->inode = st->st_ino;
     opc_text_addf(&name, "%s: %s", from->tables->path, task->name);
     OPC_TRY(keep_text(&name, &run->dir, err));
+    OPC_TRY(opc_curves_only_meets(reading, &task->set, from, run->dir, &wanted, err));
+    if (!wanted) {
+        free_run(&curves->run[--curves->runs]);
+        return OPC_OK;
+    }
     OPC_TRY(opc_config_create(&config, err));
     config->set = task->set;
-    int code = take_settings(run, config, from, plan, err);
+    int code = take_settings(run, config, from, reading->plan, err);
     opc_config_destroy(config);
     if (!code)
-        code = read_rows(run, from->tables, from->i, plan, err);
+        code = read_rows(run, from->tables, from->i, reading->plan, err);
     return code;
 }
 
 /* Adds the runs in the tables of a merge, unless the same directory was named before. */
-static int add_tables(struct opc_curves *curves, const char *dir,
-                      const struct opc_curves_plan *plan, struct opc_err *err)
+static int add_tables(struct opc_curves_reading *reading, const char *dir, struct opc_err *err)
 {
+    const struct opc_curves *curves = reading->curves;
     struct opc_sweep_tables tables;
     struct stat st;
     char named[OPC_PATH];
@@ -434,17 +436,20 @@ static int add_tables(struct opc_curves *curves, const char *dir,
     OPC_TRY(opc_sweep_tables_open(dir, &tables, err));
     int code = OPC_OK;
     for (int i = 0; i < tables.sweep->tasks && !code; i++)
-        code = add_table_run(curves, &(struct origin){&tables, i, named}, &st, plan, err);
+        code = add_table_run(reading, &(struct opc_curves_origin){&tables, i, named}, &st, err);
+    if (!code)
+        opc_curves_only_warn(reading, &tables);
     opc_sweep_tables_close(&tables);
     return code;
 }
 
 /* Adds a run of a directory of runs: one that cannot be read is left out with a warning, the reason
  * stays in err. */
-static int try_run(struct opc_curves *curves, const char *dir, const struct opc_curves_plan *plan,
-                   int *left_out, struct opc_err *err)
+static int try_run(struct opc_curves_reading *reading, const char *dir, int *left_out,
+                   struct opc_err *err)
 {
-    const int before = curves->runs, code = add_run(curves, dir, plan, err);
+    struct opc_curves *curves = reading->curves;
+    const int before = curves->runs, code = add_run(reading, dir, err);
     if (code != OPC_EDAMAGED && code != OPC_EUSER)
         return code;
     if (curves->runs > before)
@@ -469,8 +474,7 @@ static int by_name(const void *a, const void *b)
 
 /* Adds the runs in a directory, in the order of their names; if there are none, those in its
  * tables. */
-static int add_inner(struct opc_curves *curves, const char *dir, const struct opc_curves_plan *plan,
-                     struct opc_err *err)
+static int add_inner(struct opc_curves_reading *reading, const char *dir, struct opc_err *err)
 {
     DIR *d = opendir(dir);
     if (!d && errno != ENOENT && errno != ENOTDIR)
@@ -488,12 +492,12 @@ static int add_inner(struct opc_curves *curves, const char *dir, const struct op
     if (inner)
         qsort(inner, (size_t)n, sizeof *inner, by_name);
     for (int i = 0; i < n && !code; i++)
-        code = try_run(curves, inner[i], plan, &left_out, err);
+        code = try_run(reading, inner[i], &left_out, err);
     opc_free(inner);
     if (!code && n > 0 && left_out == n)
         return err ? (int)err->code : OPC_EUSER; /* with the reason of the last one */
     if (!code && n == 0 && opc_sweep_tables_are(dir))
-        return add_tables(curves, dir, plan, err);
+        return add_tables(reading, dir, err);
     if (!code && n == 0)
         code =
             opc_fail(err, OPC_EUSER,
@@ -501,30 +505,6 @@ static int add_inner(struct opc_curves *curves, const char *dir, const struct op
                      "is no merged.csv of opc sweep",
                      dir);
     return code;
-}
-
-/* Leaves out the runs of panels that the plan does not want. */
-static int keep_wanted(struct opc_curves *curves, const struct opc_curves_plan *plan,
-                       struct opc_err *err)
-{
-    int kept = 0;
-    if (!plan->only)
-        return OPC_OK;
-    for (int i = 0; i < curves->runs; i++)
-        kept += fnmatch(plan->only, curves->run[i].panel, 0) == 0;
-    if (kept == 0)
-        return opc_fail(err, OPC_EUSER, "no run is of a task that matches '%s'; %s is of %s",
-                        plan->only, curves->run[0].dir, curves->run[0].panel);
-    kept = 0;
-    for (int i = 0; i < curves->runs; i++) {
-        const struct opc_curve_run run = curves->run[i];
-        if (fnmatch(plan->only, run.panel, 0) == 0)
-            curves->run[kept++] = run;
-        else
-            free_run(&curves->run[i]);
-    }
-    curves->runs = kept;
-    return OPC_OK;
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -749,23 +729,23 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *plan
     int code = scratch && curves->run && curves->group && curves->panel && curves->title
                    ? OPC_OK
                    : curves_no_memory(err);
+    struct opc_curves_reading reading = {.curves = curves, .plan = plan};
     int files = 0; /* logs of a sweep lie next to its runs, and a shell's star names them, too */
     /* Each argument is a run, a directory of runs, or a file that is skipped. */
     for (int i = 0; i < n && !code; i++) {
         if (opc_rundir_is_run(dir[i]))
-            code = add_run(curves, dir[i], plan, err);
+            code = add_run(&reading, dir[i], err);
         else if (n > 1 && is_file(dir[i]))
             files++;
         else
-            code = add_inner(curves, dir[i], plan, err);
+            code = add_inner(&reading, dir[i], err);
     }
     if (!code && files)
         opc_log(OPC_LEVEL_WARN, "%d of the names are files, not directories, and are left out",
                 files);
     if (!code && curves->runs == 0)
-        code = opc_fail(err, OPC_EUSER, "there are no runs to draw");
-    if (!code)
-        code = keep_wanted(curves, plan, err);
+        code = *reading.nearest ? opc_curves_only_none(&reading, err)
+                                : opc_fail(err, OPC_EUSER, "there are no runs to draw");
     /* Groups, then their names, then their bands: each needs the one before. */
     if (!code) {
         form_groups(curves);

@@ -9,6 +9,7 @@
 #define OPC_STUDY_CURVES_H
 
 #include "opc/err.h"
+#include "run/config/config.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -29,12 +30,21 @@ struct opc_band_names {
 };
 struct opc_band_names opc_band_names(enum opc_band);
 
+/* Settings whose values choose among runs: all patterns have to be met. */
+struct opc_curves_only {
+    int n;
+    struct opc_curves_pattern {
+        char key[OPC_KEY];   /* "section.name" */
+        const char *pattern; /* a value, or a glob for the value as it is printed */
+    } at[OPC_LIST_MAX];
+};
+
 /* What to read, and what distinguishes panels and lines. */
 struct opc_curves_plan {
     const char *of, *over; /* columns of metrics.csv; rows without a value are left out */
     int smooth;            /* see opc_smooth */
     enum opc_band band;
-    const char *only; /* panels whose names this glob does not match are left out; NULL: none are */
+    const struct opc_curves_only *only; /* NULL: all runs */
     /* Settings like "env.name" whose values name panel and line; no keys at all: found out. */
     int panel_keys, line_keys;
     const char *const *panel_key, *const *line_key;
@@ -93,6 +103,9 @@ struct opc_curves {
  * are none. */
 double opc_curve_end(int n, const double *value);
 
+/* Reads KEY=PATTERN of each word; they have to outlive out. OPC_EUSER: a KEY is no setting. */
+int opc_curves_only_read(const struct opc_texts *words, struct opc_curves_only *out,
+                         struct opc_err *err);
 /* Reads n directories; one that is not a run itself stands for the runs in it, or if there are none
  * for those in the tables that opc sweep merge has written to it. What such tables do not tell of
  * the settings is not known, so their runs form no line with others. */
@@ -100,7 +113,6 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *,
                     struct opc_curves **out, struct opc_err *err);
 /* The names of panel and line, as in struct opc_curves and opc_curve_group, that a run of these
  * settings has by a plan with keys. The caller frees both with opc_free, also after a failure. */
-struct opc_values;
 int opc_curves_names(const struct opc_values *, const struct opc_curves_plan *, char **panel,
                      char **line, struct opc_err *err);
 /* The values of a group's runs at x, which is one of its own; out has space for one per run.
