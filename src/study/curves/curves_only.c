@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which runs are drawn: those whose settings meet all patterns of the plan. opc plot reads the
- * patterns, and curves.c asks here for each run before it reads its curve.
+ * patterns, and curves_run.c asks here for each run before it reads its curve.
  *
  * Invariant: a setting that tables do not tell meets no pattern, not even '*': its default is not
  * taken for the run's. */

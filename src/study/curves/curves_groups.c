@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* Forms groups of runs, each a line in a panel, and names them. opc_curves_read calls it.
+ *
+ * Invariant: groups are formed from settings, labels are made afterwards, with as few settings as
+ * tell the groups apart; panels and groups have the order of their first runs. */
+#include "base/text.h"
+#include "opc/mem.h"
+#include "study/curves/curves_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_COLUMNS = 6 };
+static const char METHOD[] = "opc.transition:"; /* as it begins a line of `rest` */
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/* Index of the run's panel, which is created if it is new. Names are cut to the array's size,
+ * and compared as cut. */
+static int panel_of(struct opc_curves *curves, const struct opc_curve_run *run)
+{
+    char cut[sizeof *curves->panel];
+    int i = 0;
+    snprintf(cut, sizeof cut, "%s", run->panel);
+    while (i < curves->panels && strcmp(curves->panel[i], cut) != 0)
+        i++;
+    if (i == curves->panels) {
+        memcpy(curves->panel[i], cut, sizeof cut);
+        snprintf(curves->title[i], sizeof *curves->title, "%s", run->title);
+        curves->panels++;
+    }
+    return i;
+}
+
+/* Runs with equal panel and equal `rest` form a group. */
+static void form_groups(struct opc_curves *curves)
+{
+    for (int i = 0; i < curves->runs; i++) {
+        struct opc_curve_run *run = &curves->run[i];
+        run->group = -1;
+        /* Compare with all earlier runs; there are at most a few thousand. */
+        for (int k = 0; k < i && run->group < 0; k++)
+            if (strcmp(run->panel, curves->run[k].panel) == 0 &&
+                strcmp(run->rest, curves->run[k].rest) == 0)
+                run->group = curves->run[k].group;
+        /* The first run of a group sets its panel and its method. */
+        if (run->group < 0) {
+            run->group = curves->groups++;
+            curves->group[run->group].panel = panel_of(curves, run);
+            snprintf(curves->group[run->group].method, sizeof curves->group->method, "%s",
+                     run->method);
+            curves->group[run->group].colour = run->colour;
+        }
+        curves->group[run->group].runs += run->n > 0;
+        /* Runs of several methods in one group: the group has no method and no colour of its
+         * own. */
+        if (strcmp(curves->group[run->group].method, run->method) != 0) {
+            *curves->group[run->group].method = '\0';
+            curves->group[run->group].colour = 0;
+        }
+    }
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* The first run of a group, whose settings stand for all of them. */
+static const struct opc_curve_run *speaker(const struct opc_curves *curves, int group)
+{
+    int i = 0;
+    while (curves->run[i].group != group)
+        i++;
+    return &curves->run[i];
+}
+
+/* Line number `line` of `rest`; "" after the last. */
+static const char *line_at(const char *rest, int line)
+{
+    for (; line > 0 && *rest; line--)
+        rest += strcspn(rest, "\n") + 1;
+    return rest;
+}
+
+/* Compares two texts up to the end of the line. */
+static bool same_line(const char *a, const char *b)
+{
+    const size_t n = strcspn(a, "\n");
+    return n == strcspn(b, "\n") && strncmp(a, b, n) == 0;
+}
+
+/* Whether line `line` of `rest` distinguishes two groups of one panel that have the same label
+ * so far; *a is one of them. */
+static bool line_distinguishes(const struct opc_curves *curves, int line, int *a)
+{
+    for (int i = 0; i < curves->groups; i++)
+        for (int k = 0; k < i; k++)
+            if (curves->group[i].panel == curves->group[k].panel &&
+                strcmp(curves->group[i].label, curves->group[k].label) == 0 &&
+                !same_line(line_at(speaker(curves, i)->rest, line),
+                           line_at(speaker(curves, k)->rest, line))) {
+                *a = i;
+                return true;
+            }
+    return false;
+}
+
+/* Appends line `line` to the label of every group. */
+static void append_setting(struct opc_curves *curves, int line)
+{
+    for (int i = 0; i < curves->groups; i++) {
+        const struct opc_curve_run *run = speaker(curves, i);
+        const char *setting = line_at(run->rest, line);
+        char *label = curves->group[i].label;
+        const size_t used = strlen(label), left = sizeof curves->group[i].label - used;
+        const char *comma = used ? ", " : "";
+        if (*setting == '\n') /* the tables of the run do not tell it */
+            continue;
+        if (strncmp(setting, METHOD, strlen(METHOD)) == 0)
+            snprintf(label + used, left, "%s%s", comma, run->method_name);
+        else
+            snprintf(label + used, left, "%s%.*s", comma, (int)strcspn(setting, "\n"), setting);
+    }
+}
+
+/* Labels groups with as few settings as distinguish those of each panel, the transition model
+ * first. */
+static void label_groups(struct opc_curves *curves)
+{
+    int lines = 0, first = 0, any;
+    const char *rest = speaker(curves, 0)->rest;
+    /* Count the settings, and find the transition model among them. */
+    for (; *line_at(rest, lines); lines++)
+        if (strncmp(line_at(rest, lines), METHOD, strlen(METHOD)) == 0)
+            first = lines;
+    /* Further settings are added only while some groups of a panel still have the same label. */
+    append_setting(curves, first);
+    for (int line = 0; line < lines; line++)
+        if (line != first && line_distinguishes(curves, line, &any))
+            append_setting(curves, line);
+    for (int g = 0; g < curves->groups; g++)
+        memcpy(curves->group[g].line, curves->group[g].label, sizeof curves->group->line);
+}
+
+/* Whether value number k distinguishes a group from one with the same label so far. */
+static bool distinguishes(const struct opc_curves *curves, int g, int k)
+{
+    const char *value = line_at(speaker(curves, g)->rest, k);
+    for (int i = 0; i < curves->groups; i++)
+        if (strcmp(curves->group[i].label, curves->group[g].label) == 0 &&
+            !same_line(line_at(speaker(curves, i)->rest, k), value))
+            return true;
+    return false;
+}
+
+/* The label of group g, extended by value k if that is needed. */
+static int extend_label(const struct opc_curves *curves, int g, const char *key, int k, char **out,
+                        struct opc_err *err)
+{
+    const char *value = line_at(speaker(curves, g)->rest, k);
+    char word[256];
+    struct opc_text text = {0};
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(value, "\n"), value);
+    opc_text_add(&text, curves->group[g].label);
+    /* The first setting is always part of the label, later ones only where they help. */
+    if (k == 0 || distinguishes(curves, g, k)) {
+        opc_text_add(&text, text.used ? ", " : "");
+        opc_curves_add_setting(&text, speaker(curves, g), key, word);
+    }
+    return opc_curves_keep_text(&text, out, err);
+}
+
+/* Labels groups by the plan's line settings, with as many of them as needed: "SAC", "OPC,
+ * horizon 20". */
+static int label_as_planned(struct opc_curves *curves, const struct opc_curves_plan *plan,
+                            struct opc_err *err)
+{
+    char **longer = opc_alloc((size_t)curves->groups, sizeof *longer);
+    int code = longer ? OPC_OK : opc_curves_no_memory(err);
+    /* The name of the line is all values, joined by '+'. */
+    for (int g = 0; g < curves->groups; g++) {
+        char *line = curves->group[g].line;
+        snprintf(line, sizeof curves->group->line, "%s", speaker(curves, g)->rest);
+        for (char *end = line; (end = strchr(end, '\n')); *end = '+')
+            ;
+    }
+    /* All labels are extended before any is replaced: distinguishes() compares the old ones. */
+    for (int k = 0; k < plan->line_keys && !code; k++) {
+        for (int g = 0; g < curves->groups && !code; g++)
+            code = extend_label(curves, g, plan->line_key[k], k, &longer[g], err);
+        for (int g = 0; g < curves->groups; g++) {
+            if (longer[g])
+                snprintf(curves->group[g].label, sizeof curves->group->label, "%s", longer[g]);
+            opc_free(longer[g]);
+            longer[g] = NULL;
+        }
+    }
+    opc_free(longer);
+    return code;
+}
+
+/* Number of panels in a row that differ in their last value only; 0 if the panels do not form a
+ * regular grid or it would be too wide. */
+static int count_columns(const struct opc_curves *curves)
+{
+    /* row: first panel of the current row. A panel continues the row if all its values but the
+     * last are equal. */
+    int columns = 0;
+    for (int i = 0, row = 0; i < curves->panels; i++) {
+        const char *last = strrchr(curves->panel[i], '+');
+        const size_t n = last ? (size_t)(last - curves->panel[i]) + 1 : 0;
+        const bool alike = n && strncmp(curves->panel[i], curves->panel[row], n) == 0;
+        if (!columns && i > 0 && !alike)
+            columns = i;
+        if (columns && alike != (i % columns != 0))
+            return 0;
+        row = alike ? row : i;
+    }
+    return columns > 1 && columns <= MAX_COLUMNS && curves->panels % columns == 0 ? columns : 0;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+int opc_curves_form_groups(struct opc_curves *curves, const struct opc_curves_plan *plan,
+                           struct opc_err *err)
+{
+    form_groups(curves);
+    curves->columns = plan->panel_keys > 1 ? count_columns(curves) : 0;
+    if (plan->panel_keys + plan->line_keys > 0)
+        return label_as_planned(curves, plan, err);
+    label_groups(curves);
+    return OPC_OK;
+}
