@@ -747,7 +747,8 @@ static void a_stopped_comparison_of_fits_keeps_the_complete_rules(void **state)
     assert_non_null(strstr(text, "STOPPED by request after 1 of 2 rules."));
     opc_free(text);
     stop_from = 0;
-    assert_fails(analyse(r->whole, "probe_fit", ASK, 1, dir, &err), OPC_ESTOPPED, &err, "first rule");
+    assert_fails(analyse(r->whole, "probe_fit", ASK, 1, dir, &err), OPC_ESTOPPED, &err,
+                 "first rule");
     stop_from = 2;
 }
 
