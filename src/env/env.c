@@ -14,8 +14,6 @@
 #include "env/types.h"
 #include "opc/mem.h"
 
-#include <ctype.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,17 +37,6 @@ const struct opc_env_type opc_mujoco_types[] = {{0}};
 const struct opc_env_type opc_bullet_types[] = {{0}};
 #endif
 
-/* Engines by the prefix of their tasks, and what to install and switch on when a build lacks one.
- */
-static const struct {
-    const char *prefix, *name, *package, *option;
-    bool here;
-} engines[] = {
-    {"mujoco:", "MuJoCo", "libmujoco-dev", "OPC_WITH_MUJOCO", OPC_WITH_MUJOCO},
-    {"bullet:", "Bullet", "libbullet-dev", "OPC_WITH_BULLET", OPC_WITH_BULLET},
-    {NULL, NULL, NULL, NULL, false},
-};
-
 /* Entry i of all lists, one after the other; NULL after the last. */
 const struct opc_env_type *opc_env_type_at(int i)
 {
@@ -62,111 +49,6 @@ const struct opc_env_type *opc_env_type_at(int i)
             if (i-- == 0)
                 return type;
     return NULL;
-}
-
-/* Our name for a task of Gymnasium or PyBullet, as "HalfCheetah-v4" or "HopperBulletEnv-v0"; NULL
- * if we have no such task. The version is ignored. */
-static const char *gym_task(const char *name)
-{
-    static const struct {
-        const char *gym, *ours;
-    } TASKS[] = {
-        {"CartPole", "cartpole"},
-        {"Pendulum", "pendulum"},
-        {"InvertedPendulum", "mujoco:inverted_pendulum"},
-        {"InvertedDoublePendulum", "mujoco:inverted_double_pendulum"},
-        {"Hopper", "mujoco:hopper"},
-        {"Walker2d", "mujoco:walker2d"},
-        {"HalfCheetah", "mujoco:half_cheetah"},
-        {"Ant", "mujoco:ant"},
-        {"AntTruncatedObs", "mujoco:ant_truncated_obs"},
-        {"Swimmer", "mujoco:swimmer"},
-        {"Reacher", "mujoco:reacher"},
-        {"Humanoid", "mujoco:humanoid"},
-        {"HumanoidTruncatedObs", "mujoco:humanoid_truncated_obs"},
-        {"InvertedPendulumMuJoCoEnv", "bullet:inverted_pendulum"},
-        {"InvertedPendulumPyBulletEnv", "bullet:inverted_pendulum_rs"},
-        {"InvertedPendulumBulletEnv", "bullet:inverted_pendulum_rs"},
-        {"HopperMuJoCoEnv", "bullet:hopper"},
-        {"HopperPyBulletEnv", "bullet:hopper_rs"},
-        {"HopperBulletEnv", "bullet:hopper_rs"},
-        {"Walker2DMuJoCoEnv", "bullet:walker2d"},
-        {"Walker2DPyBulletEnv", "bullet:walker2d_rs"},
-        {"Walker2DBulletEnv", "bullet:walker2d_rs"},
-        {"HalfCheetahMuJoCoEnv", "bullet:half_cheetah"},
-        {"HalfCheetahPyBulletEnv", "bullet:half_cheetah_rs"},
-        {"HalfCheetahBulletEnv", "bullet:half_cheetah_rs"},
-        {"AntMuJoCoEnv", "bullet:ant"},
-        {"AntPyBulletEnv", "bullet:ant_rs"},
-        {"AntBulletEnv", "bullet:ant_rs"},
-    };
-    const char *version = strstr(name, "-v");
-    const size_t n = version ? (size_t)(version - name) : strlen(name);
-    for (size_t i = 0; i < sizeof TASKS / sizeof *TASKS; i++)
-        if (strlen(TASKS[i].gym) == n && strncmp(TASKS[i].gym, name, n) == 0)
-            return TASKS[i].ours;
-    return NULL;
-}
-
-const char *opc_env_lacks(const char *spec)
-{
-    for (int i = 0; engines[i].prefix; i++)
-        if (!engines[i].here && strncmp(spec, engines[i].prefix, strlen(engines[i].prefix)) == 0)
-            return engines[i].name;
-    return NULL;
-}
-
-/* A class in Python: MODULE:Class, or the file DIR/module.py that it may be in. `out` is what
- * opc.serve_env takes. */
-static bool python_class(const char *name, char out[OPC_PATH])
-{
-    const char *file = opc_path_name(name), *colon = strchr(name, ':');
-    const size_t n = strlen(file);
-    if (n > 3 && strcmp(file + n - 3, ".py") == 0) {
-        snprintf(out, OPC_PATH, "%.*s:CLASS", (int)n - 3, file);
-        return true;
-    }
-    /* mujoco:Hopper is a slip. */
-    for (int i = 0; engines[i].prefix; i++)
-        if (strncmp(name, engines[i].prefix, strlen(engines[i].prefix)) == 0)
-            return false;
-    snprintf(out, OPC_PATH, "%s", name);
-    return colon && colon > name && isupper((unsigned char)colon[1]) && !strpbrk(name, "/ ");
-}
-
-/* Explains a name we do not know: an engine this build lacks, a name of Gymnasium, or a slip. */
-static int unknown_name(const char *name, struct opc_err *err)
-{
-    for (int i = 0; engines[i].prefix; i++)
-        if (!engines[i].here && strncmp(name, engines[i].prefix, strlen(engines[i].prefix)) == 0)
-            return opc_fail(err, OPC_EABSENT,
-                            "%s needs %s, which this build lacks; install %s and configure with "
-                            "-D %s=ON",
-                            name, engines[i].name, engines[i].package, engines[i].option);
-    char class[OPC_PATH];
-    if (python_class(name, class))
-        return opc_fail(err, OPC_EUSER,
-                        "no environment is called '%s'; a class in Python is "
-                        "'exec:python3 -m opc.serve_env %s' (docs/env-process.md)",
-                        name, class);
-    const char *meant = gym_task(name);
-    if (meant)
-        return opc_fail(err, OPC_EUSER, "no environment is called '%s'; here it is %s", name,
-                        meant);
-    int nearest = INT_MAX;
-    const struct opc_env_type *type;
-    for (int i = 0; (type = opc_env_type_at(i)); i++) {
-        const char *task = strchr(type->name, ':');
-        /* The engine may be left out: hopper and hoper are both near mujoco:hopper. */
-        if (opc_nearer(name, type->name, &nearest) ||
-            (task && opc_nearer(name, task + 1, &nearest)))
-            meant = type->name;
-    }
-    if (meant)
-        return opc_fail(err, OPC_EUSER, "no environment is called '%s'; did you mean %s?", name,
-                        meant);
-    return opc_fail(err, OPC_EUSER, "no environment is called '%s'; 'opc env list' shows them",
-                    name);
 }
 
 static const struct opc_env_type *find_type(const char *name)
@@ -378,7 +260,7 @@ int opc_env_open(const char *spec, struct opc_env **out, struct opc_err *err)
     const struct opc_env_type *type = plugin ? NULL : find_type(name);
     int code = plugin ? opc_env_load_plugin(name, &type, &hash, err) : OPC_OK;
     if (code || !type)
-        return code ? code : unknown_name(name, err);
+        return code ? code : opc_env_unknown(name, err);
     code = open_as(type, plugin || opc_env_registered(name), args, spec, out, err);
     if (!code && plugin) { /* the run records it, and resuming compares */
         (*out)->model = (*out)->model ? (*out)->model : type->name;

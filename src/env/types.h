@@ -26,6 +26,8 @@ const struct opc_env_type *opc_env_registered(const char *name);
 bool opc_env_is_process(const char *spec);
 /* The engine that the task needs and this build lacks; NULL: none. */
 const char *opc_env_lacks(const char *spec);
+/* Fails, and explains a name that no task has: what it may stand for, or which are like it. */
+int opc_env_unknown(const char *name, struct opc_err *err);
 int opc_process_open(const char *spec, struct opc_env **out, struct opc_err *err);
 /* Sends the question of a step ahead, so that several programs compute at once. The next call
  * must be that step, with the same action, or the episode is over. Does nothing for other types. */
