@@ -32,6 +32,28 @@ static void assert_file(void **state, const char *name, const char *want)
     opc_free(text);
 }
 
+/* runs.csv of OUT; `want` ends each line without the identity of the settings, which is that of
+ * the run it names. run: their numbers in the sweep, in the order of the lines. */
+static void assert_runs_file(void **state, const struct opc_sweep *s, const char *out,
+                             const char *want, const int *run)
+{
+    struct opc_text text = {0};
+    char name[64], identity[OPC_SWEEP_IDENTITY];
+    const char *line = want;
+    for (const char *end; (end = strchr(line, '\n')); line = end + 1) {
+        opc_text_addf(&text, "%.*s", (int)(end - line), line);
+        if (line > want) { /* not the head */
+            opc_sweep_identity(&s->task[*run++].set, identity);
+            opc_text_addf(&text, ",%s", identity);
+        }
+        opc_text_add(&text, "\n");
+    }
+    snprintf(name, sizeof name, "%s/runs.csv", out);
+    assert_file(state, name, opc_text_get(&text));
+    opc_text_free(&text);
+}
+static const int ALL[] = {0, 1, 2, 3, 4, 5};
+
 static struct opc_sweep *open_sweep(void **state, const char *text)
 {
     struct opc_sweep *s;
@@ -52,6 +74,7 @@ struct merge {
     const struct opc_sweep *sweep;
     const char *out, *complete;
     const char *add[3]; /* NULL after the last */
+    enum opc_sweep_match how;
 };
 
 static int read_runs(const struct merge *m, struct opc_sweep_runs **runs, struct opc_err *err)
@@ -66,7 +89,7 @@ static int read_runs(const struct merge *m, struct opc_sweep_runs **runs, struct
     int code = opc_sweep_runs_read(m->sweep, dir, complete, runs, err);
     for (int i = 0; m->add[i] && !code; i++) {
         snprintf(added, sizeof added, "%s/%s", m->test, m->add[i]);
-        code = opc_sweep_runs_add(*runs, added, err);
+        code = opc_sweep_runs_add(*runs, added, m->how, err);
     }
     return code;
 }
@@ -103,7 +126,7 @@ static int merge(void *ctx, struct opc_err *err)
 static void merge_into(void **state, const struct opc_sweep *s, const char *out,
                        const char *complete, const char *add, const char *add_too)
 {
-    struct merge m = {*state, s, out, complete, {add, add_too, NULL}};
+    struct merge m = {*state, s, out, complete, {add, add_too, NULL}, OPC_MATCH_ANY};
     struct opc_err err = {0};
     assert_ok(merge(&m, &err), &err);
 }
@@ -111,7 +134,7 @@ static void merge_into(void **state, const struct opc_sweep *s, const char *out,
 static void refuse(void **state, const struct opc_sweep *s, const char *add, enum opc_code want,
                    const char *key, const char *other_key)
 {
-    struct merge m = {*state, s, "refused", "000000", {add, NULL, NULL}};
+    struct merge m = {*state, s, "refused", "000000", {add, NULL, NULL}, OPC_MATCH_ANY};
     struct opc_err err = {0};
     char path[OPC_PATH];
     assert_fails(merge(&m, &err), want, &err, key);
@@ -127,7 +150,8 @@ static void hear(void *ctx, enum opc_level level, const char *line)
         opc_text_addf(ctx, "%s\n", line);
 }
 
-#define RUNS "complete,method,task,epochs,env_steps,total_steps,score,minutes,version,revision\n"
+#define RUNS                                                                                       \
+    "complete,method,task,epochs,env_steps,total_steps,score,minutes,version,revision,settings\n"
 #define TABLE "task,method,reference_epochs,seeds,env_steps,median,low,high,minutes\n"
 #define METRICS "epoch,env_steps,total_steps,eval_return\n"
 
@@ -152,13 +176,12 @@ static const char TWO_RUNS[] =
     "5,1,OPC,cartpole,3,30,35,2,,,\n";
 static const char TWO_TABLE[] = TABLE "cartpole,OPC,1,2,30,1.20,0.40,2.00,2.50\n";
 
-static void assert_two(void **state, const char *out)
+static void assert_two(void **state, const struct opc_sweep *s, const char *out)
 {
     char name[64];
     snprintf(name, sizeof name, "%s/merged.csv", out);
     assert_file(state, name, TWO_MERGED);
-    snprintf(name, sizeof name, "%s/runs.csv", out);
-    assert_file(state, name, TWO_RUNS);
+    assert_runs_file(state, s, out, TWO_RUNS, ALL);
     snprintf(name, sizeof name, "%s/table.csv", out);
     assert_file(state, name, TWO_TABLE);
 }
@@ -178,8 +201,8 @@ static void tables_with_other_columns_are_merged(void **state)
                 "a,1,1,,0.5,\na,1,2,,,\n"
                 "\"b, c\",0,1,7,8,9\n\"b, c\",0,2,7,8,9\n");
     /* Runs without an evaluation have no score, and are in no row of the table. */
-    assert_file(state, "own/runs.csv",
-                "env.name," RUNS "a,1,OPC,a,2,,,,,,\n\"b, c\",0,OPC,\"b, c\",2,,,,,,\n");
+    assert_runs_file(state, s, "own",
+                     "env.name," RUNS "a,1,OPC,a,2,,,,,,\n\"b, c\",0,OPC,\"b, c\",2,,,,,,\n", ALL);
     assert_file(state, "own/table.csv", TABLE);
     opc_sweep_close(s);
 }
@@ -190,14 +213,15 @@ static void each_run_has_a_row_with_what_it_comes_to(void **state)
     struct opc_sweep *s = open_sweep(state, TWO);
     put_two(state);
     merge_into(state, s, "own", "11", NULL, NULL);
-    assert_two(state, "own");
+    assert_two(state, s, "own");
     put(state, "own/1/metrics.csv",
         METRICS "1,1,1,9\n2,2,2,9\n3,3,3,1\n4,4,4,2\n5,5,5,3\n6,6,6,4\n7,7,8,5\n");
     merge_into(state, s, "own", "01", NULL, NULL);
-    assert_file(state, "own/runs.csv",
-                "train.seed," RUNS
-                "7,0,OPC,cartpole,3,30,35,0.4000000000000001,2.5,0.1.0,508bb785afe3\n"
-                "5,1,OPC,cartpole,7,7,8,3,,,\n");
+    assert_runs_file(state, s, "own",
+                     "train.seed," RUNS
+                     "7,0,OPC,cartpole,3,30,35,0.4000000000000001,2.5,0.1.0,508bb785afe3\n"
+                     "5,1,OPC,cartpole,7,7,8,3,,,\n",
+                     ALL);
     assert_file(state, "own/table.csv", TABLE "cartpole,OPC,1,1,7,3.00,3.00,3.00,\n");
     opc_sweep_close(s);
 }
@@ -214,15 +238,15 @@ static void adding_its_own_result_changes_no_byte(void **state)
     merge_into(state, s, "own", "11", NULL, NULL);
     opc_log_to(hear, &heard);
     merge_into(state, s, "own", "11", "own", NULL);
-    assert_two(state, "own");
+    assert_two(state, s, "own");
     merge_into(state, s, "nothing", "00", "own", NULL);
-    assert_two(state, "nothing");
+    assert_two(state, s, "nothing");
     merge_into(state, s, "nothing", "00", "nothing", "own");
-    assert_two(state, "nothing");
+    assert_two(state, s, "nothing");
     snprintf(path, sizeof path, "%s/own/0", (const char *)*state);
     test_remove(path);
     merge_into(state, s, "own", "01", "own", NULL);
-    assert_two(state, "own");
+    assert_two(state, s, "own");
     opc_log_to(NULL, NULL);
     assert_string_equal(opc_text_get(&heard), "");
     opc_text_free(&heard);
@@ -283,12 +307,13 @@ static void what_is_complete_elsewhere_is_taken_over(void **state)
                 "4,1,1,10,8,\n"
                 "4,1,2,20,9,\n"
                 "5,0,1,10,1,z\n");
-    assert_file(state, "own/runs.csv",
-                "train.seed," RUNS "1,1,OPC,cartpole,2,20,,3.5,0.25,,\n"
-                "2,0,OPC,cartpole,1,10,,7,,,\n"
-                "3,1,OPC,cartpole,2,20,,1.5,,,\n"
-                "4,1,OPC,cartpole,2,20,,8.5,,,\n"
-                "5,0,OPC,cartpole,1,10,,1,,,\n");
+    assert_runs_file(state, s, "own",
+                     "train.seed," RUNS "1,1,OPC,cartpole,2,20,,3.5,0.25,,\n"
+                     "2,0,OPC,cartpole,1,10,,7,,,\n"
+                     "3,1,OPC,cartpole,2,20,,1.5,,,\n"
+                     "4,1,OPC,cartpole,2,20,,8.5,,,\n"
+                     "5,0,OPC,cartpole,1,10,,1,,,\n",
+                     ALL);
     assert_file(state, "own/table.csv", TABLE "cartpole,OPC,1,3,20,3.50,1.50,8.50,0.25\n");
     opc_sweep_close(s);
 }
@@ -308,7 +333,7 @@ static void a_run_with_other_evaluations_is_named_and_stays(void **state)
     opc_log_to(hear, &heard);
     merge_into(state, s, "own", "11", "a", NULL);
     opc_log_to(NULL, NULL);
-    assert_two(state, "own");
+    assert_two(state, s, "own");
     assert_contains(opc_text_get(&heard), "s7: ");
     assert_contains(opc_text_get(&heard), "/a ");
     assert_null(strstr(opc_text_get(&heard), "s5"));
@@ -372,17 +397,125 @@ static void tables_of_other_runs_are_refused(void **state)
     opc_sweep_close(s);
 }
 
+/* ---- runs of other experiments --------------------------------------------------------------- */
+
+/* What one file has made another one finds by its settings: under other varied keys, and among runs
+ * that it does not have. */
+static const char THIS[] = "train: {epochs: 3, seed: 7}\nvary: {data.retain: [5, 50]}\n";
+static const char OTHER[] = "train.epochs: 3\ndata.retain: 5\n"
+                            "vary: {opc.horizon: [5, 10], train.seed: [7, 8]}\n";
+static const char OTHER_METRICS[] = METRICS "1,10,15,0.5\n2,20,25,0.5\n3,30,35,2\n";
+
+/* Merges OTHER, of whose runs the second half has the settings' default horizon, 10. */
+static void put_other(void **state)
+{
+    struct opc_sweep *s = open_sweep(state, OTHER);
+    put(state, "other/2/metrics.csv", OTHER_METRICS);
+    put(state, "other/2/meta.json", "{\"opc\": \"0.1.0\", \"revision\": \"508bb785afe3\"}");
+    put(state, "other/3/metrics.csv", METRICS "1,10,15,9\n2,20,25,9\n3,30,35,9\n");
+    merge_into(state, s, "other", "0011", NULL, NULL);
+    opc_sweep_close(s);
+}
+
+static void a_run_of_another_file_is_found_by_its_settings(void **state)
+{
+    put_other(state);
+    struct opc_sweep *s = open_sweep(state, THIS);
+    struct opc_text heard = {0};
+    opc_log_to(hear, &heard);
+    merge_into(state, s, "mine", "00", "other", NULL);
+    opc_log_to(NULL, NULL);
+    assert_file(state, "mine/merged.csv",
+                "data.retain,complete," METRICS
+                "5,1,1,10,15,0.5\n5,1,2,20,25,0.5\n5,1,3,30,35,2\n");
+    assert_runs_file(state, s, "mine",
+                     "data.retain," RUNS "5,1,OPC,cartpole,3,30,35,1,,0.1.0,508bb785afe3\n", ALL);
+    /* The other one is named by its absence: 1 of 2 runs. */
+    assert_contains(opc_text_get(&heard), "1 of 2");
+    opc_text_free(&heard);
+    opc_sweep_close(s);
+}
+
+/* The identity leaves the number of epochs out: a longer run is another one, a shorter one goes on.
+ */
+static void runs_of_other_lengths_are_told_apart(void **state)
+{
+    put_other(state);
+    struct opc_sweep *s = open_sweep(state, "train: {epochs: 2, seed: 7}\n"
+                                            "vary: {data.retain: [5, 50]}\n");
+    refuse(state, s, "other", OPC_EUSER, "other/merged.csv", "data.retain");
+    opc_sweep_close(s);
+    s = open_sweep(state, "train.seed: 7\ndata.retain: 5\nvary: {train.epochs: [4, 3, 5]}\n");
+    merge_into(state, s, "mine", "000", "other", NULL);
+    assert_runs_file(state, s, "mine",
+                     "train.epochs," RUNS "3,1,OPC,cartpole,3,30,35,1,,0.1.0,508bb785afe3\n",
+                     (const int[]){1});
+    opc_sweep_close(s);
+    /* Its own rows find their own run again, complete or not. */
+    put(state, "mine/0/metrics.csv", METRICS "1,10,15,4\n");
+    s = open_sweep(state, "train.seed: 7\ndata.retain: 5\nvary: {train.epochs: [3, 4]}\n");
+    merge_into(state, s, "mine", "00", "other", NULL);
+    merge_into(state, s, "again", "00", "mine", NULL);
+    assert_runs_file(state, s, "again",
+                     "train.epochs," RUNS "3,1,OPC,cartpole,3,30,35,1,,0.1.0,508bb785afe3\n", ALL);
+    opc_sweep_close(s);
+}
+
+/* The same keys and values do not make it the same run: another setting differs. */
+static void the_same_values_with_other_settings_are_refused(void **state)
+{
+    struct opc_sweep *s = open_sweep(state, TWO);
+    put_two(state);
+    merge_into(state, s, "own", "11", NULL, NULL);
+    opc_sweep_close(s);
+    s = open_sweep(state, "train.epochs: 3\nopc.horizon: 5\nvary: {train.seed: [7, 5]}\n");
+    refuse(state, s, "own", OPC_EUSER, "own/merged.csv", "settings");
+    opc_sweep_close(s);
+}
+
+/* Where tables of any experiment are looked through, none of this one is no error; tables that do
+ * not know what they have are. */
+static void tables_without_a_run_of_this_file_add_nothing(void **state)
+{
+    put_other(state);
+    struct opc_sweep *s = open_sweep(state, "train.epochs: 3\nvary: {train.seed: [70, 50]}\n");
+    struct opc_sweep_runs *runs;
+    struct opc_err err;
+    struct merge m = {*state, s, "none", "00", {"other", NULL, NULL}, OPC_MATCH_SETTINGS};
+    assert_ok(read_runs(&m, &runs, &err), &err);
+    for (int i = 0; i < s->tasks; i++)
+        assert_int_equal(runs->run[i].rows, 0);
+    opc_sweep_runs_free(runs);
+    put(state, "bare/merged.csv", TWO_MERGED);
+    m.add[0] = "bare";
+    assert_fails(read_runs(&m, &runs, &err), OPC_EUSER, &err, "bare/runs.csv");
+    opc_sweep_runs_free(runs);
+    opc_sweep_close(s);
+}
+
+/* merged.csv and runs.csv of different merges. */
+static void tables_that_do_not_belong_together_are_damaged(void **state)
+{
+    struct opc_sweep *s = open_sweep(state, TWO);
+    put_two(state);
+    merge_into(state, s, "own", "11", NULL, NULL);
+    put(state, "own/merged.csv", "train.seed,complete,epoch\n7,1,3\n6,1,3\n");
+    refuse(state, s, "own", OPC_EDAMAGED, "own/merged.csv:3:", "runs.csv");
+    opc_sweep_close(s);
+}
+
 static void lack_of_memory_is_survived(void **state)
 {
     struct opc_sweep *s = open_sweep(state, TWO);
     struct opc_err err;
-    put(state, "own/0/metrics.csv", METRICS "1,10,15,0.1\n");
-    put(state, "a/merged.csv", TWO_MERGED);
-    put(state, "a/runs.csv", TWO_RUNS);
-    put(state, "b/merged.csv", TWO_MERGED);
-    struct merge m = {*state, s, "own", "00", {"a", "b", NULL}};
+    put_two(state);
+    merge_into(state, s, "own", "11", NULL, NULL);
+    merge_into(state, s, "a", "00", "own", NULL); /* with identities */
+    put(state, "b/merged.csv", TWO_MERGED);       /* without */
+    put(state, "new/0/metrics.csv", METRICS "1,10,15,0.1\n");
+    struct merge m = {*state, s, "new", "00", {"a", "b", NULL}, OPC_MATCH_ANY};
     assert_ok(merge(&m, &err), &err);
-    assert_two(state, "own");
+    assert_two(state, s, "new");
     assert_survives_lack_of_memory(merge, &m);
     opc_sweep_close(s);
 }
@@ -399,6 +532,11 @@ int main(void)
         IN_DIR(a_run_with_other_evaluations_is_named_and_stays),
         IN_DIR(fewer_epochs_than_the_file_asks_for_are_incomplete),
         IN_DIR(tables_of_other_runs_are_refused),
+        IN_DIR(a_run_of_another_file_is_found_by_its_settings),
+        IN_DIR(runs_of_other_lengths_are_told_apart),
+        IN_DIR(the_same_values_with_other_settings_are_refused),
+        IN_DIR(tables_without_a_run_of_this_file_add_nothing),
+        IN_DIR(tables_that_do_not_belong_together_are_damaged),
         IN_DIR(lack_of_memory_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@
     X(TEXT, tier,        "small", 1, 64,   "how much to spend: smoke (minutes), small (hours for a figure of runs), full (the paper's sizes, for a cluster)") \
     OPC_SWEEPING_OPTIONS(X)                                                                        \
     X(PATH, experiments, "",      0, 4095,  "directory of the experiment files; by default experiments/paper, or those installed") \
-    X(TEXTS, add,        "",      1, 4095,  "directory with tables of earlier merges, DIR/NAME/merged.csv: their complete runs are taken over; may be repeated") \
+    X(TEXTS, add,        "",      1, 4095,  "directory with tables of earlier merges, DIR/NAME/merged.csv, DIR/merged.csv or those of other experiments in DIR: complete runs of the same settings are taken over; may be repeated") \
     X(BOOL, draw_only,   "false", 0, 1,    "start no runs, and draw those that are complete")       \
     X(BOOL, redraw,      "false", 0, 1,    "draw exhibits again even if they are up to date")
 /* clang-format on */

@@ -252,7 +252,7 @@ static int read_all_runs(const struct opc_sweep *sweep, const struct given *give
 {
     int code = read_own_runs(sweep, out, runs, err);
     for (int i = 0; i < given->add.n && !code; i++)
-        code = opc_sweep_runs_add(*runs, given->add.at[i], err);
+        code = opc_sweep_runs_add(*runs, given->add.at[i], OPC_MATCH_ANY, err);
     return code;
 }
 

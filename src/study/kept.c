@@ -8,9 +8,12 @@
 #include "opc/mem.h"
 #include "run/files/json.h"
 #include "study/curves/sweep_runs.h"
+#include "study/curves/sweep_tables.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* metrics.csv, cell by cell as it was. */
@@ -107,14 +110,14 @@ static int restore_run(const struct opc_experiment *experiment, const struct opc
 }
 
 /* The runs that the tables in `folder` have. Nothing is read of OUT. */
-static int read_kept(const struct opc_sweep *sweep, const char *folder, struct opc_sweep_runs **out,
-                     struct opc_err *err)
+static int read_kept(const struct opc_sweep *sweep, const char *folder, enum opc_sweep_match how,
+                     struct opc_sweep_runs **out, struct opc_err *err)
 {
     char **none = opc_alloc((size_t)sweep->tasks + 1, sizeof *none);
     bool *complete = opc_alloc((size_t)sweep->tasks + 1, sizeof *complete);
     int code = none && complete ? opc_sweep_runs_read(sweep, none, complete, out, err)
                                 : opc_fail(err, OPC_ENOMEM, "not enough memory for kept runs");
-    if (!code && (code = opc_sweep_runs_add(*out, folder, err))) {
+    if (!code && (code = opc_sweep_runs_add(*out, folder, how, err))) {
         opc_sweep_runs_free(*out);
         *out = NULL;
     }
@@ -123,19 +126,12 @@ static int read_kept(const struct opc_sweep *sweep, const char *folder, struct o
     return code;
 }
 
-int opc_experiment_restore(const struct opc_experiment *experiment, const char *dir, int *restored,
-                           struct opc_err *err)
+/* Restores what the tables in `folder` have of the experiment; adds to *restored. */
+static int restore_folder(const struct opc_experiment *experiment, const char *folder,
+                          enum opc_sweep_match how, int *restored, struct opc_err *err)
 {
-    char folder[OPC_PATH], path[OPC_PATH];
     struct opc_sweep_runs *kept = NULL;
-    *restored = 0;
-    if (!experiment->runs)
-        return OPC_OK;
-    OPC_TRY(opc_path_join(folder, dir, opc_path_name(experiment->runs_dir), err));
-    OPC_TRY(opc_path_join(path, folder, "merged.csv", err));
-    if (!opc_file_exists(path))
-        return OPC_OK;
-    int code = read_kept(experiment->runs, folder, &kept, err);
+    int code = read_kept(experiment->runs, folder, how, &kept, err);
     for (int i = 0; i < experiment->runs->tasks && !code; i++) {
         const struct opc_task *task = &experiment->runs->task[i];
         struct opc_look look;
@@ -148,5 +144,72 @@ int opc_experiment_restore(const struct opc_experiment *experiment, const char *
         *restored += !code;
     }
     opc_sweep_runs_free(kept);
+    return code;
+}
+
+/* The tables of other experiments: those in folder that have identities. */
+static int restore_others(const struct opc_experiment *experiment, const char *folder,
+                          int *restored, struct opc_err *err)
+{
+    if (!opc_sweep_tables_have_identities(folder))
+        return OPC_OK;
+    return restore_folder(experiment, folder, OPC_MATCH_SETTINGS, restored, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names of the folders in DIR but `own`, sorted. */
+static int list_folders(const char *dir, const char *own, char ***out, int *n, struct opc_err *err)
+{
+    enum { CAPACITY = 10000 };
+    DIR *d = opendir(dir);
+    if (!d)
+        return opc_fail_errno(err, errno, "cannot read %s", dir);
+    char **name = opc_alloc(CAPACITY, sizeof *name), path[OPC_PATH];
+    int code = name ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory for kept runs");
+    *n = 0;
+    for (struct dirent *e; !code && *n < CAPACITY && (e = readdir(d));) {
+        if (e->d_name[0] == '.' || strcmp(e->d_name, own) == 0 ||
+            opc_path_join(path, dir, e->d_name, NULL) || !opc_sweep_tables_are(path))
+            continue;
+        if (!(name[*n] = opc_strdup(e->d_name)))
+            code = opc_fail(err, OPC_ENOMEM, "not enough memory for kept runs");
+        *n += !code;
+    }
+    closedir(d);
+    if (!code)
+        qsort(name, (size_t)*n, sizeof *name, by_name);
+    *out = name;
+    return code;
+}
+
+int opc_experiment_restore(const struct opc_experiment *experiment, const char *dir, int *restored,
+                           struct opc_err *err)
+{
+    char path[OPC_PATH], **name = NULL;
+    int n = 0;
+    *restored = 0;
+    if (!experiment->runs)
+        return OPC_OK;
+    /* Its own tables first, then those that DIR has itself, then those of other experiments. */
+    const char *own = opc_path_name(experiment->runs_dir);
+    int code = opc_path_join(path, dir, own, err);
+    if (!code && opc_sweep_tables_are(path))
+        code = restore_folder(experiment, path, OPC_MATCH_ANY, restored, err);
+    if (!code && opc_sweep_tables_are(dir))
+        code = restore_others(experiment, dir, restored, err);
+    if (!code)
+        code = list_folders(dir, own, &name, &n, err);
+    for (int i = 0; i < n && !code; i++) {
+        code = opc_path_join(path, dir, name[i], err);
+        if (!code)
+            code = restore_others(experiment, path, restored, err);
+    }
+    for (int i = 0; i < n; i++)
+        opc_free(name[i]);
+    opc_free(name);
     return code;
 }

@@ -102,8 +102,14 @@ same=both/runs/two/horizon-10_s1
 cmp $same/metrics.csv "again/${same#both/}/metrics.csv" || wrong "other rows" find again
 expect 0 '^4 of 4 ' "$OPC" sweep more/two.yaml merge --out again/runs/two
 cmp both/runs/two/merged.csv again/runs/two/merged.csv || wrong "other tables" find again
-# They are borrowed as any run is, and what is missing is made.
-expect 0 '^one: 4 runs, 2 of them done$' "$OPC" repro one --experiments more --out again --add kept
+# Another experiment finds its own among them, by their settings: in the tables, or as any run is borrowed.
+expect 0 '^one: 4 runs, 2 of them done, 2 of these from tables$' "$OPC" repro one --experiments more --out fifth \
+    --add kept --draw-only
+expect 0 '^one: 4 runs, 2 of them done, 2 of these from tables$' "$OPC" repro one --experiments more --out sixth \
+    --add kept/two --draw-only
+expect 0 '^2 runs are complete in what was added, 2 are left$' "$OPC" sweep more/one.yaml status --out seventh \
+    --add kept/two
+expect 0 '^one: 4 runs, 2 of them done$' "$OPC" repro one --experiments more --out again
 cmp both/two.json again/two.json
 expect 2 '^opc: evaluate: .* no policy: it was restored from a table$' "$OPC" evaluate \
     "again/${same#both/}"

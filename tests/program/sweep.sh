@@ -91,7 +91,7 @@ expect 0 '^task  *method  *reference_epochs  *seeds  *env_steps  *median  *low  
 -> ref/table.csv$' "$OPC" sweep a.yaml merge -o ref
 expect 2 "^opc: sweep: .*nowhere.*'opc sweep a.yaml run'" "$OPC" sweep a.yaml merge -o nowhere
 # A row for each run, which the table is computed from; minutes and commit are those of its directory.
-head -n 1 ref/runs.csv | grep -qx 'opc.transition,train.seed,complete,method,task,epochs,env_steps,total_steps,score,minutes,version,revision'
+head -n 1 ref/runs.csv | grep -qx 'opc.transition,train.seed,complete,method,task,epochs,env_steps,total_steps,score,minutes,version,revision,settings'
 awk -F, -v a="$(ends corrected_s1)" -v b="$(ends corrected_s2)" -v c="$(ends replay_s1)" '
     function near(x, y) { return x - y < 1e-9 && y - x < 1e-9 }
     NR == 2 { one = $1 $2 $3 $4 $5 $6 == "corrected11OPCcartpole8" && near($9, a) && $10 > 0 }
@@ -100,6 +100,7 @@ awk -F, -v a="$(ends corrected_s1)" -v b="$(ends corrected_s2)" -v c="$(ends rep
     END { exit !(NR == 4 && one && two && three) }' ref/runs.csv || wrong "another table" cat ref/runs.csv
 revision=$(sed -n 's/.*"revision": "\([^"]*\)".*/\1/p' ref/replay_s1/meta.json)
 [ "$(tail -n 1 ref/runs.csv | cut -d, -f12)" = "$revision" ]
+tail -n +2 ref/runs.csv | cut -d, -f13 | grep -cx "0x[0-9a-f]\{8\}" | grep -qx 3
 
 # Runs of an earlier merge: into an empty place, beside some runs, and into the same place.
 same_tables() { # DIR: it has the tables of ref

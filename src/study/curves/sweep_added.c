@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs from the tables of an earlier merge (opc sweep FILE merge --add DIR). merged.csv has
- * their rows; runs.csv, which older results lack, has what rows do not contain: minutes, version
- * and commit. Settings that do not vary are in neither, so only task, method and number of
- * epochs can be checked.
+ * their rows; runs.csv, which older results lack, has what rows do not contain: minutes, version,
+ * commit, and the identity of the settings. By its identity a run is found whichever file it was
+ * made with, so figures share runs of which only tables were kept. Tables without identities have
+ * to be of the sweep's own file: only the varied values, task, method and number of epochs can be
+ * checked.
  *
  * Invariant: cells of a run that was taken over point into the merged table, which therefore
  * belongs to the runs (opc_sweep_added.merged) from then on, also after a failure. */
@@ -22,7 +24,7 @@ struct source {
     struct opc_table *table;
     int *key;     /* [sweep->keys] the column of each varied key */
     int complete; /* index of the column after the varied keys */
-    int *task;    /* [rows] index of the run each row belongs to */
+    int *task;    /* [rows] index of the run each row belongs to; -1: it is not of the sweep */
 };
 
 /* Frees what open_source allocated, also after it failed. */
@@ -45,16 +47,22 @@ static int find_key_column(const struct opc_table *table, const char *key)
     return opc_table_find(table, key);
 }
 
-/* The varied keys are the columns before `complete`; they must be those of the sweep's file. */
+/* The columns before `complete` are the varied keys. */
+static int find_complete(struct source *source, struct opc_err *err)
+{
+    source->complete = opc_table_find(source->table, "complete");
+    if (source->complete >= 0)
+        return OPC_OK;
+    return opc_fail(err, OPC_EUSER,
+                    "%s has no column 'complete', so no sweep was merged into it; --add needs "
+                    "a directory that 'opc sweep %s merge' wrote to",
+                    source->path, source->sweep->path);
+}
+
+/* The varied keys must be those of the sweep's file. */
 static int find_keys(struct source *source, struct opc_err *err)
 {
     const struct opc_sweep *sweep = source->sweep;
-    source->complete = opc_table_find(source->table, "complete");
-    if (source->complete < 0)
-        return opc_fail(err, OPC_EUSER,
-                        "%s has no column 'complete', so no sweep was merged into it; --add needs "
-                        "a directory that 'opc sweep %s merge' wrote to",
-                        source->path, sweep->path);
     /* Every key of the file must be in the table ... */
     for (int k = 0; k < sweep->keys; k++) {
         source->key[k] = find_key_column(source->table, sweep->vary[k].key);
@@ -121,6 +129,13 @@ static int find_tasks(struct source *source, struct opc_err *err)
     return OPC_OK;
 }
 
+/* The run of each row by the values that vary. */
+static int match_values(struct source *source, struct opc_err *err)
+{
+    OPC_TRY(find_keys(source, err));
+    return find_tasks(source, err);
+}
+
 /* Reads source->path; close_source also frees what a failure leaves. */
 static int open_source(struct source *source, struct opc_err *err)
 {
@@ -131,8 +146,121 @@ static int open_source(struct source *source, struct opc_err *err)
     source->task = opc_alloc((size_t)opc_table_rows(source->table) + 1, sizeof *source->task);
     if (!source->key || !source->task)
         return opc_sweep_runs_no_memory(err);
-    const int keys = find_keys(source, err);
-    return keys ? keys : find_tasks(source, err);
+    return find_complete(source, err);
+}
+
+/* ---- which run a row is of, by the identity of its settings ---------------------------------- */
+
+void opc_sweep_identity(const struct opc_values *set, char out[OPC_SWEEP_IDENTITY])
+{
+    snprintf(out, OPC_SWEEP_IDENTITY, "0x%08x", (unsigned)opc_config_hash(set));
+}
+
+bool opc_sweep_list_has_identities(const struct opc_table *list)
+{
+    const int column = opc_table_find(list, "settings");
+    for (int row = 0; column >= 0 && row < opc_table_rows(list); row++)
+        if (!*opc_table_cell(list, row, column))
+            return false;
+    return column >= 0;
+}
+
+/* How well a row of runs.csv fits a run with the same identity, which says nothing of the number
+ * of epochs. 0: not at all, it has more. */
+static int rate_match(const struct source *list, int row, const struct opc_task *task,
+                      bool same_keys)
+{
+    const int column = opc_table_find(list->table, "epochs");
+    double epochs = 0;
+    if (column >= 0)
+        (void)opc_parse_real(opc_table_cell(list->table, row, column), &epochs);
+    if (epochs > task->set.train.epochs)
+        return 0;
+    if (same_keys && is_of_task(list, row, task))
+        return 3;
+    return epochs == task->set.train.epochs ? 2 : 1;
+}
+
+/* Finds the run of each row of runs.csv. */
+static int match_list(struct source *list, struct opc_err *err)
+{
+    const struct opc_sweep *sweep = list->sweep;
+    const int column = opc_table_find(list->table, "settings");
+    const bool same_keys = find_keys(list, NULL) == OPC_OK;
+    char(*identity)[OPC_SWEEP_IDENTITY] = opc_alloc((size_t)sweep->tasks + 1, sizeof *identity);
+    if (!identity)
+        return opc_sweep_runs_no_memory(err);
+    for (int i = 0; i < sweep->tasks; i++)
+        opc_sweep_identity(&sweep->task[i].set, identity[i]);
+    for (int row = 0; row < opc_table_rows(list->table); row++) {
+        list->task[row] = -1;
+        for (int i = 0, best = 0; i < sweep->tasks; i++) {
+            if (strcmp(opc_table_cell(list->table, row, column), identity[i]) != 0)
+                continue;
+            const int match = rate_match(list, row, &sweep->task[i], same_keys);
+            if (match > best) {
+                best = match;
+                list->task[row] = i;
+            }
+        }
+    }
+    opc_free(identity);
+    return OPC_OK;
+}
+
+/* Whether a row of merged.csv and one of runs.csv have the same varied values. */
+static bool same_values(const struct source *merged, int row, const struct source *list, int run)
+{
+    for (int k = 0; k < merged->complete; k++)
+        if (strcmp(opc_table_cell(merged->table, row, k), opc_table_cell(list->table, run, k)) != 0)
+            return false;
+    return true;
+}
+
+/* Finds the run of each row of merged.csv by way of runs.csv. */
+static int match_rows(struct source *merged, const struct source *list, struct opc_err *err)
+{
+    bool alike = merged->complete == list->complete;
+    for (int k = 0; k < merged->complete && alike; k++)
+        alike = strcmp(opc_table_name(merged->table, k), opc_table_name(list->table, k)) == 0;
+    const int runs = opc_table_rows(list->table);
+    int run = 0;
+    for (int row = 0; row < opc_table_rows(merged->table); row++) {
+        if (alike && (run == runs || !same_values(merged, row, list, run)))
+            for (run = 0; run < runs && !same_values(merged, row, list, run); run++) {
+            }
+        if (!alike || run == runs)
+            return opc_fail(err, OPC_EDAMAGED,
+                            "%s:%d: %s has no row for this run; merge both again from the run "
+                            "directories, or remove %s",
+                            merged->path, row + 2, list->path, list->path);
+        merged->task[row] = list->task[run];
+    }
+    return OPC_OK;
+}
+
+/* The run of each row by the identities in runs.csv. *shared: how many runs the sweep has of these
+ * tables. */
+static int match_settings(struct source *merged, struct source *list, int *shared,
+                          struct opc_err *err)
+{
+    *shared = 0;
+    OPC_TRY(match_list(list, err));
+    OPC_TRY(match_rows(merged, list, err));
+    for (int row = 0; row < opc_table_rows(list->table); row++)
+        *shared += list->task[row] >= 0;
+    return OPC_OK;
+}
+
+/* Says why tables whose identities are none of the sweep's will not do. */
+static int refuse_settings(struct source *merged, struct opc_err *err)
+{
+    /* Other keys or values are the clearest reason. */
+    OPC_TRY(match_values(merged, err));
+    return opc_fail(err, OPC_EUSER,
+                    "%s has no run with the settings and at most the epochs of those of %s; use "
+                    "the file and tier it was made with",
+                    merged->path, merged->sweep->path);
 }
 
 /* ---- runs.csv -------------------------------------------------------------------------------- */
@@ -158,29 +286,25 @@ static int check_word(const struct source *source, int row, const char *column, 
                     source->sweep->task[source->task[row]].name, want);
 }
 
-/* Adds minutes, version and commit from runs.csv to the runs in `found`; it may be missing. */
-static int read_list(const struct opc_sweep *sweep, const char *dir, struct opc_sweep_run *found,
-                     struct opc_err *err)
+/* Adds minutes, version and commit from runs.csv to the runs in `found`. */
+static int read_list(const struct source *list, struct opc_sweep_run *found, struct opc_err *err)
 {
-    struct source source = {.sweep = sweep};
-    int code = opc_path_join(source.path, dir, "runs.csv", err);
-    if (code || !opc_file_exists(source.path))
-        return code;
-    code = open_source(&source, err);
-    for (int row = 0; !code && row < opc_table_rows(source.table); row++) {
-        const struct opc_task *task = &sweep->task[source.task[row]];
-        struct opc_sweep_run *run = &found[source.task[row]];
-        code = check_word(&source, row, "task", task->set.env.name, err);
+    const struct opc_sweep *sweep = list->sweep;
+    int code = OPC_OK;
+    for (int row = 0; !code && row < opc_table_rows(list->table); row++) {
+        if (list->task[row] < 0)
+            continue;
+        const struct opc_task *task = &sweep->task[list->task[row]];
+        struct opc_sweep_run *run = &found[list->task[row]];
+        code = check_word(list, row, "task", task->set.env.name, err);
         if (!code)
-            code = check_word(&source, row, "method", opc_method_label(&task->set), err);
+            code = check_word(list, row, "method", opc_method_label(&task->set), err);
         /* A cell that is not a number leaves NaN: not known. */
         run->minutes = (double)NAN;
-        (void)opc_parse_real(cell_or_empty(&source, row, "minutes"), &run->minutes);
-        snprintf(run->version, sizeof run->version, "%s", cell_or_empty(&source, row, "version"));
-        snprintf(run->revision, sizeof run->revision, "%s",
-                 cell_or_empty(&source, row, "revision"));
+        (void)opc_parse_real(cell_or_empty(list, row, "minutes"), &run->minutes);
+        snprintf(run->version, sizeof run->version, "%s", cell_or_empty(list, row, "version"));
+        snprintf(run->revision, sizeof run->revision, "%s", cell_or_empty(list, row, "revision"));
     }
-    close_source(&source);
     return code;
 }
 
@@ -193,7 +317,8 @@ static int take_rows(const struct source *source, const struct opc_sweep_added *
     const int rows = opc_table_rows(source->table);
     /* Count the rows of each run to size its cells, then start again at 0 while filling them. */
     for (int row = 0; row < rows; row++)
-        found[source->task[row]].rows++;
+        if (source->task[row] >= 0)
+            found[source->task[row]].rows++;
     for (int i = 0; i < source->sweep->tasks; i++) {
         struct opc_sweep_run *r = &found[i];
         r->minutes = (double)NAN;
@@ -206,6 +331,8 @@ static int take_rows(const struct source *source, const struct opc_sweep_added *
         r->rows = 0;
     }
     for (int row = 0; row < rows; row++) {
+        if (source->task[row] < 0)
+            continue;
         struct opc_sweep_run *r = &found[source->task[row]];
         const char **cell = r->cell + (size_t)r->rows++ * (size_t)r->columns;
         /* A run is complete if all of its rows say so. */
@@ -321,43 +448,82 @@ static int keep_columns(struct source *source, const char *dir, struct opc_sweep
     return OPC_OK;
 }
 
-int opc_sweep_runs_add(struct opc_sweep_runs *runs, const char *dir, struct opc_err *err)
+/* Reads both tables of a directory. list->table stays NULL without runs.csv. */
+static int open_tables(struct source *merged, struct source *list, const char *dir,
+                       struct opc_err *err)
 {
-    /* Read merged.csv, form runs of it, check them, add runs.csv, and then choose run by run. */
+    OPC_TRY(opc_path_join(merged->path, dir, "merged.csv", err));
+    OPC_TRY(opc_path_join(list->path, dir, "runs.csv", err));
+    if (!opc_file_exists(merged->path))
+        return opc_fail(err, OPC_EUSER,
+                        "there is no %s; --add needs a directory that 'opc sweep %s merge' wrote "
+                        "to",
+                        merged->path, merged->sweep->path);
+    OPC_TRY(open_source(merged, err));
+    return opc_file_exists(list->path) ? open_source(list, err) : OPC_OK;
+}
+
+/* Finds the run of each row, in both tables. */
+static int match(struct source *merged, struct source *list, enum opc_sweep_match how,
+                 struct opc_err *err)
+{
+    const bool known = list->table && opc_sweep_list_has_identities(list->table);
+    int shared = 0;
+    if (how == OPC_MATCH_VALUES || !known) {
+        if (how == OPC_MATCH_SETTINGS)
+            return opc_fail(err, OPC_EUSER,
+                            "%s has no column 'settings' with the identity of each run; merge it "
+                            "again with the file it was made with",
+                            list->path);
+        OPC_TRY(match_values(merged, err));
+        return list->table ? match_values(list, err) : OPC_OK;
+    }
+    OPC_TRY(match_settings(merged, list, &shared, err));
+    if (how == OPC_MATCH_SETTINGS)
+        return OPC_OK;
+    if (shared == 0)
+        return refuse_settings(merged, err);
+    const int left_out = opc_table_rows(list->table) - shared;
+    if (left_out > 0)
+        opc_log(OPC_LEVEL_WARN, "%s: %d of %d runs are not of %s and are left out", merged->path,
+                left_out, left_out + shared, merged->sweep->path);
+    return OPC_OK;
+}
+
+int opc_sweep_runs_add(struct opc_sweep_runs *runs, const char *dir, enum opc_sweep_match how,
+                       struct opc_err *err)
+{
+    /* Read the tables, form runs of them, check these, and then choose run by run. */
     const int tasks = runs->sweep->tasks;
-    struct source source = {.sweep = runs->sweep};
+    struct source merged = {.sweep = runs->sweep}, list = {.sweep = runs->sweep};
     struct opc_sweep_run *found = NULL;
     if (runs->added == OPC_SWEEP_ADDED_MAX)
         return opc_fail(err, OPC_EUSER, "%s is one directory too many: at most %d can be added",
                         dir, OPC_SWEEP_ADDED_MAX);
     struct opc_sweep_added *from = &runs->from[runs->added];
-    int code = opc_path_join(source.path, dir, "merged.csv", err);
-    if (!code && !opc_file_exists(source.path))
-        code =
-            opc_fail(err, OPC_EUSER,
-                     "there is no %s; --add needs a directory that 'opc sweep %s merge' wrote to",
-                     source.path, runs->sweep->path);
+    int code = open_tables(&merged, &list, dir, err);
     if (!code)
-        code = open_source(&source, err);
+        code = match(&merged, &list, how, err);
     if (!code)
-        code = keep_columns(&source, dir, from, err);
+        code = keep_columns(&merged, dir, from, err);
     if (!code && !(found = opc_alloc((size_t)tasks, sizeof *found)))
         code = opc_sweep_runs_no_memory(err);
     if (!code)
-        code = take_rows(&source, from, found, err);
+        code = take_rows(&merged, from, found, err);
     for (int i = 0; i < tasks && !code; i++)
-        code = check_run(&source, i, &found[i], err);
-    if (!code)
-        code = read_list(runs->sweep, dir, found, err);
+        code = check_run(&merged, i, &found[i], err);
+    if (!code && list.table)
+        code = read_list(&list, found, err);
     for (int i = 0; i < tasks && !code; i++)
         code = choose_run(runs, i, &found[i], err);
     /* Also after a failure: runs that are taken over by then point into the table. */
-    from->merged = source.table;
-    source.table = NULL;
+    from->merged = merged.table;
+    merged.table = NULL;
     runs->added += !code;
     for (int i = 0; found && i < tasks; i++)
         opc_free(found[i].cell);
     opc_free(found);
-    close_source(&source);
+    close_source(&merged);
+    close_source(&list);
     return code;
 }

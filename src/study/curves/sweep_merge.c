@@ -131,9 +131,10 @@ int opc_sweep_runs_list(const struct opc_sweep_runs *runs, struct opc_table **ou
                         struct opc_err *err)
 {
     static const struct columns COLUMNS = {{"method", "task", "epochs", "env_steps", "total_steps",
-                                            "score", "minutes", "version", "revision"},
-                                           9};
+                                            "score", "minutes", "version", "revision", "settings"},
+                                           10};
     const int code = merged_table_create(runs->sweep, &COLUMNS, out, err);
+    char identity[OPC_SWEEP_IDENTITY];
     for (int i = 0; i < runs->sweep->tasks && !code; i++) {
         const struct opc_sweep_run *run = &runs->run[i];
         const struct opc_values *set = &runs->sweep->task[i].set;
@@ -152,6 +153,8 @@ int opc_sweep_runs_list(const struct opc_sweep_runs *runs, struct opc_table **ou
         opc_table_real(*out, run->minutes);
         opc_table_word(*out, run->version);
         opc_table_word(*out, run->revision);
+        opc_sweep_identity(set, identity);
+        opc_table_word(*out, identity);
     }
     return code;
 }

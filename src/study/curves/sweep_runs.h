@@ -59,11 +59,23 @@ struct opc_sweep_runs {
 /* dir[i] is the directory of run i, or NULL: it has none. The sweep must outlive *out. */
 int opc_sweep_runs_read(const struct opc_sweep *, char *const *dir, const bool *complete,
                         struct opc_sweep_runs **out, struct opc_err *err);
+/* How the runs of an earlier merge are recognized. */
+enum opc_sweep_match {
+    OPC_MATCH_ANY,      /* by their settings; without identities by their values. None: OPC_EUSER */
+    OPC_MATCH_SETTINGS, /* by their settings; there may be none of this sweep */
+    OPC_MATCH_VALUES,   /* by their values: the sweep was made from these tables */
+};
 /* Takes runs over from an earlier merge, DIR/merged.csv and DIR/runs.csv (which may be missing):
  * those that are complete there and not here, and those without a row here. A run that is
- * complete in both stays as it is; a warning names it if its evaluations differ. OPC_EUSER: the
- * tables are not of runs of this sweep. After a failure the runs can only be freed. */
-int opc_sweep_runs_add(struct opc_sweep_runs *, const char *dir, struct opc_err *err);
+ * complete in both stays as it is; a warning names it if its evaluations differ. Runs that are not
+ * of this sweep are left out if the tables have identities; otherwise they are OPC_EUSER. After a
+ * failure the runs can only be freed. */
+int opc_sweep_runs_add(struct opc_sweep_runs *, const char *dir, enum opc_sweep_match,
+                       struct opc_err *err);
+/* The identity of settings in the column `settings` of runs.csv. The number of epochs is part of it
+ * only where a run cannot be trained on (opc_config_may_go_on). */
+enum { OPC_SWEEP_IDENTITY = 11 };
+void opc_sweep_identity(const struct opc_values *, char out[OPC_SWEEP_IDENTITY]);
 void opc_sweep_runs_free(struct opc_sweep_runs *); /* NULL is fine */
 /* A number in a row of a run; NaN: the cell is empty, or not a finite number. */
 double opc_sweep_run_number(const struct opc_sweep_run *, int row, int column);

@@ -11,6 +11,8 @@ static inline int opc_sweep_runs_no_memory(struct opc_err *err)
     return opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of the sweep");
 }
 
+/* Whether a runs.csv has the identity of every run's settings. */
+bool opc_sweep_list_has_identities(const struct opc_table *list);
 /* Computes epochs, steps and score from the rows. */
 int opc_sweep_run_measure(struct opc_sweep_run *, struct opc_err *err);
 /* Finds the evaluations, with row, env_steps and eval_return of each; the arrays have a capacity

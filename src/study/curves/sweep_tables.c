@@ -23,6 +23,18 @@ bool opc_sweep_tables_are(const char *dir)
     return !opc_path_join(path, dir, "merged.csv", NULL) && opc_file_exists(path);
 }
 
+bool opc_sweep_tables_have_identities(const char *dir)
+{
+    char path[OPC_PATH];
+    struct opc_table *list;
+    if (opc_path_join(path, dir, "runs.csv", NULL) || !opc_file_exists(path) ||
+        opc_table_read(path, &list, NULL))
+        return false;
+    const bool have = opc_sweep_list_has_identities(list);
+    opc_table_free(list);
+    return have && opc_sweep_tables_are(dir);
+}
+
 static bool is_key(const struct opc_sweep *sweep, const char *key)
 {
     for (int k = 0; k < sweep->keys; k++)
@@ -288,7 +300,7 @@ static int read_runs(struct opc_sweep_tables *tables, const char *dir, struct op
                    ? opc_sweep_runs_read(tables->sweep, none, complete, &tables->runs, err)
                    : opc_sweep_runs_no_memory(err);
     if (!code)
-        code = opc_sweep_runs_add(tables->runs, dir, err);
+        code = opc_sweep_runs_add(tables->runs, dir, OPC_MATCH_VALUES, err);
     opc_free(none);
     opc_free(complete);
     return code;

@@ -21,6 +21,8 @@ struct opc_sweep_tables {
 };
 
 bool opc_sweep_tables_are(const char *dir); /* is there a merged.csv? */
+/* Does the runs.csv beside it have the identity of each run's settings? */
+bool opc_sweep_tables_have_identities(const char *dir);
 /* OPC_EUSER: the tables do not name the task, or a setting or value is not one of this version. */
 int opc_sweep_tables_open(const char *dir, struct opc_sweep_tables *out, struct opc_err *err);
 void opc_sweep_tables_close(struct opc_sweep_tables *); /* accepts one that is all zeros */
