@@ -9,7 +9,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/console/command.h"
+#include "cli/console/help.h"
 #include "opc/mem.h"
+#include "run/config/config.h"
 
 #include <getopt.h>
 #include <limits.h>
@@ -51,6 +53,30 @@ static const char *find_whole(int argc, char **argv, int letter)
     return argv[optind - 1];
 }
 
+/* The setting of that name, "seed" for train.seed, where the command takes settings; false: there
+ * is none. People who know other programs type it as an option, and with a name that several
+ * sections have, as learning_rate, they mean the agent's. */
+static bool find_setting(const char *command, const char *asked, char out[OPC_KEY])
+{
+    const struct opc_command *c;
+    struct opc_values values; /* only the sections are looked at */
+    struct opc_part part[OPC_PARTS_MAX];
+    char name[OPC_OPTION_NAME];
+    if (opc_command_find(command, &c, NULL) || c->takes != OPC_TAKES_SETTINGS)
+        return false;
+    snprintf(name, sizeof name, "%s", strcmp(asked, "env") ? asked : "name");
+    for (char *dash = name; (dash = strchr(dash, '-'));)
+        *dash = '_';
+    const int parts = opc_config_parts(&values, part);
+    *out = '\0';
+    for (int i = 0; i < parts; i++) {
+        const struct opc_field *f = opc_section_find(part[i].section, name);
+        if (f && (!*out || strcmp(part[i].section->name, "sac") == 0))
+            snprintf(out, OPC_KEY, "%s.%s", part[i].section->name, f->name);
+    }
+    return *out;
+}
+
 /* Suggests the nearest option. The nearest name is copied, because each name is written into a
  * buffer. */
 static int unknown_option(const struct opc_section *options, const char *command, const char *word,
@@ -66,6 +92,11 @@ static int unknown_option(const struct opc_section *options, const char *command
     /* Without dashes and value: "--actionz=two" asks for "actionz". */
     snprintf(asked, sizeof asked, "%s", word + strspn(word, "-"));
     asked[strcspn(asked, "=")] = '\0';
+    char setting[OPC_KEY];
+    if (find_setting(command, asked, setting))
+        return opc_fail(err, OPC_EUSER,
+                        "unknown option %s; settings are written without dashes: %s=VALUE", word,
+                        setting);
     for (int i = 0; i < options->n; i++)
         if (opc_nearer(asked, opc_option_name(&options->fields[i], name), &nearest))
             snprintf(meant, sizeof meant, "%s", name);

@@ -66,9 +66,11 @@ int opc_found_add_any(struct opc_found *found, const char *word, struct opc_err 
 {
     const int before = found->n;
     if (!opc_is_directory(word))
-        return opc_fail(err, OPC_EUSER, "%s is %s", word,
-                        opc_file_exists(word) ? "a file; name the run's directory"
-                                              : "neither a run nor a directory of runs");
+        return opc_fail(err, OPC_EUSER,
+                        !*word                  ? "the name of a directory is empty"
+                        : opc_file_exists(word) ? "%s is a file; name the run's directory"
+                                                : "there is no directory %s",
+                        word);
     OPC_TRY(find_runs(found, word, MAX_DEPTH, err));
     if (found->n > before)
         qsort(found->dir + before, (size_t)(found->n - before), sizeof *found->dir, by_path);

@@ -70,34 +70,43 @@ int opc_rundir_foreign_file(const char *dir, char name[OPC_RUNDIR_FILE], struct 
     return OPC_OK;
 }
 
-int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *err)
+/* Settles what the settings that a run wrote leave open. */
+static int complete_settings(struct opc_config *config, const char *path, struct opc_err *err)
 {
-    char path[OPC_PATH];
-    if (!*dir)
-        return opc_fail(err, OPC_EUSER, "the name of the run directory is empty");
-    int code = opc_path_join(path, dir, "config.yaml", err);
-    if (!code && !opc_file_exists(path))
-        code =
-            opc_fail(err, OPC_EUSER,
-                     "there is no run in %s: it has no config.yaml; 'opc train' starts one", dir);
-    if (!code)
-        code = opc_config_load(path, out, err);
     /* A run writes all its settings; an empty file would mean all defaults. */
-    if (!code && opc_sources_count((*out)->from) == 0) {
-        opc_config_destroy(*out);
+    if (opc_sources_count(config->from) == 0)
         return opc_fail(err, OPC_EUSER,
                         "%s is empty: the settings of the run are lost; put them back, "
                         "or start another run with 'opc train'",
                         path);
-    }
     /* A run that is older than this setting used all of the past as references, whatever the
      * default is today. */
-    if (!code && !opc_sources_sets((*out)->from, 0, "opc.reference_epochs")) {
-        code = opc_config_set(*out, "opc.reference_epochs=0", err);
-        if (code)
-            opc_config_destroy(*out);
+    if (!opc_sources_sets(config->from, 0, "opc.reference_epochs"))
+        return opc_config_set(config, "opc.reference_epochs=0", err);
+    return OPC_OK;
+}
+
+int opc_config_of_run(const char *dir, struct opc_config **out, struct opc_err *err)
+{
+    char path[OPC_PATH];
+    struct opc_config *config = NULL;
+    if (!*dir)
+        return opc_fail(err, OPC_EUSER, "the name of the run directory is empty");
+    OPC_TRY(opc_path_join(path, dir, "config.yaml", err));
+    if (!opc_file_exists(dir))
+        return opc_fail(err, OPC_EUSER, "there is no directory %s", dir);
+    if (!opc_file_exists(path))
+        return opc_fail(err, OPC_EUSER,
+                        "there is no run in %s: it has no config.yaml; 'opc train' starts one",
+                        dir);
+    OPC_TRY(opc_config_load(path, &config, err));
+    const int code = complete_settings(config, path, err);
+    if (code) {
+        opc_config_destroy(config);
+        return code;
     }
-    return code;
+    *out = config;
+    return OPC_OK;
 }
 
 /* ---- status.json, result.json, meta.json ----------------------------------------------------- */

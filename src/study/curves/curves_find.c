@@ -153,7 +153,10 @@ static int add_inner(struct opc_curves_reading *reading, const char *dir, struct
     if (!d && errno != ENOENT && errno != ENOTDIR)
         return opc_fail_errno(err, errno, "cannot look into %s", dir);
     if (!d)
-        return opc_fail(err, OPC_EUSER, "%s is neither a run nor a directory of runs", dir);
+        return opc_fail(err, OPC_EUSER,
+                        errno == ENOENT ? "there is no directory %s"
+                                        : "%s is neither a run nor a directory of runs",
+                        dir);
     char(*inner)[OPC_PATH] = opc_alloc(OPC_CURVES_MAX, sizeof *inner);
     int n = 0, left_out = 0, code = inner ? OPC_OK : opc_curves_no_memory(err);
     /* Collect the names first: readdir has no order. */
