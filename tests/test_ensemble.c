@@ -723,6 +723,37 @@ static void a_cold_start_forgets_and_a_warm_one_goes_on(void **state)
         data_free(&d[i]);
 }
 
+/* On three layers, for example, its five numbers are the first, the middle and the last. */
+static void the_default_weight_decay_is_spread_over_any_number_of_layers(void **state)
+{
+    (void)state;
+    struct setup s = setup_of(2, 1);
+    struct opc_err err = {0};
+    struct opc_ensemble_config usual;
+    assert_ok(opc_section_defaults(&opc_ensemble_section, &usual, &err), &err);
+    assert_int_equal(usual.weight_decay.n, 5);
+    const double *d = usual.weight_decay.at;
+    const struct opc_reals same[] = {{1, {d[4]}},
+                                     {2, {d[0], d[4]}},
+                                     {3, {d[0], d[2], d[4]}},
+                                     {6, {d[0], d[1], d[2], d[2], d[3], d[4]}}};
+    struct data data = data_of(2, 1, 60, 4);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        struct model *m[2];
+        s.config.hidden = (struct opc_ints){same[i].n - 1, {4, 4, 4, 4, 4}};
+        for (int k = 0; k < 2; k++) {
+            s.config.weight_decay = k == 0 ? usual.weight_decay : same[i];
+            m[k] = model_open(&s);
+            fit(m[k], &data, 0);
+        }
+        const size_t n = (size_t)m[0]->e->net->each * (size_t)s.config.members;
+        assert_memory_equal(m[0]->e->net->param, m[1]->e->net->param, n * sizeof(float));
+        for (int k = 0; k < 2; k++)
+            model_close(m[k]);
+    }
+    data_free(&data);
+}
+
 static void wrong_settings_are_refused(void **state)
 {
     (void)state;
@@ -1341,6 +1372,7 @@ int main(void)
         once(bounds_are_learned_together_or_fixed_or_by_each_member),
         once(inputs_are_scaled_by_the_rows_asked_for),
         once(a_cold_start_forgets_and_a_warm_one_goes_on),
+        once(the_default_weight_decay_is_spread_over_any_number_of_layers),
         once(wrong_settings_are_refused),
         each_backend(predictions_are_those_of_the_elite_s_member),
         each_backend(equal_rows_have_equal_bits_in_any_company),

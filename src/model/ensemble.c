@@ -398,6 +398,13 @@ static const struct opc_predictor_type ensemble_type = {
     .callers = ensemble_callers,
 };
 
+/* The default list, which fits any number of layers (trainer.c spreads it). */
+static bool has_default_decay(const struct opc_ensemble_config *config)
+{
+    const struct opc_field *f = opc_section_find(&opc_ensemble_section, "weight_decay");
+    return f && opc_field_equals(f, config, f->fallback);
+}
+
 /* Settings that contradict each other; what one setting alone may be is checked by base/field.c. */
 static int check_config(const struct opc_ensemble_config *config, struct opc_err *err)
 {
@@ -415,7 +422,8 @@ static int check_config(const struct opc_ensemble_config *config, struct opc_err
             "model.new_ratio = %g needs model.bootstrap = true: without it every row is "
             "drawn once in a pass",
             config->new_ratio);
-    if (config->weight_decay.n != 1 && config->weight_decay.n != layers)
+    if (config->weight_decay.n != 1 && config->weight_decay.n != layers &&
+        !has_default_decay(config))
         return opc_fail(
             err, OPC_EUSER,
             "model.weight_decay lists %d numbers; %d hidden layers need %d (the output layer "

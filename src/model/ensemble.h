@@ -18,7 +18,7 @@
     X(INTS,   hidden,         "[200, 200, 200, 200]", 1, 8192, "widths of the hidden layers")       \
     X(REAL,   learning_rate,  "1e-3",   0, 1,     "Adam's learning rate", "rate|lr")                \
     X(CHOICE, adam,           "original", "original|torch", , "where Adam adds its epsilon: to sqrt(v) before the bias correction, or after it as PyTorch does") \
-    X(REALS,  weight_decay,   "[2.5e-5, 5e-5, 7.5e-5, 7.5e-5, 1e-4]", 0, 1, "L2 penalty on the weights of each layer; one number for all", "decay") \
+    X(REALS,  weight_decay,   "[2.5e-5, 5e-5, 7.5e-5, 7.5e-5, 1e-4]", 0, 1, "L2 penalty on the weights of each layer; one number for all; the default is spread over any number of layers", "decay") \
     X(BOOL,   decay_biases,   "false",  0, 1,     "apply the weight decay to biases too (mbrl-lib)") \
     X(INT,    batch_size,     "256",    1, 65536, "rows in one gradient step, for each member", "batch") \
     X(REAL,   holdout_ratio,  "0.2",    0, 0.9,   "share of the data that is held out to measure the error on", "holdout") \

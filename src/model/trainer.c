@@ -45,11 +45,13 @@ static int max_panels(const struct opc_trainer *trainer)
 /* ---- one gradient step ----------------------------------------------------------------------- */
 
 /* L2 penalty of a layer's weights: model.weight_decay has one number for all layers or one for
- * each. */
+ * each. The default is spread over other numbers of layers: the first and the last number stay with
+ * the first and the last layer. */
 static double decay_of(const struct opc_ensemble *ensemble, int layer)
 {
     const struct opc_reals *d = &ensemble->config.weight_decay;
-    return d->at[d->n == 1 ? 0 : layer];
+    const int last = ensemble->config.hidden.n; /* the output layer */
+    return d->at[last > 0 ? (layer * (d->n - 1) + last / 2) / last : d->n - 1];
 }
 
 /* Adam on the weights and biases of outputs o0 .. o1-1 of one layer of a member. */
