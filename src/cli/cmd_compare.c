@@ -121,7 +121,7 @@ static void print_sides(const struct side side[2])
         if (one->empty)
             printf("; %d left out, without a row yet", one->empty);
         if (one->tables)
-            printf("; of its settings merged.csv has those that vary");
+            printf("; its merged.csv tells only the settings that vary");
         putchar('\n');
     }
 }
@@ -132,7 +132,7 @@ static void print_settings(const struct opc_table *t, const char *of_both)
     enum { WIDEST = 36 };
     int width[3] = {7, 1, 1};
     if (opc_table_rows(t) == 0) {
-        printf("\nno setting %sdiffers, but perhaps the seed\n", of_both);
+        printf("\nno setting %sdiffers, except perhaps the seed\n", of_both);
         return;
     }
     /* Columns are as wide as their widest cell, up to a limit. */

@@ -60,6 +60,8 @@ static int serve_run(int argc, char **argv, struct opc_err *err)
     OPC_TRY(opc_options_read(&options, argc, argv, &given, &first, err));
     if (first == argc)
         return opc_fail(err, OPC_EUSER, "name directories of runs: opc serve DIR");
+    if (strcmp(given.bind, "localhost") == 0)
+        strcpy(given.bind, "127.0.0.1");
     const bool loopback = strncmp(given.bind, "127.", 4) == 0;
     if (!loopback && !given.i_know)
         return opc_fail(err, OPC_EUSER,

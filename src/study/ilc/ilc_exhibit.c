@@ -139,9 +139,9 @@ static void error_panel(struct sheet *sheet, const struct opc_ilc_trials *trials
     p->log_y = true;
     /* "plain" is the error without the filter, which exists for the stochastic form only. */
     add_errors(sheet, trials, trials->plain ? trials->plain : trials->rms, OPC_COLOUR_OPC, 0,
-               "each trial believed as seen");
+               "without a filter");
     if (trials->plain)
-        add_errors(sheet, trials, trials->rms, OPC_COLOUR_FIRST, 1, "Kalman filter over trials");
+        add_errors(sheet, trials, trials->rms, OPC_COLOUR_FIRST, 1, "with a Kalman filter over trials");
 }
 
 /* Adds column k of v[n][columns] over time. */

@@ -70,7 +70,7 @@ function differencesCard(run) {
         try {
             const list = await ask("/api/differences", {a: run.id, b: select.value});
             box.replaceChildren(list.length ? table(["setting", "this run", "the other"], list.map(d => [d.key, d.a, d.b]))
-                : el("p", {class: "empty"}, "No setting differs, but perhaps the seed."));
+                : el("p", {class: "empty"}, "No setting differs, except perhaps the seed."));
         } catch (fault) {
             box.replaceChildren(el("p", {class: "empty"}, fault.message));
         }
