@@ -76,7 +76,13 @@ expect 2 '^opc: probe: .*RUN states|trajectories|bound|offpolicy' "$OPC" probe r
 expect 2 "^opc: probe: .*'stats'.*states, trajectories, bound.*offpolicy" "$OPC" probe run stats
 expect 2 '^opc: probe: .*--horizon.*bound' "$OPC" probe run bound --horizon 3
 expect 2 "^opc: probe: .*cartpole.*'o9'.*o0 .*o3" "$OPC" probe run trajectories --entry o9
-expect 2 '^opc: probe: .*nowhere.*config.yaml' "$OPC" probe nowhere states
+expect 2 '^opc: probe: there is no directory nowhere' "$OPC" probe nowhere states
 test ! -e nowhere
 "$OPC" train "$smoke" opc.transition=replay train.epochs=1 --quiet --out sac
 expect 2 '^opc: probe: .*sac.*opc.transition = replay' "$OPC" probe sac offpolicy
+
+# Lemma 1 is about policies that repeat their actions, which a planner does not.
+"$OPC" train "$smoke" train.agent=pets opc.transition=learned train.epochs=1 train.steps_per_epoch=20 \
+    pets.horizon=4 pets.population=6 pets.elites=2 pets.particles=2 --quiet --out planner
+expect 0 '(Lemma 1)
+^    undecided: .*planner' "$OPC" probe planner states --samples 5 --horizon 4

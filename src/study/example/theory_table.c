@@ -334,7 +334,8 @@ static int theory_draw(const struct marginals m[2], int steps, const struct lemm
          .layer = layer[2]},
     };
     const struct opc_figure figure = {
-        .note = "Left: a model and a policy that expand as much as their constants allow. Middle: the two "
+        .note = "Left: a model and a policy that expand as much as their constants allow. Middle: "
+                "the two "
                 "bounds are equal. Right: the double integrator of Figure 1b.",
         .panels = 3,
         .columns = 3,

@@ -141,7 +141,8 @@ static void error_panel(struct sheet *sheet, const struct opc_ilc_trials *trials
     add_errors(sheet, trials, trials->plain ? trials->plain : trials->rms, OPC_COLOUR_OPC, 0,
                "without a filter");
     if (trials->plain)
-        add_errors(sheet, trials, trials->rms, OPC_COLOUR_FIRST, 1, "with a Kalman filter over trials");
+        add_errors(sheet, trials, trials->rms, OPC_COLOUR_FIRST, 1,
+                   "with a Kalman filter over trials");
 }
 
 /* Adds column k of v[n][columns] over time. */

@@ -408,11 +408,16 @@ static void claim_states(const struct summary *summary, const struct opc_probe *
     /* Both must be zero exactly: at h = 0 nothing was predicted, and Lemma 1 holds to the bit. */
     opc_exhibit_claim(exhibit, start == 0 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
                       "The error is zero at h = 0.", "largest error at h = 0: %g", start);
+    static const char LEMMA[] = "Without exploration OPC has no error at all (Lemma 1).";
+    if (isnan(summary->states->without_noise)) {
+        opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, LEMMA,
+                          "it is not about planners, whose actions depend on earlier plans");
+        return;
+    }
     opc_exhibit_claim(exhibit,
                       summary->states->without_noise == 0 ? OPC_VERDICT_SUPPORTED
                                                           : OPC_VERDICT_NOT_SUPPORTED,
-                      "Without exploration OPC has no error at all (Lemma 1).",
-                      "largest error of %d rollouts of %d steps without exploration: %g",
+                      LEMMA, "largest error of %d rollouts of %d steps without exploration: %g",
                       summary->states->each * summary->states->runs, summary->states->horizon,
                       summary->states->without_noise);
 }

@@ -24,7 +24,7 @@ struct opc_states {
     int *ended[OPC_BY], *played_ended[OPC_BY];
     int lost[OPC_BY]; /* number of rollouts that became infinite */
     /* Largest error by eq. 5 if only the starts are random: recorded and followed without
-     * exploration noise. Lemma 1 says 0. */
+     * exploration noise. Lemma 1 says 0; NaN: it says nothing about this policy. */
     double without_noise;
     int epoch_of_model, epoch_of_policy; /* of the first run */
 };
