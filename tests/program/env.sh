@@ -259,7 +259,7 @@ expect 1 '^opc: env: .*film.xyz.*.gif.*ffmpeg.* 1' \
 expect 0 ' -a:b.mp4.* 7 ' "$OPC" env render pendulum --out=-a:b.mp4 --steps 6 --size 64x48
 mkdir cartpole others
 expect 0 ' c.png$' "$OPC" env render cartpole -o c.png --steps 3 --size 64x48
-expect 2 '^opc: env: there is no directory ./cartpole' "$OPC" env render ./cartpole -o c.png
+expect 2 '^opc: env: .*./cartpole.*config.yaml' "$OPC" env render ./cartpole -o c.png
 expect 0 ' c.png$' env OPC_MODELS=others "$OPC" env render pendulum -o c.png --steps 3 --size 64x48
 "$OPC" env render pendulum -o x.mp4 --steps 1000000 --size 64x48 2>/dev/null &
 pid=$!
