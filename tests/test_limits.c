@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The limits that end imagined rollouts: drift, disagreement, and references that fell alone. Each
- * formula is checked by hand and written a second time; a limited rollout must be the unlimited one
- * up to the first step that the second writing refuses. Bounds have test_bounds.c. */
+/* The limits that end imagined rollouts: bounds, drift, disagreement, and references that fell
+ * alone. Each formula is checked by hand and written a second time; a limited rollout must be the
+ * unlimited one up to the first step that the second writing refuses. How wide bounds are is in
+ * test_bounds.c. */
 #include "rollouts.h"
+
+#include "agent/sac.h"
+#include "test_net.h"
 
 enum { ROLLOUTS = 700, SEED = 21, EPOCH = 4, FIRST = 50 };
 static const int ROWS[] = {1, 7, 513, 4000};
@@ -31,13 +35,31 @@ static void find_start(const struct opc_episodes *past, int number, int *b, int 
     opc_episodes_find(past, (int)opc_rng_below(&rng, (uint32_t)opc_episodes_steps(past)), b, t);
 }
 
-/* Returns how many rollouts of `all` the limit ends, after comparing what it leaves with `got`. */
+static void compare_steps(const float *got, const float *all, int steps,
+                          const struct opc_bounds *clip)
+{
+    for (int i = 0; i < steps; i++) {
+        float want[STRIDE];
+        memcpy(want, all + i * STRIDE, sizeof want);
+        float *r = &want[OBS + ACT];
+        if (clip)
+            *r = fminf(fmaxf(*r, clip->reward_low), clip->reward_high);
+        assert_same_bits(got + i * STRIDE, want, sizeof want);
+    }
+    assert_same_bits(got + steps * STRIDE, all + steps * STRIDE, OBS * sizeof(float));
+    assert_true(got[steps * STRIDE + STRIDE - 1] == OPC_RECORD_END);
+}
+
+/* Returns how many rollouts of `all` the limit ends, after comparing what it leaves with `got`.
+ * Bounds also clip the rewards that are stored, but not those that are reported. */
 static size_t compare_cut(const struct opc_transition *tr, const struct opc_imagined *all,
-                          const struct opc_imagined *got, refused_fn *refused, void *ctx)
+                          const struct opc_imagined *got, const struct opc_bounds *clip,
+                          const struct opc_rollout_report *report, refused_fn *refused, void *ctx)
 {
     struct opc_rollout_rows x, y;
     uint64_t at = 0, too = 0;
     size_t cut = 0;
+    float r_min = INFINITY, r_max = -INFINITY;
     for (int number = 0, b, t; opc_imagined_next(all, &at, &x); number++) {
         int steps = 0;
         find_start(tr->past, number, &b, &t);
@@ -49,10 +71,14 @@ static size_t compare_cut(const struct opc_transition *tr, const struct opc_imag
             continue;
         assert_true(opc_imagined_next(got, &too, &y));
         assert_int_equal(y.steps, steps);
-        assert_same_bits(y.records, x.records, (size_t)(steps * STRIDE + OBS) * sizeof(float));
-        assert_true(y.records[steps * STRIDE + STRIDE - 1] == OPC_RECORD_END);
+        compare_steps(y.records, x.records, steps, clip);
+        for (int i = 0; i < steps; i++) {
+            r_min = fminf(r_min, x.records[i * STRIDE + OBS + ACT]);
+            r_max = fmaxf(r_max, x.records[i * STRIDE + OBS + ACT]);
+        }
     }
     assert_false(opc_imagined_next(got, &too, &y));
+    assert_true(report->reward_min == r_min && report->reward_max == r_max);
     return cut;
 }
 
@@ -76,7 +102,7 @@ static size_t limited(struct opc_rollout_plan plan, struct opc_limits limits, en
             limits.disagreement->now = before;
         assert_ok(opc_pool_create(THREADS[i], &plan.pool, &err), &err);
         struct opc_imagined *got = rollouts_of(&plan, ROWS[i], &report);
-        cut = compare_cut(plan.transition, all, got, refused, ctx);
+        cut = compare_cut(plan.transition, all, got, limits.bounds, &report, refused, ctx);
         assert_int_equal(report.end[why], cut);
         assert_int_equal(report.rollouts, ROLLOUTS);
         opc_imagined_destroy(got);
@@ -90,6 +116,178 @@ static bool never(void *ctx, const struct taken *taken)
 {
     (void)ctx, (void)taken;
     return false;
+}
+
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+/* The range of the recording, a quarter wider for states and a tenth for rewards. */
+struct box {
+    float low[OBS], high[OBS];
+    struct opc_bounds bounds;
+};
+
+static void box_of(const struct opc_episodes *past, struct box *box)
+{
+    float min[OBS], max[OBS], r_min = INFINITY, r_max = -INFINITY;
+    for (int k = 0; k < OBS; k++) {
+        min[k] = INFINITY;
+        max[k] = -INFINITY;
+    }
+    for (int b = 0; b < opc_episodes_count(past); b++)
+        for (int t = 0; t < opc_episodes_length(past, b); t++) {
+            const struct opc_step step = opc_episodes_at(past, b, t);
+            for (int k = 0; k < OBS; k++) {
+                min[k] = fminf(min[k], fminf(step.state[k], step.next[k]));
+                max[k] = fmaxf(max[k], fmaxf(step.state[k], step.next[k]));
+            }
+            r_min = fminf(r_min, step.reward);
+            r_max = fmaxf(r_max, step.reward);
+        }
+    for (int k = 0; k < OBS; k++) {
+        box->low[k] = min[k] - 0.25f * (max[k] - min[k]);
+        box->high[k] = max[k] + 0.25f * (max[k] - min[k]);
+    }
+    box->bounds = (struct opc_bounds){.obs = OBS,
+                                      .act = ACT,
+                                      .low = box->low,
+                                      .high = box->high,
+                                      .reward_min = r_min,
+                                      .reward_max = r_max,
+                                      .reward_low = r_min - 0.1f * (r_max - r_min),
+                                      .reward_high = r_max + 0.1f * (r_max - r_min)};
+}
+
+static bool leaves(void *ctx, const struct taken *taken)
+{
+    const struct box *box = ctx;
+    const float *next = taken->record + STRIDE;
+    for (int k = 0; k < OBS; k++)
+        if (next[k] < box->low[k] || next[k] > box->high[k])
+            return true;
+    return false;
+}
+
+/* The truth with noise by eq. 2, whose elite 0 promises 1,000,000; and a wrong model by eq. 5. */
+static void a_rollout_ends_before_it_leaves_the_box_and_its_rewards_are_clipped(void **state)
+{
+    (void)state;
+    static const char *const NAME[] = {"learned", "corrected"};
+    static const enum toy_kind KIND[] = {TOY_RICH, TOY_LINEAR};
+    struct opc_episodes *past = played(true, 0.1);
+    for (int m = 0; m < 2; m++) {
+        const struct toy_model model = toy_model(KIND[m], ELITES);
+        struct opc_transition *tr = made(NAME[m], past, &model.base, NULL);
+        struct opc_rollout_plan plan = {.transition = tr, .act = act_at_random, .horizon = H};
+        struct box box;
+        box_of(past, &box);
+        const struct opc_limits limits = {.bounds = &box.bounds};
+        const size_t cut = limited(plan, limits, OPC_END_BOUND, leaves, &box);
+        assert_in_range(cut, ROLLOUTS / 20, ROLLOUTS - 1);
+        /* clipping has had something to do at both ends, which the report still shows */
+        struct opc_rollout_report report;
+        plan.rollouts = ROLLOUTS;
+        plan.limits = limits;
+        opc_imagined_destroy(rollouts_of(&plan, 900, &report));
+        assert_true(report.reward_max > (m ? box.bounds.reward_high : 9e5f));
+        assert_true(report.reward_min < box.bounds.reward_low);
+        opc_transition_destroy(tr);
+    }
+    opc_episodes_destroy(past);
+}
+
+/* On the recording nothing reaches the box, and every reward is one that was recorded. */
+static void within_the_box_bounds_change_no_bit(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = played(false, 0.3);
+    const struct toy_model model = toy_model(TOY_NONSENSE, ELITES);
+    struct opc_transition *tr = made("corrected", past, &model.base, NULL);
+    struct opc_rollout_plan plan = {
+        .transition = tr, .act = act_by_policy, .horizon = H, .rollouts = ROLLOUTS};
+    struct opc_rollout_report report;
+    struct box box;
+    box_of(past, &box);
+    struct opc_imagined *without = rollouts_of(&plan, 900, &report);
+    plan.limits = (struct opc_limits){.bounds = &box.bounds};
+    struct opc_imagined *with = rollouts_of(&plan, 900, &report);
+    assert_same_rollouts(with, without);
+    assert_int_equal(report.end[OPC_END_BOUND], 0);
+    opc_imagined_destroy(with);
+    opc_imagined_destroy(without);
+    opc_transition_destroy(tr);
+    opc_episodes_destroy(past);
+}
+
+/* Target critics far beyond any sum of rewards, and one update from these steps. */
+static struct opc_agent_report update_from(struct opc_imagined *imagined, const struct box *box,
+                                           bool bound_targets)
+{
+    struct opc_sac_config config;
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
+    struct opc_agent *agent;
+    struct parts parts = {0};
+    struct opc_err err;
+    assert_ok(opc_section_defaults(&opc_sac_section, &config, &err), &err);
+    config.policy_hidden = config.critic_hidden = (struct opc_ints){1, {8}};
+    config.bound_targets = bound_targets;
+    config.batch_size = 1000;
+    config.discount = 0.9;
+    config.alpha = 1e-8; /* the entropy bonus of an action is not part of the promise */
+    config.tune_entropy = false;
+    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args),
+                                        .obs = OBS,
+                                        .act = ACT,
+                                        .seed = SEED,
+                                        .config = &config,
+                                        .target_entropy = -ACT};
+    assert_ok(opc_agent_create("sac", &args, &agent, &err), &err);
+    assert_ok(agent->type->state(agent, note_part, &parts, &err), &err);
+    float *targets = part_of(&parts, "sac.targets");
+    for (int k = 0; k < 100; k++) /* the first layer of the first of them */
+        targets[k] *= 1e6f;
+    const struct opc_feed feed = {OPC_SIZED(struct opc_feed),
+                                  .draw = opc_imagined_draw,
+                                  .ctx = imagined,
+                                  .seed = SEED,
+                                  .reward_low = box->bounds.reward_low,
+                                  .reward_high = box->bounds.reward_high};
+    assert_ok(opc_agent_improve(agent, &feed, 1, &report, &err), &err);
+    opc_agent_destroy(agent);
+    return report;
+}
+
+/* sac.bound_targets clips Q' and takes rewards as they are stored; it is opc.bounds that clips
+ * these. Only the two together keep a model's impossible reward out of the targets. */
+static void with_both_bounds_no_target_is_beyond_what_rewards_can_add_up_to(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = played(true, 0.1);
+    const struct toy_model model = toy_model(TOY_RICH, ELITES);
+    struct opc_transition *tr = made("learned", past, &model.base, NULL);
+    struct box box;
+    box_of(past, &box);
+    const double high = fmax(0, (double)box.bounds.reward_high) / (1 - 0.9);
+    const double low = fmin(0, (double)box.bounds.reward_low) / (1 - 0.9);
+    for (int bounds = 0; bounds < 2; bounds++) {
+        const struct opc_rollout_plan plan = {.transition = tr,
+                                              .act = act_at_random,
+                                              .horizon = H,
+                                              .rollouts = ROLLOUTS,
+                                              .limits = {.bounds = bounds ? &box.bounds : NULL}};
+        struct opc_rollout_report imagined;
+        struct opc_imagined *d = rollouts_of(&plan, 900, &imagined);
+        for (int bound_targets = 0; bound_targets < 2; bound_targets++) {
+            const struct opc_agent_report report = update_from(d, &box, bound_targets);
+            const double min = report.value[OPC_SAC_TARGET_MIN];
+            const double max = report.value[OPC_SAC_TARGET_MAX];
+            assert_true((max <= high * (1 + 1e-6) && min >= low * (1 + 1e-6)) ==
+                        (bounds && bound_targets));
+            assert_true((max > 9e5) == !bounds); /* the reward itself */
+        }
+        opc_imagined_destroy(d);
+    }
+    opc_transition_destroy(tr);
+    opc_episodes_destroy(past);
 }
 
 /* ---- drift ----------------------------------------------------------------------------------- */
@@ -488,6 +686,9 @@ static void lack_of_memory_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rollout_ends_before_it_leaves_the_box_and_its_rewards_are_clipped),
+        cmocka_unit_test(within_the_box_bounds_change_no_bit),
+        cmocka_unit_test(with_both_bounds_no_target_is_beyond_what_rewards_can_add_up_to),
         cmocka_unit_test(drift_is_a_root_mean_square_of_standard_deviations),
         cmocka_unit_test(a_rollout_ends_before_it_drifts_too_far),
         cmocka_unit_test(no_step_is_stored_where_only_the_reference_fell),

@@ -734,6 +734,7 @@ static void both_agree(const char *dir, const char *const *more, double entropy)
     }
     /* Each limit that was set has ended some rollouts, or the case would test nothing. */
     const struct opc_opc_config *opc = &config->set.opc;
+    assert_true(!opc->bounds || ends[OPC_END_BOUND] > 0);
     assert_true(!(opc->max_drift > 0) || ends[OPC_END_DRIFT] > 0);
     assert_true(!(opc->max_disagreement > 0) || ends[OPC_END_DISAGREEMENT] > 0);
     assert_true(opc->reference_terminal != OPC_REFERENCE_DROP || ends[OPC_END_DROPPED] > 0);

@@ -67,6 +67,7 @@ enum toy_kind {
     TOY_NONSENSE, /* not even smooth */
     TOY_TRUTH,
     TOY_SHIFTED, /* truth plus a constant */
+    TOY_RICH,    /* truth, but for elite 0, which promises a reward of 1e6 */
     TOY_ELITE,   /* s' = s + 1 + elite, reward = elite: says who answered */
     TOY_BROKEN,  /* not a number, for rows with a negative first entry */
     TOY_GREEDY,  /* infinite reward */
@@ -97,8 +98,10 @@ static inline void toy_f(enum toy_kind kind, const float *s, const float *a, int
         default: break;
         }
     }
-    if (kind == TOY_TRUTH || kind == TOY_SHIFTED)
+    if (kind == TOY_TRUTH || kind == TOY_SHIFTED || kind == TOY_RICH)
         toy_truth(s, a, x);
+    if (kind == TOY_RICH && elite == 0)
+        x[OBS] = 1e6;
     for (int k = 0; k < COLUMNS; k++)
         y[k] = (float)(kind == TOY_SHIFTED ? x[k] + 0.25 * (k + 1) : x[k]);
 }

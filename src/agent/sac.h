@@ -24,7 +24,7 @@
     X(REAL,   alpha,           "1",      1e-8, 1e3, "temperature, the weight of the entropy; with sac.tune_entropy only its first value", "ent_coef") \
     X(TEXT,   target_entropy,  "auto",   1, 32,     "target entropy in nats; auto: the task's own, or minus the number of actions") \
     X(REAL,   reward_scale,    "1",      0, 1e6,    "factor on rewards in the critics' targets")    \
-    X(BOOL,   bound_targets,   "false",  0, 1,      "clip the target critics' values to what the recorded rewards allow: reward / (1 - discount), with the entropy bonus") \
+    X(BOOL,   bound_targets,   "false",  0, 1,      "clip the target critics' values to what the recorded rewards allow: reward / (1 - discount), with the entropy bonus; with discount 1 to nothing. Rewards themselves stay: opc.bounds clips imagined ones") \
     X(BOOL,   layer_norm,      "false",  0, 1,      "layer normalisation before each ReLU of the critics and target critics", "critic_layer_norm") \
     X(CHOICE, adam,            "original", "original|torch", , "where Adam adds its epsilon: to sqrt(v) before the bias correction, or after it as PyTorch does")
 /* clang-format on */

@@ -305,7 +305,9 @@ static struct panel_sums mean_over_batch(const struct sac *sac)
  *     Q_low  = min(0, r_low  + min(c, 0)) / (1 - discount),
  *
  * where c = -alpha mean log pi is the entropy bonus of a step. 0 is always within, because a task
- * may end. log pi is that of the update before, which is saved with the agent. */
+ * may end. log pi is that of the update before, which is saved with the agent. With r in the range
+ * a target is within these bounds, too, but for the entropy bonus of its own action; an imagined r
+ * is in the range if opc.bounds clips it (opc/rollout.c). */
 static void bound_values(struct sac *sac, const struct opc_feed *feed)
 {
     const float scale = (float)sac->config.reward_scale, c = -sac->alpha * sac->mean_logp;

@@ -8,8 +8,8 @@
  *
  * A learned model extrapolates far outside its data, and critics extrapolate from there: one such
  * state can ruin a run (docs/learning.md). Steps into such states are refused (opc/walk.c),
- * Algorithm 2 clips the rewards it stores, and SAC can clip its targets to what these rewards
- * allow. */
+ * Algorithm 2 clips the rewards it stores, and SAC can clip the values of its target critics to
+ * what these rewards allow. */
 #ifndef OPC_BOUNDS_H
 #define OPC_BOUNDS_H
 
