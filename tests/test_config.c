@@ -380,6 +380,34 @@ static void a_setting_that_has_moved_is_read_in_runs_of_its_agent(void **state)
     opc_config_destroy(config);
 }
 
+static int window_in(const char *path)
+{
+    struct opc_config *config = load(path);
+    const int window = config->set.opc.reference_epochs;
+    opc_config_destroy(config);
+    return window;
+}
+
+/* Runs from before opc.reference_epochs had all of the past as references; the default is 1. */
+static void a_runs_own_file_means_what_it_meant_to_the_run(void **state)
+{
+    static const char OLD[] = "train: {seed: 3}\nrecord: {snapshots: 0}\n";
+    const char *path = file(state, "config.yaml", OLD);
+    assert_int_equal(window_in(path), 1); /* anybody's file, as long as no run is beside it */
+    file(state, "meta.json", "{}\n");
+    assert_int_equal(window_in(path), 0);
+    assert_int_equal(window_in(file(state, "new.yaml", "include: config.yaml\n")), 0);
+    assert_int_equal(
+        window_in(file(state, "new.yaml", "include: config.yaml\nopc.reference_epochs: 2\n")), 2);
+    assert_int_equal(window_in(file(state, "other.yaml", OLD)), 1);
+    /* a run states all settings, so neither of these is one's */
+    assert_int_equal(window_in(file(state, "config.yaml", "train: {seed: 3}\n")), 1);
+    assert_int_equal(window_in(file(state, "config.yaml", "record: {snapshots: 0}\n")), 1);
+    path = file(state, "config.yaml",
+                "train: {seed: 3}\nopc: {reference_epochs: 5}\nrecord: {snapshots: 0}\n");
+    assert_int_equal(window_in(path), 5);
+}
+
 static void settings_that_do_not_fit_each_other_are_refused(void **state)
 {
     (void)state;
@@ -589,6 +617,7 @@ int main(void)
         WITH_DIR(a_setting_is_read_under_its_other_names_and_printed_under_its_own),
         cmocka_unit_test(the_hash_tells_settings_apart_but_not_epochs),
         WITH_DIR(a_setting_that_has_moved_is_read_in_runs_of_its_agent),
+        WITH_DIR(a_runs_own_file_means_what_it_meant_to_the_run),
         cmocka_unit_test(settings_that_do_not_fit_each_other_are_refused),
         cmocka_unit_test(the_horizon_grows_as_in_mbpo),
         cmocka_unit_test(the_entropy_goal_is_the_tasks),

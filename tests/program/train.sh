@@ -158,10 +158,16 @@ if OPC_BACKEND=sse2 "$OPC" doctor >kernels 2>&1 && grep -q 'kernels  *sse2' kern
         # A sweep of the same settings, whatever they were called then, takes the run for its own.
         mkdir -p sweep-$kind
         cp -r older/$kind sweep-$kind/s3
-        # The default of opc.reference_epochs was another, so a file has to say what those runs had.
-        printf 'include: older/%s/config.yaml\nopc.reference_epochs: 0\nvary: {train.seed: [3]}\n' \
-            $kind >older-$kind.yaml
+        # The default of opc.reference_epochs was another; what a run's own file leaves out has that.
+        printf 'include: older/%s/config.yaml\nvary: {train.seed: [3]}\n' $kind >older-$kind.yaml
         expect 0 '^s3 *done *2/2' "$OPC" sweep older-$kind.yaml status --out sweep-$kind
+        # A new run of the old file repeats it. Columns 2 to 7 are the steps and the returns.
+        OPC_BACKEND=sse2 expect 0 '' "$OPC" train older/$kind/config.yaml train.epochs=5 \
+            --out repeated-$kind --quiet
+        [ ! -s "$work/said" ] || wrong "an older file is read with a warning" "$OPC" train
+        cut -d, -f2-7 repeated-$kind/metrics.csv >repeated.csv
+        cut -d, -f2-7 older/$kind.expected.csv | cmp - repeated.csv ||
+            wrong "an older run is repeated otherwise" "$OPC" train older/$kind/config.yaml
         sed -i 's/^  epochs: 2$/  epochs: 5/' older/$kind/config.yaml
         OPC_BACKEND=sse2 expect 0 '' "$OPC" resume older/$kind --quiet
         [ ! -s "$work/said" ] || wrong "an older run is resumed with a warning" "$OPC" resume

@@ -135,7 +135,8 @@ const char *opc_config_moved(const char *key, const char **agent);
 
 int opc_sources_create(struct opc_sources **out, struct opc_err *err);
 void opc_sources_destroy(struct opc_sources *);
-/* Reads a file and what it includes; a failure leaves the sources unusable. */
+/* Reads a file and what it includes; a failure leaves the sources unusable. The config.yaml of a
+ * run directory means what it meant to the run, also where a default was another one then. */
 int opc_sources_read(struct opc_sources *, const char *path, struct opc_err *err);
 /* The same from memory; `name` is for messages, and included files are looked for next to it. */
 int opc_sources_parse(struct opc_sources *, const char *name, const char *text, size_t n,

@@ -356,6 +356,28 @@ static int check_vary(struct opc_sources *sources, const struct file *file,
     return OPC_OK;
 }
 
+/* A run writes every setting there is to its config.yaml, from train.seed to record.snapshots, and
+ * meta.json beside it. What such a file does not state is younger than the run. */
+static bool is_of_run(const struct opc_sources *sources, const struct file *file)
+{
+    char folder[OPC_PATH], meta[OPC_PATH];
+    return strcmp(opc_path_name(file->path), "config.yaml") == 0 &&
+           opc_sources_sets(sources, file->first, "train.seed") &&
+           opc_sources_sets(sources, file->first, "record.snapshots") &&
+           !opc_path_parent(folder, file->path, NULL) &&
+           !opc_path_join(meta, folder, "meta.json", NULL) && opc_file_exists(meta);
+}
+
+/* Settings whose default has changed mean in a run's own file what they meant to the run. Until
+ * there was a window, all of the past served as references. */
+static int add_older_defaults(struct opc_sources *sources, const struct file *file,
+                              struct opc_err *err)
+{
+    if (opc_sources_sets(sources, file->first, "opc.reference_epochs") || !is_of_run(sources, file))
+        return OPC_OK;
+    return add_assignment(sources, "opc.reference_epochs", "0", file->path, 0, err);
+}
+
 /* Adds what the tree of one file says. Owns the tree from here on, also when it fails. */
 static int take_tree(struct opc_sources *sources, struct opc_yaml *tree, const char *path,
                      const struct file *from, struct opc_err *err)
@@ -380,6 +402,8 @@ static int take_tree(struct opc_sources *sources, struct opc_yaml *tree, const c
     sources->tree[sources->trees++] = tree;
     file.first = sources->n;
     code = add_map(sources, &file, tree, is_extra, 0, err);
+    if (!code)
+        code = add_older_defaults(sources, &file, err);
     if (!code && (node = opc_yaml_find(tree, "when")))
         code = add_cells(sources, &file, node, err);
     if (!code && (node = opc_yaml_find(tree, "vary")))

@@ -80,7 +80,7 @@ static int complete_settings(struct opc_config *config, const char *path, struct
                         "or start another run with 'opc train'",
                         path);
     /* A run that is older than this setting used all of the past as references, whatever the
-     * default is today. */
+     * default is today; also one that has lost its meta.json (config_file.c). */
     if (!opc_sources_sets(config->from, 0, "opc.reference_epochs"))
         return opc_config_set(config, "opc.reference_epochs=0", err);
     return OPC_OK;
