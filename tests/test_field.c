@@ -183,6 +183,17 @@ static void lists_may_be_as_long_as_their_room(void **state)
     assert_int_equal(strlen(v.note), OPC_TEXT_SIZE - 1);
 }
 
+/* An analysis without options is one. */
+static void a_section_may_have_no_settings(void **state)
+{
+    (void)state;
+    static const struct opc_section NONE = {"", "", NULL, 0, 0};
+    struct opc_err err;
+    char nothing;
+    assert_fails(opc_section_set(&NONE, &nothing, "xyzzy", "1", &err), OPC_EUSER, &err, "'xyzzy'");
+    assert_null(strstr(err.text, "opc config"));
+}
+
 static void keys_name_section_and_field(void **state)
 {
     (void)state;
@@ -352,6 +363,7 @@ int main(void)
         cmocka_unit_test(values_are_printed_in_one_way),
         cmocka_unit_test(what_will_not_do_is_refused_with_reason_and_default),
         cmocka_unit_test(lists_may_be_as_long_as_their_room),
+        cmocka_unit_test(a_section_may_have_no_settings),
         cmocka_unit_test(keys_name_section_and_field),
         cmocka_unit_test(a_name_is_an_entry_of_a_table_that_lies_elsewhere),
         cmocka_unit_test(a_default_that_does_not_parse_is_our_bug),

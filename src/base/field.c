@@ -267,6 +267,8 @@ const struct opc_field *opc_section_find(const struct opc_section *s, const char
 
 static int unknown_field(const struct opc_section *s, const char *name, struct opc_err *err)
 {
+    if (s->n == 0)
+        return opc_fail(err, OPC_EUSER, "there are no settings here, and no '%s'", name);
     const char *best = opc_nearest(name, &s->fields->name, (size_t)s->n, sizeof *s->fields);
     if (best)
         return opc_fail(err, OPC_EUSER, "%s has no setting '%s'; did you mean '%s'?", s->name, name,
