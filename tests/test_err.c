@@ -81,8 +81,8 @@ static void every_code_has_its_exit_status(void **state)
     static const int STATUS[] = {
         [OPC_OK] = 0,        [OPC_EUSER] = 2,    [OPC_ENOMEM] = 1,    [OPC_EIO] = 1,
         [OPC_EABSENT] = 1,   [OPC_EDAMAGED] = 3, [OPC_EDIVERGED] = 4, [OPC_EENV] = 5,
-        [OPC_ESTOPPED] = 75, [OPC_EBUG] = 1};
-    for (int code = OPC_OK; code <= OPC_EBUG; code++)
+        [OPC_ESTOPPED] = 75, [OPC_EBUG] = 1,     [OPC_EREFUSED] = 4};
+    for (int code = OPC_OK; code <= OPC_EREFUSED; code++)
         assert_int_equal(opc_exit_status(code), STATUS[code]);
 }
 

@@ -621,16 +621,25 @@ static void a_limit_that_refuses_everything_is_named(void **state)
     float low[OBS] = {1e6f, 0, 0}, high[OBS] = {2e6f, 1, 1};
     const struct opc_bounds bounds = {.obs = OBS, .act = ACT, .low = low, .high = high};
     plan.limits = (struct opc_limits){.bounds = &bounds};
-    assert_fails(fails(plan, 900, &err), OPC_EDIVERGED, &err, "end_bound");
+    assert_fails(fails(plan, 900, &err), OPC_EREFUSED, &err, "end_bound");
     const struct opc_drift drift = {OBS, 1e-30, SCALE};
     plan.limits = (struct opc_limits){.drift = &drift};
-    assert_fails(fails(plan, 900, &err), OPC_EDIVERGED, &err, "end_drift");
+    assert_fails(fails(plan, 900, &err), OPC_EREFUSED, &err,
+                 "100 % ended by opc.max_drift (end_drift)");
+    assert_null(strstr(err.text, "diverge"));
+    /* two limits that share the work: bounds refuse what is left of 0, the drift limit the rest */
+    float left[OBS] = {0, -1e6f, -1e6f}, far[OBS] = {1e6f, 1e6f, 1e6f};
+    const struct opc_bounds half = {.obs = OBS, .act = ACT, .low = left, .high = far};
+    plan.limits = (struct opc_limits){.bounds = &half, .drift = &drift};
+    assert_fails(fails(plan, 900, &err), OPC_EREFUSED, &err, " % by opc.");
+    assert_mentions(&err, "end_bound");
+    assert_mentions(&err, "end_drift");
     /* after very many simulations on-policy, whose kappa is 0 */
     struct opc_disagreement *d = disagreement(2, 900);
     opc_disagreement_update(d, past);
     d->now.count = UINT64_C(1) << 60;
     plan.limits = (struct opc_limits){.disagreement = d};
-    assert_fails(fails(plan, 900, &err), OPC_EDIVERGED, &err, "end_disagreement");
+    assert_fails(fails(plan, 900, &err), OPC_EREFUSED, &err, "end_disagreement");
     assert_fails(fails(plan, 901, &err), OPC_EBUG, &err, "900"); /* it has memory for fewer rows */
     opc_transition_destroy(tr);
 
@@ -652,7 +661,7 @@ static void a_limit_that_refuses_everything_is_named(void **state)
         toy_play(falls, 1, true, true, 0.1, b);
     plan.transition = tr = made("corrected", falls, &model.base, NULL);
     plan.limits = (struct opc_limits){.drop = true};
-    assert_fails(fails(plan, 900, &err), OPC_EDIVERGED, &err, "end_reference");
+    assert_fails(fails(plan, 900, &err), OPC_EREFUSED, &err, "end_reference");
     opc_transition_destroy(tr);
     opc_disagreement_destroy(d);
     opc_episodes_destroy(past);

@@ -554,9 +554,9 @@ static void a_refused_step_is_not_stored_and_ends_its_rollout(void **state)
     /* If nothing can be stored, it must not go on for ever; nor must it count as done. */
     from = 0;
     assert_ok(opc_rollout_create(OBS, ACT, H, 900, &w, &err), &err);
-    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EDIVERGED, &err, "refused");
+    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EREFUSED, &err, "refused");
     plan.rollouts = 50;
-    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EDIVERGED, &err, "refused");
+    assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EREFUSED, &err, "refused");
     assert_mentions(&err, " 50 ");
     opc_rollout_destroy(w);
     opc_imagined_destroy(d);

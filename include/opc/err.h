@@ -33,6 +33,7 @@ enum opc_code {
     OPC_EENV,      /* an environment failed */
     OPC_ESTOPPED,  /* stopped by request; can be resumed */
     OPC_EBUG,      /* our fault; asks for a report */
+    OPC_EREFUSED,  /* every imagined rollout was refused: there is nothing to learn from */
 };
 
 struct opc_err {
@@ -64,8 +65,8 @@ OPC_API int opc_within(struct opc_err *err, const char *fmt, ...) OPC_PRINTF(2, 
         if (opc_try_code)                                                                          \
             return opc_try_code;                                                                   \
     } while (0)
-/* The program's exit status: 0 done, 1 failure, 2 usage, 3 damaged file, 4 diverged,
- * 5 environment failed, 75 stopped by request. */
+/* The program's exit status: 0 done, 1 failure, 2 usage, 3 damaged file, 4 diverged or every
+ * rollout refused, 5 environment failed, 75 stopped by request. */
 OPC_API int opc_exit_status(int code);
 
 #ifdef __clang_analyzer__ /* which cannot see from here that a failure is never OPC_OK */

@@ -111,8 +111,8 @@ struct opc_imagine_report {
 /* Algorithm 2: makes rollouts from drawn starts and appends them to the open epoch of the store,
  * until they hold plan->n transitions (the last rollout may go beyond). plan->act is needed, except
  * with replay, whereas episode, time and actions must be NULL. The report may be NULL.
- * OPC_EDIVERGED: a state or reward is not finite; OPC_EBUG: sizes do not match, or the transition
- * was not refreshed. */
+ * OPC_EDIVERGED: a state or reward is not finite; OPC_EREFUSED: the first step of 100 000 rollouts
+ * in a row is refused; OPC_EBUG: sizes do not match, or the transition was not refreshed. */
 OPC_API int opc_imagine_into(const struct opc_imagine_plan *, struct opc_imagined *into,
                              struct opc_imagine_report *, struct opc_err *err);
 

@@ -71,8 +71,8 @@ struct opc_train_plan {
 
 /* Trains one run to its end, or goes on with one. The same settings give the same results with any
  * number of threads. OPC_EUSER: settings do not fit each other, or the directory holds a run
- * already; OPC_ENOMEM: they need more memory than there is; OPC_ESTOPPED: see stop. OPC_EDIVERGED
- * and OPC_EENV leave the directory as it was at the last checkpoint. */
+ * already; OPC_ENOMEM: they need more memory than there is; OPC_ESTOPPED: see stop.
+ * OPC_EDIVERGED, OPC_EREFUSED and OPC_EENV leave the directory as it was at the last checkpoint. */
 OPC_API int opc_train(const struct opc_config *, const struct opc_train_plan *,
                       struct opc_err *err);
 

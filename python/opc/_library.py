@@ -32,6 +32,7 @@ class Code(enum.IntEnum):
     EENV = 7       #: an environment failed
     ESTOPPED = 8   #: stopped by request; can be resumed
     EBUG = 9       #: opc's own fault
+    EREFUSED = 10  #: every imagined rollout was refused: there is nothing to learn from
 
 
 class Error(Exception):

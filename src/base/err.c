@@ -127,7 +127,8 @@ int opc_exit_status(int code)
     case OPC_OK: return 0;
     case OPC_EUSER: return 2;
     case OPC_EDAMAGED: return 3;
-    case OPC_EDIVERGED: return 4;
+    case OPC_EDIVERGED:
+    case OPC_EREFUSED: return 4;
     case OPC_EENV: return 5;
     case OPC_ESTOPPED: return 75;
     default: return 1;

@@ -74,9 +74,9 @@ int opc_rollout_create(int obs, int act, int horizon, int capacity, struct opc_r
 void opc_rollout_destroy(struct opc_rollout *);                       /* NULL is fine */
 size_t opc_rollout_need(int obs, int act, int horizon, int capacity); /* bytes */
 
-/* Appends to the open epoch of `into`. OPC_EDIVERGED: a state or reward is not finite, or the first
- * step of 100 000 rollouts in a row is refused (or of all, if plan->rollouts is set). OPC_EBUG: the
- * plan does not fit what was prepared. */
+/* Appends to the open epoch of `into`. OPC_EDIVERGED: a state or reward is not finite.
+ * OPC_EREFUSED: the first step of 100 000 rollouts in a row is refused (or of all, if
+ * plan->rollouts is set). OPC_EBUG: the plan does not fit what was prepared. */
 int opc_rollout_run(struct opc_rollout *, const struct opc_rollout_plan *,
                     struct opc_imagined *into, struct opc_rollout_report *, struct opc_err *err);
 

@@ -13,6 +13,7 @@
 #include "num/scaler.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_EMPTY = 100000 }; /* rollouts in a row without a step, after which a call gives up */
@@ -308,27 +309,47 @@ static int limit_disagreement(struct opc_rollout *rollout, const struct opc_roll
     return OPC_OK;
 }
 
-/* Says why a call gives up: which of the limits refused the most steps, and what would help. */
+/* Says why a call gives up: how its rollouts ended, and which limit to change, the one that ended
+ * the most of them. */
 static int report_refusals(const struct opc_rollout_report *done, size_t empty, struct opc_err *err)
 {
     static const struct {
         const char *by, *advice;
-    } LIMIT[OPC_END_TERMINAL] = {
-        [OPC_END_REFUSED] = {"", ""},
-        [OPC_END_BOUND] = {" by opc.bounds (column end_bound)", "; set it to false"},
-        [OPC_END_DRIFT] = {" by opc.max_drift (column end_drift)", "; raise it, or set it to 0"},
-        [OPC_END_DISAGREEMENT] = {" by opc.max_disagreement (column end_disagreement)",
+    } END[OPC_ENDS] = {
+        [OPC_END_REFUSED] = {"because the plan refused a step", ""},
+        [OPC_END_BOUND] = {"by opc.bounds (end_bound)", "; set it to false"},
+        [OPC_END_DRIFT] = {"by opc.max_drift (end_drift)", "; raise it, or set it to 0"},
+        [OPC_END_DISAGREEMENT] = {"by opc.max_disagreement (end_disagreement)",
                                   "; raise it, or set it to 0"},
-        [OPC_END_DROPPED] = {" by opc.reference_terminal = drop (column end_reference)",
+        [OPC_END_DROPPED] = {"by opc.reference_terminal = drop (end_reference)",
                              "; set it to continue"},
+        [OPC_END_TERMINAL] = {"in a terminal state (end_terminal)", ""},
+        [OPC_END_HORIZON] = {"at the horizon (end_horizon)", ""},
+        [OPC_END_REFERENCE] = {"with their reference (end_reference)", ""},
     };
-    int by = OPC_END_REFUSED;
-    for (int k = by; k < OPC_END_TERMINAL; k++)
-        by = done->end[k] > done->end[by] ? k : by;
-    return opc_fail(err, OPC_EDIVERGED,
-                    "the last %zu imagined rollouts were refused their first step%s: there is "
-                    "nothing to learn from%s",
-                    empty, LIMIT[by].by, LIMIT[by].advice);
+    enum { NAMED = 3 }; /* of the ends, the most frequent ones: a message has room for them */
+    char shares[240] = "";
+    bool named[OPC_ENDS] = {false};
+    int limit = OPC_END_REFUSED;
+    for (int k = OPC_END_REFUSED; k < OPC_END_TERMINAL; k++)
+        limit = done->end[k] > done->end[limit] ? k : limit;
+    for (int i = 0; i < NAMED; i++) {
+        int most = -1;
+        for (int k = 0; k < OPC_ENDS; k++)
+            if (!named[k] && done->end[k] > 0 && (most < 0 || done->end[k] > done->end[most]))
+                most = k;
+        if (most < 0)
+            break;
+        named[most] = true;
+        const size_t n = strlen(shares);
+        snprintf(shares + n, sizeof shares - n, "%s%.3g %%%s %s", i ? ", " : "",
+                 100 * (double)done->end[most] / (double)done->rollouts, i ? "" : " ended",
+                 END[most].by);
+    }
+    return opc_fail(err, OPC_EREFUSED,
+                    "the last %zu imagined rollouts were refused their first step, so there is "
+                    "nothing to learn from; of all %zu, %s%s",
+                    empty, done->rollouts, shares, END[limit].advice);
 }
 
 /* Bugs of the caller: sizes that do not fit, no recorded steps, a table f_ref older than the

@@ -70,7 +70,8 @@ int opc_algorithm_1(struct opc_run *run, struct opc_err *err)
         OPC_TRY(random_phase(run, err));
     while (run->now.epoch < run->set->train.epochs) {
         const int code = run_epoch(run, err);
-        if (code == OPC_EDIVERGED || code == OPC_EENV) /* when it happened matters for these */
+        /* when it happened matters for these */
+        if (code == OPC_EDIVERGED || code == OPC_EREFUSED || code == OPC_EENV)
             opc_within(err, "epoch %lld, real step %lld", (long long)run->now.epoch + 1,
                        (long long)run->now.total_steps);
         if (code)

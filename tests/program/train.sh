@@ -310,8 +310,11 @@ expect 4 '^opc: train: .*epoch [0-9]' \
     train.epochs=40 --out diverged
 grep -q '"state": "diverged"' diverged/status.json
 # A limit that refuses every rollout is named, and not waited for for ever.
-expect 4 '^opc: train: .*epoch 1, .*opc.max_drift .*end_drift' \
+expect 4 '^opc: train: .*epoch 1, .*100 % .*opc.max_drift .*end_drift' \
     "$OPC" train paper.yaml opc.max_drift=1e-9 --out drifted
+! grep -q diverge "$work/said" || wrong 'it has not diverged' cat "$work/said"
+grep -q '"state": "failed"' drifted/status.json || wrong 'status.json says otherwise' cat drifted/status.json
+expect 4 '^opc: resume: .*epoch 1, .*100 % .*opc.max_drift .*end_drift' "$OPC" resume drifted
 expect 2 '^opc: train: opc.max_disagreement = 2 .*model.elites = 1' \
     "$OPC" train paper.yaml opc.max_disagreement=2 model.elites=1 --out x
 

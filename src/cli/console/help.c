@@ -23,7 +23,7 @@ static const struct status STATUSES[] = {
     {"1", "failure at run time"},
     {"2", "the command line or a configuration file is wrong"},
     {"3", "a file is damaged"},
-    {"4", "training diverged"},
+    {"4", "training diverged, or every imagined rollout was refused"},
     {"5", "an environment failed"},
     {"75", "stopped by request; can be resumed"},
     {NULL, NULL},

@@ -203,6 +203,8 @@ int opc_training(const struct opc_config *config, const char *dir,
                       (!opc_path_join(b, dir, "checkpoints/b.opc", NULL) && opc_file_exists(b));
     if (code == OPC_EDIVERGED)
         return opc_within(err, "training diverged%s", kept ? " (the last checkpoint is kept)" : "");
+    if (code == OPC_EREFUSED)
+        return opc_within(err, "training cannot go on, and would end here again if resumed");
     if (code == OPC_EENV)
         return opc_within(err, "the environment failed%s",
                           kept ? " (what was learned before is kept)" : "");
