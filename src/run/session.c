@@ -58,11 +58,9 @@ static void log_start(const struct opc_run *run)
                            "opc.reference_epochs = %d is more than train.epochs = %d: the window "
                            "will never leave anything out, as with 0",
                            v->opc.reference_epochs, v->train.epochs);
-    if (v->opc.past_ratio > 0 && !(run->model && opc_mixes_past(v)))
-        opc_runlog_message(run->log, OPC_LEVEL_WARN,
-                           "opc.past_ratio = %g changes nothing here: it is for imagined rollouts "
-                           "beside a window, opc.reference_epochs of 1 or more",
-                           v->opc.past_ratio);
+    char idle[OPC_IDLE];
+    for (int next = 0; opc_values_idle(v, &next, idle);)
+        opc_runlog_message(run->log, OPC_LEVEL_WARN, "%s", idle);
     if (*v->train.prefill && run->now.total_steps == 0)
         opc_runlog_message(run->log, OPC_LEVEL_INFO,
                            "begins with %d steps in %d episodes of %s; %s random ones follow",

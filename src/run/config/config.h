@@ -217,6 +217,10 @@ enum { OPC_TASK_NAME = OPC_LONG_TEXT_SIZE + OPC_TEXT_SIZE + 1 };
 const char *opc_values_task(const struct opc_values *, char out[OPC_TASK_NAME]);
 /* OPC_EUSER: they do not fit each other; err->settings names those at fault. */
 int opc_values_check(const struct opc_values *, struct opc_err *err);
+/* Settings that are not at their default and change nothing in such a run: one sentence for each,
+ * with what to change (config_idle.c). *next is 0 before the first; false: there is no other. */
+enum { OPC_IDLE = 300 };
+bool opc_values_idle(const struct opc_values *, int *next, char out[OPC_IDLE]);
 /* The share of part k in `all`: shares differ by at most one and add up to `all`. */
 int opc_share(int all, int parts, int k);
 /* H in an epoch, where epochs count from 0. */
