@@ -22,6 +22,13 @@ static void put(void **state, const char *name, const char *text)
     assert_ok(opc_file_write(path, text, strlen(text), &err), &err);
 }
 
+static void assert_no_file(void **state, const char *name)
+{
+    char path[OPC_PATH];
+    snprintf(path, sizeof path, "%s/%s", (const char *)*state, name);
+    assert_false(opc_file_exists(path));
+}
+
 static void assert_file(void **state, const char *name, const char *want)
 {
     char path[OPC_PATH], *text;
@@ -94,13 +101,13 @@ static int read_runs(const struct merge *m, struct opc_sweep_runs **runs, struct
     return code;
 }
 
-/* Writes the three tables into OUT. */
+/* Writes the tables into OUT, timing.csv only if a run has one. */
 static int merge(void *ctx, struct opc_err *err)
 {
     const struct merge *m = ctx;
-    static const char *const NAME[] = {"merged.csv", "runs.csv", "table.csv"};
+    static const char *const NAME[] = {"merged.csv", "runs.csv", "table.csv", "timing.csv"};
     struct opc_sweep_runs *runs = NULL;
-    struct opc_table *t[3] = {NULL};
+    struct opc_table *t[4] = {NULL};
     char dir[OPC_PATH], path[OPC_PATH];
     int code = read_runs(m, &runs, err);
     if (!code)
@@ -109,13 +116,15 @@ static int merge(void *ctx, struct opc_err *err)
         code = opc_sweep_runs_list(runs, &t[1], err);
     if (!code)
         code = opc_sweep_table(runs, 0, &t[2], err);
+    if (!code)
+        code = opc_sweep_runs_timing(runs, &t[3], err);
     snprintf(dir, sizeof dir, "%s/%s", m->test, m->out);
     if (!code)
         code = opc_make_directories(dir, err);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         if (!code)
             code = opc_path_join(path, dir, NAME[i], err);
-        if (!code)
+        if (!code && (i < 3 || opc_table_rows(t[i]) > 0))
             code = opc_table_write(t[i], path, err);
         opc_table_free(t[i]);
     }
@@ -175,6 +184,10 @@ static const char TWO_RUNS[] =
     "train.seed," RUNS "7,1,OPC,cartpole,3,30,35,0.4000000000000001,2.5,0.1.0,508bb785afe3\n"
     "5,1,OPC,cartpole,3,30,35,2,,,\n";
 static const char TWO_TABLE[] = TABLE "cartpole,OPC,1,2,30,1.20,0.40,2.00,2.50\n";
+static const char TWO_TIMING[] = "train.seed,complete,epoch,epoch_s,total_s\n"
+                                 "7,1,1,60,60\n"
+                                 "7,1,2,60,120\n"
+                                 "7,1,3,30,30\n";
 
 static void assert_two(void **state, const struct opc_sweep *s, const char *out)
 {
@@ -184,6 +197,8 @@ static void assert_two(void **state, const struct opc_sweep *s, const char *out)
     assert_runs_file(state, s, out, TWO_RUNS, ALL);
     snprintf(name, sizeof name, "%s/table.csv", out);
     assert_file(state, name, TWO_TABLE);
+    snprintf(name, sizeof name, "%s/timing.csv", out);
+    assert_file(state, name, TWO_TIMING);
 }
 
 /* ---- run directories ------------------------------------------------------------------------- */
@@ -223,6 +238,34 @@ static void each_run_has_a_row_with_what_it_comes_to(void **state)
                      "5,1,OPC,cartpole,7,7,8,3,,,\n",
                      ALL);
     assert_file(state, "own/table.csv", TABLE "cartpole,OPC,1,1,7,3.00,3.00,3.00,\n");
+    opc_sweep_close(s);
+}
+
+/* Cells as they are written, below the columns of all runs. The second run has no metrics, and is
+ * in no table; the last line of the third is being written. */
+static void what_epochs_cost_is_merged_likewise(void **state)
+{
+    struct opc_sweep *s =
+        open_sweep(state, "train.epochs: 2\nvary: {env.name: [a, b, 'c, d', e]}\n");
+    put(state, "own/0/metrics.csv", "epoch\n1\n2\n");
+    put(state, "own/0/timing.csv", "epoch,act_s,epoch_s\n1,0.10,1\n2,0.20,2\n");
+    put(state, "own/1/metrics.csv", "epoch\n");
+    put(state, "own/1/timing.csv", "epoch,act_s,epoch_s\n1,9,9\n");
+    put(state, "own/2/metrics.csv", "epoch\n1\n2\n");
+    put(state, "own/2/timing.csv", "epoch,act_s,fit_s,epoch_s\n1,1,3,4\n2,1,");
+    put(state, "own/3/metrics.csv", "epoch\n1\n");
+    merge_into(state, s, "own", "1000", NULL, NULL);
+    assert_file(state, "own/timing.csv",
+                "env.name,complete,epoch,act_s,fit_s,epoch_s\n"
+                "a,1,1,0.10,,1\n"
+                "a,1,2,0.20,,2\n"
+                "\"c, d\",0,1,1,3,4\n");
+    merge_into(state, s, "again", "0000", "own", NULL);
+    assert_file(state, "again/timing.csv",
+                "env.name,complete,epoch,act_s,fit_s,epoch_s\n"
+                "a,1,1,0.10,,1\n"
+                "a,1,2,0.20,,2\n"
+                "\"c, d\",0,1,1,3,4\n");
     opc_sweep_close(s);
 }
 
@@ -318,6 +361,29 @@ static void what_is_complete_elsewhere_is_taken_over(void **state)
     opc_sweep_close(s);
 }
 
+/* It is never that of another training of the run: 1 is complete in `a`, which does not tell; 2
+ * stays as it is; 3 is only in `b`. */
+static void the_time_comes_with_the_run(void **state)
+{
+    struct opc_sweep *s = open_sweep(state, "train.epochs: 2\nvary: {train.seed: 1..3}\n");
+    put(state, "own/0/metrics.csv", "epoch,q\n1,1\n");
+    put(state, "own/0/timing.csv", "epoch,epoch_s\n1,10\n");
+    put(state, "own/1/metrics.csv", "epoch,q\n1,1\n2,1\n");
+    put(state, "own/1/timing.csv", "epoch,epoch_s\n1,20\n2,20\n");
+    put(state, "a/merged.csv", "train.seed,complete,epoch,q\n1,1,1,1\n1,1,2,1\n");
+    put(state, "b/merged.csv",
+        "train.seed,complete,epoch,q\n3,1,1,1\n3,1,2,1\n2,1,1,1\n2,1,2,1\n1,1,1,1\n1,1,2,1\n");
+    put(state, "b/timing.csv",
+        "train.seed,complete,epoch,epoch_s\n3,1,1,30\n3,1,2,30\n2,1,1,31\n2,1,2,31\n1,1,1,32\n");
+    merge_into(state, s, "own", "010", "a", "b");
+    assert_file(state, "own/timing.csv",
+                "train.seed,complete,epoch,epoch_s\n2,1,1,20\n2,1,2,20\n3,1,1,30\n3,1,2,30\n");
+    /* Tables of older versions have none, and then there is none. */
+    merge_into(state, s, "new", "000", "a", NULL);
+    assert_no_file(state, "new/timing.csv");
+    opc_sweep_close(s);
+}
+
 static void a_run_with_other_evaluations_is_named_and_stays(void **state)
 {
     struct opc_sweep *s = open_sweep(state, TWO);
@@ -397,6 +463,27 @@ static void tables_of_other_runs_are_refused(void **state)
     opc_sweep_close(s);
 }
 
+static void a_timing_csv_of_other_runs_is_refused(void **state)
+{
+    static const struct {
+        const char *timing;
+        enum opc_code code;
+        const char *key, *other_key;
+    } CASE[] = {
+        {"train.seed,complete,epoch\n6,1,3\n", OPC_EUSER, "timing.csv:2:", "train.seed = 6"},
+        {"epoch,epoch_s\n1,1\n", OPC_EUSER, "timing.csv", "'complete'"},
+        {"train.seed,complete,epoch\n5,1,2\n5,1,1\n", OPC_EDAMAGED, "timing.csv", "s5"},
+        {"train.seed,complete,epoch\n5,1\n", OPC_EDAMAGED, "timing.csv:2:", "3"},
+    };
+    struct opc_sweep *s = open_sweep(state, TWO);
+    for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
+        put(state, "a/merged.csv", "train.seed,complete,epoch\n5,1,3\n");
+        put(state, "a/timing.csv", CASE[i].timing);
+        refuse(state, s, "a", CASE[i].code, CASE[i].key, CASE[i].other_key);
+    }
+    opc_sweep_close(s);
+}
+
 /* ---- runs of other experiments --------------------------------------------------------------- */
 
 /* What one file has made another one finds by its settings: under other varied keys, and among runs
@@ -411,6 +498,8 @@ static void put_other(void **state)
 {
     struct opc_sweep *s = open_sweep(state, OTHER);
     put(state, "other/2/metrics.csv", OTHER_METRICS);
+    put(state, "other/2/timing.csv", "epoch,epoch_s\n1,1\n2,1\n3,2\n");
+    put(state, "other/3/timing.csv", "epoch,epoch_s\n1,9\n");
     put(state, "other/2/meta.json", "{\"opc\": \"0.1.0\", \"revision\": \"508bb785afe3\"}");
     put(state, "other/3/metrics.csv", METRICS "1,10,15,9\n2,20,25,9\n3,30,35,9\n");
     merge_into(state, s, "other", "0011", NULL, NULL);
@@ -429,7 +518,11 @@ static void a_run_of_another_file_is_found_by_its_settings(void **state)
                 "data.retain,complete," METRICS
                 "5,1,1,10,15,0.5\n5,1,2,20,25,0.5\n5,1,3,30,35,2\n");
     assert_runs_file(state, s, "mine",
-                     "data.retain," RUNS "5,1,OPC,cartpole,3,30,35,1,,0.1.0,508bb785afe3\n", ALL);
+                     "data.retain," RUNS
+                     "5,1,OPC,cartpole,3,30,35,1,0.06666666666666667,0.1.0,508bb785afe3\n",
+                     ALL);
+    assert_file(state, "mine/timing.csv",
+                "data.retain,complete,epoch,epoch_s\n5,1,1,1\n5,1,2,1\n5,1,3,2\n");
     /* The other one is named by its absence: 1 of 2 runs. */
     assert_contains(opc_text_get(&heard), "1 of 2");
     opc_text_free(&heard);
@@ -438,6 +531,7 @@ static void a_run_of_another_file_is_found_by_its_settings(void **state)
 
 /* The identity leaves the number of epochs out: a longer run is another one, a shorter one goes on.
  */
+#define LENGTH_3 "3,1,OPC,cartpole,3,30,35,1,0.06666666666666667,0.1.0,508bb785afe3\n"
 static void runs_of_other_lengths_are_told_apart(void **state)
 {
     put_other(state);
@@ -447,17 +541,14 @@ static void runs_of_other_lengths_are_told_apart(void **state)
     opc_sweep_close(s);
     s = open_sweep(state, "train.seed: 7\ndata.retain: 5\nvary: {train.epochs: [4, 3, 5]}\n");
     merge_into(state, s, "mine", "000", "other", NULL);
-    assert_runs_file(state, s, "mine",
-                     "train.epochs," RUNS "3,1,OPC,cartpole,3,30,35,1,,0.1.0,508bb785afe3\n",
-                     (const int[]){1});
+    assert_runs_file(state, s, "mine", "train.epochs," RUNS LENGTH_3, (const int[]){1});
     opc_sweep_close(s);
     /* Its own rows find their own run again, complete or not. */
     put(state, "mine/0/metrics.csv", METRICS "1,10,15,4\n");
     s = open_sweep(state, "train.seed: 7\ndata.retain: 5\nvary: {train.epochs: [3, 4]}\n");
     merge_into(state, s, "mine", "00", "other", NULL);
     merge_into(state, s, "again", "00", "mine", NULL);
-    assert_runs_file(state, s, "again",
-                     "train.epochs," RUNS "3,1,OPC,cartpole,3,30,35,1,,0.1.0,508bb785afe3\n", ALL);
+    assert_runs_file(state, s, "again", "train.epochs," RUNS LENGTH_3, ALL);
     opc_sweep_close(s);
 }
 
@@ -484,7 +575,7 @@ static void tables_without_a_run_of_this_file_add_nothing(void **state)
     struct merge m = {*state, s, "none", "00", {"other", NULL, NULL}, OPC_MATCH_SETTINGS};
     assert_ok(read_runs(&m, &runs, &err), &err);
     for (int i = 0; i < s->tasks; i++)
-        assert_int_equal(runs->run[i].rows, 0);
+        assert_int_equal(runs->run[i].metrics.rows, 0);
     opc_sweep_runs_free(runs);
     put(state, "bare/merged.csv", TWO_MERGED);
     m.add[0] = "bare";
@@ -501,6 +592,9 @@ static void tables_that_do_not_belong_together_are_damaged(void **state)
     merge_into(state, s, "own", "11", NULL, NULL);
     put(state, "own/merged.csv", "train.seed,complete,epoch\n7,1,3\n6,1,3\n");
     refuse(state, s, "own", OPC_EDAMAGED, "own/merged.csv:3:", "runs.csv");
+    put(state, "own/merged.csv", TWO_MERGED);
+    put(state, "own/timing.csv", "train.seed,complete,epoch\n7,1,3\n6,1,3\n");
+    refuse(state, s, "own", OPC_EDAMAGED, "own/timing.csv:3:", "remove");
     opc_sweep_close(s);
 }
 
@@ -512,7 +606,9 @@ static void lack_of_memory_is_survived(void **state)
     merge_into(state, s, "own", "11", NULL, NULL);
     merge_into(state, s, "a", "00", "own", NULL); /* with identities */
     put(state, "b/merged.csv", TWO_MERGED);       /* without */
+    put(state, "b/timing.csv", TWO_TIMING);
     put(state, "new/0/metrics.csv", METRICS "1,10,15,0.1\n");
+    put(state, "new/0/timing.csv", "epoch,epoch_s,total_s\n1,9,9\n");
     struct merge m = {*state, s, "new", "00", {"a", "b", NULL}, OPC_MATCH_ANY};
     assert_ok(merge(&m, &err), &err);
     assert_two(state, s, "new");
@@ -526,12 +622,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_DIR(tables_with_other_columns_are_merged),
         IN_DIR(each_run_has_a_row_with_what_it_comes_to),
+        IN_DIR(what_epochs_cost_is_merged_likewise),
         IN_DIR(adding_its_own_result_changes_no_byte),
         IN_DIR(adding_keeps_the_order_of_columns_and_incomplete_runs),
         IN_DIR(what_is_complete_elsewhere_is_taken_over),
+        IN_DIR(the_time_comes_with_the_run),
         IN_DIR(a_run_with_other_evaluations_is_named_and_stays),
         IN_DIR(fewer_epochs_than_the_file_asks_for_are_incomplete),
         IN_DIR(tables_of_other_runs_are_refused),
+        IN_DIR(a_timing_csv_of_other_runs_is_refused),
         IN_DIR(a_run_of_another_file_is_found_by_its_settings),
         IN_DIR(runs_of_other_lengths_are_told_apart),
         IN_DIR(the_same_values_with_other_settings_are_refused),

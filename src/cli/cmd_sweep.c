@@ -15,8 +15,10 @@
 #include "sweep/handover.h"
 #include "sweep/worklist.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
@@ -171,44 +173,69 @@ static void print_sources(const struct opc_sweep_runs *runs)
     }
 }
 
-/* Writes merged.csv and runs.csv. Without any row it fails: a table is not replaced by an empty
- * one. */
+/* Writes timing.csv. Where no run has one, a file of an earlier merge is removed: it would be of
+ * other runs than merged.csv. */
+static int write_timing(const struct opc_table *timing, const char *path, bool *removed,
+                        struct opc_err *err)
+{
+    *removed = false;
+    if (opc_table_rows(timing) > 0)
+        return opc_table_write(timing, path, err);
+    *removed = unlink(path) == 0;
+    return *removed || errno == ENOENT ? OPC_OK
+                                       : opc_fail_errno(err, errno, "cannot remove %s", path);
+}
+
+/* Writes merged.csv, runs.csv and timing.csv. Without any row it fails: a table is not replaced by
+ * an empty one. */
 static int write_merged(const struct opc_sweep_runs *runs, const char *out, struct opc_err *err)
 {
     const struct opc_sweep *sweep = runs->sweep;
-    char path[OPC_PATH], list_path[OPC_PATH];
-    struct opc_table *merged = NULL, *list = NULL;
+    char path[OPC_PATH], list_path[OPC_PATH], timing_path[OPC_PATH];
+    struct opc_table *merged = NULL, *list = NULL, *timing = NULL;
     int with_rows = 0, complete = 0;
+    bool removed = false;
     /* How many runs have something to merge. */
     for (int i = 0; i < sweep->tasks; i++) {
-        with_rows += runs->run[i].rows > 0;
-        complete += runs->run[i].rows > 0 && runs->run[i].complete;
+        with_rows += runs->run[i].metrics.rows > 0;
+        complete += runs->run[i].metrics.rows > 0 && runs->run[i].complete;
     }
     int code = opc_path_join(path, out, "merged.csv", err);
     if (!code)
         code = opc_path_join(list_path, out, "runs.csv", err);
+    if (!code)
+        code = opc_path_join(timing_path, out, "timing.csv", err);
     if (!code && !with_rows)
         code = opc_fail(err, OPC_EUSER, "no run has a row yet; %s is left as it is", path);
     if (!code)
         code = opc_sweep_runs_merged(runs, &merged, err);
     if (!code)
         code = opc_sweep_runs_list(runs, &list, err);
-    /* Both tables exist in memory before the first file is written. */
+    if (!code)
+        code = opc_sweep_runs_timing(runs, &timing, err);
+    /* All tables exist in memory before the first file is written. */
     if (!code)
         code = opc_make_directories(out, err);
     if (!code)
         code = opc_table_write(merged, path, err);
     if (!code)
         code = opc_table_write(list, list_path, err);
+    if (!code)
+        code = write_timing(timing, timing_path, &removed, err);
     if (!code) {
         print_sources(runs);
         printf("%d of %d run%s rows, %d %s complete: %d row%s -> %s\n", with_rows, sweep->tasks,
                sweep->tasks == 1 ? " has" : "s have", complete, complete == 1 ? "is" : "are",
                opc_table_rows(merged), opc_plural(opc_table_rows(merged)), path);
         printf("what each of them ends with -> %s\n", list_path);
+        if (opc_table_rows(timing) > 0)
+            printf("what each phase of each epoch cost -> %s\n", timing_path);
+        else if (removed)
+            printf("no run has a timing.csv; %s of an earlier merge is removed\n", timing_path);
     }
     opc_table_free(merged);
     opc_table_free(list);
+    opc_table_free(timing);
     return code;
 }
 
@@ -263,8 +290,12 @@ static int merge_runs(const struct opc_sweep *sweep, const struct given *given, 
     struct opc_sweep_runs *runs = NULL;
     char file[OPC_PATH];
     int code = OPC_OK;
+    /* A run has a timing.csv of its own. */
+    if (opc_rundir_is_run(out))
+        code =
+            opc_fail(err, OPC_EUSER, "%s is one run; choose a directory for many: --out DIR", out);
     /* With --add, OUT may be new. */
-    if (!opc_is_directory(out) && given->add.n == 0)
+    else if (!opc_is_directory(out) && given->add.n == 0)
         code = opc_fail(err, OPC_EUSER, "there is no directory %s; 'opc sweep %s run' makes it",
                         out, opc_shell_word(sweep->path, file, sizeof file));
     if (!code)
@@ -408,10 +439,11 @@ const struct opc_command opc_cmd_sweep = {
         "done; Ctrl-C stops all of them, and the same command goes on. A run that was killed is "
         "tried again, three times at most. status: a line for each run, without starting "
         "anything. merge: every epoch of every run in OUT/merged.csv, what each run ends with in "
-        "OUT/runs.csv, and what the complete ones end with, over seeds, in OUT/table.csv and on "
-        "the terminal. With --add DIR it takes over the runs that DIR, which an earlier merge "
-        "wrote to, has complete and OUT has not, and those without a row in OUT; OUT "
-        "need not have any run, or exist. run and status with --add DIR leave out what DIR has "
+        "OUT/runs.csv, what each phase of each epoch cost in OUT/timing.csv, and what the complete "
+        "runs end with, over seeds, in OUT/table.csv and on the terminal. With --add DIR it takes "
+        "over the runs that DIR, which an earlier merge wrote to, has complete and OUT has not, "
+        "and those without a row in OUT; OUT need not have any run, or exist. run and status with "
+        "--add DIR leave out what DIR has "
         "complete: its directory is not needed. merge --at STEPS also writes OUT/table-STEPS.csv, "
         "the scores after so many steps, for runs of different lengths.\n"
         "A run is OUT/NAME, its output OUT/NAME.log. A directory that holds a run of other "

@@ -16,18 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* metrics.csv, cell by cell as it was. */
-static int write_metrics(const struct opc_sweep_run *run, const char *path, struct opc_err *err)
+/* A table of the run, cell by cell as it was. */
+static int write_rows(const struct opc_sweep_rows *rows, const char *path, struct opc_err *err)
 {
     struct opc_table *table = NULL;
     struct opc_text head = {0};
-    for (int k = 0; k < run->columns; k++)
-        opc_text_addf(&head, "%s%s", k ? "," : "", run->name[k]);
+    for (int k = 0; k < rows->columns; k++)
+        opc_text_addf(&head, "%s%s", k ? "," : "", rows->name[k]);
     int code = opc_text_check(&head, err);
     if (!code)
         code = opc_table_create(opc_text_get(&head), &table, err);
-    for (size_t i = 0; !code && i < (size_t)run->rows * (size_t)run->columns; i++)
-        opc_table_word(table, run->cell[i]);
+    for (size_t i = 0; !code && i < (size_t)rows->rows * (size_t)rows->columns; i++)
+        opc_table_word(table, rows->cell[i]);
     if (!code)
         code = opc_table_write(table, path, err);
     opc_table_free(table);
@@ -86,7 +86,7 @@ static int write_run(const struct opc_sweep_run *run, const struct opc_values *s
     OPC_TRY(opc_path_join(path, dir, "config.yaml", err));
     OPC_TRY(write_settings(set, path, err));
     OPC_TRY(opc_path_join(path, dir, "metrics.csv", err));
-    OPC_TRY(write_metrics(run, path, err));
+    OPC_TRY(write_rows(&run->metrics, path, err));
     OPC_TRY(opc_path_join(path, dir, "meta.json", err));
     OPC_TRY(write_meta(run, set, path, err));
     OPC_TRY(opc_path_join(path, dir, "status.json", err));
@@ -135,7 +135,7 @@ static int restore_folder(const struct opc_experiment *experiment, const char *f
     for (int i = 0; i < experiment->runs->tasks && !code; i++) {
         const struct opc_task *task = &experiment->runs->task[i];
         struct opc_look look;
-        if (!kept->run[i].complete || kept->run[i].rows == 0)
+        if (!kept->run[i].complete || kept->run[i].metrics.rows == 0)
             continue;
         opc_schedule_look(experiment->runs_dir, task, &look);
         if (look.begun || look.state != OPC_STATE_MISSING)

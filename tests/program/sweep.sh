@@ -102,15 +102,25 @@ revision=$(sed -n 's/.*"revision": "\([^"]*\)".*/\1/p' ref/replay_s1/meta.json)
 [ "$(tail -n 1 ref/runs.csv | cut -d, -f12)" = "$revision" ]
 tail -n +2 ref/runs.csv | cut -d, -f13 | grep -cx "0x[0-9a-f]\{8\}" | grep -qx 3
 
+# What each phase of each epoch cost: every timing.csv, below the values that vary.
+{
+    echo "opc.transition,train.seed,complete,$(head -n 1 ref/replay_s1/timing.csv)"
+    for run in corrected,1 corrected,2 replay,1; do
+        tail -n +2 "ref/$(echo $run | sed s/,/_s/)/timing.csv" | sed "s/^/$run,1,/"
+    done
+} >want
+cmp want ref/timing.csv
+
 # Runs of an earlier merge: into an empty place, beside some runs, and into the same place.
 same_tables() { # DIR: it has the tables of ref
-    for file in merged.csv runs.csv table.csv; do
+    for file in merged.csv runs.csv table.csv timing.csv; do
         cmp "ref/$file" "$1/$file" || wrong "$file differs" same_tables "$1"
     done
 }
 expect 0 '^3 .* ref$
 ^3 of 3 .* 3 .*: 24 .* -> again/merged.csv$
 -> again/runs.csv$
+-> again/timing.csv$
 -> again/table.csv$' "$OPC" sweep a.yaml merge -o again --add ref
 same_tables again
 cp -r part beside # has replay_s1
@@ -129,6 +139,13 @@ expect 0 '^2 .* old1$
 cmp ref/merged.csv joined/merged.csv
 cut -d, -f1-9 ref/runs.csv >want && cut -d, -f1-9 joined/runs.csv | cmp want -
 cut -d, -f10-12 joined/runs.csv | tail -n +2 | sort -u | grep -qx ,,
+# Nothing tells their time, and a table that does would be of other runs.
+[ ! -e joined/timing.csv ] || wrong "time out of nothing" cat joined/timing.csv
+echo old >joined/timing.csv
+expect 0 'joined/timing.csv .*removed$' "$OPC" sweep a.yaml merge -o joined --add old1 --add old2
+[ ! -e joined/timing.csv ] || wrong "the time of other runs" cat joined/timing.csv
+# A run has a timing.csv of its own.
+expect 2 '^opc: sweep: ref/replay_s1 is one run;' "$OPC" sweep a.yaml merge -o ref/replay_s1 --add ref
 # Other numbers of a run that is complete here are said, and not used.
 mkdir other
 sed 's/^\(replay,1,1,8,[^,]*,[^,]*\),[^,]*/\1,-7/' ref/merged.csv >other/merged.csv

@@ -92,13 +92,13 @@ static int read_table(struct opc_curve_run *run, const struct opc_curves_plan *p
 static int read_rows(struct opc_curve_run *run, const struct opc_sweep_tables *tables, int i,
                      const struct opc_curves_plan *plan, struct opc_err *err)
 {
-    const struct opc_sweep_run *from = &tables->runs->run[i];
+    const struct opc_sweep_rows *from = &tables->runs->run[i].metrics;
     int x, y;
     OPC_TRY(opc_sweep_tables_find(tables, i, plan->over, &x, err));
     OPC_TRY(opc_sweep_tables_find(tables, i, plan->of, &y, err));
     OPC_TRY(allocate_curve(run, from->rows, err));
     for (int row = 0; row < from->rows; row++)
-        add_point(run, opc_sweep_run_number(from, row, x), opc_sweep_run_number(from, row, y));
+        add_point(run, opc_sweep_rows_number(from, row, x), opc_sweep_rows_number(from, row, y));
     finish_curve(run, plan);
     return OPC_OK;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs from the tables of an earlier merge (opc sweep FILE merge --add DIR). merged.csv has
- * their rows; runs.csv, which older results lack, has what rows do not contain: minutes, version,
- * commit, and the identity of the settings. By its identity a run is found whichever file it was
+ * their metrics. Two tables that older results lack have what metrics do not contain: timing.csv
+ * what epochs cost; runs.csv minutes, version, commit, and the identity of the settings. By its
+ * identity a run is found whichever file it was
  * made with, so figures share runs of which only tables were kept. Tables without identities have
  * to be of the sweep's own file: only the varied values, task, method and number of epochs can be
  * checked.
  *
- * Invariant: cells of a run that was taken over point into the merged table, which therefore
- * belongs to the runs (opc_sweep_added.merged) from then on, also after a failure. */
+ * Invariant: cells of a run that was taken over point into the tables, which therefore belong to
+ * the runs (opc_sweep_added) from then on, also after a failure. */
 #include "base/file.h"
 #include "base/log.h"
 #include "opc/mem.h"
@@ -25,6 +26,11 @@ struct source {
     int *key;     /* [sweep->keys] the column of each varied key */
     int complete; /* index of the column after the varied keys */
     int *task;    /* [rows] index of the run each row belongs to; -1: it is not of the sweep */
+};
+
+/* The tables of a directory. Only merged.csv is always there; the others have no table then. */
+struct sources {
+    struct source merged, list, timing; /* list: runs.csv */
 };
 
 /* Frees what open_source allocated, also after it failed. */
@@ -208,45 +214,49 @@ static int match_list(struct source *list, struct opc_err *err)
     return OPC_OK;
 }
 
-/* Whether a row of merged.csv and one of runs.csv have the same varied values. */
-static bool same_values(const struct source *merged, int row, const struct source *list, int run)
+/* Whether a row of a table and one of runs.csv have the same varied values. */
+static bool same_values(const struct source *source, int row, const struct source *list, int run)
 {
-    for (int k = 0; k < merged->complete; k++)
-        if (strcmp(opc_table_cell(merged->table, row, k), opc_table_cell(list->table, run, k)) != 0)
+    for (int k = 0; k < source->complete; k++)
+        if (strcmp(opc_table_cell(source->table, row, k), opc_table_cell(list->table, run, k)) != 0)
             return false;
     return true;
 }
 
-/* Finds the run of each row of merged.csv by way of runs.csv. */
-static int match_rows(struct source *merged, const struct source *list, struct opc_err *err)
+/* Finds the run of each row of merged.csv or timing.csv by way of runs.csv. spare: the table of the
+ * two that can be done without, for the message. */
+static int match_rows(struct source *source, const struct source *list, const char *spare,
+                      struct opc_err *err)
 {
-    bool alike = merged->complete == list->complete;
-    for (int k = 0; k < merged->complete && alike; k++)
-        alike = strcmp(opc_table_name(merged->table, k), opc_table_name(list->table, k)) == 0;
+    bool alike = source->complete == list->complete;
+    for (int k = 0; k < source->complete && alike; k++)
+        alike = strcmp(opc_table_name(source->table, k), opc_table_name(list->table, k)) == 0;
     const int runs = opc_table_rows(list->table);
     int run = 0;
-    for (int row = 0; row < opc_table_rows(merged->table); row++) {
-        if (alike && (run == runs || !same_values(merged, row, list, run)))
-            for (run = 0; run < runs && !same_values(merged, row, list, run); run++) {
+    for (int row = 0; row < opc_table_rows(source->table); row++) {
+        if (alike && (run == runs || !same_values(source, row, list, run)))
+            for (run = 0; run < runs && !same_values(source, row, list, run); run++) {
             }
         if (!alike || run == runs)
             return opc_fail(err, OPC_EDAMAGED,
                             "%s:%d: %s has no row for this run; merge both again from the run "
                             "directories, or remove %s",
-                            merged->path, row + 2, list->path, list->path);
-        merged->task[row] = list->task[run];
+                            source->path, row + 2, list->path, spare);
+        source->task[row] = list->task[run];
     }
     return OPC_OK;
 }
 
 /* The run of each row by the identities in runs.csv. *shared: how many runs the sweep has of these
  * tables. */
-static int match_settings(struct source *merged, struct source *list, int *shared,
-                          struct opc_err *err)
+static int match_settings(struct sources *from, int *shared, struct opc_err *err)
 {
+    struct source *list = &from->list;
     *shared = 0;
     OPC_TRY(match_list(list, err));
-    OPC_TRY(match_rows(merged, list, err));
+    OPC_TRY(match_rows(&from->merged, list, list->path, err));
+    if (from->timing.table)
+        OPC_TRY(match_rows(&from->timing, list, from->timing.path, err));
     for (int row = 0; row < opc_table_rows(list->table); row++)
         *shared += list->task[row] >= 0;
     return OPC_OK;
@@ -308,23 +318,26 @@ static int read_list(const struct source *list, struct opc_sweep_run *found, str
     return code;
 }
 
-/* ---- merged.csv ------------------------------------------------------------------------------ */
+/* ---- merged.csv and timing.csv --------------------------------------------------------------- */
 
-/* Gives each run in `found` its rows. */
-static int take_rows(const struct source *source, const struct opc_sweep_added *from,
+static struct opc_sweep_rows *rows_of(struct opc_sweep_run *run, bool timing)
+{
+    return timing ? &run->timing : &run->metrics;
+}
+
+/* Gives each run in `found` its rows of the table. */
+static int take_rows(const struct source *source, const struct opc_sweep_kept *from, bool timing,
                      struct opc_sweep_run *found, struct opc_err *err)
 {
     const int rows = opc_table_rows(source->table);
     /* Count the rows of each run to size its cells, then start again at 0 while filling them. */
     for (int row = 0; row < rows; row++)
         if (source->task[row] >= 0)
-            found[source->task[row]].rows++;
+            rows_of(&found[source->task[row]], timing)->rows++;
     for (int i = 0; i < source->sweep->tasks; i++) {
-        struct opc_sweep_run *r = &found[i];
-        r->minutes = (double)NAN;
+        struct opc_sweep_rows *r = rows_of(&found[i], timing);
         r->name = from->name;
         r->columns = from->columns;
-        r->complete = true;
         r->cell = opc_alloc((size_t)r->rows + 1, ((size_t)r->columns + 1) * sizeof *r->cell);
         if (!r->cell)
             return opc_sweep_runs_no_memory(err);
@@ -333,30 +346,46 @@ static int take_rows(const struct source *source, const struct opc_sweep_added *
     for (int row = 0; row < rows; row++) {
         if (source->task[row] < 0)
             continue;
-        struct opc_sweep_run *r = &found[source->task[row]];
+        struct opc_sweep_rows *r = rows_of(&found[source->task[row]], timing);
         const char **cell = r->cell + (size_t)r->rows++ * (size_t)r->columns;
-        /* A run is complete if all of its rows say so. */
-        r->complete =
-            r->complete && strcmp(opc_table_cell(source->table, row, source->complete), "1") == 0;
         for (int i = 0; i < r->columns; i++)
             cell[i] = opc_table_cell(source->table, row, source->complete + 1 + i);
     }
     return OPC_OK;
 }
 
+/* A run is complete if all of its rows in merged.csv say so. */
+static void find_complete_runs(const struct source *merged, struct opc_sweep_run *found)
+{
+    for (int i = 0; i < merged->sweep->tasks; i++)
+        found[i].complete = true;
+    for (int row = 0; row < opc_table_rows(merged->table); row++)
+        if (merged->task[row] >= 0 &&
+            strcmp(opc_table_cell(merged->table, row, merged->complete), "1") != 0)
+            found[merged->task[row]].complete = false;
+}
+
+static int check_order(const struct source *source, int i, const struct opc_sweep_rows *rows,
+                       struct opc_err *err)
+{
+    if (opc_sweep_rows_ascend(rows))
+        return OPC_OK;
+    return opc_fail(err, OPC_EDAMAGED,
+                    "%s: the epochs of %s do not ascend; each may be there once only", source->path,
+                    source->sweep->task[i].name);
+}
+
 /* Measures a run and compares its epochs with train.epochs of the sweep's file. With fewer it
  * counts as incomplete, like a run directory with fewer would. */
-static int check_run(const struct source *source, int i, struct opc_sweep_run *run,
+static int check_run(const struct sources *from, int i, struct opc_sweep_run *run,
                      struct opc_err *err)
 {
+    const struct source *source = &from->merged;
     const struct opc_task *task = &source->sweep->task[i];
-    const int want = task->set.train.epochs, code = opc_sweep_run_measure(run, err);
-    if (code)
-        return code;
-    if (!opc_sweep_run_epochs_ascend(run))
-        return opc_fail(err, OPC_EDAMAGED,
-                        "%s: the epochs of %s do not ascend; each may be there once only",
-                        source->path, task->name);
+    const int want = task->set.train.epochs;
+    OPC_TRY(opc_sweep_run_measure(run, err));
+    OPC_TRY(check_order(source, i, &run->metrics, err));
+    OPC_TRY(check_order(&from->timing, i, &run->timing, err));
     if (run->epochs > want)
         return opc_fail(err, OPC_EUSER,
                         "%s: %s has %d epochs, but train.epochs is %d in %s; use the file and tier "
@@ -377,7 +406,8 @@ static int check_run(const struct source *source, int i, struct opc_sweep_run *r
 static int compare_evaluations(const struct opc_sweep_run *a, const struct opc_sweep_run *b,
                                bool *same, struct opc_err *err)
 {
-    const size_t capacity = (size_t)(a->rows > b->rows ? a->rows : b->rows) + 1;
+    const int rows = a->metrics.rows > b->metrics.rows ? a->metrics.rows : b->metrics.rows;
+    const size_t capacity = (size_t)rows + 1;
     double *number = opc_alloc(4 * capacity, sizeof *number);
     int *row = opc_alloc(capacity, sizeof *row);
     const int code = number && row ? OPC_OK : opc_sweep_runs_no_memory(err);
@@ -418,55 +448,59 @@ static int choose_run(struct opc_sweep_runs *runs, int i, struct opc_sweep_run *
                       struct opc_err *err)
 {
     struct opc_sweep_run *used = &runs->run[i];
-    if (!found->rows)
+    if (!found->metrics.rows)
         return OPC_OK;
-    if (used->rows && used->complete && found->complete)
+    if (used->metrics.rows && used->complete && found->complete)
         return warn_if_different(runs, i, runs->from[runs->added].dir, found, err);
-    if (used->rows && (used->complete || !found->complete))
+    if (used->metrics.rows && (used->complete || !found->complete))
         return OPC_OK;
-    opc_free(used->cell);
-    found->table = used->table; /* stays with the run, which frees it */
+    /* Its time comes with it: that of another training would be wrong. */
+    opc_sweep_rows_free(&used->metrics);
+    opc_sweep_rows_free(&used->timing);
     found->added = runs->added;
     *used = *found;
-    found->cell = NULL;
+    found->metrics = found->timing = (struct opc_sweep_rows){0};
     return OPC_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Takes names and columns over to `from`. The cells of its runs live as long as `from` does. */
-static int keep_columns(struct source *source, const char *dir, struct opc_sweep_added *from,
-                        struct opc_err *err)
+/* Names the columns that the runs of a table have. */
+static int keep_columns(struct source *source, struct opc_sweep_kept *kept, struct opc_err *err)
 {
-    from->columns = opc_table_columns(source->table) - source->complete - 1;
-    from->dir = opc_strdup(dir);
-    from->name = opc_alloc((size_t)from->columns + 1, sizeof *from->name);
-    if (!from->dir || !from->name)
+    if (!source->table)
+        return OPC_OK;
+    kept->columns = opc_table_columns(source->table) - source->complete - 1;
+    kept->name = opc_alloc((size_t)kept->columns + 1, sizeof *kept->name);
+    if (!kept->name)
         return opc_sweep_runs_no_memory(err);
-    for (int i = 0; i < from->columns; i++)
-        from->name[i] = opc_table_name(source->table, source->complete + 1 + i);
+    for (int i = 0; i < kept->columns; i++)
+        kept->name[i] = opc_table_name(source->table, source->complete + 1 + i);
     return OPC_OK;
 }
 
-/* Reads both tables of a directory. list->table stays NULL without runs.csv. */
-static int open_tables(struct source *merged, struct source *list, const char *dir,
-                       struct opc_err *err)
+/* Reads the tables of a directory. */
+static int open_tables(struct sources *from, const char *dir, struct opc_err *err)
 {
+    struct source *merged = &from->merged;
     OPC_TRY(opc_path_join(merged->path, dir, "merged.csv", err));
-    OPC_TRY(opc_path_join(list->path, dir, "runs.csv", err));
+    OPC_TRY(opc_path_join(from->list.path, dir, "runs.csv", err));
+    OPC_TRY(opc_path_join(from->timing.path, dir, "timing.csv", err));
     if (!opc_file_exists(merged->path))
         return opc_fail(err, OPC_EUSER,
                         "there is no %s; --add needs a directory that 'opc sweep %s merge' wrote "
                         "to",
                         merged->path, merged->sweep->path);
     OPC_TRY(open_source(merged, err));
-    return opc_file_exists(list->path) ? open_source(list, err) : OPC_OK;
+    if (opc_file_exists(from->list.path))
+        OPC_TRY(open_source(&from->list, err));
+    return opc_file_exists(from->timing.path) ? open_source(&from->timing, err) : OPC_OK;
 }
 
-/* Finds the run of each row, in both tables. */
-static int match(struct source *merged, struct source *list, enum opc_sweep_match how,
-                 struct opc_err *err)
+/* Finds the run of each row, in all tables. */
+static int match(struct sources *from, enum opc_sweep_match how, struct opc_err *err)
 {
+    struct source *merged = &from->merged, *list = &from->list;
     const bool known = list->table && opc_sweep_list_has_identities(list->table);
     int shared = 0;
     if (how == OPC_MATCH_VALUES || !known) {
@@ -476,9 +510,11 @@ static int match(struct source *merged, struct source *list, enum opc_sweep_matc
                             "again with the file it was made with",
                             list->path);
         OPC_TRY(match_values(merged, err));
-        return list->table ? match_values(list, err) : OPC_OK;
+        if (list->table)
+            OPC_TRY(match_values(list, err));
+        return from->timing.table ? match_values(&from->timing, err) : OPC_OK;
     }
-    OPC_TRY(match_settings(merged, list, &shared, err));
+    OPC_TRY(match_settings(from, &shared, err));
     if (how == OPC_MATCH_SETTINGS)
         return OPC_OK;
     if (shared == 0)
@@ -490,40 +526,60 @@ static int match(struct source *merged, struct source *list, enum opc_sweep_matc
     return OPC_OK;
 }
 
+/* Forms runs of the tables, [tasks], and checks them. */
+static int form_runs(struct sources *from, const struct opc_sweep_added *added,
+                     struct opc_sweep_run *found, struct opc_err *err)
+{
+    const int tasks = from->merged.sweep->tasks;
+    for (int i = 0; i < tasks; i++)
+        found[i].minutes = (double)NAN;
+    OPC_TRY(take_rows(&from->merged, &added->merged, false, found, err));
+    if (from->timing.table)
+        OPC_TRY(take_rows(&from->timing, &added->timing, true, found, err));
+    find_complete_runs(&from->merged, found);
+    for (int i = 0; i < tasks; i++)
+        OPC_TRY(check_run(from, i, &found[i], err));
+    return from->list.table ? read_list(&from->list, found, err) : OPC_OK;
+}
+
 int opc_sweep_runs_add(struct opc_sweep_runs *runs, const char *dir, enum opc_sweep_match how,
                        struct opc_err *err)
 {
     /* Read the tables, form runs of them, check these, and then choose run by run. */
     const int tasks = runs->sweep->tasks;
-    struct source merged = {.sweep = runs->sweep}, list = {.sweep = runs->sweep};
+    struct sources from = {
+        .merged.sweep = runs->sweep, .list.sweep = runs->sweep, .timing.sweep = runs->sweep};
     struct opc_sweep_run *found = NULL;
     if (runs->added == OPC_SWEEP_ADDED_MAX)
         return opc_fail(err, OPC_EUSER, "%s is one directory too many: at most %d can be added",
                         dir, OPC_SWEEP_ADDED_MAX);
-    struct opc_sweep_added *from = &runs->from[runs->added];
-    int code = open_tables(&merged, &list, dir, err);
+    struct opc_sweep_added *added = &runs->from[runs->added];
+    int code = open_tables(&from, dir, err);
     if (!code)
-        code = match(&merged, &list, how, err);
+        code = match(&from, how, err);
     if (!code)
-        code = keep_columns(&merged, dir, from, err);
-    if (!code && !(found = opc_alloc((size_t)tasks, sizeof *found)))
+        code = keep_columns(&from.merged, &added->merged, err);
+    if (!code)
+        code = keep_columns(&from.timing, &added->timing, err);
+    if (!code &&
+        !((added->dir = opc_strdup(dir)) && (found = opc_alloc((size_t)tasks, sizeof *found))))
         code = opc_sweep_runs_no_memory(err);
     if (!code)
-        code = take_rows(&merged, from, found, err);
-    for (int i = 0; i < tasks && !code; i++)
-        code = check_run(&merged, i, &found[i], err);
-    if (!code && list.table)
-        code = read_list(&list, found, err);
+        code = form_runs(&from, added, found, err);
     for (int i = 0; i < tasks && !code; i++)
         code = choose_run(runs, i, &found[i], err);
-    /* Also after a failure: runs that are taken over by then point into the table. */
-    from->merged = merged.table;
-    merged.table = NULL;
+    /* Also after a failure: runs that are taken over by then point into the tables. */
+    added->merged.table = from.merged.table;
+    added->timing.table = from.timing.table;
+    from.merged.table = from.timing.table = NULL;
     runs->added += !code;
-    for (int i = 0; found && i < tasks; i++)
-        opc_free(found[i].cell);
+    for (int i = 0; found && i < tasks; i++) {
+        opc_sweep_rows_free(&found[i].metrics);
+        opc_sweep_rows_free(&found[i].timing);
+    }
     opc_free(found);
-    close_source(&merged);
-    close_source(&list);
+    close_source(&from.merged);
+    close_source(&from.list);
+    close_source(&from.timing);
     return code;
 }

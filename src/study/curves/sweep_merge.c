@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The runs of a sweep as tables: merged.csv with every epoch, runs.csv with a row for each run.
- * `opc sweep FILE merge` writes them.
+/* The runs of a sweep as tables: merged.csv with every epoch, timing.csv with what it cost,
+ * runs.csv with a row for each run. `opc sweep FILE merge` writes them.
  *
  * Invariant: cells are copied as they are written, never parsed and printed again, so that a
  * merge of a merge changes nothing. */
@@ -43,8 +43,8 @@ static int add_columns(struct columns *all, const char *const *name, int n, stru
         }
         if (all->n == MAX_COLUMNS)
             return opc_fail(err, OPC_EDAMAGED,
-                            "the runs have more than %d columns, '%.60s' for one; a metrics.csv "
-                            "has fewer",
+                            "the runs have more than %d columns, '%.60s' for one; a table of a "
+                            "run has fewer",
                             MAX_COLUMNS, name[i]);
         memmove(all->name + place + 1, all->name + place,
                 (size_t)(all->n - place) * sizeof *all->name);
@@ -54,18 +54,24 @@ static int add_columns(struct columns *all, const char *const *name, int n, stru
     return OPC_OK;
 }
 
+/* Those of metrics.csv or of timing.csv. */
+static const struct opc_sweep_rows *rows_of(const struct opc_sweep_run *run, bool timing)
+{
+    return timing ? &run->timing : &run->metrics;
+}
+
 /* Columns of all runs. Runs from earlier merges come first: those have settled an order of the
  * columns, which stays. */
-static int collect_columns(const struct opc_sweep_runs *runs, struct columns *all,
+static int collect_columns(const struct opc_sweep_runs *runs, bool timing, struct columns *all,
                            struct opc_err *err)
 {
     const int tasks = runs->sweep->tasks;
     int code = OPC_OK;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < tasks && !code; i++) {
-            const struct opc_sweep_run *run = &runs->run[i];
-            if ((run->added < 0) == (pass == 1))
-                code = add_columns(all, run->name, run->columns, err);
+            const struct opc_sweep_rows *rows = rows_of(&runs->run[i], timing);
+            if ((runs->run[i].added < 0) == (pass == 1))
+                code = add_columns(all, rows->name, rows->columns, err);
         }
     return code;
 }
@@ -97,34 +103,48 @@ static void begin_row(const struct opc_sweep_runs *runs, int i, struct opc_table
     opc_table_int(table, runs->run[i].complete);
 }
 
-/* Adds all rows of run i, with its cells below the columns of the table. */
-static void add_rows(const struct opc_sweep_runs *runs, int i, const struct columns *all,
-                     struct opc_table *table)
+/* Adds all rows of run i, with their cells below the columns of the table. */
+static void add_rows(const struct opc_sweep_runs *runs, int i, bool timing,
+                     const struct columns *all, struct opc_table *table)
 {
-    const struct opc_sweep_run *run = &runs->run[i];
+    const struct opc_sweep_rows *rows = rows_of(&runs->run[i], timing);
     int at[MAX_COLUMNS]; /* index of the table's column in the run; -1: it has none */
     for (int k = 0; k < all->n; k++)
         at[k] = -1;
-    for (int k = 0; k < run->columns; k++)
-        at[find_name(all, run->name[k])] = k;
-    for (int row = 0; row < run->rows; row++) {
-        const char *const *cell = run->cell + (size_t)row * (size_t)run->columns;
+    for (int k = 0; k < rows->columns; k++)
+        at[find_name(all, rows->name[k])] = k;
+    for (int row = 0; row < rows->rows; row++) {
+        const char *const *cell = rows->cell + (size_t)row * (size_t)rows->columns;
         begin_row(runs, i, table);
         for (int k = 0; k < all->n; k++)
             opc_table_word(table, at[k] < 0 ? "" : cell[at[k]]);
     }
 }
 
+static int merge_rows(const struct opc_sweep_runs *runs, bool timing, struct opc_table **out,
+                      struct opc_err *err)
+{
+    struct columns all = {.n = 0};
+    int code = collect_columns(runs, timing, &all, err);
+    if (!code)
+        code = merged_table_create(runs->sweep, &all, out, err);
+    /* A run without metrics is in no table: nothing would say whose time it is. */
+    for (int i = 0; i < runs->sweep->tasks && !code; i++)
+        if (runs->run[i].metrics.rows > 0)
+            add_rows(runs, i, timing, &all, *out);
+    return code;
+}
+
 int opc_sweep_runs_merged(const struct opc_sweep_runs *runs, struct opc_table **out,
                           struct opc_err *err)
 {
-    struct columns all = {.n = 0};
-    int code = collect_columns(runs, &all, err);
-    if (!code)
-        code = merged_table_create(runs->sweep, &all, out, err);
-    for (int i = 0; i < runs->sweep->tasks && !code; i++)
-        add_rows(runs, i, &all, *out);
-    return code;
+    return merge_rows(runs, false, out, err);
+}
+
+int opc_sweep_runs_timing(const struct opc_sweep_runs *runs, struct opc_table **out,
+                          struct opc_err *err)
+{
+    return merge_rows(runs, true, out, err);
 }
 
 int opc_sweep_runs_list(const struct opc_sweep_runs *runs, struct opc_table **out,
@@ -138,7 +158,7 @@ int opc_sweep_runs_list(const struct opc_sweep_runs *runs, struct opc_table **ou
     for (int i = 0; i < runs->sweep->tasks && !code; i++) {
         const struct opc_sweep_run *run = &runs->run[i];
         const struct opc_values *set = &runs->sweep->task[i].set;
-        if (!run->rows)
+        if (!run->metrics.rows)
             continue;
         begin_row(runs, i, *out);
         opc_table_word(*out, opc_method_label(set));

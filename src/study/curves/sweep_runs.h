@@ -3,7 +3,7 @@
  *
  * A run is read from its own directory, or from the tables of an earlier merge, which are all that
  * is left when directories are on another machine or gone. `opc sweep FILE merge` reads
- * everything first and makes its three tables afterwards. Scores are always computed from rows,
+ * everything first and makes its tables afterwards. Scores are always computed from rows,
  * by one function, so that the source of a run does not change a number. */
 #ifndef OPC_STUDY_SWEEP_RUNS_H
 #define OPC_STUDY_SWEEP_RUNS_H
@@ -20,33 +20,47 @@ struct opc_sweep_measure {
     bool reached;                  /* the run has an evaluation at that many steps or later */
 };
 
+/* The rows that a run has in metrics.csv or timing.csv. */
+struct opc_sweep_rows {
+    int rows, columns;
+    const char **name;             /* [columns] as in the run's own table */
+    const char **cell;             /* [rows][columns] as written */
+    struct opc_rundir_table table; /* owns names and cells of rows from the run's own directory */
+};
+/* The rows of DIR/NAME that are whole. No such file: none. */
+int opc_sweep_rows_read(const char *dir, const char *name, struct opc_sweep_rows *out,
+                        struct opc_err *err);
+void opc_sweep_rows_free(struct opc_sweep_rows *); /* accepts rows that are all zeros */
+/* The column of that name; -1: there is none. */
+int opc_sweep_rows_find(const struct opc_sweep_rows *, const char *name);
+/* NaN: there is no such column, the cell is empty, or it is not a finite number. */
+double opc_sweep_rows_number(const struct opc_sweep_rows *, int row, int column);
+
 /* One run: its rows, what is computed from them, and what they do not contain. */
 struct opc_sweep_run {
-    int rows; /* 0: nothing is known about the run */
-    int columns;
-    const char **name; /* [columns] as in metrics.csv */
-    const char **cell; /* [rows][columns] as written */
+    struct opc_sweep_rows metrics; /* without a row nothing is known about the run */
+    struct opc_sweep_rows timing;  /* what its epochs cost; no row: not known */
     bool complete;
     int added; /* index of the added directory it comes from; -1: its own directory */
 
-    /* Computed from the rows. An evaluation is a row that has env_steps and eval_return. */
+    /* Computed from its metrics. An evaluation is a row that has env_steps and eval_return. */
     int epochs; /* number of the last epoch; 0: the rows do not say */
     struct opc_sweep_measure end;
 
-    /* Not contained in the rows. */
+    /* Not contained in its metrics. */
     double minutes;                     /* by the clock, over all resumes; NaN: not known */
     char version[OPC_RUNDIR_VERSION];   /* of the program that began it; "": not known */
     char revision[OPC_RUNDIR_REVISION]; /* its commit; "": not known */
-
-    struct opc_rundir_table table; /* owns the cells of rows from its own directory */
 };
 
 enum { OPC_SWEEP_ADDED_MAX = 16 };
 struct opc_sweep_added { /* an earlier merge */
     char *dir;
-    struct opc_table *merged; /* owns the cells of its runs */
-    const char **name;        /* [columns] those of metrics.csv among its columns */
-    int columns;
+    struct opc_sweep_kept {
+        struct opc_table *table; /* owns the cells of its runs; NULL: it has no such table */
+        const char **name;       /* [columns] those that runs have, without the varied values */
+        int columns;
+    } merged, timing; /* merged.csv and timing.csv */
 };
 
 struct opc_sweep_runs {
@@ -65,8 +79,8 @@ enum opc_sweep_match {
     OPC_MATCH_SETTINGS, /* by their settings; there may be none of this sweep */
     OPC_MATCH_VALUES,   /* by their values: the sweep was made from these tables */
 };
-/* Takes runs over from an earlier merge, DIR/merged.csv and DIR/runs.csv (which may be missing):
- * those that are complete there and not here, and those without a row here. A run that is
+/* Takes runs over from an earlier merge, DIR/merged.csv, runs.csv and timing.csv (which may be
+ * missing): those that are complete there and not here, and those without a row here. A run that is
  * complete in both stays as it is; a warning names it if its evaluations differ. Runs that are not
  * of this sweep are left out if the tables have identities; otherwise they are OPC_EUSER. After a
  * failure the runs can only be freed. */
@@ -77,8 +91,6 @@ int opc_sweep_runs_add(struct opc_sweep_runs *, const char *dir, enum opc_sweep_
 enum { OPC_SWEEP_IDENTITY = 11 };
 void opc_sweep_identity(const struct opc_values *, char out[OPC_SWEEP_IDENTITY]);
 void opc_sweep_runs_free(struct opc_sweep_runs *); /* NULL is fine */
-/* A number in a row of a run; NaN: the cell is empty, or not a finite number. */
-double opc_sweep_run_number(const struct opc_sweep_run *, int row, int column);
 /* What a run had come to after `at` real steps (env_steps), from its rows up to there. */
 int opc_sweep_run_measure_at(const struct opc_sweep_run *, double at, struct opc_sweep_measure *out,
                              struct opc_err *err);
@@ -86,6 +98,10 @@ int opc_sweep_run_measure_at(const struct opc_sweep_run *, double at, struct opc
 /* merged.csv: every row of every run, the varied values and `complete` before the columns of
  * metrics.csv. A run that lacks a column has empty cells there. */
 int opc_sweep_runs_merged(const struct opc_sweep_runs *, struct opc_table **out,
+                          struct opc_err *err);
+/* timing.csv: the same of the timing.csv of every run that is in merged.csv. No rows: no run has
+ * one. */
+int opc_sweep_runs_timing(const struct opc_sweep_runs *, struct opc_table **out,
                           struct opc_err *err);
 /* runs.csv: a row for each run that has rows, with its score and its origin. */
 int opc_sweep_runs_list(const struct opc_sweep_runs *, struct opc_table **out, struct opc_err *err);

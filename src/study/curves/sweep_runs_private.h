@@ -19,6 +19,6 @@ int opc_sweep_run_measure(struct opc_sweep_run *, struct opc_err *err);
  * of rows + 1. Returns how many there are. */
 int opc_sweep_run_evaluations(const struct opc_sweep_run *, int *row, double *steps, double *value);
 /* Whether every row has a later epoch than the one before. */
-bool opc_sweep_run_epochs_ascend(const struct opc_sweep_run *);
+bool opc_sweep_rows_ascend(const struct opc_sweep_rows *);
 
 #endif

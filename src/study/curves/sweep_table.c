@@ -75,7 +75,7 @@ static int measure_group(const struct opc_sweep_runs *runs, int i, double at, st
         if (at > 0)
             OPC_TRY(opc_sweep_run_measure_at(run, at, &end, err));
         /* Incomplete runs, and runs without an evaluation, have no score. */
-        if (!run->rows || !(at > 0 ? end.reached : run->complete) || isnan(end.score))
+        if (!run->metrics.rows || !(at > 0 ? end.reached : run->complete) || isnan(end.score))
             continue;
         group->env_steps = fmin(group->env_steps, end.env_steps);
         group->score[group->runs++] = end.score;

@@ -58,17 +58,17 @@ int opc_sweep_tables_find(const struct opc_sweep_tables *tables, int i, const ch
                           int *column, struct opc_err *err)
 {
     enum { LONGEST = 220 }; /* as many names as fit into a message */
-    const struct opc_sweep_run *run = &tables->runs->run[i];
+    const struct opc_sweep_rows *rows = &tables->runs->run[i].metrics;
     struct opc_text names = {0};
     int more = 0;
-    for (*column = 0; *column < run->columns; ++*column)
-        if (strcmp(run->name[*column], name) == 0)
-            return OPC_OK;
-    for (int k = 0; k < run->columns; k++)
-        if (names.used + strlen(run->name[k]) > LONGEST)
+    *column = opc_sweep_rows_find(rows, name);
+    if (*column >= 0)
+        return OPC_OK;
+    for (int k = 0; k < rows->columns; k++)
+        if (names.used + strlen(rows->name[k]) > LONGEST)
             more++;
         else
-            opc_text_addf(&names, "%s%s", k ? ", " : "", run->name[k]);
+            opc_text_addf(&names, "%s%s", k ? ", " : "", rows->name[k]);
     if (more)
         opc_text_addf(&names, " and %d more", more);
     int code = opc_text_check(&names, err);
