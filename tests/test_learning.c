@@ -609,6 +609,35 @@ static void over_all_steps_every_point_of_a_line_has_all_its_runs(void **state)
     free_bench(&more);
 }
 
+/* Over minutes, too: the second of two runs takes half as long again, so that the line begins where
+ * the first has its first evaluation and ends one epoch after its last. */
+static void over_minutes_likewise(void **state)
+{
+    static const char *const TIMING[] = {"epoch,epoch_s\n1,60\n2,60\n3,60\n",
+                                         "epoch,epoch_s\n1,90\n2,90\n3,90\n"};
+    struct bench *b = *state, more = {.dir = b->dir};
+    struct opc_err err;
+    for (int i = 0; i < 2; i++) {
+        char name[32], seed[32], path[600], timing[700];
+        const double value[] = {100.0 * i, 100.0 * i, 100.0 * i};
+        snprintf(name, sizeof name, "timed-%d", i);
+        snprintf(seed, sizeof seed, "train.seed=%d", i);
+        test_make_run(b->dir, name, (const char *[]){seed, NULL}, 3, value);
+        snprintf(path, sizeof path, "%s/%s", b->dir, name);
+        snprintf(timing, sizeof timing, "%s/timing.csv", path);
+        assert_ok(opc_file_write(timing, TIMING[i], strlen(TIMING[i]), &err), &err);
+        more.run[more.runs++] = opc_strdup(path);
+    }
+    assert_ok(make(&more, 2, "{curve: {over: minutes, smooth: 1}}", &err), &err);
+    struct opc_table *t = read_table(b, "fig.csv");
+    for (int row = 0; row < opc_table_rows(t); row++)
+        assert_true(number(t, row, "runs") == 2 && number(t, row, "median") == 50);
+    assert_true(number(t, 0, "minutes") == 1);
+    assert_true(number(t, opc_table_rows(t) - 1, "minutes") == 3);
+    opc_table_free(t);
+    free_bench(&more);
+}
+
 /* The figure has a method of the file, or several; each must be there. */
 static void published_methods_are_one_or_a_list(void **state)
 {
@@ -718,6 +747,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(undecided_claims_name_the_seeds_that_would_decide, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(over_minutes_likewise, set_up, tear_down),
         cmocka_unit_test_setup_teardown(over_all_steps_every_point_of_a_line_has_all_its_runs,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(published_methods_are_one_or_a_list, set_up, tear_down),

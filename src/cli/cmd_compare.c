@@ -21,7 +21,7 @@
 #define OPTIONS(X)                                                                                 \
     X(PATH, out,    "compare.svg", 0, 4095, "file to draw: .svg, .pdf or .png; '' draws nothing")   \
     X(TEXT, of,     "eval_return", 1, 64,  "column of metrics.csv to compare")                     \
-    X(TEXT, over,   "env_steps",   1, 64,  "column of metrics.csv for the horizontal axis")        \
+    X(TEXT, over,   "env_steps",   1, 64,  "column of metrics.csv for the horizontal axis, or minutes: by the clock, since the run began") \
     X(REAL, at,     "0",           0, 1e15, "compare after so many of --over, with the runs that have got that far; 0: at each run's end") \
     X(INT,  smooth, "1",           1, 999, "moving average of the curves that are drawn, over an odd number of values") \
     X(BOOL, json,   "false",       0, 1,   "print one JSON object")

@@ -20,7 +20,7 @@
 #define OPTIONS(X)                                                                                 \
     X(PATH, out,    "curves.svg",  1, 4095, "file to draw: .svg, .pdf or .png")                     \
     X(TEXT, of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                        \
-    X(TEXT, over,   "",            0, 64,  "column of metrics.csv for the horizontal axis; by default env_steps, with --published total_steps") \
+    X(TEXT, over,   "",            0, 64,  "column of metrics.csv for the horizontal axis, or minutes: by the clock, since the run began; by default env_steps, with --published total_steps") \
     X(TEXTS, only,  "",            1, 255, "KEY=PATTERN: draw only runs whose setting has this value, or one that the pattern matches: opc.horizon=20, 'env.name=*hopper'; may be given several times, and all have to match") \
     X(INT,  smooth, "1",           1, 999, "moving average over this many values, an odd number; the paper's figures use 5") \
     X(TEXT, title,  "",            0, 255, "heading of the figure")                                \
@@ -336,7 +336,8 @@ const struct opc_command opc_cmd_plot = {
     .summary = "draw learning curves of runs, and print where they end",
     .detail =
         "DIR is a run directory, finished or not, or a directory of them; or, without runs in it, "
-        "one with the tables of opc sweep merge (merged.csv, runs.csv). Runs that differ "
+        "one with the tables of opc sweep merge (merged.csv, runs.csv, timing.csv). Runs that "
+        "differ "
         "only in their seed become one line with a band around it (--band); each task has its "
         "own panel. The numbers of the picture FILE.svg are written to FILE.csv. Methods have "
         "the same colour in every picture.\n"

@@ -29,6 +29,18 @@ p() { # A B: the probability as JSON has it at the end
     "$OPC" compare "$1" "$2" --at 300 --json -o '' | sed 's/.*"improvement": {"value": \([0-9.]*\), .*/\1/'
 }
 awk -v p="$(p a b)" -v q="$(p b a)" 'BEGIN { exit p + q != 1 }' || wrong "P(A > B) + P(B > A) is not 1" cat one.json
+# After the same time by the clock: epochs of A take a minute, those of B half of one.
+mkdir timed
+cp -r a b timed
+for run in timed/a/s1 timed/a/s2 timed/b/s1 timed/b/s2; do
+    seconds=60
+    [ "${run%/*}" = timed/a ] || seconds=30
+    awk -F, -v s=$seconds 'BEGIN { print "epoch,epoch_s" } NR > 1 { print $1 "," s }' $run/metrics.csv >$run/timing.csv
+done
+expect 0 '^cartpole  *2  *2 
+up to minutes 2; ' "$OPC" compare timed/a timed/b --over minutes --at 2 -o ''
+! grep -q warning "$work/said" || wrong "both have got to two minutes" cat "$work/said"
+expect 0 'warning: cartpole: 2 runs have not reached minutes 2.5 ' "$OPC" compare timed/a timed/b --over minutes --at 2.5 -o ''
 # A run with itself.
 expect 0 'no setting differs
 probability 0\.50 ' "$OPC" compare a/s1 a/s1 -o ''

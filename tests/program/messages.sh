@@ -160,6 +160,13 @@ try 'opc plot empty'
 try 'opc plot none'
 try 'opc plot run --of eval_retrn'
 try 'opc plot run --smooth 4'
+mkdir untimed
+cp run/config.yaml run/metrics.csv untimed
+try 'opc plot untimed --over minutes'
+cp -r untimed untimed-2
+sed -i 's/seed: 1/seed: 2/' untimed-2/config.yaml
+try 'opc plot untimed untimed-2 --over minutes'
+try 'opc plot run untimed-2 --over minutes -o /dev/null/x.svg'
 try 'opc report'
 try 'opc report empty'
 
@@ -205,6 +212,7 @@ try 'opc sweep sweep.yaml run --tier tinny --out many'
 try 'opc sweep sweep.yaml run train.seed=1 --out many'
 try 'opc sweep sweep.yaml run --out run'
 try 'opc sweep sweep.yaml merge --out many'
+try 'opc sweep sweep.yaml merge --out run'
 mkdir many
 cp -r run many/corrected_s1
 remark 'many/corrected_s1: a run with opc.horizon = 5'

@@ -115,14 +115,24 @@ END
 expect 0 '' "$OPC" sweep two.yaml run --out swept --jobs 1 --threads 1
 expect 0 '' "$OPC" sweep two.yaml merge --out swept
 mkdir tables
-cp swept/merged.csv swept/runs.csv tables
-for over in env_steps total_steps; do
+cp swept/merged.csv swept/runs.csv swept/timing.csv tables
+for over in env_steps total_steps minutes; do
     "$OPC" plot swept -o swept.svg --over $over --band std >/dev/null
     expect 0 '^cartpole  *OPC  *2 
 ^cartpole  *MBPO([*])  *2 ' "$OPC" plot tables -o tables.svg --over $over --band std
     cmp swept.csv tables.csv
     cmp swept.svg tables.svg
 done
+# A run has taken as long as runs.csv says; without timing.csv nobody knows.
+"$OPC" plot tables --over minutes --only opc.transition=corrected --only train.seed=2 -o tables.svg >/dev/null
+[ "$(tail -n 1 tables.csv | cut -d, -f4)" = "$(awk -F, '$1 == "corrected" && $2 == 2 { print $10 }' swept/runs.csv)" ] ||
+    wrong "other minutes" cat tables.csv swept/runs.csv
+cp -r swept untimed
+rm untimed/corrected_s1/timing.csv
+expect 0 '^opc: warning: untimed/corrected_s1: no timing.csv .*left out$
+^cartpole  *OPC  *1 
+^cartpole  *MBPO([*])  *2 ' "$OPC" plot untimed --over minutes -o untimed.svg
+expect 2 '^opc: plot: untimed/corrected_s1: no timing.csv .*merge again' "$OPC" plot untimed/corrected_s1 --over minutes
 expect 0 '^cartpole  *OPC  *2 ' "$OPC" plot tables tables/ "$work/tables" -o tables.svg
 # Beside other runs a line says which tables it is of: what does not vary is not in them.
 expect 0 '^cartpole  *OPC, tables  *2 

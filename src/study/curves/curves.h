@@ -39,10 +39,15 @@ struct opc_curves_only {
     } at[OPC_LIST_MAX];
 };
 
+/* In place of a column: minutes by the clock since the run began, over all its resumes, from its
+ * timing.csv. A run without one is left out with a warning. */
+#define OPC_CURVES_MINUTES "minutes"
+
 /* What to read, and what distinguishes panels and lines. */
 struct opc_curves_plan {
-    const char *of, *over; /* columns of metrics.csv; rows without a value are left out */
-    int smooth;            /* see opc_smooth */
+    /* Columns of metrics.csv; rows without a value are left out. over may be OPC_CURVES_MINUTES. */
+    const char *of, *over;
+    int smooth; /* see opc_smooth */
     enum opc_band band;
     const struct opc_curves_only *only; /* NULL: all runs */
     /* Settings like "env.name" whose values name panel and line; no keys at all: found out. */
@@ -65,6 +70,7 @@ struct opc_curve_run {
     const char *method_name; /* OPC, MBPO(*), MBPO, SAC or PPO */
     unsigned colour;         /* of the method, 0xRRGGBB; 0: it has none */
     int seed;
+    bool untimed; /* it has rows, and over minutes none of them has its time */
     int n;
     double *x, *raw, *y; /* [n]; y is smoothed */
     bool ascending;      /* x ascends, as steps and epochs do */
@@ -93,8 +99,8 @@ struct opc_curves {
     int runs, groups, panels;
     enum opc_band band;
     /* Runs also have values between their evaluations, interpolated linearly, and hold the first
-     * and the last for less than one interval. Set over total_steps, which differ from run to
-     * run. */
+     * and the last for less than one interval. Set over total_steps and minutes, which differ from
+     * run to run. */
     bool between;
     int columns; /* panels in a row that differ in their last setting only; 0: no such order */
 };

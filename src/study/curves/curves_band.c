@@ -22,10 +22,10 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The value at x of a run whose x ascend. Over total_steps runs are compared at the same step
- * although none was evaluated exactly there; and as each begins and ends at a slightly different
- * step, a run holds its first and its last value for less than one interval, so that no line jumps
- * where some runs have begun and others have not. */
+/* The value at x of a run whose x ascend. Over total_steps and minutes runs are compared at the
+ * same x although none was evaluated exactly there; and as each begins and ends at a slightly
+ * different one, a run holds its first and its last value for less than one interval, so that no
+ * line jumps where some runs have begun and others have not. */
 static double value_between(const struct opc_curve_run *run, double x)
 {
     const int last = run->n - 1;

@@ -24,15 +24,18 @@ static void drop_last(struct opc_curves *curves)
 }
 
 /* The run that the last one is a copy of: the same settings, seed and values, to the bit, which two
- * trainings on different machines have, too. Counted twice, it would narrow every interval. */
-static const struct opc_curve_run *find_original(const struct opc_curves *curves)
+ * trainings on different machines have, too, though not at the same minutes. Counted twice, it
+ * would narrow every interval. */
+static const struct opc_curve_run *find_original(const struct opc_curves_reading *reading)
 {
+    const struct opc_curves *curves = reading->curves;
+    const bool timed = opc_curves_over_minutes(reading->plan);
     const struct opc_curve_run *copy = &curves->run[curves->runs - 1];
     const size_t bytes = (size_t)copy->n * sizeof *copy->raw;
     for (int i = 0; i < curves->runs - 1 && copy->n > 0; i++) {
         const struct opc_curve_run *run = &curves->run[i];
         if (run->seed == copy->seed && run->n == copy->n && !strcmp(run->panel, copy->panel) &&
-            !strcmp(run->rest, copy->rest) && !memcmp(run->x, copy->x, bytes) &&
+            !strcmp(run->rest, copy->rest) && (timed || !memcmp(run->x, copy->x, bytes)) &&
             !memcmp(run->raw, copy->raw, bytes))
             return run;
     }
@@ -61,7 +64,7 @@ static int add_run(struct opc_curves_reading *reading, const char *dir, struct o
     if (!run->dir)
         return opc_curves_no_memory(err);
     OPC_TRY(opc_curves_run_read(reading, run, &wanted, err));
-    const struct opc_curve_run *original = wanted ? find_original(curves) : NULL;
+    const struct opc_curve_run *original = wanted ? find_original(reading) : NULL;
     if (original)
         opc_log(OPC_LEVEL_WARN, "%s is a copy of %s and is left out", dir, original->dir);
     if (original || !wanted)

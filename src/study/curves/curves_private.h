@@ -33,6 +33,21 @@ struct opc_curves_reading {
     char nearest[OPC_PATH + 400];
 };
 
+/* curves_minutes.c: are the curves over OPC_CURVES_MINUTES? */
+bool opc_curves_over_minutes(const struct opc_curves_plan *);
+/* The time of one run, read epoch by epoch. */
+struct opc_curves_clock {
+    const struct opc_sweep_rows *timing;
+    int epoch, seconds; /* columns */
+    int rows;           /* that have been read */
+    double sum;         /* seconds of these; NaN: not known */
+    int known;          /* epochs that were asked for and have a time */
+};
+struct opc_curves_clock opc_curves_clock_of(const struct opc_sweep_rows *timing);
+/* Minutes from the beginning of the run to the end of an epoch, which ascend from call to call;
+ * NaN: not known. */
+double opc_curves_minutes(struct opc_curves_clock *, double epoch);
+
 /* curves_find.c: appends the runs of n directories (opc_curves_read) to reading->curves. */
 int opc_curves_find(struct opc_curves_reading *, int n, char *const dir[], struct opc_err *err);
 

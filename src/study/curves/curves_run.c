@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One run: settings from its config.yaml and curve from its metrics.csv, or both from its rows in
+/* One run: settings from its config.yaml and curve from its metrics.csv (over minutes also from its
+ * timing.csv), or both from its rows in
  * the tables of a merge. curves_find.c calls it for each run that it finds.
  *
  * Invariant: scores are those of the raw values, whatever is smoothed for drawing; and what tables
@@ -52,9 +53,11 @@ static void add_point(struct opc_curve_run *run, double over, double of)
     run->raw[run->n++] = of;
 }
 
-/* What follows from the points. */
-static void finish_curve(struct opc_curve_run *run, const struct opc_curves_plan *plan)
+/* What follows from the points, which are made of so many rows. */
+static void finish_curve(struct opc_curve_run *run, const struct opc_curves_plan *plan,
+                         const struct opc_curves_clock *clock, int rows)
 {
+    run->untimed = opc_curves_over_minutes(plan) && rows > 0 && clock->known == 0;
     /* Epochs and steps ascend, but any column may be x; value_at then searches linearly. */
     run->ascending = true;
     for (int i = 1; i < run->n; i++)
@@ -64,26 +67,39 @@ static void finish_curve(struct opc_curve_run *run, const struct opc_curves_plan
     measure_end(run);
 }
 
+/* The column that the x of a row is found by: over minutes, its epoch. */
+static const char *x_column(const struct opc_curves_plan *plan)
+{
+    return opc_curves_over_minutes(plan) ? "epoch" : plan->over;
+}
+
 /* Reads two columns of metrics.csv and smooths the curve. */
 static int read_table(struct opc_curve_run *run, const struct opc_curves_plan *plan,
                       struct opc_err *err)
 {
     struct opc_rundir_table table;
+    struct opc_sweep_rows timing = {0};
     int x = 0, y = 0;
     int code = opc_rundir_table_read(run->dir, "metrics.csv", &table, err);
     if (code)
         return code;
     /* Both columns must exist, or the error names the ones there are. */
-    code = opc_rundir_table_find(&table, plan->over, &x, err);
+    code = opc_rundir_table_find(&table, x_column(plan), &x, err);
     if (!code)
         code = opc_rundir_table_find(&table, plan->of, &y, err);
+    if (!code && opc_curves_over_minutes(plan))
+        code = opc_sweep_rows_read(run->dir, "timing.csv", &timing, err);
     if (!code)
         code = allocate_curve(run, table.rows, err);
-    for (int row = 0; row < table.rows && !code; row++)
-        add_point(run, opc_rundir_table_number(&table, row, x),
+    struct opc_curves_clock clock = opc_curves_clock_of(&timing);
+    for (int row = 0; row < table.rows && !code; row++) {
+        const double at = opc_rundir_table_number(&table, row, x);
+        add_point(run, opc_curves_over_minutes(plan) ? opc_curves_minutes(&clock, at) : at,
                   opc_rundir_table_number(&table, row, y));
+    }
     if (!code)
-        finish_curve(run, plan);
+        finish_curve(run, plan, &clock, table.rows);
+    opc_sweep_rows_free(&timing);
     opc_rundir_table_free(&table);
     return code;
 }
@@ -93,13 +109,17 @@ static int read_rows(struct opc_curve_run *run, const struct opc_sweep_tables *t
                      const struct opc_curves_plan *plan, struct opc_err *err)
 {
     const struct opc_sweep_rows *from = &tables->runs->run[i].metrics;
+    struct opc_curves_clock clock = opc_curves_clock_of(&tables->runs->run[i].timing);
     int x, y;
-    OPC_TRY(opc_sweep_tables_find(tables, i, plan->over, &x, err));
+    OPC_TRY(opc_sweep_tables_find(tables, i, x_column(plan), &x, err));
     OPC_TRY(opc_sweep_tables_find(tables, i, plan->of, &y, err));
     OPC_TRY(allocate_curve(run, from->rows, err));
-    for (int row = 0; row < from->rows; row++)
-        add_point(run, opc_sweep_rows_number(from, row, x), opc_sweep_rows_number(from, row, y));
-    finish_curve(run, plan);
+    for (int row = 0; row < from->rows; row++) {
+        const double at = opc_sweep_rows_number(from, row, x);
+        add_point(run, opc_curves_over_minutes(plan) ? opc_curves_minutes(&clock, at) : at,
+                  opc_sweep_rows_number(from, row, y));
+    }
+    finish_curve(run, plan, &clock, from->rows);
     return OPC_OK;
 }
 

@@ -130,7 +130,8 @@ static int read_style(const struct opc_yaml *figure, struct style *style, struct
     /* The settings of the curve, then the columns they name. */
     OPC_TRY(opc_analysis_fill(&section, curve, &style->curve, err));
     OPC_TRY(check_column("of", style->curve.of, err));
-    OPC_TRY(check_column("over", style->curve.over, err));
+    if (strcmp(style->curve.over, OPC_CURVES_MINUTES) != 0)
+        OPC_TRY(check_column("over", style->curve.over, err));
     OPC_TRY(opc_smooth_check(style->curve.smooth, err));
     OPC_TRY(read_band(style, err));
     /* What names panels and lines. */

@@ -13,7 +13,7 @@ enum { KEYS = 8 }; /* settings that name a panel or a line, at most */
 /* clang-format off */
 #define CURVE_FIELDS(X)                                                                            \
     X(TEXT,   of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                      \
-    X(TEXT,   over,   "env_steps",   1, 64,  "column of metrics.csv to draw it over")              \
+    X(TEXT,   over,   "env_steps",   1, 64,  "column of metrics.csv to draw it over, or minutes")   \
     X(INT,    smooth, "5",           1, 999, "average over this many values around each")          \
     X(CHOICE, centre, "median",      "median|mean|iqm", , "statistic over runs that the line shows")                   \
     X(TEXT,   band,   "[25, 75]",    1, 64,  "two percentiles, std, or interval: of the IQM")      \

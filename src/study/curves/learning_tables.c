@@ -54,9 +54,9 @@ static void add_summary(struct opc_table *table, const struct summary *s)
     opc_table_int(table, s->n);
 }
 
-/* Over total_steps, runs may begin or end more than an interval of evaluations apart. Points at
- * which a run has no value yet, or none any more, are dropped, as the line would jump there. v:
- * scratch, [runs]. */
+/* Over total_steps and minutes, runs may begin or end more than an interval of evaluations apart.
+ * Points at which a run has no value yet, or none any more, are dropped, as the line would jump
+ * there. v: scratch, [runs]. */
 static void trim_ends(const struct opc_curves *curves, int g, double *v)
 {
     struct opc_curve_group *group = &curves->group[g];
