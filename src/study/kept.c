@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A table of the run, cell by cell as it was. */
 static int write_rows(const struct opc_sweep_rows *rows, const char *path, struct opc_err *err)
@@ -33,6 +34,16 @@ static int write_rows(const struct opc_sweep_rows *rows, const char *path, struc
     opc_table_free(table);
     opc_text_free(&head);
     return code;
+}
+
+/* timing.csv, if the tables have it. One that an interrupted restore left may be of other tables.
+ */
+static int write_timing(const struct opc_sweep_rows *timing, const char *path, struct opc_err *err)
+{
+    if (timing->rows > 0)
+        return write_rows(timing, path, err);
+    return unlink(path) && errno != ENOENT ? opc_fail_errno(err, errno, "cannot remove %s", path)
+                                           : OPC_OK;
 }
 
 static int write_settings(const struct opc_values *set, const char *path, struct opc_err *err)
@@ -87,6 +98,8 @@ static int write_run(const struct opc_sweep_run *run, const struct opc_values *s
     OPC_TRY(write_settings(set, path, err));
     OPC_TRY(opc_path_join(path, dir, "metrics.csv", err));
     OPC_TRY(write_rows(&run->metrics, path, err));
+    OPC_TRY(opc_path_join(path, dir, "timing.csv", err));
+    OPC_TRY(write_timing(&run->timing, path, err));
     OPC_TRY(opc_path_join(path, dir, "meta.json", err));
     OPC_TRY(write_meta(run, set, path, err));
     OPC_TRY(opc_path_join(path, dir, "status.json", err));

@@ -92,16 +92,27 @@ cmp same.csv both/runs/two/*10*_s1/metrics.csv || wrong "not made again" find bo
 # ---- runs of which only the tables were kept --------------------------------------------------------
 mkdir -p kept/two
 expect 0 '^4 of 4 ' "$OPC" sweep more/two.yaml merge --out both/runs/two
-cp both/runs/two/merged.csv both/runs/two/runs.csv kept/two
+cp both/runs/two/merged.csv both/runs/two/runs.csv both/runs/two/timing.csv kept/two
 expect 0 '^two: 4 runs, 4 of them done, 4 of these from tables$
 ^two -> again/two.json' "$OPC" repro two --experiments more --out again --add kept --draw-only
 for file in two.json two.csv two-runs.csv two-claims.csv; do
     cmp both/$file again/$file || wrong "another $file" find again
 done
 same=both/runs/two/horizon-10_s1
-cmp $same/metrics.csv "again/${same#both/}/metrics.csv" || wrong "other rows" find again
+for file in metrics.csv timing.csv; do
+    cmp $same/$file "again/${same#both/}/$file" || wrong "other rows" find again
+done
 expect 0 '^4 of 4 ' "$OPC" sweep more/two.yaml merge --out again/runs/two
-cmp both/runs/two/merged.csv again/runs/two/merged.csv || wrong "other tables" find again
+for file in merged.csv runs.csv timing.csv; do
+    cmp both/runs/two/$file again/runs/two/$file || wrong "other tables" find again
+done
+# Older tables have no timing.csv.
+mkdir -p untimed/two
+cp kept/two/merged.csv kept/two/runs.csv untimed/two
+expect 0 '^two: 4 runs, 4 of them done, 4 of these from tables$' "$OPC" repro two --experiments more --out eighth \
+    --add untimed --draw-only
+[ -e "eighth/${same#both/}/metrics.csv" ] && [ ! -e "eighth/${same#both/}/timing.csv" ] ||
+    wrong "time out of nothing" find eighth
 # Another experiment finds its own among them, by their settings: in the tables, or as any run is borrowed.
 expect 0 '^one: 4 runs, 2 of them done, 2 of these from tables$' "$OPC" repro one --experiments more --out fifth \
     --add kept --draw-only
