@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "plot/figure.h"
+#include "plot/figure_private.h"
 
 #include "base/file.h"
 #include "drawn.h"
@@ -151,6 +151,51 @@ static void long_titles_break_after_a_semicolon_or_comma(void **state)
                      "RoboSchool, angle;\nbounds learned");
     assert_breaks_as(&e, dir, "Double integrator, wrong model", "Double integrator,\nwrong model");
     assert_breaks_as(&e, dir, "angle; fixed", "angle; fixed");
+}
+
+/* A label is centred below its panel and may not reach that of the next one, or beyond the page. */
+static void labels_of_x_stay_apart_in_one_to_four_columns(void **state)
+{
+    static const char *const NAME = "environment steps, random ones included";
+    (void)state;
+    need_cairo();
+    struct every e;
+    struct opc_panel panel[4];
+    struct opc_canvas *canvas;
+    struct opc_err err;
+    fill(&e);
+    for (int i = 0; i < 4; i++) {
+        panel[i] = e.panel[0];
+        panel[i].x_label = NAME;
+    }
+    for (int columns = 1; columns <= 4; columns++) {
+        const struct opc_figure f = {.panels = columns, .columns = columns, .panel = panel};
+        struct plot plot[4] = {0};
+        struct layout *layout = opc_alloc(1, sizeof *layout);
+        assert_non_null(layout);
+        layout->f = &f;
+        layout->plot = plot;
+        assert_ok(opc_canvas_measure("f.svg", &canvas, &err), &err);
+        opc_figure_measure(layout, canvas);
+        double end = 0, x = layout->grid_x; /* where the label before ends */
+        for (int i = 0; i < columns; i++) {
+            char *lines = opc_strdup(opc_text_get(&plot[i].x_name));
+            double width = 0;
+            for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"))
+                width = fmax(width, opc_draw_width(canvas, LABEL, line));
+            opc_free(lines);
+            x += layout->left[i];
+            const double middle = x + layout->width / 2;
+            assert_true(width > 0 && middle - width / 2 >= end + 2);
+            end = middle + width / 2;
+            x += layout->width + layout->right[i] + 6;
+            opc_text_free(&plot[i].x_name);
+            opc_text_free(&plot[i].title);
+        }
+        assert_true(end <= layout->page_width);
+        opc_canvas_drop(canvas);
+        opc_free(layout);
+    }
 }
 
 static void a_figure_has_the_same_bytes_each_time(void **state)
@@ -327,6 +372,7 @@ int main(void)
         cmocka_unit_test(shared_axes_are_written_at_the_outer_panels),
         cmocka_unit_test(long_notes_are_broken_into_lines),
         cmocka_unit_test(long_titles_break_after_a_semicolon_or_comma),
+        cmocka_unit_test(labels_of_x_stay_apart_in_one_to_four_columns),
         cmocka_unit_test(labels_without_a_colour_differ),
         cmocka_unit_test(what_cannot_be_drawn_is_refused),
         cmocka_unit_test(faults_are_survived),

@@ -46,7 +46,8 @@ static void draw_grid(struct opc_canvas *canvas, const struct plot *plot)
     }
 }
 
-/* Everything below the x axis: ticks, their texts or words, and the label at name_at. */
+/* Everything below the x axis: ticks, their texts or words, and the label, whose last line is at
+ * name_at. */
 static void draw_x_texts(struct opc_canvas *canvas, struct plot *plot, double bottom,
                          double name_at)
 {
@@ -74,8 +75,9 @@ static void draw_x_texts(struct opc_canvas *canvas, struct plot *plot, double bo
         }
     }
     if (plot->x_named)
-        opc_draw_text(canvas, &BLACK, (plot->x.from + plot->x.to) / 2, name_at, LABEL, OPC_CENTRE,
-                      0, plot->panel->x_label);
+        draw_lines(canvas, &BLACK, &plot->x_name, LABEL, OPC_CENTRE,
+                   (plot->x.from + plot->x.to) / 2,
+                   name_at + 0.3 * LABEL - opc_figure_text_height(&plot->x_name, LABEL));
 }
 
 /* Everything left of the y axis: ticks, their texts and the label at name_at. */
@@ -265,8 +267,10 @@ int opc_figure_draw(const struct opc_figure *figure, const char *path, struct op
     }
     opc_text_free(&layout->heading);
     opc_text_free(&layout->note);
-    for (int i = 0; layout->plot && i < figure->panels; i++)
+    for (int i = 0; layout->plot && i < figure->panels; i++) {
         opc_text_free(&layout->plot[i].title);
+        opc_text_free(&layout->plot[i].x_name);
+    }
     opc_free(layout->plot);
     opc_free(layout);
     return code;

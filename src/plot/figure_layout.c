@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { IN_A_ROW = 4 }; /* columns by default */
+enum { IN_A_ROW = 4 };        /* columns by default */
+static const double SIDE = 4; /* the least margin left and right of a panel */
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
@@ -309,22 +310,22 @@ double opc_figure_text_height(const struct opc_text *lines, double size)
     return count_lines(lines) * size * LINE;
 }
 
-/* A title that is too wide for one line is broken where its sense is: at the last semicolon, or
- * else at the last comma. */
-static void break_title(struct opc_canvas *canvas, double width, const char *title,
-                        struct opc_text *out)
+/* A title or a label that is too wide for one line is broken where its sense is: at the last
+ * semicolon, or else at the last comma. */
+static void break_by_sense(struct opc_canvas *canvas, double size, double width, const char *text,
+                           struct opc_text *out)
 {
-    const char *end = strrchr(title, ';');
+    const char *end = strrchr(text, ';');
     if (!end)
-        end = strrchr(title, ',');
-    if (!end || end[1] != ' ' || opc_draw_width(canvas, TITLE, title) <= width) {
-        opc_break_lines(canvas, TITLE, width, title, out);
+        end = strrchr(text, ',');
+    if (!end || end[1] != ' ' || opc_draw_width(canvas, size, text) <= width) {
+        opc_break_lines(canvas, size, width, text, out);
         return;
     }
     struct opc_text first = {0};
-    opc_text_add_bytes(&first, title, (size_t)(end + 1 - title));
-    opc_break_lines(canvas, TITLE, width, opc_text_get(&first), out);
-    opc_break_lines(canvas, TITLE, width, end + 2, out);
+    opc_text_add_bytes(&first, text, (size_t)(end + 1 - text));
+    opc_break_lines(canvas, size, width, opc_text_get(&first), out);
+    opc_break_lines(canvas, size, width, end + 2, out);
     out->failed |= first.failed;
     opc_text_free(&first);
 }
@@ -340,9 +341,9 @@ static void measure_margins(struct layout *layout, struct opc_canvas *canvas)
         const bool words = plot->panel->x_word_count > 0;
         /* side: half of the outermost tick text reaches beyond the panel. left, under: tick
          * texts and then the axis label. */
-        double side = 4, left = 0, under = 4;
+        double side = SIDE, left = 0, under = 4;
         if (plot->x_shown && !words && plot->x_ticks.n)
-            side = fmax(side, widest_tick(canvas, &plot->x_ticks) / 2 + 4);
+            side = fmax(side, widest_tick(canvas, &plot->x_ticks) / 2 + SIDE);
         if (plot->y_shown)
             left += widest_tick(canvas, &plot->y_ticks) + 7;
         if (plot->y_named)
@@ -350,15 +351,20 @@ static void measure_margins(struct layout *layout, struct opc_canvas *canvas)
         if (plot->x_shown)
             under += words && plot->rotated ? widest_word(canvas, plot->panel) + 6
                                             : (words ? plot->word_lines : 1) * TICK * LINE + 3;
-        if (plot->x_named)
-            under += LABEL * LINE + 2;
+        /* The label of x may use the least margin on both sides, so that it reaches neither the
+         * next panel's nor the edge of the page. */
+        if (plot->x_named) {
+            break_by_sense(canvas, LABEL, layout->width + 2 * SIDE, plot->panel->x_label,
+                           &plot->x_name);
+            under += opc_figure_text_height(&plot->x_name, LABEL) + 2;
+        }
         /* Take the maximum over the column and over the row. */
         layout->scale_width = fmax(layout->scale_width, scale);
         layout->left[column] = fmax(layout->left[column], fmax(left, side));
         layout->right[column] = fmax(layout->right[column], side + (layout->one_scale ? 0 : scale));
         if (plot->panel->title)
-            break_title(canvas, layout->width + TITLE, plot->panel->title, &plot->title);
-        plot->failed |= plot->title.failed;
+            break_by_sense(canvas, TITLE, layout->width + TITLE, plot->panel->title, &plot->title);
+        plot->failed |= plot->title.failed || plot->x_name.failed;
         layout->above[row] =
             fmax(layout->above[row], opc_figure_text_height(&plot->title, TITLE) + 5);
         layout->below[row] = fmax(layout->below[row], under);

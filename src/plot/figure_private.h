@@ -28,7 +28,7 @@ struct plot {
     double word_width;     /* points available for one word */
     int word_lines;        /* lines of the tallest word */
     bool failed;           /* for lack of memory */
-    struct opc_text title; /* in lines */
+    struct opc_text title, x_name; /* in lines; x_name: the label of x, where it is shown */
     struct opc_heat_scale scale;
     struct opc_ticks scale_ticks;
 };
