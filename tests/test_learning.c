@@ -638,6 +638,28 @@ static void over_minutes_likewise(void **state)
     free_bench(&more);
 }
 
+/* Where panels are below each other, the lower one's axis names both. */
+static void columns_are_as_many_as_the_file_says(void **state)
+{
+    static const char *const FIGURE[] = {"{columns: 1}", "{columns: 2}", NULL};
+    static const int NAMED[] = {1, 2, 2};
+    if (!opc_draw_version())
+        skip();
+    const struct bench *b = *state;
+    for (int i = 0; i < 3; i++) {
+        char path[600], *svg;
+        struct opc_err err;
+        int named = 0;
+        assert_ok(make(b, b->runs, FIGURE[i], &err), &err);
+        snprintf(path, sizeof path, "%s/fig.svg", b->dir);
+        assert_ok(opc_file_read(path, 10000000, &svg, NULL, &err), &err);
+        for (const char *at = svg; (at = strstr(at, "\nenvironment steps\n")); at++)
+            named++;
+        assert_int_equal(named, NAMED[i]);
+        opc_free(svg);
+    }
+}
+
 /* The figure has a method of the file, or several; each must be there. */
 static void published_methods_are_one_or_a_list(void **state)
 {
@@ -666,6 +688,9 @@ static void wrong_settings_are_refused(void **state)
         {"{pannel: env.name}", "'panel'"},
         {"{curve: {smooth: 4}}", "smooth = 4"},
         {"{notes: a}", "notes"},
+        {"{columns: 0}", "columns = 0"},
+        {"{columns: two}", "1 to 6"},
+        {"{columns: [2]}", "1 to 6"},
         {"{published: {file: a, method: b, tasks: {c: d}}}", "total_steps"},
         {"{published: {file: a, method: b}}", "tasks"},
         {"{published: {fiel: a, method: b}}", "'file'"},
@@ -750,6 +775,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(over_minutes_likewise, set_up, tear_down),
         cmocka_unit_test_setup_teardown(over_all_steps_every_point_of_a_line_has_all_its_runs,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(columns_are_as_many_as_the_file_says, set_up, tear_down),
         cmocka_unit_test_setup_teardown(published_methods_are_one_or_a_list, set_up, tear_down),
         cmocka_unit_test_setup_teardown(wrong_settings_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lack_of_memory_is_survived, set_up, tear_down),

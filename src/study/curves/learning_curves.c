@@ -4,6 +4,7 @@
  *
  *     figure:
  *       panel: env.name               # a setting, or a list of them
+ *       columns: 4                    # panels in a row
  *       line: opc.transition
  *       curve: {of: eval_return, over: env_steps, smooth: 5, centre: median, band: [25, 75]}
  *       titles: {"mujoco:hopper": On one leg}
@@ -26,6 +27,8 @@
 
 #include <stdio.h>
 #include <string.h>
+
+enum { MOST_COLUMNS = 6 }; /* of panels */
 
 #define SELF struct curve
 static const struct opc_section section = OPC_SECTION("curve", "", CURVE_FIELDS);
@@ -54,6 +57,19 @@ static int read_keys(const struct opc_yaml *node, const char *fallback, const ch
                             node->line, node->key, fallback, KEYS);
         key[(*n)++] = item->text;
     }
+    return OPC_OK;
+}
+
+/* columns: N. */
+static int read_columns(const struct opc_yaml *node, int *out, struct opc_err *err)
+{
+    const bool word = node && node->kind == OPC_YAML_WORD;
+    *out = 0;
+    if (node && (!word || !opc_parse_int(node->text, out) || *out < 1 || *out > MOST_COLUMNS))
+        return opc_fail(
+            err, OPC_EUSER,
+            "line %d: columns%s%s is not a whole number from 1 to %d: the panels in a row",
+            node->line, word ? " = " : "", word ? node->text : "", MOST_COLUMNS);
     return OPC_OK;
 }
 
@@ -120,7 +136,7 @@ static int check_column(const char *key, const char *name, struct opc_err *err)
 /* Reads the whole map. Nothing is read from runs, so `opc repro` can refuse a file at once. */
 static int read_style(const struct opc_yaml *figure, struct style *style, struct opc_err *err)
 {
-    static const char *const NAMES[] = {"panel", "line",   "curve",     "titles",
+    static const char *const NAMES[] = {"panel", "line",   "columns",   "curve", "titles",
                                         "notes", "claims", "published", NULL};
     if (figure)
         OPC_TRY(opc_learning_keys(figure, "figure", NAMES, err));
@@ -139,6 +155,7 @@ static int read_style(const struct opc_yaml *figure, struct style *style, struct
                       &style->panel_keys, err));
     OPC_TRY(read_keys(figure ? opc_yaml_find(figure, "line") : NULL, "opc.transition",
                       style->line_key, &style->line_keys, err));
+    OPC_TRY(read_columns(figure ? opc_yaml_find(figure, "columns") : NULL, &style->columns, err));
     /* Texts and claims; runs are not needed to check them. */
     style->titles = figure ? opc_yaml_find(figure, "titles") : NULL;
     style->claims = figure ? opc_yaml_find(figure, "claims") : NULL;
@@ -224,6 +241,8 @@ static int make_figure(const struct opc_learning *learning, const struct style *
                                          .by_panel = (const struct opc_published *const *)published,
                                          .runs = true};
     if (!code && !(code = opc_curves_figure(&how, learning->curves, &made, err))) {
+        if (style->columns)
+            made.figure.columns = style->columns;
         code = opc_exhibit_figure(exhibit, NULL, "learning curves", &made.figure, err);
         opc_curves_figure_free(&made);
     }

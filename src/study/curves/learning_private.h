@@ -29,6 +29,7 @@ struct style {
     struct curve curve;
     const char *panel_key[KEYS], *line_key[KEYS];
     int panel_keys, line_keys;
+    int columns; /* panels in a row; 0: not given */
     enum { PERCENTILES, STD, INTERVAL } band;
     double low, high;                                           /* percentiles */
     const struct opc_yaml *titles, *notes, *claims, *published; /* NULL: none */
