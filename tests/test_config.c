@@ -481,6 +481,37 @@ static void settings_that_do_not_fit_are_found_in_the_file(void **state)
 }
 
 /* algorithms.md 3.1: e <= e0 has k0; else int(k0 + min((e - e0) / (e1 - e0), 1) (k1 - k0)). */
+/* Whatever the length of an epoch and of what is between two fits. */
+static void methods_are_named_by_when_the_policy_learns(void **state)
+{
+    static const struct {
+        const char *transition, *improve, *fit, *steps, *label;
+    } CASE[] = {
+        {"learned", "0", "0", "1000", "MBPO(*)"},    {"learned", "0", "250", "1000", "MBPO(*)"},
+        {"learned", "1", "250", "1000", "MBPO"},     {"learned", "1", "250", "250", "MBPO"},
+        {"learned", "250", "250", "250", "MBPO(*)"}, {"replay", "1", "0", "1000", "SAC"},
+        {"replay", "1", "250", "250", "SAC"},        {"replay", "0", "0", "1000", "SAC"},
+        {"corrected", "0", "0", "1000", "OPC"},      {"corrected", "1", "250", "250", "OPC"},
+    };
+    struct opc_config *config;
+    struct opc_err err;
+    (void)state;
+    for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
+        char word[64];
+        assert_ok(opc_config_create(&config, &err), &err);
+        snprintf(word, sizeof word, "opc.transition=%s", CASE[i].transition);
+        set(config, word);
+        snprintf(word, sizeof word, "train.improve_every=%s", CASE[i].improve);
+        set(config, word);
+        snprintf(word, sizeof word, "train.fit_every=%s", CASE[i].fit);
+        set(config, word);
+        snprintf(word, sizeof word, "train.steps_per_epoch=%s", CASE[i].steps);
+        set(config, word);
+        assert_string_equal(opc_method_label(&config->set), CASE[i].label);
+        opc_config_destroy(config);
+    }
+}
+
 static void the_horizon_grows_as_in_mbpo(void **state)
 {
     (void)state;
@@ -619,6 +650,7 @@ int main(void)
         WITH_DIR(a_setting_that_has_moved_is_read_in_runs_of_its_agent),
         WITH_DIR(a_runs_own_file_means_what_it_meant_to_the_run),
         cmocka_unit_test(settings_that_do_not_fit_each_other_are_refused),
+        cmocka_unit_test(methods_are_named_by_when_the_policy_learns),
         cmocka_unit_test(the_horizon_grows_as_in_mbpo),
         cmocka_unit_test(the_entropy_goal_is_the_tasks),
         WITH_DIR(settings_that_do_not_fit_are_found_in_the_file),

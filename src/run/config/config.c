@@ -277,8 +277,10 @@ unsigned opc_method_colour(const struct opc_values *v)
 const char *opc_method_label(const struct opc_values *v)
 {
     const struct opc_transition_type *tr = opc_transition_of(v);
-    /* MBPO(*) of the paper fits once an epoch; the original MBPO fits more often. */
-    const bool original = opc_every(v, v->train.fit_every) < v->train.steps_per_epoch;
+    /* MBPO(*) of the paper improves the policy once an epoch, when all its steps are made; the
+     * original MBPO does between the steps. How often the model is fitted does not tell: on the
+     * pendulum an epoch of the original is one fit long. */
+    const bool original = opc_every(v, v->train.improve_every) < v->train.steps_per_epoch;
     const char *label = original ? tr->original_label : tr->label;
     const struct opc_agent_type *agent = opc_agent_of(v);
     if (v->train.agent == 0 && label)

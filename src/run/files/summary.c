@@ -48,9 +48,13 @@ static char *read_text(const char *dir, const char *name, size_t max)
 static void read_settings(const char *dir, const struct opc_values *defaults,
                           struct opc_summary *out)
 {
-    static const char *const KEY[] = {
-        "env.name",        "train.seed",    "train.epochs", "train.agent", "train.steps_per_epoch",
-        "train.fit_every", "opc.transition"};
+    static const char *const KEY[] = {"env.name",
+                                      "train.seed",
+                                      "train.epochs",
+                                      "train.agent",
+                                      "train.steps_per_epoch",
+                                      "train.improve_every",
+                                      "opc.transition"};
     struct opc_values values = *defaults;
     char *text = read_text(dir, "config.yaml", MAX_CONFIG);
     const bool scanned = text && opc_values_scan(text, sizeof KEY / sizeof *KEY, KEY, &values);

@@ -205,13 +205,13 @@ static int make_sweep(struct opc_sweep *sweep, const struct opc_table *table, in
 static bool choose_method(const struct opc_sweep *sweep, struct opc_values *set, const char *label)
 {
     const bool agent = is_key(sweep, "train.agent"), transition = is_key(sweep, "opc.transition");
-    const bool fit = is_key(sweep, "train.fit_every");
+    const bool improve = is_key(sweep, "train.improve_every");
     const struct opc_values was = *set;
-    /* The original MBPO differs from MBPO(*) in that it fits within epochs. */
-    for (int original = 0; original < (fit ? 1 : 2); original++)
+    /* The original MBPO differs from MBPO(*) in that its policy learns within epochs. */
+    for (int original = 0; original < (improve ? 1 : 2); original++)
         for (int a = 0; opc_agent_type(a); a++)
             for (int t = 0; opc_transition_type(t); t++) {
-                set->train.fit_every = original ? 1 : was.train.fit_every;
+                set->train.improve_every = original ? 1 : was.train.improve_every;
                 set->train.agent = agent ? was.train.agent : a;
                 set->opc.transition = transition ? was.opc.transition : t;
                 if (strcmp(opc_method_label(set), label) == 0)
