@@ -340,7 +340,9 @@ static void a_claim_waits_for_its_own_runs_only(void **state)
     assert_contains(r->claim[1].measured, "while 1 run is missing");
     assert_int_equal(r->claim[2].verdict, OPC_VERDICT_SUPPORTED);
     assert_int_equal(r->claim[3].verdict, OPC_VERDICT_UNDECIDED);
+    assert_string_equal(r->claim[3].measured, "There is no complete run of SAC.");
     assert_int_equal(r->claim[4].verdict, OPC_VERDICT_UNDECIDED);
+    assert_string_equal(r->claim[4].measured, "There is no complete run of SAC.");
     opc_exhibit_unload(r);
     /* Panels by method, lines by task: what is missing is part of the second panel alone. */
     assert_ok(make_without(b, 8, 1, absent + 1,
@@ -386,6 +388,47 @@ static void panels_are_compared_line_by_line(void **state)
     assert_contains(r->claim[2].measured, "MBPO(*)");
     assert_contains(r->claim[2].measured, "nothing"); /* the title of one that is not there */
     opc_exhibit_unload(r);
+}
+
+/* A claim that must come out so, with these words in its sentence. */
+struct wanted {
+    enum opc_verdict verdict;
+    const char *key, *more;
+};
+
+static void check_claims(const struct bench *b, const char *figure, int n,
+                         const struct wanted *want)
+{
+    struct opc_err err;
+    assert_ok(make(b, b->runs, figure, &err), &err);
+    struct opc_exhibit_read *r = load(b);
+    assert_int_equal(r->claims, n);
+    for (int i = 0; i < n; i++) {
+        assert_contains(r->claim[i].measured, want[i].key);
+        assert_contains(r->claim[i].measured, want[i].more);
+        assert_int_equal(r->claim[i].verdict, want[i].verdict);
+    }
+    opc_exhibit_unload(r);
+}
+
+/* A glob is what its lines have in common, unless others have that, too. */
+static void sentences_name_lines_and_panels_as_the_picture_does(void **state)
+{
+    const struct bench *b = *state;
+    static const struct wanted WANT[] = {
+        {OPC_VERDICT_UNDECIDED, "", "OPC and MBPO(*), seed 1 do not both"},
+        {OPC_VERDICT_UNDECIDED, "", "OPC, seed 1 or OPC, seed 3 and MBPO(*) do not both"},
+        {OPC_VERDICT_UNDECIDED, "", "No panel among \"cartpole\" has runs of both OPC, seed 2"},
+        {OPC_VERDICT_UNDECIDED, "", "No line of MBPO(*) has runs of both pendulum and cartpole"},
+    };
+    check_claims(b,
+                 "line: [opc.transition, train.seed]\n"
+                 "claims:\n"
+                 "- {text: a, spread: [\"corrected*\", learned+1], panel: pendulum}\n"
+                 "- {text: b, best: [\"corrected+[13]\", \"learned*\"], panel: linear1d}\n"
+                 "- {text: c, better: corrected+2, worse: replay+1, panel: cart*}\n"
+                 "- {text: d, above: pendulum, below: cartpole, line: \"lear*\"}\n",
+                 4, WANT);
 }
 
 /* Of twenty ways to put three runs beside three others, one has all of them above. */
@@ -435,27 +478,6 @@ static void make_flat(struct bench *b, const char *task, const char *transition,
             flat[k] = value[i];
         make_run(b, task, transition, i + 1, flat);
     }
-}
-
-/* A claim that must come out so, with these words in its sentence. */
-struct wanted {
-    enum opc_verdict verdict;
-    const char *key, *more;
-};
-
-static void check_claims(const struct bench *b, const char *figure, int n,
-                         const struct wanted *want)
-{
-    struct opc_err err;
-    assert_ok(make(b, b->runs, figure, &err), &err);
-    struct opc_exhibit_read *r = load(b);
-    assert_int_equal(r->claims, n);
-    for (int i = 0; i < n; i++) {
-        assert_contains(r->claim[i].measured, want[i].key);
-        assert_contains(r->claim[i].measured, want[i].more);
-        assert_int_equal(r->claim[i].verdict, want[i].verdict);
-    }
-    opc_exhibit_unload(r);
 }
 
 static void free_bench(struct bench *b)
@@ -518,7 +540,7 @@ static void a_gain_is_compared_with_another(void **state)
         {OPC_VERDICT_NOT_SUPPORTED, "is 10,", " 40; difference -30"},
         {OPC_VERDICT_UNDECIDED, "is 10,", "more than 1000 seeds"},
         {OPC_VERDICT_UNDECIDED, "No line", "nothing"},
-        {OPC_VERDICT_UNDECIDED, "No line", "linear1d?A=5"},
+        {OPC_VERDICT_UNDECIDED, "No line", "linear1d, A 5"},
     };
     check_claims(
         &more,
@@ -545,12 +567,13 @@ static void the_best_settings_and_their_spread_are_compared(void **state)
     make_flat(&more, "cartpole", "corrected", 5, steady);
     make_flat(&more, "linear1d", "corrected", 5, better);
     static const struct wanted WANT[] = {
-        {OPC_VERDICT_SUPPORTED, "= 1.00", "over 5 and 5 runs"},
+        {OPC_VERDICT_SUPPORTED, "best of MBPO(*) > best of OPC) = 1.00", "over 5 and 5 runs"},
         {OPC_VERDICT_NOT_SUPPORTED, "IQM 92", "IQM 102"},
-        {OPC_VERDICT_UNDECIDED, "nothing*", "two seeds"},
-        {OPC_VERDICT_SUPPORTED, "larger by 56.57", "at least 5 runs"}, /* (90 - 10) / sqrt 2 */
+        {OPC_VERDICT_UNDECIDED, "There is no", "nothing*"},
+        /* (90 - 10) / sqrt 2 */
+        {OPC_VERDICT_SUPPORTED, "larger by 56.57 for MBPO(*) (2", "at least 5 runs"},
         {OPC_VERDICT_NOT_SUPPORTED, "larger by -56.57", "(2 settings)"},
-        {OPC_VERDICT_UNDECIDED, "two settings", "corrected*"},
+        {OPC_VERDICT_UNDECIDED, "two settings", "OPC and MBPO(*)"},
         {OPC_VERDICT_SUPPORTED, "P(OPC", "1 panel"},
     };
     check_claims(&more,
@@ -764,6 +787,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(while_runs_are_missing_nothing_is_decided, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(panels_are_compared_line_by_line, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(sentences_name_lines_and_panels_as_the_picture_does, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(three_runs_against_three_decide_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_solved_is_solved_in_every_panel, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lines_are_alike_within_a_margin, set_up, tear_down),

@@ -117,10 +117,20 @@ int opc_curves_only_read(const struct opc_texts *words, struct opc_curves_only *
  * the settings is not known, so their runs form no line with others. */
 int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *,
                     struct opc_curves **out, struct opc_err *err);
-/* The names of panel and line, as in struct opc_curves and opc_curve_group, that a run of these
- * settings has by a plan with keys. The caller frees both with opc_free, also after a failure. */
-int opc_curves_names(const struct opc_values *, const struct opc_curves_plan *, char **panel,
-                     char **line, struct opc_err *err);
+/* Names a run that is not there as one of these settings is by a plan with keys: panel, title,
+ * rest, method and seed. opc_curves_run_free frees it, also after a failure. */
+int opc_curves_run_name(const struct opc_values *, const struct opc_curves_plan *,
+                        struct opc_curve_run *, struct opc_err *err);
+void opc_curves_run_free(struct opc_curve_run *);
+/* The name of a run's line, as in struct opc_curve_group. */
+void opc_curves_line(const struct opc_curve_run *, size_t size, char *out);
+/* The label of run i among n, by a plan with keys: as few settings as tell its line from theirs.
+ * The caller frees *out. */
+int opc_curves_label(int n, const struct opc_curve_run *const *run, int i,
+                     const struct opc_curves_plan *, char **out, struct opc_err *err);
+/* A run of each group, with room for `more` behind them. The caller frees the array; NULL: no
+ * memory. */
+const struct opc_curve_run **opc_curves_speakers(const struct opc_curves *, int more);
 /* The values of a group's runs at x, which is one of its own; out has space for one per run.
  * Returns how many there are. */
 int opc_curves_at(const struct opc_curves *, int group, double x, double *out);

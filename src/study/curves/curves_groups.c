@@ -140,32 +140,74 @@ static void label_groups(struct opc_curves *curves)
         memcpy(curves->group[g].line, curves->group[g].label, sizeof curves->group->line);
 }
 
-/* Whether value number k distinguishes a group from one with the same label so far. */
-static bool distinguishes(const struct opc_curves *curves, int g, int k)
+/* Value k of a run's line as a person reads it. */
+static int print_value(const struct opc_curve_run *run, const struct opc_curves_plan *plan, int k,
+                       char **out, struct opc_err *err)
 {
-    const char *value = line_at(speaker(curves, g)->rest, k);
-    for (int i = 0; i < curves->groups; i++)
-        if (strcmp(curves->group[i].label, curves->group[g].label) == 0 &&
-            !same_line(line_at(speaker(curves, i)->rest, k), value))
-            return true;
-    return false;
-}
-
-/* The label of group g, extended by value k if that is needed. */
-static int extend_label(const struct opc_curves *curves, int g, const char *key, int k, char **out,
-                        struct opc_err *err)
-{
-    const char *value = line_at(speaker(curves, g)->rest, k);
+    const char *value = line_at(run->rest, k);
     char word[256];
     struct opc_text text = {0};
     snprintf(word, sizeof word, "%.*s", (int)strcspn(value, "\n"), value);
-    opc_text_add(&text, curves->group[g].label);
-    /* The first setting is always part of the label, later ones only where they help. */
-    if (k == 0 || distinguishes(curves, g, k)) {
-        opc_text_add(&text, text.used ? ", " : "");
-        opc_curves_add_setting(&text, speaker(curves, g), key, word);
-    }
+    opc_curves_add_setting(&text, run, plan->line_key[k], word);
     return opc_curves_keep_text(&text, out, err);
+}
+
+/* Adds value k to the label of run i. Afterwards `like` no longer has the runs that it tells from
+ * it. */
+static int extend_label(int n, const struct opc_curve_run *const *run, int i, int k,
+                        const struct opc_curves_plan *plan, bool *like, struct opc_text *label,
+                        struct opc_err *err)
+{
+    char *word, *other;
+    OPC_TRY(print_value(run[i], plan, k, &word, err));
+    opc_text_addf(label, "%s%s", label->used ? ", " : "", word);
+    int code = OPC_OK;
+    for (int j = 0; j < n && !code; j++)
+        if (like[j] && !(code = print_value(run[j], plan, k, &other, err))) {
+            like[j] = strcmp(word, other) == 0;
+            opc_free(other);
+        }
+    opc_free(word);
+    return code;
+}
+
+int opc_curves_label(int n, const struct opc_curve_run *const *run, int i,
+                     const struct opc_curves_plan *plan, char **out, struct opc_err *err)
+{
+    struct opc_text label = {0};
+    bool *like = opc_alloc((size_t)n, sizeof *like); /* has the same label so far */
+    int code = like ? OPC_OK : opc_curves_no_memory(err);
+    for (int j = 0; j < n && !code; j++)
+        like[j] = true;
+    /* The first setting is always part of the label, later ones only where they help. */
+    for (int k = 0; k < plan->line_keys && !code; k++) {
+        bool helps = k == 0;
+        for (int j = 0; j < n && !helps; j++)
+            helps = like[j] && !same_line(line_at(run[j]->rest, k), line_at(run[i]->rest, k));
+        if (helps)
+            code = extend_label(n, run, i, k, plan, like, &label, err);
+    }
+    opc_free(like);
+    if (!code)
+        return opc_curves_keep_text(&label, out, err);
+    opc_text_free(&label);
+    return code;
+}
+
+void opc_curves_line(const struct opc_curve_run *run, size_t size, char *out)
+{
+    snprintf(out, size, "%s", run->rest);
+    for (char *end = out; (end = strchr(end, '\n')); *end = '+')
+        ;
+}
+
+const struct opc_curve_run **opc_curves_speakers(const struct opc_curves *curves, int more)
+{
+    const struct opc_curve_run **run =
+        opc_alloc((size_t)curves->groups + (size_t)more, sizeof *run);
+    for (int g = 0; run && g < curves->groups; g++)
+        run[g] = speaker(curves, g);
+    return run;
 }
 
 /* Labels groups by the plan's line settings, with as many of them as needed: "SAC", "OPC,
@@ -173,27 +215,17 @@ static int extend_label(const struct opc_curves *curves, int g, const char *key,
 static int label_as_planned(struct opc_curves *curves, const struct opc_curves_plan *plan,
                             struct opc_err *err)
 {
-    char **longer = opc_alloc((size_t)curves->groups, sizeof *longer);
-    int code = longer ? OPC_OK : opc_curves_no_memory(err);
-    /* The name of the line is all values, joined by '+'. */
-    for (int g = 0; g < curves->groups; g++) {
-        char *line = curves->group[g].line;
-        snprintf(line, sizeof curves->group->line, "%s", speaker(curves, g)->rest);
-        for (char *end = line; (end = strchr(end, '\n')); *end = '+')
-            ;
-    }
-    /* All labels are extended before any is replaced: distinguishes() compares the old ones. */
-    for (int k = 0; k < plan->line_keys && !code; k++) {
-        for (int g = 0; g < curves->groups && !code; g++)
-            code = extend_label(curves, g, plan->line_key[k], k, &longer[g], err);
-        for (int g = 0; g < curves->groups; g++) {
-            if (longer[g])
-                snprintf(curves->group[g].label, sizeof curves->group->label, "%s", longer[g]);
-            opc_free(longer[g]);
-            longer[g] = NULL;
+    const struct opc_curve_run **run = opc_curves_speakers(curves, 0);
+    int code = run ? OPC_OK : opc_curves_no_memory(err);
+    for (int g = 0; g < curves->groups && !code; g++) {
+        char *label;
+        opc_curves_line(run[g], sizeof curves->group->line, curves->group[g].line);
+        if (!(code = opc_curves_label(curves->groups, run, g, plan, &label, err))) {
+            snprintf(curves->group[g].label, sizeof curves->group->label, "%s", label);
+            opc_free(label);
         }
     }
-    opc_free(longer);
+    opc_free(run);
     return code;
 }
 

@@ -53,12 +53,11 @@ int opc_curves_find(struct opc_curves_reading *, int n, char *const dir[], struc
 
 /* curves_run.c: fills in all but directory and group, of the run in the directory run->dir or of
  * one in tables. One that is not wanted is left as it is. After a failure, too, it is freed by
- * opc_curves_run_free. */
+ * opc_curves_run_free (curves.h). */
 int opc_curves_run_read(struct opc_curves_reading *, struct opc_curve_run *, bool *wanted,
                         struct opc_err *err);
 int opc_curves_run_take(struct opc_curves_reading *, struct opc_curve_run *,
                         const struct opc_curves_origin *, bool *wanted, struct opc_err *err);
-void opc_curves_run_free(struct opc_curve_run *);
 
 /* curves_groups.c: runs with equal panel and equal `rest` form a group; groups get panel, method
  * and names. */

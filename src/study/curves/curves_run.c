@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One run: settings from its config.yaml and curve from its metrics.csv (over minutes also from its
- * timing.csv), or both from its rows in
- * the tables of a merge. curves_find.c calls it for each run that it finds.
+ * timing.csv), or both from its rows in the tables of a merge. curves_find.c calls it for each run
+ * that it finds, learning_scores.c for the names of runs that are absent.
  *
  * Invariant: scores are those of the raw values, whatever is smoothed for drawing; and what tables
  * do not tell is an empty line in `rest`, never the default of the setting. */
@@ -240,6 +240,17 @@ int opc_curves_run_take(struct opc_curves_reading *reading, struct opc_curve_run
     opc_config_destroy(config);
     if (!code)
         code = read_rows(run, from->tables, from->i, reading->plan, err);
+    return code;
+}
+
+int opc_curves_run_name(const struct opc_values *set, const struct opc_curves_plan *plan,
+                        struct opc_curve_run *run, struct opc_err *err)
+{
+    struct opc_config *config;
+    OPC_TRY(opc_config_create(&config, err));
+    config->set = *set;
+    const int code = take_settings(run, config, NULL, plan, err);
+    opc_config_destroy(config);
     return code;
 }
 

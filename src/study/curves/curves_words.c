@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Settings in words: as a person reads them in titles and labels, "Hopper (MuJoCo), horizon 20", or
- * as they are written, joined to a name. curves_run.c and curves_groups.c call it, and
- * learning_curves.c asks for the names of runs that are absent.
+ * as they are written, joined to a name. curves_run.c and curves_groups.c call it.
  *
  * Invariant: nothing made for people is parsed or compared; names and `rest` have values as they
  * are written. */
@@ -102,20 +101,4 @@ int opc_curves_print_values(const struct opc_config *config, int n, const char *
         opc_free(value);
     }
     return opc_curves_keep_text(&text, out, err);
-}
-
-int opc_curves_names(const struct opc_values *set, const struct opc_curves_plan *plan, char **panel,
-                     char **line, struct opc_err *err)
-{
-    struct opc_config *config;
-    *panel = *line = NULL;
-    OPC_TRY(opc_config_create(&config, err));
-    config->set = *set;
-    int code =
-        opc_curves_print_values(config, plan->panel_keys, plan->panel_key, "+", NULL, panel, err);
-    if (!code)
-        code =
-            opc_curves_print_values(config, plan->line_keys, plan->line_key, "+", NULL, line, err);
-    opc_config_destroy(config);
-    return code;
 }

@@ -24,8 +24,9 @@ struct opc_learning {
     uint64_t seed;
     int missing; /* runs that are not complete; no claim that needs one of them is decided */
     struct opc_learning_absent {
-        char *panel, *line; /* names as above */
-    } * absent;             /* [missing] which they are; NULL: not known */
+        struct opc_curve_run run; /* panel and title; it has no directory and no values */
+        char line[128], *label;   /* as above; the label is what it would be among all lines */
+    } * absent;                   /* [missing] which they are; NULL: not known */
 };
 
 /* Sorts the scores of the curves' runs by line and panel. Takes the curves over, also after a
@@ -33,6 +34,11 @@ struct opc_learning {
 int opc_learning_make(struct opc_curves *, uint64_t seed, struct opc_learning *out,
                       struct opc_err *err);
 void opc_learning_free(struct opc_learning *); /* also one that was made only in part */
+/* Notes which runs are missing: n of these settings, by the plan of the curves. titles: of panels,
+ * in place of what is made of their settings; NULL: none. */
+int opc_learning_miss(struct opc_learning *, int n, const struct opc_values *const *set,
+                      const struct opc_curves_plan *, const struct opc_yaml *titles,
+                      struct opc_err *err);
 
 /* The scores of a line in every panel, or only in panels that `panel` matches (a glob; NULL:
  * all). side 0 or 1: which scratch to use; the result lives until that side is used again. */

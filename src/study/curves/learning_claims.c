@@ -186,12 +186,12 @@ static int count_missing(const struct opc_learning *learning, const struct opc_c
         return learning->missing;
     for (int i = 0; i < learning->missing; i++) {
         const struct opc_learning_absent *run = &learning->absent[i];
-        const char *side = of_lines ? run->line : run->panel;
+        const char *side = of_lines ? run->line : run->run.panel;
         bool named = false;
         for (int k = 0; k < 4 && claim->name[k]; k++)
             named = named || strcmp(claim->name[k], side) == 0 ||
                     (globs && opc_claim_means(claim->name[k], side));
-        missing += named && opc_claim_means(claim->panel, run->panel) &&
+        missing += named && opc_claim_means(claim->panel, run->run.panel) &&
                    opc_claim_means(claim->line, run->line);
     }
     return missing;
@@ -241,7 +241,20 @@ bool opc_claim_has(const struct opc_learning *learning, const struct opc_claim *
     if (opc_learning_find(learning, line) >= 0)
         return true;
     opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
-                      "There is no complete run of %s.", line);
+                      "There is no complete run of %s.", opc_claim_label(learning, line));
+    return false;
+}
+
+bool opc_claim_has_like(const struct opc_learning *learning, const struct opc_claim *claim,
+                        const char *glob, struct opc_exhibit *exhibit)
+{
+    char words[OPC_CLAIM_TEXT];
+    for (int i = 0; i < learning->lines; i++)
+        if (opc_claim_means(glob, learning->line[i]))
+            return true;
+    opc_claim_say_lines(learning, glob, words);
+    opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
+                      "There is no complete run of %s.", words);
     return false;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* study/curves/learning_claims.h - a claim as it is written, and what judges it. Shared by
  * learning_claims.c (reads and distributes), learning_duel.c (which side ends above the other),
- * learning_contrast.c (differences of interquartile means) and learning_scores.c (what a glob
- * matches). */
+ * learning_contrast.c (differences of interquartile means), learning_words.c (lines and panels in
+ * words) and learning_scores.c (what a glob matches). */
 #ifndef OPC_STUDY_LEARNING_CLAIMS_H
 #define OPC_STUDY_LEARNING_CLAIMS_H
 
@@ -62,6 +62,20 @@ struct opc_rng opc_claim_stream(const struct opc_learning *, const struct opc_cl
 /* Whether the line has a run; if not, the claim is undecided and says so. */
 bool opc_claim_has(const struct opc_learning *, const struct opc_claim *, const char *line,
                    struct opc_exhibit *);
+/* The same of lines that a glob matches. */
+bool opc_claim_has_like(const struct opc_learning *, const struct opc_claim *, const char *glob,
+                        struct opc_exhibit *);
+
+/* learning_words.c: the label of a line and the title of a panel, also of missing runs; the name
+ * where nothing has it.
+ */
+const char *opc_claim_label(const struct opc_learning *, const char *line);
+const char *opc_claim_title(const struct opc_learning *, const char *panel);
+/* What a glob of lines means, in the words of the legend: what only their labels begin with, "OPC",
+ * or all of them. */
+void opc_claim_say_lines(const struct opc_learning *, const char *glob, char out[OPC_CLAIM_TEXT]);
+/* The panels of a glob, as the middle of a sentence: " among "Hopper (MuJoCo)""; NULL: "". */
+void opc_claim_say_panels(const struct opc_learning *, const char *glob, char out[OPC_CLAIM_TEXT]);
 /* Why runs cannot decide, as the end of a sentence; "" if they can. `fewest` runs are there where
  * `needed` are needed. */
 void opc_claim_say_few(const struct opc_learning *, int fewest, int needed,

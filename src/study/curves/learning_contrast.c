@@ -119,14 +119,15 @@ int opc_claim_alike(const struct opc_learning *learning, const struct opc_claim 
             panel = p;
         }
     }
+    char few[OPC_CLAIM_TEXT], seeds[OPC_CLAIM_TEXT] = "";
     if (panels == 0) {
+        char where[OPC_CLAIM_TEXT];
+        opc_claim_say_panels(learning, claim->panel, where);
         opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
-                          "No panel%s%s has runs of both %s and %s.", claim->panel ? " like " : "",
-                          claim->panel ? claim->panel : "", learning->label[line[0]],
+                          "No panel%s has runs of both %s and %s.", where, learning->label[line[0]],
                           learning->label[line[1]]);
         return OPC_OK;
     }
-    char few[OPC_CLAIM_TEXT], seeds[OPC_CLAIM_TEXT] = "";
     opc_claim_say_few(learning, fewest, OPC_CLAIM_ALONE, few);
     verdict = *few ? OPC_VERDICT_UNDECIDED : verdict;
     if (verdict == OPC_VERDICT_UNDECIDED && !learning->missing)
@@ -216,9 +217,12 @@ int opc_claim_gain(const struct opc_learning *learning, const struct opc_claim *
     struct opc_interval first, difference;
     struct cells cells;
     int panel[4], lines = 0;
+    const char *title[4];
     char more[2 * OPC_CLAIM_TEXT];
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 4; k++) {
         panel[k] = opc_claim_panel(learning, claim->name[k]);
+        title[k] = opc_claim_title(learning, claim->name[k]);
+    }
     int code = make_cells(learning, &cells, err);
     /* Lines that have runs in all four panels. */
     for (int i = 0; i < learning->lines && !code; i++) {
@@ -233,8 +237,8 @@ int opc_claim_gain(const struct opc_learning *learning, const struct opc_claim *
         cells.weight[i] /= lines;
     if (!code && lines == 0)
         opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
-                          "No line has runs in all of %s, %s, %s and %s.", claim->name[0],
-                          claim->name[1], claim->name[2], claim->name[3]);
+                          "No line has runs in all of %s, %s, %s and %s.", title[0], title[1],
+                          title[2], title[3]);
     if (!code && lines)
         code = opc_iqm_contrast(&cells.scores, cells.weight, 0, &rng, &difference, err);
     if (!code && lines) {
@@ -249,9 +253,9 @@ int opc_claim_gain(const struct opc_learning *learning, const struct opc_claim *
             exhibit, verdict, claim->text,
             "The gain from %s to %s is %.4g, that from %s to %s %.4g; difference %.4g, 95 %% "
             "interval [%.4g, %.4g], over %d line%s of at least %d runs%s.",
-            claim->name[0], claim->name[1], first.middle, claim->name[2], claim->name[3],
-            first.middle - difference.middle, difference.middle, difference.low, difference.high,
-            lines, lines == 1 ? "" : "s", cells.fewest, more);
+            title[0], title[1], first.middle, title[2], title[3], first.middle - difference.middle,
+            difference.middle, difference.low, difference.high, lines, lines == 1 ? "" : "s",
+            cells.fewest, more);
     }
     free_cells(&cells);
     return code;
@@ -265,7 +269,12 @@ int opc_claim_spread(const struct opc_learning *learning, const struct opc_claim
     struct opc_rng rng = opc_claim_stream(learning, claim);
     struct opc_interval spread;
     struct cells cells[2] = {0};
-    char more[2 * OPC_CLAIM_TEXT];
+    char more[2 * OPC_CLAIM_TEXT], name[2][OPC_CLAIM_TEXT];
+    for (int side = 0; side < 2; side++) {
+        if (!opc_claim_has_like(learning, claim, claim->name[side], exhibit))
+            return OPC_OK;
+        opc_claim_say_lines(learning, claim->name[side], name[side]);
+    }
     int code = make_cells(learning, &cells[0], err);
     if (!code)
         code = make_cells(learning, &cells[1], err);
@@ -280,8 +289,7 @@ int opc_claim_spread(const struct opc_learning *learning, const struct opc_claim
         code = opc_iqm_spread(&cells[0].scores, &cells[1].scores, 0, &rng, &spread, err);
     if (!code && isnan(spread.middle))
         opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
-                          "%s and %s do not both have runs of two settings.", claim->name[0],
-                          claim->name[1]);
+                          "%s and %s do not both have runs of two settings.", name[0], name[1]);
     else if (!code) {
         const int fewest = cells[0].fewest < cells[1].fewest ? cells[0].fewest : cells[1].fewest;
         const enum opc_verdict verdict =
@@ -290,8 +298,8 @@ int opc_claim_spread(const struct opc_learning *learning, const struct opc_claim
             exhibit, verdict, claim->text,
             "The standard deviation over settings is larger by %.4g for %s (%d settings) than for "
             "%s (%d), 95 %% interval [%.4g, %.4g], over at least %d runs of each%s.",
-            spread.middle, claim->name[1], cells[1].scores.tasks, claim->name[0],
-            cells[0].scores.tasks, spread.low, spread.high, fewest, more);
+            spread.middle, name[1], cells[1].scores.tasks, name[0], cells[0].scores.tasks,
+            spread.low, spread.high, fewest, more);
     }
     free_cells(&cells[0]);
     free_cells(&cells[1]);

@@ -253,22 +253,6 @@ static int make_figure(const struct opc_learning *learning, const struct style *
     return code;
 }
 
-/* Claims need to know which runs are missing. */
-static int note_absent(const struct opc_request *request, const struct opc_curves_plan *plan,
-                       struct opc_learning *learning, struct opc_err *err)
-{
-    learning->missing = request->missing;
-    if (!request->absent)
-        return OPC_OK;
-    learning->absent = opc_alloc((size_t)request->missing + 1, sizeof *learning->absent);
-    if (!learning->absent)
-        return opc_fail(err, OPC_ENOMEM, "not enough memory for the names of missing runs");
-    for (int i = 0; i < request->missing; i++)
-        OPC_TRY(opc_curves_names(request->absent[i], plan, &learning->absent[i].panel,
-                                 &learning->absent[i].line, err));
-    return OPC_OK;
-}
-
 /* The analysis itself: read the curves, then tables, figure, claims and notes. */
 static int learning_curves_make(const struct opc_request *request, const void *settings,
                                 struct opc_exhibit *exhibit, struct opc_err *err)
@@ -294,7 +278,11 @@ static int learning_curves_make(const struct opc_request *request, const void *s
         code = opc_learning_make(curves, request->seed, &learning, err);
     if (code)
         return code;
-    code = note_absent(request, &plan, &learning, err);
+    /* Claims need to know which runs are missing. */
+    learning.missing = request->missing;
+    if (request->absent)
+        code = opc_learning_miss(&learning, request->missing, request->absent, &plan, style.titles,
+                                 err);
     if (!code)
         code = opc_learning_tables(request, &learning, &style, exhibit, err);
     if (!code)

@@ -101,12 +101,15 @@ static int decide_duel(const struct opc_learning *learning, const struct opc_cla
                        const struct duel *duel, struct opc_exhibit *exhibit, struct opc_err *err)
 {
     struct outcome o;
-    const char *glob = claim->panel ? claim->panel : claim->line;
+    char lines[OPC_CLAIM_TEXT] = "", where[OPC_CLAIM_TEXT];
     OPC_TRY(judge_duel(learning, claim, duel, &o, err));
+    opc_claim_say_panels(learning, claim->panel, where);
+    if (claim->line)
+        opc_claim_say_lines(learning, claim->line, lines);
     if (o.tasks == 0)
-        opc_exhibit_claim(exhibit, o.verdict, claim->text, "No %s%s%s has runs of both %s and %s.",
-                          duel->task, glob ? " like " : "", glob ? glob : "", duel->name[0],
-                          duel->name[1]);
+        opc_exhibit_claim(exhibit, o.verdict, claim->text,
+                          "No %s%s%s%s has runs of both %s and %s.", duel->task, where,
+                          *lines ? " of " : "", lines, duel->name[0], duel->name[1]);
     else
         opc_exhibit_claim(exhibit, o.verdict, claim->text,
                           "P(%s > %s) = %.2f, 95 %% interval [%.2f, %.2f], over %d and %d runs in "
@@ -158,8 +161,7 @@ int opc_claim_panels(const struct opc_learning *learning, const struct opc_claim
     for (int side = 0; side < 2; side++) {
         const int panel = opc_claim_panel(learning, duel.name[side]);
         *scores[side] = scores_of_panel(learning, panel, claim->line, side);
-        if (panel < learning->panels)
-            duel.name[side] = learning->curves->title[panel];
+        duel.name[side] = opc_claim_title(learning, duel.name[side]);
     }
     return decide_duel(learning, claim, &duel, exhibit, err);
 }
@@ -214,31 +216,35 @@ int opc_claim_best(const struct opc_learning *learning, const struct opc_claim *
 {
     const struct opc_curves *curves = learning->curves;
     const size_t runs = (size_t)curves->runs + 1;
+    if (!opc_claim_has_like(learning, claim, claim->name[0], exhibit) ||
+        !opc_claim_has_like(learning, claim, claim->name[1], exhibit))
+        return OPC_OK;
     double *v = opc_alloc(3 * runs, sizeof *v);
     if (!v)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the best of %d runs", curves->runs);
     double *score[2] = {v + runs, v + 2 * runs}, iqm[2];
     int n[2], best[2];
+    char name[2][OPC_CLAIM_TEXT];
     for (int side = 0; side < 2; side++) {
+        opc_claim_say_lines(learning, claim->name[side], name[side]);
         n[side] = best_scores(learning, claim->name[side], claim->panel, v, score[side]);
         best[side] = best_group(learning, claim->name[side], claim->panel, INT_MIN, v, &iqm[side]);
     }
     const struct duel duel = {.a = {1, &n[0], (const double *const *)&score[0]},
                               .b = {1, &n[1], (const double *const *)&score[1]},
-                              .name = {claim->name[0], claim->name[1]}};
+                              .name = {name[0], name[1]}};
     struct outcome o;
     const int code = judge_duel(learning, claim, &duel, &o, err);
     if (!code && o.tasks == 0)
         opc_exhibit_claim(exhibit, o.verdict, claim->text,
-                          "%s and %s do not both have runs of two seeds.", claim->name[0],
-                          claim->name[1]);
+                          "%s and %s do not both have runs of two seeds.", name[0], name[1]);
     else if (!code)
         opc_exhibit_claim(
             exhibit, o.verdict, claim->text,
             "P(best of %s > best of %s) = %.2f, 95 %% interval [%.2f, %.2f], over %d and %d runs "
             "of settings chosen by the other seeds; over all seeds the best are %s in \"%s\" (IQM "
             "%.4g) and %s in \"%s\" (IQM %.4g)%s.",
-            claim->name[0], claim->name[1], o.p.middle, o.p.low, o.p.high, o.runs[0], o.runs[1],
+            name[0], name[1], o.p.middle, o.p.low, o.p.high, o.runs[0], o.runs[1],
             curves->group[best[0]].label, curves->title[curves->group[best[0]].panel], iqm[0],
             curves->group[best[1]].label, curves->title[curves->group[best[1]].panel], iqm[1],
             o.more);
@@ -290,13 +296,13 @@ int opc_claim_solves(const struct opc_learning *learning, const struct opc_claim
             median = 0.5 * (s.v[p][(n - 1) / 2] + s.v[p][n / 2]);
         }
     }
+    char where[OPC_CLAIM_TEXT] = "", few[OPC_CLAIM_TEXT];
     if (runs == 0) {
+        opc_claim_say_panels(learning, claim->panel, where);
         opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
-                          "No panel like %s has a run of %s.", claim->panel ? claim->panel : "*",
-                          learning->label[line]);
+                          "No panel%s has a run of %s.", where, learning->label[line]);
         return OPC_OK;
     }
-    char where[96] = "", few[OPC_CLAIM_TEXT];
     if (panels > 1)
         snprintf(where, sizeof where, " in the lowest of %d panels, %d of %d", panels, low, lows);
     opc_claim_say_few(learning, fewest, OPC_CLAIM_FEWEST, few);

@@ -28,8 +28,8 @@ void opc_learning_free(struct opc_learning *learning)
     opc_free(learning->line);
     opc_free(learning->label);
     for (int i = 0; learning->absent && i < learning->missing; i++) {
-        opc_free(learning->absent[i].panel);
-        opc_free(learning->absent[i].line);
+        opc_curves_run_free(&learning->absent[i].run);
+        opc_free(learning->absent[i].label);
     }
     opc_free(learning->absent);
     opc_curves_free(learning->curves);
@@ -72,6 +72,41 @@ int opc_learning_make(struct opc_curves *curves, uint64_t seed, struct opc_learn
     }
     *out = learning;
     return OPC_OK;
+}
+
+/* Panel, title and line of a missing run. */
+static int name_absent(const struct opc_values *set, const struct opc_curves_plan *plan,
+                       const struct opc_yaml *titles, struct opc_learning_absent *absent,
+                       struct opc_err *err)
+{
+    OPC_TRY(opc_curves_run_name(set, plan, &absent->run, err));
+    opc_curves_line(&absent->run, sizeof absent->line, absent->line);
+    const struct opc_yaml *title = titles ? opc_yaml_find(titles, absent->run.panel) : NULL;
+    if (!title)
+        return OPC_OK;
+    opc_free(absent->run.title);
+    absent->run.title = opc_strdup(title->text);
+    return absent->run.title ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory for a title");
+}
+
+int opc_learning_miss(struct opc_learning *learning, int n, const struct opc_values *const *set,
+                      const struct opc_curves_plan *plan, const struct opc_yaml *titles,
+                      struct opc_err *err)
+{
+    const int groups = learning->curves->groups;
+    learning->absent = opc_alloc((size_t)n + 1, sizeof *learning->absent);
+    const struct opc_curve_run **run = opc_curves_speakers(learning->curves, n);
+    int code = learning->absent && run
+                   ? OPC_OK
+                   : opc_fail(err, OPC_ENOMEM, "not enough memory for the names of missing runs");
+    for (int i = 0; i < n && !code; i++) {
+        code = name_absent(set[i], plan, titles, &learning->absent[i], err);
+        run[groups + i] = &learning->absent[i].run;
+    }
+    for (int i = 0; i < n && !code; i++)
+        code = opc_curves_label(groups + n, run, groups + i, plan, &learning->absent[i].label, err);
+    opc_free(run);
+    return code;
 }
 
 int opc_learning_find(const struct opc_learning *learning, const char *line)
