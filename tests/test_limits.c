@@ -590,7 +590,7 @@ static int fails(struct opc_rollout_plan plan, int rows, struct opc_err *err)
     struct opc_imagined *d;
     struct opc_rollout *w;
     plan.horizon = H;
-    plan.transitions = 500;
+    plan.transitions = plan.transitions ? plan.transitions : 500;
     assert_ok(opc_imagined_create(&shape, &d, err), err);
     assert_ok(opc_rollout_create(OBS, ACT, H, rows, &w, err), err);
     opc_imagined_open_epoch(d, 0);
@@ -668,6 +668,69 @@ static void a_limit_that_refuses_everything_is_named(void **state)
     opc_episodes_destroy(falls);
 }
 
+/* Keeps about one step in *ctx, by digits of s' that are as good as random. */
+static void keep_few(void *ctx, int n, const float *s, const float *a, const float *next, bool *out)
+{
+    const int few = *(const int *)ctx;
+    (void)s, (void)a;
+    for (int i = 0; i < n; i++)
+        out[i] = (int)(fabsf(next[i * OBS]) * 1e5f) % few != 0;
+}
+
+/* Algorithm 2 goes on while one rollout in fifty is kept, and gives up where it is one in a
+ * thousand, at the same rollout however many advance together. */
+static void a_limit_that_leaves_hardly_anything_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct opc_err err, again;
+    struct opc_episodes *past = played(true, 0.1);
+    const struct toy_model model = toy_model(TOY_LINEAR, ELITES);
+    struct opc_transition *tr = made("corrected", past, &model.base, NULL);
+    int few = 50;
+    struct opc_rollout_plan plan = {.transition = tr,
+                                    .act = act_at_random,
+                                    .horizon = H,
+                                    .transitions = 4000,
+                                    .refuse = keep_few,
+                                    .refuse_ctx = &few};
+    struct opc_rollout_report report;
+    opc_imagined_destroy(rollouts_of(&plan, 4000, &report));
+    assert_true(report.transitions >= 4000 && report.empty > 100000);
+    assert_true(report.empty < report.rollouts);
+    few = 1000;
+    assert_fails(fails(plan, 4000, &err), OPC_EREFUSED, &err, "100000 of 100");
+    assert_fails(fails(plan, 70, &again), OPC_EREFUSED, &again, "100000 of 100");
+    assert_true(strtoul(err.text, NULL, 10) == 100000);
+    /* "100000 of N": the same N */
+    assert_int_equal(strncmp(err.text, again.text, sizeof "100000 of 100000" - 1), 0);
+    opc_transition_destroy(tr);
+    opc_episodes_destroy(past);
+}
+
+/* A plan for a number of rollouts may come out empty; its caller knows what there is besides. */
+static void a_number_of_rollouts_may_all_be_refused(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = played(true, 0.1);
+    const struct toy_model model = toy_model(TOY_LINEAR, ELITES);
+    struct opc_transition *tr = made("corrected", past, &model.base, NULL);
+    const struct opc_drift drift = {OBS, 1e-30, SCALE};
+    const struct opc_rollout_plan plan = {.transition = tr,
+                                          .act = act_at_random,
+                                          .horizon = H,
+                                          .rollouts = 40,
+                                          .limits = {.drift = &drift}};
+    struct opc_rollout_report report;
+    struct opc_imagined *d = rollouts_of(&plan, 7, &report);
+    assert_int_equal(opc_imagined_transitions(d), 0);
+    assert_int_equal(report.empty, 40);
+    assert_int_equal(report.index, 40);
+    assert_int_equal(report.end[OPC_END_DRIFT], 40);
+    opc_imagined_destroy(d);
+    opc_transition_destroy(tr);
+    opc_episodes_destroy(past);
+}
+
 static int create_both(void *ctx, struct opc_err *err)
 {
     struct opc_drift *drift;
@@ -706,6 +769,8 @@ int main(void)
         cmocka_unit_test(a_rollout_ends_where_the_elites_disagree),
         cmocka_unit_test(on_policy_no_limit_ends_a_corrected_rollout),
         cmocka_unit_test(a_limit_that_refuses_everything_is_named),
+        cmocka_unit_test(a_limit_that_leaves_hardly_anything_is_not_waited_for),
+        cmocka_unit_test(a_number_of_rollouts_may_all_be_refused),
         cmocka_unit_test(lack_of_memory_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

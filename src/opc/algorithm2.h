@@ -58,6 +58,7 @@ struct opc_rollout_plan {
 
 struct opc_rollout_report {
     size_t rollouts, transitions;
+    size_t empty;                 /* rollouts whose first step was refused */
     size_t terminal;              /* rollouts that ended in a terminal state, d = 1 */
     size_t end[OPC_ENDS];         /* rollouts by why they ended */
     double length;                /* mean */
@@ -75,9 +76,15 @@ void opc_rollout_destroy(struct opc_rollout *);                       /* NULL is
 size_t opc_rollout_need(int obs, int act, int horizon, int capacity); /* bytes */
 
 /* Appends to the open epoch of `into`. OPC_EDIVERGED: a state or reward is not finite.
- * OPC_EREFUSED: the first step of 100 000 rollouts in a row is refused (or of all, if
- * plan->rollouts is set). OPC_EBUG: the plan does not fit what was prepared. */
+ * OPC_EREFUSED: 100 000 rollouts were refused their first step, and fewer than one in a hundred was
+ * not; with plan->rollouts set, all of them may be refused. OPC_EBUG: the plan does not fit what was
+ * prepared. */
 int opc_rollout_run(struct opc_rollout *, const struct opc_rollout_plan *,
                     struct opc_imagined *into, struct opc_rollout_report *, struct opc_err *err);
+
+/* Returns OPC_EREFUSED: `empty` of so many rollouts were refused their first step. The message has
+ * the shares of the most frequent ends, and says which limit to change. */
+int opc_rollout_refused(const size_t end[OPC_ENDS], size_t rollouts, size_t empty,
+                        struct opc_err *err);
 
 #endif

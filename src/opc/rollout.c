@@ -16,7 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_EMPTY = 100000 }; /* rollouts in a row without a step, after which a call gives up */
+/* A call gives up after so many rollouts without a step, if fewer than one in MIN_KEPT had any. */
+enum { MAX_EMPTY = 100000, MIN_KEPT = 100 };
 
 /* Counts and extremes of one step of a chunk of rows; each chunk has its own. */
 struct tally {
@@ -245,21 +246,68 @@ static int imagine_round(struct round *round, int count, struct opc_rollout_repo
     return code;
 }
 
-/* Appends the rollouts of a round to D_sim. One whose first step was refused has nothing to append;
- * `empty` counts how many of them have come in a row. */
+int opc_rollout_refused(const size_t end[OPC_ENDS], size_t rollouts, size_t empty,
+                        struct opc_err *err)
+{
+    static const struct {
+        const char *by, *advice;
+    } END[OPC_ENDS] = {
+        [OPC_END_REFUSED] = {"because the plan refused a step", ""},
+        [OPC_END_BOUND] = {"by opc.bounds (end_bound)", "; set it to false"},
+        [OPC_END_DRIFT] = {"by opc.max_drift (end_drift)", "; raise it, or set it to 0"},
+        [OPC_END_DISAGREEMENT] = {"by opc.max_disagreement (end_disagreement)",
+                                  "; raise it, or set it to 0"},
+        [OPC_END_DROPPED] = {"by opc.reference_terminal = drop (end_reference)",
+                             "; set it to continue"},
+        [OPC_END_TERMINAL] = {"in a terminal state (end_terminal)", ""},
+        [OPC_END_HORIZON] = {"at the horizon (end_horizon)", ""},
+        [OPC_END_REFERENCE] = {"with their reference (end_reference)", ""},
+    };
+    enum { NAMED = 3 }; /* of the ends, the most frequent ones: a message has room for them */
+    char shares[240] = "";
+    bool named[OPC_ENDS] = {false};
+    int limit = OPC_END_REFUSED; /* the one that ended the most of them */
+    size_t ended = 0;            /* with a round of rollouts under way, those ended are more */
+    for (int k = 0; k < OPC_ENDS; k++)
+        ended += end[k];
+    for (int k = OPC_END_REFUSED; k < OPC_END_TERMINAL; k++)
+        limit = end[k] > end[limit] ? k : limit;
+    for (int i = 0; i < NAMED; i++) {
+        int most = -1;
+        for (int k = 0; k < OPC_ENDS; k++)
+            if (!named[k] && end[k] > 0 && (most < 0 || end[k] > end[most]))
+                most = k;
+        if (most < 0)
+            break;
+        named[most] = true;
+        const size_t n = strlen(shares);
+        snprintf(shares + n, sizeof shares - n, "%s%.3g %%%s %s", i ? ", " : "",
+                 100 * (double)end[most] / (double)ended, i ? "" : " ended", END[most].by);
+    }
+    return opc_fail(err, OPC_EREFUSED,
+                    "%zu of %zu imagined rollouts were refused their first step, so there is too "
+                    "little to learn from: %s%s",
+                    empty, rollouts, shares, END[limit].advice);
+}
+
+/* Appends the rollouts of a round to D_sim. One whose first step was refused has nothing to append.
+ */
 static int append_round(const struct round *round, int count, struct opc_imagined *into,
-                        struct opc_rollout_report *done, size_t *empty, struct opc_err *err)
+                        struct opc_rollout_report *done, struct opc_err *err)
 {
     int code = OPC_OK;
     for (int slot = 0; !code && slot < count; slot++) {
         const int steps = round->rollout->steps[slot];
-        *empty = steps ? 0 : *empty + 1;
+        done->rollouts++;
+        done->index++;
+        done->empty += steps == 0;
+        done->transitions += (size_t)steps;
         if (steps)
             code = opc_imagined_append(into, steps, record_at(round->rollout, slot, 0), err);
-        done->transitions += (size_t)steps;
+        else if (!round->plan->rollouts && done->empty >= MAX_EMPTY &&
+                 (done->rollouts - done->empty) * MIN_KEPT < done->rollouts)
+            code = opc_rollout_refused(done->end, done->rollouts, done->empty, err);
     }
-    done->rollouts += (size_t)count;
-    done->index += (uint32_t)count;
     return code;
 }
 
@@ -309,49 +357,6 @@ static int limit_disagreement(struct opc_rollout *rollout, const struct opc_roll
     return OPC_OK;
 }
 
-/* Says why a call gives up: how its rollouts ended, and which limit to change, the one that ended
- * the most of them. */
-static int report_refusals(const struct opc_rollout_report *done, size_t empty, struct opc_err *err)
-{
-    static const struct {
-        const char *by, *advice;
-    } END[OPC_ENDS] = {
-        [OPC_END_REFUSED] = {"because the plan refused a step", ""},
-        [OPC_END_BOUND] = {"by opc.bounds (end_bound)", "; set it to false"},
-        [OPC_END_DRIFT] = {"by opc.max_drift (end_drift)", "; raise it, or set it to 0"},
-        [OPC_END_DISAGREEMENT] = {"by opc.max_disagreement (end_disagreement)",
-                                  "; raise it, or set it to 0"},
-        [OPC_END_DROPPED] = {"by opc.reference_terminal = drop (end_reference)",
-                             "; set it to continue"},
-        [OPC_END_TERMINAL] = {"in a terminal state (end_terminal)", ""},
-        [OPC_END_HORIZON] = {"at the horizon (end_horizon)", ""},
-        [OPC_END_REFERENCE] = {"with their reference (end_reference)", ""},
-    };
-    enum { NAMED = 3 }; /* of the ends, the most frequent ones: a message has room for them */
-    char shares[240] = "";
-    bool named[OPC_ENDS] = {false};
-    int limit = OPC_END_REFUSED;
-    for (int k = OPC_END_REFUSED; k < OPC_END_TERMINAL; k++)
-        limit = done->end[k] > done->end[limit] ? k : limit;
-    for (int i = 0; i < NAMED; i++) {
-        int most = -1;
-        for (int k = 0; k < OPC_ENDS; k++)
-            if (!named[k] && done->end[k] > 0 && (most < 0 || done->end[k] > done->end[most]))
-                most = k;
-        if (most < 0)
-            break;
-        named[most] = true;
-        const size_t n = strlen(shares);
-        snprintf(shares + n, sizeof shares - n, "%s%.3g %%%s %s", i ? ", " : "",
-                 100 * (double)done->end[most] / (double)done->rollouts, i ? "" : " ended",
-                 END[most].by);
-    }
-    return opc_fail(err, OPC_EREFUSED,
-                    "the last %zu imagined rollouts were refused their first step, so there is "
-                    "nothing to learn from; of all %zu, %s%s",
-                    empty, done->rollouts, shares, END[limit].advice);
-}
-
 /* Bugs of the caller: sizes that do not fit, no recorded steps, a table f_ref older than the
  * data. */
 static int check_plan(const struct opc_rollout *rollout, const struct opc_rollout_plan *plan,
@@ -387,7 +392,6 @@ int opc_rollout_run(struct opc_rollout *rollout, const struct opc_rollout_plan *
 {
     struct opc_rollout_report done = {
         .index = plan->index, .reward_min = INFINITY, .reward_max = -INFINITY};
-    size_t empty = 0;
     const int capacity = rollout->rows->capacity;
     int code = check_plan(rollout, plan, into, err);
     if (!code && plan->limits.disagreement)
@@ -398,9 +402,7 @@ int opc_rollout_run(struct opc_rollout *rollout, const struct opc_rollout_plan *
             return opc_fail(err, OPC_ESTOPPED, "stopped while imagining");
         code = imagine_round(&round, count, &done, err);
         if (!code)
-            code = append_round(&round, count, into, &done, &empty, err);
-        if (!code && (empty >= MAX_EMPTY || (plan->rollouts && empty == (size_t)plan->rollouts)))
-            code = report_refusals(&done, empty, err);
+            code = append_round(&round, count, into, &done, err);
     }
     if (done.rollouts > 0)
         done.length = (double)done.transitions / (double)done.rollouts;

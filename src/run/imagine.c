@@ -133,5 +133,9 @@ int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
     run->rollouts = report.index;
     run->row.horizon = horizon;
     add_to_row(&run->row, &report);
+    /* A round may come out empty; it is the epoch's last one that must leave something. */
+    const size_t rollouts = (size_t)run->row.rollouts;
+    if (k == v->train.rounds - 1 && opc_imagined_transitions(run->imagined) == 0)
+        return opc_rollout_refused(run->row.end, rollouts, rollouts, err);
     return OPC_OK;
 }

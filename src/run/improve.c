@@ -39,13 +39,18 @@ static void add_to_row(struct opc_run *run, const struct opc_agent_report *r)
     }
 }
 
-/* There must be data: imagined steps if there is a model, and train.learning_starts real ones. */
+/* There must be data: train.learning_starts real steps ... */
 static bool can_improve(const struct opc_run *run)
 {
     const int steps = opc_episodes_steps(run->past);
-    if (run->imagined && opc_imagined_transitions(run->imagined) == 0)
-        return false;
     return steps > 0 && steps >= run->set->train.learning_starts;
+}
+
+/* ... and imagined ones if there is a model. Before the first fit there are none, nor where limits
+ * have refused every rollout so far. */
+static bool has_batches(const struct opc_run *run)
+{
+    return !run->imagined || opc_imagined_transitions(run->imagined) > 0;
 }
 
 /* Makes gradient steps number `done` to `end` - 1 of an improvement. */
@@ -137,7 +142,8 @@ int opc_run_improve(struct opc_run *run, struct opc_err *err)
         n = opc_share(opc_updates(run->set), rounds, k);
         if (k > 0)
             OPC_TRY(opc_run_simulate(run, k, err));
-        OPC_TRY(gradient_steps(run, done, done + n, err));
+        if (has_batches(run))
+            OPC_TRY(gradient_steps(run, done, done + n, err));
     }
     return OPC_OK;
 }

@@ -9,10 +9,6 @@ cp "$SRC/experiments/examples/smoke.yaml" smoke.yaml
 train() { # SETTINGS AND OPTIONS...
     "$OPC" train smoke.yaml "$@" --threads 1 --quiet
 }
-column() { # RUN NAME ROW
-    awk -F, -v name="$2" -v row="$3" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) k = i }
-        NR == row + 1 { print $k }' "$1/metrics.csv"
-}
 
 train --out run
 train env.name=pendulum train.epochs=1 --out pendulum

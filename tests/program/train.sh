@@ -315,6 +315,19 @@ expect 4 '^opc: train: .*epoch 1, .*100 % .*opc.max_drift .*end_drift' \
 ! grep -q diverge "$work/said" || wrong 'it has not diverged' cat "$work/said"
 grep -q '"state": "failed"' drifted/status.json || wrong 'status.json says otherwise' cat drifted/status.json
 expect 4 '^opc: resume: .*epoch 1, .*100 % .*opc.max_drift .*end_drift' "$OPC" resume drifted
+# With few rollouts in rounds a round may be refused whole. The run goes on with the others, also where
+# it is the first one, before which there is nothing to learn from.
+cat >few.yaml <<END
+include: $smoke
+train: {epochs: 2, random_steps: 100, rounds: 20, seed: 3}
+model: {holdout_every: 3, max_steps: 14, new_ratio: 0.4}
+opc: {transition: learned, bounds: true, rollouts: 20, reference_epochs: 0}
+END
+"$OPC" train few.yaml opc.bounds=false --out all --quiet
+"$OPC" train few.yaml --out few --quiet
+[ "$(column few updates 1)" -lt "$(column all updates 1)" ] || wrong 'no round was empty' cat few/metrics.csv
+expect 4 '^opc: train: .*: 20 of 20 imagined rollouts .*end_drift' \
+    "$OPC" train few.yaml opc.max_drift=1e-9 opc.bounds=false --out nothing
 expect 2 '^opc: train: opc.max_disagreement = 2 .*model.elites = 1' \
     "$OPC" train paper.yaml opc.max_disagreement=2 model.elites=1 --out x
 

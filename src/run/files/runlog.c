@@ -326,9 +326,9 @@ static void add_metrics(struct line *line, const struct opc_epoch_row *row, int 
     add_cell(line, "end_bound", (double)row->end[OPC_END_BOUND] / rollouts);
     add_cell(line, "end_drift", (double)row->end[OPC_END_DRIFT] / rollouts);
     add_cell(line, "end_disagreement", (double)row->end[OPC_END_DISAGREEMENT] / rollouts);
-    add_cell(line, "state_max_std", row->rollouts ? row->state_max_std : none);
-    add_cell(line, "reward_min", row->rollouts ? row->reward_min : none);
-    add_cell(line, "reward_max", row->rollouts ? row->reward_max : none);
+    add_cell(line, "state_max_std", row->imagined ? row->state_max_std : none);
+    add_cell(line, "reward_min", row->imagined ? row->reward_min : none);
+    add_cell(line, "reward_max", row->imagined ? row->reward_max : none);
     /* the agent's own columns, over all gradient steps of the epoch */
     add_cell(line, "updates", (double)row->agent.updates);
     for (int k = 0; columns && columns[k].name; k++)
