@@ -66,8 +66,17 @@ total=$(column shorter total_steps 1)
 [ "$total" -gt 109 ] && [ "$total" -lt $((steps + 110)) ] || wrong "total_steps = $total" cat shorter/metrics.csv
 train train.prefill=all.opc train.epochs=1 --out replaced
 [ "$(column replaced total_steps 1)" = 100 ]
-# they are one epoch of the reference window, and other loops take them, too
-train train.prefill=four.opc opc.reference_epochs=1 --out window
+# They are epoch 0 of the reference window. A rollout that starts in an epoch of two steps is over after two of
+# them; those that start in the log are longer. So K = 1 never starts there, K = 2 in epoch 1 alone, 0 always.
+for K in 0 1 2; do
+    train train.prefill=four.opc opc.reference_epochs=$K train.random_steps=0 train.steps_per_epoch=2 train.epochs=3 \
+        train.updates_per_step=2 opc.horizon=4 opc.transitions=300 --out window-$K
+    for epoch in 1 2 3; do
+        column window-$K rollout_length $epoch
+    done | awk -v K=$K '{ long = $1 > 2 } long != (K == 0 || K > NR) { exit 1 }' ||
+        wrong "K = $K" cat window-$K/metrics.csv
+done
+# other loops take them, too
 train train.prefill=four.opc train.random_steps=0 train.fit_first=true train.reset_each_epoch=false \
     train.fit_every=50 train.simulate_every=50 train.improve_every=1 --out original
 train train.prefill=four.opc opc.transition=replay --out replay
