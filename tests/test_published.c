@@ -261,7 +261,7 @@ static void runs_it_cannot_be_put_beside_are_refused(void **state)
     assert_mentions(&err, "4000");
     assert_mentions(&err, "'MBPO'");
     struct opc_table *t;
-    assert_fails(opc_published_table(p, c, &t, &err), OPC_EUSER, &err, "4000");
+    assert_fails(opc_published_table(p, c, NULL, &t, &err), OPC_EUSER, &err, "4000");
     assert_mentions(&err, "5000 to 60000");
     opc_curves_free(c);
 
@@ -269,7 +269,7 @@ static void runs_it_cannot_be_put_beside_are_refused(void **state)
                         VALUE);
     c = read_runs(state);
     assert_fails(opc_curves_figure(&style, c, &f, &err), OPC_EUSER, &err, "(cartpole, pendulum)");
-    assert_fails(opc_published_table(p, c, &t, &err), OPC_EUSER, &err,
+    assert_fails(opc_published_table(p, c, NULL, &t, &err), OPC_EUSER, &err,
                  "(OPC on cartpole, OPC on pendulum)");
     opc_curves_free(c);
     opc_published_free(p);
@@ -278,7 +278,9 @@ static void runs_it_cannot_be_put_beside_are_refused(void **state)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define COLUMNS                                                                                    \
-    "total_steps,runs,mean,min,max,published_mean,published_std,published_seeds,deviations\n"
+    "task,method,total_steps,runs,mean,min,max,published_mean,published_std,published_seeds,"      \
+    "deviations\n"
+#define ROW "cartpole,OPC,"
 
 static void assert_table(void **state, const char *method, const char *want)
 {
@@ -286,7 +288,7 @@ static void assert_table(void **state, const char *method, const char *want)
     struct opc_published *p = read_published(state, method);
     struct opc_table *t;
     struct opc_err err;
-    assert_ok(opc_published_table(p, c, &t, &err), &err);
+    assert_ok(opc_published_table(p, c, NULL, &t, &err), &err);
     test_assert_csv(*state, t, want);
     opc_published_free(p);
     opc_curves_free(c);
@@ -304,17 +306,47 @@ static void assert_table(void **state, const char *method, const char *want)
 static void runs_stand_beside_the_curve_at_steps_that_both_cover(void **state)
 {
     assert_table(state, "MBPO",
-                 COLUMNS "25000,2,270.00,230.00,310.00,200.00,40.00,4,1.75\n"
-                         "50000,2,395.00,310.00,480.00,600.00,75.00,4,-2.73\n"
-                         "52000,2,405.00,310.00,500.00,620.00,70.00,4,-3.07\n");
+                 COLUMNS ROW "25000,2,270.00,230.00,310.00,200.00,40.00,4,1.75\n" ROW
+                             "50000,2,395.00,310.00,480.00,600.00,75.00,4,-2.73\n" ROW
+                             "52000,2,405.00,310.00,500.00,620.00,70.00,4,-3.07\n");
 }
 
 static void without_a_deviation_there_is_no_number_of_them(void **state)
 {
     assert_table(state, RERUN,
-                 COLUMNS "25000,2,270.00,230.00,310.00,7.00,0.00,1,\n"
-                         "50000,2,395.00,310.00,480.00,7.00,0.00,1,\n"
-                         "52000,2,405.00,310.00,500.00,7.00,0.00,1,\n");
+                 COLUMNS ROW "25000,2,270.00,230.00,310.00,7.00,0.00,1,\n" ROW
+                             "50000,2,395.00,310.00,480.00,7.00,0.00,1,\n" ROW
+                             "52000,2,405.00,310.00,500.00,7.00,0.00,1,\n");
+}
+
+/* A table of several tasks is made line by line; making a line again changes nothing else. */
+static void rows_of_other_lines_are_kept(void **state)
+{
+    static const char KEPT[] = COLUMNS "cartpole,MBPO,10000,1,2.00,2.00,2.00,3.00,4.00,5,-0.25\n"
+                                       "pendulum,OPC,10000,1,2.00,2.00,2.00,3.00,,1,\n";
+    static const char OLD[] = ROW "17,1,2.00,2.00,2.00,3.00,4.00,5,-0.25\n";
+    static const char NEW[] = ROW "25000,2,270.00,230.00,310.00,200.00,40.00,4,1.75\n" ROW
+                                  "50000,2,395.00,310.00,480.00,600.00,75.00,4,-2.73\n" ROW
+                                  "52000,2,405.00,310.00,500.00,620.00,70.00,4,-3.07\n";
+    struct opc_curves *c = read_runs(state);
+    struct opc_published *p = read_published(state, "MBPO");
+    struct opc_table *before, *t;
+    struct opc_err err;
+    char path[700], bytes[2000];
+    snprintf(path, sizeof path, "%s/before.csv", (const char *)*state);
+    snprintf(bytes, sizeof bytes, "%s%s", KEPT, OLD);
+    assert_ok(opc_file_write(path, bytes, strlen(bytes), &err), &err);
+    assert_ok(opc_table_read(path, &before, &err), &err);
+    assert_true(opc_published_is_table(before));
+    assert_ok(opc_published_table(p, c, before, &t, &err), &err);
+    snprintf(bytes, sizeof bytes, "%s%s", KEPT, NEW);
+    test_assert_csv(*state, t, bytes);
+    opc_table_free(before);
+    assert_ok(opc_table_create("task,method,total_steps", &before, &err), &err);
+    assert_false(opc_published_is_table(before));
+    opc_table_free(before);
+    opc_published_free(p);
+    opc_curves_free(c);
 }
 
 /* Evaluations at exactly 10000 and 90000, the last one beyond the published curve, and nothing in a
@@ -331,9 +363,9 @@ static void values_at_evaluations_are_those_of_the_evaluations(void **state)
     test_make_run_after(*state, "runs/3", (const char *[]){"train.seed=3", NULL}, -70000, 80000, 2,
                         VALUE);
     assert_table(state, "MBPO",
-                 COLUMNS "10000,1,70.00,70.00,70.00,66.67,13.33,5,0.25\n"
-                         "25000,1,220.00,220.00,220.00,200.00,40.00,4,0.50\n"
-                         "50000,1,470.00,470.00,470.00,600.00,75.00,4,-1.73\n");
+                 COLUMNS ROW "10000,1,70.00,70.00,70.00,66.67,13.33,5,0.25\n" ROW
+                             "25000,1,220.00,220.00,220.00,200.00,40.00,4,0.50\n" ROW
+                             "50000,1,470.00,470.00,470.00,600.00,75.00,4,-1.73\n");
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -357,7 +389,7 @@ static int read_and_compare(void *ctx, struct opc_err *err)
     code = opc_curves_figure(&style, f->curves, &figure, err);
     if (!code) {
         opc_curves_figure_free(&figure);
-        code = opc_published_table(p, f->curves, &t, err);
+        code = opc_published_table(p, f->curves, NULL, &t, err);
     }
     if (!code) {
         opc_table_print(t, &text);
@@ -402,6 +434,7 @@ int main(void)
         IN_DIR(a_method_is_named_once_and_they_are_a_few),
         WITH_RUNS(runs_it_cannot_be_put_beside_are_refused),
         WITH_RUNS(runs_stand_beside_the_curve_at_steps_that_both_cover),
+        WITH_RUNS(rows_of_other_lines_are_kept),
         WITH_RUNS(without_a_deviation_there_is_no_number_of_them),
         WITH_RUNS(values_at_evaluations_are_those_of_the_evaluations),
         WITH_RUNS(lack_of_memory_is_survived),

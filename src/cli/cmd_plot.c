@@ -203,6 +203,25 @@ static int read_published(const struct given *given, struct opc_published **out,
                               method, out, err);
 }
 
+/* The table of --table as it was before, whose rows of other tasks and methods stay; NULL: there is
+ * none. A file of somebody else is not replaced. */
+static int read_table(const char *path, struct opc_table **out, struct opc_err *err)
+{
+    struct opc_table *table = NULL;
+    if (!opc_file_exists(path))
+        return OPC_OK;
+    const int code = opc_table_read(path, &table, NULL);
+    if (!code && opc_published_is_table(table)) {
+        *out = table;
+        return OPC_OK;
+    }
+    opc_table_free(table);
+    return opc_fail(err, OPC_EUSER,
+                    "--table %s: the file is there and is not a table of this option, which would "
+                    "be updated; choose another name",
+                    path);
+}
+
 /* The comparison with the published curve, as it was written to the file. */
 static int print_table(const struct opc_table *t, const char *path, struct opc_err *err)
 {
@@ -251,13 +270,15 @@ static int draw_curves(const struct opc_curves *curves, const struct opc_publish
 static int show_curves(const struct opc_curves *curves, const struct opc_published *published,
                        const struct given *given, struct opc_err *err)
 {
-    struct opc_table *table = NULL, *numbers = NULL;
+    struct opc_table *before = NULL, *table = NULL, *numbers = NULL;
     char csv[OPC_PATH];
     int code = check_rows(curves, given, err);
     if (!code)
         code = name_csv(given, csv, err);
     if (!code && *given->table)
-        code = opc_published_table(published, curves, &table, err);
+        code = read_table(given->table, &before, err);
+    if (!code && *given->table)
+        code = opc_published_table(published, curves, before, &table, err);
     if (!code)
         code = make_csv(curves, given, &numbers, err);
     /* A build without cairo has the numbers all the same, and fails at the end. */
@@ -274,6 +295,7 @@ static int show_curves(const struct opc_curves *curves, const struct opc_publish
         code = print_table(table, given->table, err);
     if (!code && !opc_draw_version())
         code = draw_curves(curves, published, given, err);
+    opc_table_free(before);
     opc_table_free(table);
     opc_table_free(numbers);
     return code;
@@ -346,7 +368,9 @@ const struct opc_command opc_cmd_plot = {
         "each --published-method. results/published/curves.csv has some, and any CSV file with "
         "the columns source,env,method,env_steps,mean,std,seeds will do, such as one of "
         "examples/sb3_sac.py. --table FILE also writes "
-        "and prints how far the runs, which form one line, are from the first of these curves "
+        "and prints how far the runs, which form one line, are from the first of these curves; in "
+        "a "
+        "table that is there it replaces the rows of this task and method "
         "(docs/experiments.md).",
     .options = &options,
     .run = plot_run,

@@ -200,12 +200,12 @@ rm -f beside.csv
 # At 211 steps run 1 has 201 and run 2 is 89 of 100 on its way from 102 to 202: 191 and 196 on average.
 # Published: 211 +- 1 + 40 * 211 / 400 = 22.1.
 expect 0 '^cartpole  *OPC  *2 
-^total_steps  runs    mean     min     max  published_mean  published_std  published_seeds  deviations$
-^        211     2  196.00  191.00  201.00          211.00          22.10                5       -0.68$
+^task      method  total_steps  runs    mean     min     max  published_mean  published_std  published_seeds  deviations$
+^cartpole  OPC             211     2  196.00  191.00  201.00          211.00          22.10                5       -0.68$
 -> beside.csv$' "$@" --published-method 'MBPO, theirs' --table beside.csv -o beside.svg
 cat >want.csv <<END
-total_steps,runs,mean,min,max,published_mean,published_std,published_seeds,deviations
-211,2,196.00,191.00,201.00,211.00,22.10,5,-0.68
+task,method,total_steps,runs,mean,min,max,published_mean,published_std,published_seeds,deviations
+cartpole,OPC,211,2,196.00,191.00,201.00,211.00,22.10,5,-0.68
 END
 cmp want.csv beside.csv
 # In grey and dashed, and before the blue of OPC, which then covers it.
@@ -218,9 +218,9 @@ cat >>curves.csv <<END
 us/here,CartPole,SAC,0,0,1,1
 us/here,CartPole,SAC,400,40,1,1
 END
-expect 0 '^ *211 .* 211.00  *22.10  *5  *-0.68$' "$@" --published-method 'MBPO, theirs' --published-method SAC \
-    --table two.csv -o two.svg
-cmp want.csv two.csv
+expect 0 '^cartpole  *OPC  *211 .* 211.00  *22.10  *5  *-0.68$' "$@" --published-method 'MBPO, theirs' --published-method SAC \
+    --table both.csv -o two.svg
+cmp want.csv both.csv
 grep -q 'stroke:rgb(55%,55%,55%).*dasharray' two.svg || wrong "no first grey" ls two.svg
 grep -q 'stroke:rgb(29%,29%,29%).*dasharray' two.svg || wrong "no second grey" ls two.svg
 ! grep -q 'rgb(29%,29%,29%)' beside.svg || wrong "a second grey for one curve" ls beside.svg
@@ -246,6 +246,15 @@ expect 2 'a published curve is of one task, but these runs are of 2 (cartpole, p
 expect 2 'the table compares one line with the published curve, .*(OPC on cartpole, MBPO([*]) on cartpole' \
     "$@" runs/learned-1 --published-method 'MBPO, theirs' --table none.csv
 [ ! -e none.csv ] || wrong "a refused table is written" "$@"
+# A table that is there is updated, and a file of another kind is left alone.
+expect 0 '^cartpole  *one run' "$OPC" plot beside-1 --label 'OPC=one run' --published curves.csv \
+    --published-task CartPole --published-method 'MBPO, theirs' --table both.csv -o third.svg
+head -n 2 both.csv | cmp want.csv -
+[ "$(wc -l <both.csv)" -gt 2 ] || wrong "no new rows" cat both.csv
+cp curves.csv other.csv
+expect 2 '^opc: plot: --table other.csv: the file is there and is not a table of this option' \
+    "$@" --published-method 'MBPO, theirs' --table other.csv
+cmp curves.csv other.csv
 # Those we compare with can be read.
 expect 2 "'MBPO (official curves)' begins after 5000 steps and the runs end after 222" "$OPC" plot beside-1 \
     beside-2 --published "$SRC/results/published/curves.csv" --published-task Hopper \

@@ -218,8 +218,10 @@ void opc_published_free(struct opc_published *published)
 /* ---- comparison with runs
  * ---------------------------------------------------------------------- */
 
-/* The table compares one line: a mean over runs of several methods would mean nothing. */
-static int check_one_line(const struct opc_curves *curves, struct opc_err *err)
+/* The table compares one line: a mean over runs of several methods would mean nothing. *line: its
+ * group. */
+static int find_one_line(const struct opc_curves *curves, const struct opc_curve_group **line,
+                         struct opc_err *err)
 {
     /* Groups without any value do not count. */
     const struct opc_curve_group *first = NULL, *second = NULL;
@@ -234,6 +236,7 @@ static int check_one_line(const struct opc_curves *curves, struct opc_err *err)
                         "several (%s on %s, %s on %s); name the runs of one",
                         first->label, curves->panel[first->panel], second->label,
                         curves->panel[second->panel]);
+    *line = first;
     return OPC_OK;
 }
 
@@ -258,9 +261,11 @@ static int seeds_at(const struct opc_published *published, double steps)
                : published->seeds[i];
 }
 
-/* Adds a row if the runs and the curve cover the step. v: scratch, [runs]. */
+/* Adds a row if the runs, which form this line, and the curve cover the step. v: scratch, [runs].
+ */
 static bool compare_at(const struct opc_published *published, const struct opc_curves *curves,
-                       double steps, double *v, struct opc_table *table)
+                       const struct opc_curve_group *line, double steps, double *v,
+                       struct opc_table *table)
 {
     const double mean = opc_interpolate(published->n, published->steps, published->mean, steps);
     const double std = opc_interpolate(published->n, published->steps, published->std, steps);
@@ -282,6 +287,8 @@ static bool compare_at(const struct opc_published *published, const struct opc_c
         return false;
     /* In deviations of the published mean, if that has any. */
     const double ours = opc_mean(n, v);
+    opc_table_word(table, curves->panel[line->panel]);
+    opc_table_word(table, line->label);
     opc_table_fixed(table, steps, 0);
     opc_table_int(table, n);
     opc_table_fixed(table, ours, 2);
@@ -294,24 +301,52 @@ static bool compare_at(const struct opc_published *published, const struct opc_c
     return true;
 }
 
+enum { TASK_CELL, METHOD_CELL, STEPS_CELL, CELLS = STEPS_CELL + 9 };
+static const char CELL_NAMES[] = "task,method,total_steps,runs,mean,min,max,published_mean,"
+                                 "published_std,published_seeds,deviations";
+
+bool opc_published_is_table(const struct opc_table *table)
+{
+    struct opc_text names = {0};
+    for (int k = 0; k < opc_table_columns(table); k++)
+        opc_text_addf(&names, "%s%s", k ? "," : "", opc_table_name(table, k));
+    const bool is = !opc_text_check(&names, NULL) && strcmp(opc_text_get(&names), CELL_NAMES) == 0;
+    opc_text_free(&names);
+    return is;
+}
+
+/* Copies the rows of other lines. */
+static void keep_other_rows(const struct opc_table *before, const char *task, const char *method,
+                            struct opc_table *table)
+{
+    for (int row = 0; row < opc_table_rows(before); row++) {
+        if (strcmp(opc_table_cell(before, row, TASK_CELL), task) == 0 &&
+            strcmp(opc_table_cell(before, row, METHOD_CELL), method) == 0)
+            continue;
+        for (int k = 0; k < CELLS; k++)
+            opc_table_word(table, opc_table_cell(before, row, k));
+    }
+}
+
 int opc_published_table(const struct opc_published *published, const struct opc_curves *curves,
-                        struct opc_table **out, struct opc_err *err)
+                        const struct opc_table *before, struct opc_table **out, struct opc_err *err)
 {
     static const double STEP[] = {10000, 25000, 50000, 75000};
+    const struct opc_curve_group *line = NULL;
     struct opc_table *table = NULL;
     const double end = common_end(curves);
     int rows = 0;
     double *v = opc_alloc((size_t)curves->runs + 1, sizeof *v);
-    int code = v ? check_one_line(curves, err) : published_no_memory(err);
+    int code = v ? find_one_line(curves, &line, err) : published_no_memory(err);
     if (!code)
-        code = opc_table_create("total_steps,runs,mean,min,max,published_mean,published_std,"
-                                "published_seeds,deviations",
-                                &table, err);
+        code = opc_table_create(CELL_NAMES, &table, err);
+    if (!code && before)
+        keep_other_rows(before, curves->panel[line->panel], line->label, table);
     /* Fixed steps that lie before the end, then the end itself. */
     for (size_t k = 0; k < sizeof STEP / sizeof *STEP && !code && STEP[k] < end; k++)
-        rows += compare_at(published, curves, STEP[k], v, table);
+        rows += compare_at(published, curves, line, STEP[k], v, table);
     if (!code)
-        rows += compare_at(published, curves, end, v, table);
+        rows += compare_at(published, curves, line, end, v, table);
     if (!code && rows == 0)
         code = opc_fail(err, OPC_EUSER,
                         "nothing to compare: the shortest run ends after %.0f steps, and the "

@@ -30,12 +30,14 @@ int opc_published_read(const char *path, const char *task, int n, const char *co
 void opc_published_free(struct opc_published *); /* with those after it; NULL is fine */
 
 /* Compares runs with the (first) curve after 10000, 25000, 50000 and 75000 steps and where the
- * shortest run ends: columns total_steps, runs, mean, min, max (of eval_return, not smoothed),
- * published_mean, published_std, published_seeds and deviations, (mean - published_mean) /
- * published_std. Both are interpolated linearly. A step that some run or the curve does not
- * cover has no row; it is an error (OPC_EUSER) if no row is left or the runs form several lines.
- * The curves must be over total_steps. */
+ * shortest run ends: columns task and method of the runs, total_steps, runs, mean, min, max (of
+ * eval_return, not smoothed), published_mean, published_std, published_seeds and deviations,
+ * (mean - published_mean) / published_std. Both are interpolated linearly. A step that some run or
+ * the curve does not cover has no row; it is an error (OPC_EUSER) if no row is left or the runs
+ * form several lines. Rows of other tasks and methods are taken over from `before`, a table of this
+ * function, which may be NULL. The curves must be over total_steps. */
 int opc_published_table(const struct opc_published *, const struct opc_curves *,
-                        struct opc_table **out, struct opc_err *err);
+                        const struct opc_table *before, struct opc_table **out, struct opc_err *err);
+bool opc_published_is_table(const struct opc_table *); /* by its columns */
 
 #endif
