@@ -61,6 +61,8 @@ static const struct {
     /* critics of another agent */
     {SET("train.agent=ppo", "opc.transition=replay", "sac.layer_norm=true"),
      SAID("sac.layer_norm = true")},
+    {SET("train.agent=ppo", "opc.transition=replay", "sac.lr_decay=0.5"),
+     SAID("sac.lr_decay = 0.5")},
     {SET("train.agent=steve", "opc.transition=replay", "sac.bound_targets=true"),
      SAID("sac.bound_targets = true")},
     /* sums without bounds */

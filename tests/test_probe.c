@@ -720,6 +720,8 @@ static void fits_are_compared_on_what_the_next_epoch_recorded(void **state)
                  "patience");
     assert_fails(analyse(r->whole, "probe_fit", "{rule: patiense=3}", 1, dir, &err), OPC_EUSER,
                  &err, "patience");
+    assert_fails(analyse(r->whole, "probe_fit", "{steps: 5000}", 1, dir, &err), OPC_EUSER, &err,
+                 "has 5000 steps");
     assert_fails(analyse(r->plain, "probe_fit", "{}", 1, dir, &err), OPC_EUSER, &err, "epochs");
     assert_fails(analyse(r->replay, "probe_fit", "{}", 1, dir, &err), OPC_EUSER, &err,
                  "opc.transition");

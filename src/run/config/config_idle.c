@@ -77,6 +77,7 @@ static const struct {
     {"opc.past_ratio", NULL, {&NO_WINDOW}},
     {"sac.bound_targets", NULL, {&NOT_SAC, &NO_DISCOUNT}},
     {"sac.layer_norm", NULL, {&NOT_SAC}},
+    {"sac.lr_decay", NULL, {&NOT_SAC}},
 };
 enum { IDLES = sizeof IDLE / sizeof *IDLE };
 

@@ -117,17 +117,22 @@ static void free_testbed(struct testbed *t)
 
 /* ---- the test of an epoch -------------------------------------------------------------------- */
 
-/* Draws starts with H recorded steps to go from the episodes of an epoch, all such steps alike.
- * false: there are none. */
+/* Recorded steps of an epoch with H of them to go. */
+static int count_starts(const struct testbed *t, int epoch)
+{
+    int all = 0;
+    for (int b = t->recorded.episodes[epoch - 1]; b < t->recorded.episodes[epoch]; b++) {
+        const int starts = opc_episodes_length(t->recorded.past, b) - t->horizon + 1;
+        all += starts > 0 ? starts : 0;
+    }
+    return all;
+}
+
+/* Draws starts from the episodes of an epoch, all alike. false: there are none. */
 static bool draw_starts(struct testbed *t, int epoch)
 {
     const struct opc_episodes *past = t->recorded.past;
-    const int from = t->recorded.episodes[epoch - 1], to = t->recorded.episodes[epoch];
-    int all = 0;
-    for (int b = from; b < to; b++) {
-        const int starts = opc_episodes_length(past, b) - t->horizon + 1;
-        all += starts > 0 ? starts : 0;
-    }
+    const int from = t->recorded.episodes[epoch - 1], all = count_starts(t, epoch);
     for (int i = 0; i < t->starts && all > 0; i++) {
         struct opc_rng rng = opc_probe_stream(t->probe->seed, OPC_DRAW_START, epoch, i);
         int at = (int)opc_rng_below(&rng, (uint32_t)all), b = from;
@@ -602,6 +607,15 @@ static int set_up_testbed(struct testbed *t, struct opc_err *err)
         t->rule[i] = t->set->rule.n ? t->set->rule.at[i] : USUAL_RULE[i];
         OPC_TRY(read_rule(t, t->rule[i], &values, err)); /* before anything is computed */
     }
+    bool usable = false;
+    for (int i = 0; i < t->fits && !usable; i++)
+        usable = count_starts(t, t->first + i + 1) > 0;
+    if (!usable)
+        return opc_fail(
+            err, OPC_EUSER,
+            "no episode of epochs %d to %d of %s has %d steps, so no fit can be tested; "
+            "lower --steps",
+            t->first + 1, t->first + t->fits, p->dir, t->horizon);
     label_rules(t);
     OPC_TRY(allocate_testbed(t, err));
     opc_episodes_flatten(t->recorded.past, t->sa, t->y);
