@@ -34,6 +34,7 @@ cat >limits.yaml <<END
 include: paper.yaml
 opc: {max_drift: 1, max_disagreement: 1, reference_terminal: drop, bounds: true,
       past_ratio: 0.3}
+sac.bound_targets: true
 END
 cat >limits-original.yaml <<END
 include: original.yaml
@@ -288,6 +289,19 @@ if ! without MUJOCO; then
     expect 0 '^opc: warning: .*model.*mujoco:inverted_pendulum' "$OPC" resume world
 fi
 
+# ---- a learning rate that falls until the end ------------------------------------------------------
+# What it is depends on how many epochs there are, so these cannot be changed; a killed run still goes on.
+"$OPC" train paper.yaml sac.lr_decay=0.9 --out decay --threads 1 --quiet
+! cmp -s paper/policy.opc decay/policy.opc || wrong 'sac.lr_decay changes nothing' ls decay
+"$OPC" train paper.yaml sac.lr_decay=0.9 --out decay-2 --threads 2 --quiet &
+pid=$!
+await $pid decay-2/checkpoints/b.opc
+kill -9 $pid 2>/dev/null || :
+wait $pid 2>/dev/null || :
+expect 0 '' "$OPC" resume decay-2 --threads 1
+same decay decay-2
+expect 2 '^opc: resume: .*depends on train.epochs' "$OPC" resume decay train.epochs=9
+
 # ---- a disk that fills up ------------------------------------------------------------------------
 expect 1 '^opc: train: .*full/checkpoints/.*: File too large.*ulimit -f' \
     sh -c "trap '' XFSZ; ulimit -f 40; exec '$OPC' train paper.yaml --out full"
@@ -408,6 +422,14 @@ expect 2 "^opc: train: .*env.name: .*'cartpol'.*cartpole" \
     "$OPC" train paper.yaml env.name=cartpol --out x
 expect 1 '^opc: train: .*GB.*opc.transitions.*data.retain' \
     "$OPC" train paper.yaml opc.transitions=10000000 data.retain=200 --out x
+# The table of reference predictions is as long as the window, and the estimate knows.
+for K in 0 1; do
+    expect 1 '^opc: train: .* needs up to .* GB' \
+        "$OPC" train paper.yaml train.epochs=90000 train.steps_per_epoch=10000 opc.reference_epochs=$K --out x
+    sed 's/.* needs up to \([0-9.]*\) GB.*/\1/' "$work/said" >"$work/need-$K"
+done
+awk 'NR == 1 { all = $1 } NR == 2 && $1 < all { less = 1 } END { exit !less }' "$work/need-0" "$work/need-1" ||
+    wrong 'a window of one epoch needs as much as all of the past' cat "$work/need-0" "$work/need-1"
 [ ! -e x ] || wrong "a run that cannot begin leaves a directory" "$OPC" train
 bad() { # LINES PATTERN
     printf '%b\n' "$1" >bad.yaml
