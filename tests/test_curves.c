@@ -164,7 +164,7 @@ static void make_cell(const char *dir, const char *name, const char *task, const
 static void settings_are_read_as_a_person_would(void **state)
 {
     static const char *const PANEL[] = {"opc.horizon", "env.name"};
-    static const char *const LINE[] = {"opc.transition", "train.fit_every", "data.reset",
+    static const char *const LINE[] = {"opc.transition", "train.improve_every", "data.reset",
                                        "train.agent"};
     static const char *const TITLE[] = {
         "horizon 1, InvertedPendulum (RoboSchool), angle raw", "horizon 1, HalfCheetah (MuJoCo)",
@@ -185,7 +185,7 @@ static void settings_are_read_as_a_person_would(void **state)
             snprintf(name, sizeof name, "%d%d-c", h, t);
             make_cell(*state, name, TASK[t], "learned", horizon, NULL);
             snprintf(name, sizeof name, "%d%d-d", h, t);
-            make_cell(*state, name, TASK[t], "learned", horizon, "train.fit_every=250");
+            make_cell(*state, name, TASK[t], "learned", horizon, "train.improve_every=250");
             snprintf(name, sizeof name, "%d%d-e", h, t);
             make_cell(*state, name, TASK[t], "replay", horizon, NULL);
             snprintf(name, sizeof name, "%d%d-f", h, t);

@@ -306,12 +306,12 @@ static void long_notes_are_broken_into_lines(void **state)
 static void labels_without_a_colour_differ(void **state)
 {
     need_cairo();
-    static const char *const LABEL[] = {"a", "b", "c"};
+    static const char *const WORD[] = {"a", "b", "c"};
     double x[] = {0, 1}, y[] = {0, 1};
     struct opc_figure_layer layer[3];
     for (int i = 0; i < 3; i++)
         layer[i] = (struct opc_figure_layer){
-            .mark = OPC_PLOT_LINE, .label = LABEL[i], .n = 2, .x = x, .y = y};
+            .mark = OPC_PLOT_LINE, .label = WORD[i], .n = 2, .x = x, .y = y};
     layer[1].colour = OPC_COLOUR_FIRST; /* so that a is given the next */
     const struct opc_panel panel = {.layers = 3, .layer = layer};
     const struct opc_figure f = {.panels = 1, .panel = &panel};

@@ -416,10 +416,12 @@ static void sentences_name_lines_and_panels_as_the_picture_does(void **state)
 {
     const struct bench *b = *state;
     static const struct wanted WANT[] = {
-        {OPC_VERDICT_UNDECIDED, "", "OPC and MBPO(*), seed 1 do not both"},
-        {OPC_VERDICT_UNDECIDED, "", "OPC, seed 1 or OPC, seed 3 and MBPO(*) do not both"},
-        {OPC_VERDICT_UNDECIDED, "", "No panel among \"cartpole\" has runs of both OPC, seed 2"},
-        {OPC_VERDICT_UNDECIDED, "", "No line of MBPO(*) has runs of both pendulum and cartpole"},
+        {OPC_VERDICT_UNDECIDED, "runs of", "OPC and MBPO(*), seed 1 do not both"},
+        {OPC_VERDICT_UNDECIDED, "runs of", "OPC, seed 1 or OPC, seed 3 and MBPO(*) do not both"},
+        {OPC_VERDICT_UNDECIDED, "runs of",
+         "No panel among \"cartpole\" has runs of both OPC, seed 2"},
+        {OPC_VERDICT_UNDECIDED, "runs of",
+         "No line of MBPO(*) has runs of both pendulum and cartpole"},
     };
     check_claims(b,
                  "line: [opc.transition, train.seed]\n"
