@@ -296,6 +296,25 @@ static void a_page_shows_everything_in_order_and_escaped(void **state)
     opc_free(page);
 }
 
+/* In the summary and in its own heading; one that is whole has no badge. */
+static void an_exhibit_of_which_runs_are_missing_has_a_badge(void **state)
+{
+    struct opc_report_made made = {0};
+    put_exhibit(*state, "in", "fig9", "supported");
+    put(*state, "in/fig10.json",
+        "{\"name\": \"fig10\", \"title\": \"t\", \"tier\": \"small\", \"caption\": \"c\", "
+        "\"version\": \"0.1.0\", \"command\": \"c\", \"config\": \"\", \"missing\": 48, "
+        "\"pictures\": [], \"tables\": [], \"claims\": [], \"notes\": []}");
+    char *page = page_of(*state, "in", &made);
+    assert_int_equal(times(page, ">incomplete</span>"), 2);
+    assert_int_equal(times(page, "title=\"48 runs are missing\""), 2);
+    const char *row = strstr(page, "<a href=\"#fig10\">Figure 10");
+    const char *badge = strstr(page, ">incomplete</span>");
+    assert_non_null(row);
+    assert_true(badge > row && badge < strstr(row, "</tr>"));
+    opc_free(page);
+}
+
 /* Claims of tier smoke are counted, but nobody should take the counts for a result. */
 static void a_page_of_smoke_says_so(void **state)
 {
@@ -471,6 +490,7 @@ int main(void)
         cmocka_unit_test(exhibits_come_in_the_order_of_the_paper),
         IN_DIR(ids_are_unique_and_references_meet_one),
         IN_DIR(a_page_shows_everything_in_order_and_escaped),
+        IN_DIR(an_exhibit_of_which_runs_are_missing_has_a_badge),
         IN_DIR(a_page_of_smoke_says_so),
         IN_DIR(the_same_exhibits_elsewhere_give_the_same_bytes),
         IN_DIR(a_long_table_is_shown_in_part),

@@ -235,6 +235,7 @@ static void add_summary(struct opc_text *html, const struct page *page)
         opc_text_add(html, "</td><td>");
         opc_html_text(html, card->exhibit->tier);
         opc_text_add(html, "</td><td class=\"verdicts\">");
+        opc_report_incomplete(html, card->exhibit);
         for (int v = OPC_VERDICT_SUPPORTED; v <= OPC_VERDICT_UNDECIDED; v++)
             if (card->claims[v])
                 opc_report_verdict(html, (enum opc_verdict)v, card->claims[v]);

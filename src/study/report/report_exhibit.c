@@ -32,6 +32,15 @@ void opc_report_verdict(struct opc_text *html, enum opc_verdict verdict, int n)
     opc_text_addf(html, "%s</span>", SHOWN_AS[verdict][2]);
 }
 
+void opc_report_incomplete(struct opc_text *html, const struct opc_exhibit_read *exhibit)
+{
+    if (exhibit->missing)
+        opc_text_addf(html,
+                      "<span class=\"verdict incomplete\" title=\"%d run%s missing\">"
+                      "incomplete</span> ",
+                      exhibit->missing, exhibit->missing == 1 ? " is" : "s are");
+}
+
 /* An element whose content is escaped; `open` and `close` are HTML. */
 static void add_element(struct opc_text *html, const char *open, const char *text,
                         const char *close)
@@ -236,7 +245,7 @@ static int add_table(struct opc_text *html, struct opc_report_card *card,
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
-/* Heading with label, title, tier and verdicts. */
+/* Heading with label, title, tier, whether runs are missing, and verdicts. */
 static void add_heading(struct opc_text *html, const struct opc_report_card *card)
 {
     const struct opc_exhibit_read *exhibit = card->exhibit;
@@ -248,6 +257,7 @@ static void add_heading(struct opc_text *html, const struct opc_report_card *car
                 "</span></h2>\n<p class=\"badges\">");
     if (*exhibit->tier)
         add_element(html, "<span class=\"tier\">tier ", exhibit->tier, "</span> ");
+    opc_report_incomplete(html, exhibit);
     for (int v = OPC_VERDICT_SUPPORTED; v <= OPC_VERDICT_UNDECIDED; v++)
         if (card->claims[v]) {
             opc_report_verdict(html, (enum opc_verdict)v, card->claims[v]);

@@ -41,6 +41,8 @@ int opc_report_exhibit(struct opc_text *, struct opc_report_card *, int *picture
 /* Appends the film of the run whose exhibit is in this directory, if it is one of a run that has a
  * film; one that cannot be read is logged. */
 int opc_report_film(struct opc_text *, const char *dir, struct opc_err *err);
+/* A badge "incomplete" where runs were missing when the exhibit was made. */
+void opc_report_incomplete(struct opc_text *, const struct opc_exhibit_read *);
 /* "supported" with its sign and colour; preceded by a count unless n is negative. */
 void opc_report_verdict(struct opc_text *, enum opc_verdict, int n);
 
