@@ -116,6 +116,70 @@ static void settings_say_what_is_a_panel_and_a_line(void **state)
     opc_curves_free(c);
 }
 
+/* One of the runs of a plan. */
+static struct opc_config *planned(const char *task, const char *transition)
+{
+    struct opc_config *config;
+    struct opc_err err;
+    char name[64], method[64];
+    snprintf(name, sizeof name, "env.name=%s", task);
+    snprintf(method, sizeof method, "opc.transition=%s", transition);
+    assert_ok(opc_config_create(&config, &err), &err);
+    assert_ok(opc_config_set(config, name, &err), &err);
+    assert_ok(opc_config_set(config, method, &err), &err);
+    return config;
+}
+
+static void panels_are_those_of_the_plan_also_without_runs(void **state)
+{
+    const char *const panel[] = {"env.name"}, *const line[] = {"opc.transition"};
+    const struct opc_curves_plan plan = {.of = "eval_return",
+                                         .over = "env_steps",
+                                         .smooth = 1,
+                                         .panel_keys = 1,
+                                         .line_keys = 1,
+                                         .panel_key = panel,
+                                         .line_key = line};
+    const char *const task[] = {"bullet:hopper", "pendulum", "mujoco:hopper"};
+    struct opc_curves *c = read_runs(state, &plan);
+    struct opc_config *run[3];
+    const struct opc_values *set[3];
+    struct opc_err err;
+    for (int i = 0; i < 3; i++) {
+        run[i] = planned(task[i], "corrected");
+        set[i] = &run[i]->set;
+    }
+    assert_string_equal(c->panel[0], "cartpole");
+    assert_ok(opc_curves_plan_panels(c, 3, set, &plan, &err), &err);
+    /* One that was not planned, but has runs, is the last. */
+    assert_int_equal(c->panels, 4);
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(c->panel[i], task[i]);
+    assert_string_equal(c->title[0], "Hopper (PyBullet)");
+    assert_string_equal(c->panel[3], "cartpole");
+    assert_true(find(c, "pendulum", "OPC")->end_middle == 200);
+    assert_int_equal(find(c, "pendulum", "MBPO(*)")->panel, 1);
+    assert_int_equal(find(c, "cartpole", "OPC")->panel, 3);
+    /* Again: nothing changes where all is in order. */
+    assert_ok(opc_curves_plan_panels(c, 3, set, &plan, &err), &err);
+    assert_int_equal(c->panels, 4);
+    assert_string_equal(c->panel[0], "bullet:hopper");
+    assert_int_equal(find(c, "cartpole", "OPC")->panel, 3);
+    /* A panel without runs is drawn, and says so. */
+    const struct opc_curves_style style = {.x_label = "x", .y_label = "y"};
+    struct opc_curves_figure f;
+    assert_ok(opc_curves_figure(&style, c, &f, &err), &err);
+    assert_int_equal(f.figure.panels, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(f.panel[i].empty != NULL, i == 0 || i == 2);
+        assert_int_equal(f.panel[i].layers > 0, i == 1 || i == 3);
+    }
+    opc_curves_figure_free(&f);
+    for (int i = 0; i < 3; i++)
+        opc_config_destroy(run[i]);
+    opc_curves_free(c);
+}
+
 /* Runs rise by 1 in 100 steps, each from where its random phase ended, 0, 10 or 30 steps in. After
  * 110 steps the second has its first evaluation and the first is at 1.1; the third begins at 130.
  * Each holds its first and its last value until all have begun and ended. */
@@ -414,6 +478,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(settings_are_read_as_a_person_would, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(settings_say_what_is_a_panel_and_a_line, make_runs,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(panels_are_those_of_the_plan_also_without_runs, make_runs,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(over_total_steps_values_between_evaluations_count,
                                         test_make_dir, test_remove_dir),

@@ -278,6 +278,42 @@ static void shared_axes_are_written_at_the_outer_panels(void **state)
     opc_free(column);
 }
 
+/* Words stand in for the data; ticks would claim a range. */
+static void an_empty_panel_has_words_and_no_ticks(void **state)
+{
+    need_cairo();
+    struct every e;
+    struct opc_err err;
+    struct opc_canvas *canvas;
+    fill(&e);
+    e.panel[1] = (struct opc_panel){.title = "later", .y_label = "return", .empty = "nothing yet"};
+    e.figure.panels = 2;
+    char *svg = draw_svg(&e.figure, *state);
+    assert_contains(svg, "nothing yet");
+    opc_free(svg);
+    for (int shared = 0; shared < 2; shared++) {
+        struct layout *layout = opc_alloc(1, sizeof *layout);
+        layout->f = &e.figure;
+        layout->plot = opc_alloc(2, sizeof *layout->plot);
+        e.figure.share_x = shared;
+        assert_ok(opc_legend_make(&e.figure, &layout->legend, &err), &err);
+        assert_ok(opc_canvas_measure("f.svg", &canvas, &err), &err);
+        opc_figure_measure(layout, canvas);
+        assert_int_equal(layout->plot[1].x_ticks.n > 0, shared);
+        assert_int_equal(layout->plot[1].y_ticks.n, 0);
+        assert_true(layout->plot[0].y_ticks.n > 0);
+        opc_canvas_drop(canvas);
+        for (int i = 0; i < 2; i++) {
+            opc_text_free(&layout->plot[i].title);
+            opc_text_free(&layout->plot[i].x_name);
+        }
+        opc_text_free(&layout->heading);
+        opc_text_free(&layout->note);
+        opc_free(layout->plot);
+        opc_free(layout);
+    }
+}
+
 static void long_notes_are_broken_into_lines(void **state)
 {
     need_cairo();
@@ -370,6 +406,7 @@ int main(void)
         cmocka_unit_test(a_figure_has_the_same_bytes_each_time),
         cmocka_unit_test(every_text_is_in_the_svg_and_labels_once),
         cmocka_unit_test(shared_axes_are_written_at_the_outer_panels),
+        cmocka_unit_test(an_empty_panel_has_words_and_no_ticks),
         cmocka_unit_test(long_notes_are_broken_into_lines),
         cmocka_unit_test(long_titles_break_after_a_semicolon_or_comma),
         cmocka_unit_test(labels_of_x_stay_apart_in_one_to_four_columns),

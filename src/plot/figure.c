@@ -165,6 +165,9 @@ static int draw_panel(struct opc_canvas *canvas, const struct layout *layout, st
     else
         opc_draw_line(canvas, &DARK, 3, (double[]){x, x, x + layout->width},
                       (double[]){y, bottom, bottom});
+    if (plot->panel->empty)
+        opc_draw_text(canvas, &DARK, x + layout->width / 2, y + layout->height / 2, LABEL,
+                      OPC_CENTRE, 0, plot->panel->empty);
     draw_x_texts(canvas, plot, bottom, bottom + layout->below[row] - 5);
     draw_y_texts(canvas, plot, x - layout->left[column] + LABEL);
     if (plot->heat && !layout->one_scale)

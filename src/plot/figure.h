@@ -72,6 +72,9 @@ struct opc_panel {
     bool log_y;                 /* values that are not positive are left out */
     const char *const *x_words; /* [x_word_count] tick labels at 0, 1, 2, ... instead of numbers */
     int x_word_count;
+    /* In place of data: these words in the middle, and no ticks unless the range is given or
+     * shared. NULL: there are data. */
+    const char *empty;
     int layers;
     const struct opc_figure_layer *layer;
 };

@@ -186,6 +186,14 @@ static bool x_counts(const struct plot *plot)
     return plot->extent.x.max - plot->extent.x.min >= 2;
 }
 
+/* Whether an axis has nothing to show: the panel is empty, and its range neither given nor shared.
+ */
+static bool has_no_range(const struct plot *plot, const struct opc_span *given,
+                         const struct opc_span *extent)
+{
+    return plot->panel->empty && !is_given(given) && !(extent->min <= extent->max);
+}
+
 /* Tries fewer and fewer ticks until their texts fit along the axis. */
 static void make_x_axis(struct layout *layout, struct plot *plot, struct opc_canvas *canvas)
 {
@@ -196,6 +204,10 @@ static void make_x_axis(struct layout *layout, struct plot *plot, struct opc_can
         plot->x = opc_axis_make(given ? panel->x.min : -0.5,
                                 given ? panel->x.max : panel->x_word_count - 0.5, false, false, 1);
         arrange_words(plot, canvas, layout->width / (plot->x.max - plot->x.min) - 6);
+        return;
+    }
+    if (has_no_range(plot, &panel->x, &plot->extent.x)) {
+        plot->x = opc_axis_make(0, 1, false, false, 1);
         return;
     }
     const bool whole = x_counts(plot);
@@ -227,6 +239,10 @@ static struct opc_span pad_span(struct opc_span s)
 static void make_y_axis(struct layout *layout, struct plot *plot)
 {
     const bool given = is_given(&plot->panel->y), tight = plot->heat || plot->panel->log_y;
+    if (has_no_range(plot, &plot->panel->y, &plot->extent.y)) {
+        plot->y = opc_axis_make(0, 1, false, false, 1);
+        return;
+    }
     /* Given ranges, heat maps and log axes are not padded. */
     const struct opc_span s = given   ? plot->panel->y
                               : tight ? plot->extent.y

@@ -11,6 +11,7 @@
 #include "opc/mem.h"
 #include "opc/version.h"
 #include "study/borrow.h"
+#include "study/caption.h"
 #include "study/kept.h"
 
 #include <ctype.h>
@@ -375,133 +376,39 @@ void opc_experiment_standing(const struct opc_experiment *experiment, struct opc
     opc_exhibit_unload(read);
 }
 
-/* ---- the caption ----------------------------------------------------------------------------- */
-
-/* Collected over the runs of an experiment, for the caption. */
-struct seen {
-    int complete;
-    struct opc_text engines, versions; /* each different one once, separated by ", " */
-    int epochs[2], steps[2];           /* minimum and maximum */
-};
-
-/* Adds a word to a list unless it is already there. */
-static void note_word(struct opc_text *list, const char *word)
-{
-    const char *at = opc_text_get(list);
-    const size_t n = strlen(word);
-    for (; *at; at += strcspn(at, ","), at += strspn(at, ", "))
-        if (strncmp(at, word, n) == 0 && (at[n] == ',' || !at[n]))
-            return;
-    opc_text_addf(list, "%s%s", list->used ? ", " : "", word);
-}
-
-/* Extends a range; 0 means that it is still empty. */
-static void widen_range(int range[2], int value)
-{
-    range[0] = !range[0] || value < range[0] ? value : range[0];
-    range[1] = value > range[1] ? value : range[1];
-}
-
-static void add_range(struct opc_text *text, const int range[2], const char *unit)
-{
-    if (range[0] == range[1])
-        opc_text_addf(text, "%d %s", range[0], unit);
-    else
-        opc_text_addf(text, "%d to %d %s", range[0], range[1], unit);
-}
-
-static int by_seed(const void *a, const void *b)
-{
-    const int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
-/* Adds "seeds 1 to 5", "seeds 2, 3, 7" or "seed 1". */
-static int add_seeds(const struct opc_sweep *sweep, struct opc_text *text, struct opc_err *err)
-{
-    int *seed = opc_alloc((size_t)sweep->tasks, sizeof *seed), n = 1;
-    if (!seed)
-        return opc_fail(err, OPC_ENOMEM, "not enough memory for the caption");
-    /* Sort the seeds and drop repeated ones; n are left. */
-    for (int i = 0; i < sweep->tasks; i++)
-        seed[i] = sweep->task[i].set.train.seed;
-    qsort(seed, (size_t)sweep->tasks, sizeof *seed, by_seed);
-    for (int i = 1; i < sweep->tasks; i++)
-        if (seed[i] != seed[n - 1])
-            seed[n++] = seed[i];
-    opc_text_add(text, n == 1 ? "seed " : "seeds ");
-    if (n > 1 && seed[n - 1] - seed[0] == n - 1)
-        opc_text_addf(text, "%d to %d", seed[0], seed[n - 1]);
-    else
-        for (int i = 0; i < n; i++)
-            opc_text_addf(text, "%s%d", i ? ", " : "", seed[i]);
-    opc_free(seed);
-    return OPC_OK;
-}
-
-/* Writes the caption: tier, completeness, seeds, lengths, versions. */
-static int compose_caption(const struct opc_experiment *experiment, const struct seen *seen,
-                           struct opc_text *text, struct opc_err *err)
-{
-    const struct opc_sweep *runs = experiment->runs;
-    int code = OPC_OK;
-    if (*experiment->tier)
-        opc_text_addf(text, "Tier %s; ", experiment->tier);
-    if (runs && seen->complete < runs->tasks)
-        opc_text_add(text, "INCOMPLETE: ");
-    if (runs) {
-        opc_text_addf(text, "%d of %d runs complete, ", seen->complete, runs->tasks);
-        code = add_seeds(runs, text, err);
-        opc_text_add(text, "; ");
-        add_range(text, seen->epochs, "epochs");
-        opc_text_add(text, " x ");
-        add_range(text, seen->steps, "steps");
-        opc_text_add(text, "; ");
-    }
-    if (experiment->given.used)
-        opc_text_addf(text, "with%s; ", opc_text_get(&experiment->given));
-    /* Versions of the runs are named only if they differ from this program's. */
-    opc_text_addf(text, "opc %s", OPC_VERSION);
-    if (seen->versions.used && strcmp(opc_text_get(&seen->versions), OPC_VERSION) != 0)
-        opc_text_addf(text, " (runs: %s)", opc_text_get(&seen->versions));
-    if (seen->engines.used)
-        opc_text_addf(text, ", %s", opc_text_get(&seen->engines));
-    opc_text_add(text, ".");
-    return code ? code : opc_text_check(text, err);
-}
-
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
+/* The runs of an experiment as an analysis gets them, [tasks] each. */
+struct gathered {
+    char **dir;                                  /* of the complete ones */
+    const struct opc_values **absent, **planned; /* settings of the others, and of all */
+};
+
 /* Collects the directories of complete runs and the settings of the others, in order, and what the
- * caption says about them. */
-static int gather_runs(const struct opc_experiment *experiment, char **dir,
-                       const struct opc_values **absent, struct seen *seen, struct opc_err *err)
+ * caption says about the complete ones. */
+static int gather_runs(const struct opc_experiment *experiment, const struct gathered *out,
+                       struct opc_caption *caption, struct opc_err *err)
 {
     char path[OPC_PATH];
     int missing = 0;
     for (int i = 0; experiment->runs && i < experiment->runs->tasks; i++) {
         const struct opc_task *task = &experiment->runs->task[i];
         struct opc_look look;
-        /* Lengths are those of all runs, complete or not. */
-        widen_range(seen->epochs, task->set.train.epochs);
-        widen_range(seen->steps, task->set.train.steps_per_epoch);
+        out->planned[i] = &task->set;
         opc_schedule_look(experiment->runs_dir, task, &look);
         if (look.state != OPC_STATE_DONE) {
-            absent[missing++] = &task->set;
+            out->absent[missing++] = &task->set;
             continue;
         }
-        if (*look.engine)
-            note_word(&seen->engines, look.engine);
-        if (*look.version)
-            note_word(&seen->versions, look.version);
         const int code = opc_schedule_path(experiment->runs_dir, task, "", path, err);
         if (code)
             return code;
-        if (!(dir[seen->complete++] = opc_strdup(path)))
+        if (!(out->dir[caption->complete] = opc_strdup(path)))
             return opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s",
                             experiment->name);
+        opc_caption_note(caption, task, &look);
     }
-    if (experiment->runs && seen->complete == 0)
+    if (experiment->runs && caption->complete == 0)
         return opc_fail(err, OPC_EIO,
                         "none of the %d runs is complete, so there is nothing to draw",
                         experiment->runs->tasks);
@@ -549,18 +456,22 @@ int opc_experiment_draw(const struct opc_experiment *experiment, int threads,
                         void (*progress)(void *ctx, double done, const char *what), void *ctx,
                         struct opc_err *err)
 {
-    struct seen seen = {0};
+    struct opc_caption seen;
     struct opc_text caption = {0};
     struct opc_pool *pool = NULL;
     char folder[OPC_PATH];
     const size_t tasks = experiment->runs ? (size_t)experiment->runs->tasks : 1;
-    char **dir = opc_alloc(tasks, sizeof *dir);
-    const struct opc_values **absent = opc_alloc(tasks, sizeof *absent);
-    int code = dir && absent ? gather_runs(experiment, dir, absent, &seen, err)
-                             : opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s",
-                                        experiment->name);
+    const struct gathered gathered = {.dir = opc_alloc(tasks, sizeof *gathered.dir),
+                                      .absent = opc_alloc(tasks, sizeof *gathered.absent),
+                                      .planned = opc_alloc(tasks, sizeof *gathered.planned)};
+    int code = opc_caption_begin(&seen, (int)tasks, err);
     if (!code)
-        code = compose_caption(experiment, &seen, &caption, err);
+        code = gathered.dir && gathered.absent && gathered.planned
+                   ? gather_runs(experiment, &gathered, &seen, err)
+                   : opc_fail(err, OPC_ENOMEM, "not enough memory for the runs of %s",
+                              experiment->name);
+    if (!code)
+        code = opc_caption_write(experiment, &seen, &caption, err);
     if (!code)
         code = opc_path_parent(folder, experiment->path, err);
     if (!code)
@@ -570,8 +481,9 @@ int opc_experiment_draw(const struct opc_experiment *experiment, int threads,
         .figure = experiment->file->figure,
         .runs = seen.complete,
         .missing = experiment->runs ? experiment->runs->tasks - seen.complete : 0,
-        .run = dir,
-        .absent = absent,
+        .run = gathered.dir,
+        .absent = gathered.absent,
+        .planned = experiment->runs ? gathered.planned : NULL,
         .folder = folder,
         .pool = pool,
         .seed = (uint64_t)experiment->file->seed,
@@ -581,13 +493,13 @@ int opc_experiment_draw(const struct opc_experiment *experiment, int threads,
     if (!code)
         code = make_exhibit(experiment, &request, opc_text_get(&caption), err);
     opc_pool_destroy(pool);
-    for (int i = 0; dir && i < seen.complete; i++)
-        opc_free(dir[i]);
-    opc_free(dir);
-    opc_free(absent);
+    for (int i = 0; gathered.dir && i < seen.complete; i++)
+        opc_free(gathered.dir[i]);
+    opc_free(gathered.dir);
+    opc_free(gathered.absent);
+    opc_free(gathered.planned);
     opc_text_free(&caption);
-    opc_text_free(&seen.engines);
-    opc_text_free(&seen.versions);
+    opc_caption_free(&seen);
     return code;
 }
 

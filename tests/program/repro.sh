@@ -182,7 +182,7 @@ kill -INT $pid
 status=0
 wait $pid || status=$?
 [ $status = 75 ] || wrong "exit status $status instead of 75" cat stop.said
-grep -q '"caption": "[^"]* small; INCOMPLETE: 1 of 2 [^"]* 1 to 2; 2 to 1000000 [^"]* 100 [^"]*; opc ' \
+grep -q '"caption": "[^"]* small; INCOMPLETE: 1 of 2 [^"]* 1 (of 1 to 2); 2 epochs x 100 [^"]*; opc ' \
     repro-small/fig3.json || wrong "the caption" cat repro-small/fig3.json
 expect 0 '^fig3  *made, out of date, 1 of 2 runs  *[0-9.]*  *$' repro list
 # Nothing complete, nothing drawn.
@@ -207,6 +207,8 @@ expect 1 '^opc: fig1: 4 of 8 .*nosuch_corrected_s1 .* 2)
 ^fig10  *made 
 ^opc: repro: 2 of 4 .*: fig1, fig4$' repro all --tier smoke
 grep -q 'INCOMPLETE: 4 of 8 ' repro-smoke/fig1.json
+# A panel without runs stays, so that what the title says of the panels is true.
+without CAIRO || grep -q 'no runs yet' repro-smoke/fig1.svg || wrong 'no empty panel' ls repro-smoke
 expect 0 '^fig4  .*  files/fig4.yaml:2: train.seed ' repro list
 
 # ---- wrong input -------------------------------------------------------------------------------------

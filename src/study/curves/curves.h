@@ -122,6 +122,11 @@ int opc_curves_read(int n, char *const dir[], const struct opc_curves_plan *,
 int opc_curves_run_name(const struct opc_values *, const struct opc_curves_plan *,
                         struct opc_curve_run *, struct opc_err *err);
 void opc_curves_run_free(struct opc_curve_run *);
+/* Puts the panels into the order in which n runs of these settings have them, by a plan with keys,
+ * with a panel without groups for runs that are not there. Of runs that are all there nothing
+ * changes. */
+int opc_curves_plan_panels(struct opc_curves *, int n, const struct opc_values *const *set,
+                           const struct opc_curves_plan *, struct opc_err *err);
 /* The name of a run's line, as in struct opc_curve_group. */
 void opc_curves_line(const struct opc_curve_run *, size_t size, char *out);
 /* The label of run i among n, by a plan with keys: as few settings as tell its line from theirs.

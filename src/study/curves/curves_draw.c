@@ -137,6 +137,15 @@ static int make_layers(const struct opc_curves *curves, int panel, char (*label)
     return layers;
 }
 
+/* Whether no run is of the panel. */
+static bool is_empty(const struct opc_curves *curves, int panel)
+{
+    for (int g = 0; g < curves->groups; g++)
+        if (curves->group[g].panel == panel)
+            return false;
+    return true;
+}
+
 /* The range of x over all lines of the panel. */
 static struct opc_span panel_reach(const struct opc_curves *curves, int panel)
 {
@@ -299,6 +308,7 @@ int opc_curves_figure(const struct opc_curves_style *style, const struct opc_cur
             .x_label = style->x_label,
             .y_label = style->y_label,
             .x = span_of_x(curves, p),
+            .empty = is_empty(curves, p) ? "no runs yet" : NULL,
             .layers = below + make_layers(curves, p, made.label, style->runs, layer + below),
             .layer = layer};
         layer += made.panel[p].layers;

@@ -15,12 +15,12 @@ static const char METHOD[] = "opc.transition:"; /* as it begins a line of `rest`
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* Index of the run's panel, which is created if it is new. Names are cut to the array's size,
- * and compared as cut. */
-static int panel_of(struct opc_curves *curves, const struct opc_curve_run *run)
+/* Index of the run's panel among those from `from` on, which is created if it is new. Names are cut
+ * to the array's size, and compared as cut. */
+static int panel_of(struct opc_curves *curves, int from, const struct opc_curve_run *run)
 {
     char cut[sizeof *curves->panel];
-    int i = 0;
+    int i = from;
     snprintf(cut, sizeof cut, "%s", run->panel);
     while (i < curves->panels && strcmp(curves->panel[i], cut) != 0)
         i++;
@@ -46,7 +46,7 @@ static void form_groups(struct opc_curves *curves)
         /* The first run of a group sets its panel and its method. */
         if (run->group < 0) {
             run->group = curves->groups++;
-            curves->group[run->group].panel = panel_of(curves, run);
+            curves->group[run->group].panel = panel_of(curves, 0, run);
             snprintf(curves->group[run->group].method, sizeof curves->group->method, "%s",
                      run->method);
             curves->group[run->group].colour = run->colour;
@@ -247,6 +247,63 @@ static int count_columns(const struct opc_curves *curves)
         row = alike ? row : i;
     }
     return columns > 1 && columns <= MAX_COLUMNS && curves->panels % columns == 0 ? columns : 0;
+}
+
+/* ---- panels without runs --------------------------------------------------------------------- */
+
+/* Appends the planned panels behind those that there are. */
+static int append_planned(struct opc_curves *curves, int n, const struct opc_values *const *set,
+                          const struct opc_curves_plan *plan, struct opc_err *err)
+{
+    const int there = curves->panels;
+    int code = OPC_OK;
+    for (int i = 0; i < n && !code; i++) {
+        struct opc_curve_run run = {0};
+        code = opc_curves_run_name(set[i], plan, &run, err);
+        if (!code && curves->panels == OPC_CURVES_MAX)
+            code = opc_fail(err, OPC_EUSER, "more than %d panels", OPC_CURVES_MAX);
+        if (!code)
+            (void)panel_of(curves, there, &run);
+        opc_curves_run_free(&run);
+    }
+    return code;
+}
+
+/* Moves the groups of a panel to the one behind `there` that has its name, which is appended where
+ * no run of it was planned. */
+static int move_groups(struct opc_curves *curves, int there, int panel, struct opc_err *err)
+{
+    int to = there;
+    while (to < curves->panels && strcmp(curves->panel[to], curves->panel[panel]) != 0)
+        to++;
+    if (to == OPC_CURVES_MAX)
+        return opc_fail(err, OPC_EUSER, "more than %d panels", OPC_CURVES_MAX);
+    if (to == curves->panels) {
+        memcpy(curves->panel[to], curves->panel[panel], sizeof *curves->panel);
+        memcpy(curves->title[to], curves->title[panel], sizeof *curves->title);
+        curves->panels++;
+    }
+    for (int g = 0; g < curves->groups; g++)
+        if (curves->group[g].panel == panel)
+            curves->group[g].panel = to;
+    return OPC_OK;
+}
+
+int opc_curves_plan_panels(struct opc_curves *curves, int n, const struct opc_values *const *set,
+                           const struct opc_curves_plan *plan, struct opc_err *err)
+{
+    const int there = curves->panels;
+    OPC_TRY(append_planned(curves, n, set, plan, err));
+    for (int p = 0; p < there; p++)
+        OPC_TRY(move_groups(curves, there, p, err));
+    /* What was there has moved: the others take its place. */
+    curves->panels -= there;
+    memmove(curves->panel, curves->panel + there, (size_t)curves->panels * sizeof *curves->panel);
+    memmove(curves->title, curves->title + there, (size_t)curves->panels * sizeof *curves->title);
+    for (int g = 0; g < curves->groups; g++)
+        curves->group[g].panel -= there;
+    curves->columns = plan->panel_keys > 1 ? count_columns(curves) : 0;
+    return OPC_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------- */

@@ -271,13 +271,17 @@ static int learning_curves_make(const struct opc_request *request, const void *s
                                          .line_keys = style.line_keys,
                                          .panel_key = style.panel_key,
                                          .line_key = style.line_key};
-    code = opc_curves_read(request->runs, request->run, &plan, &curves, err);
-    if (!code)
-        put_titles(style.titles, curves);
-    if (!code)
-        code = opc_learning_make(curves, request->seed, &learning, err);
-    if (code)
+    OPC_TRY(opc_curves_read(request->runs, request->run, &plan, &curves, err));
+    /* Where runs are missing the panels are those of the complete figure all the same. */
+    if (request->planned)
+        code = opc_curves_plan_panels(curves, request->runs + request->missing, request->planned,
+                                      &plan, err);
+    if (code) {
+        opc_curves_free(curves);
         return code;
+    }
+    put_titles(style.titles, curves);
+    OPC_TRY(opc_learning_make(curves, request->seed, &learning, err));
     /* Claims need to know which runs are missing. */
     learning.missing = request->missing;
     if (request->absent)

@@ -287,7 +287,7 @@ int opc_claim_solves(const struct opc_learning *learning, const struct opc_claim
             here += s.v[p][i] >= claim->level;
         runs += n;
         reached += here;
-        panels++;
+        panels += n > 0;
         fewest = n < fewest ? n : fewest;
         if (n > 0 && (double)here / n < min) {
             min = (double)here / n;

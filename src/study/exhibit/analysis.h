@@ -27,6 +27,8 @@ struct opc_request {
     int missing;                   /* runs that belong to them and are not complete */
     /* [missing] the settings of those; NULL: not known, so that any claim may need them. */
     const struct opc_values *const *absent;
+    /* [runs + missing] the settings of all, in the order of the sweep; NULL: not known. */
+    const struct opc_values *const *planned;
     const char *folder; /* of the experiment file, which paths in it start from; NULL: none */
     struct opc_pool *pool;
     uint64_t seed; /* of the random numbers that the analysis draws itself */
