@@ -296,6 +296,41 @@ static void a_page_shows_everything_in_order_and_escaped(void **state)
     opc_free(page);
 }
 
+/* A heading for each panel, and an interval beside its middle; other columns are shown as they are.
+ */
+static void scores_have_a_heading_for_each_panel(void **state)
+{
+    struct opc_report_made made = {0};
+    static const char *const ROWS = "panel,line,seeds,iqm,iqm_low,iqm_high,p,p_low,p_high\n"
+                                    "Hopper (MuJoCo),OPC,5,1515.26,1160.4,17790.81,,,\n"
+                                    "Hopper (MuJoCo),\"<SAC>, 2\",4,-0.0123421,-1,0,0.6801,0.28,1\n"
+                                    "Ant,OPC,5,7,7,7,,,\n";
+    put_exhibit(*state, "in", "fig9", "supported");
+    put(*state, "in/fig9-scores.csv", ROWS);
+    put(*state, "in/fig10-scores.csv", "panel,line,seeds\nHopper,OPC,5\n");
+    put(*state, "in/fig10.json",
+        "{\"name\": \"fig10\", \"title\": \"t\", \"tier\": \"small\", \"caption\": \"c\", "
+        "\"version\": \"0.1.0\", \"command\": \"c\", \"config\": \"\", \"pictures\": [], "
+        "\"tables\": "
+        "[{\"file\": \"fig9-scores.csv\", \"title\": \"s\"}, {\"file\": \"fig10-scores.csv\", "
+        "\"title\": \"r\"}], \"claims\": [], \"notes\": []}");
+    char *page = page_of(*state, "in", &made);
+    assert_int_equal(made.missing, 0);
+    assert_int_equal(times(page, "<table class=\"data scores\">"), 1);
+    assert_int_equal(times(page, "<details open>"), 1);
+    assert_int_equal(times(page, "scope=\"rowgroup\" colspan=\"4\">Hopper (MuJoCo)</th>"), 1);
+    assert_int_equal(times(page, "scope=\"rowgroup\" colspan=\"4\">Ant</th>"), 1);
+    assert_contains(page, "<td class=\"n\">1515 <span class=\"interval\">[1160, 17790]</span></td>"
+                          "<td class=\"n\"></td></tr>");
+    assert_contains(page, "<td>&lt;SAC&gt;, 2</td><td class=\"n\">4</td>"
+                          "<td class=\"n\">-0.01234 <span class=\"interval\">[-1, 0]</span></td>"
+                          "<td class=\"n\">0.68 <span class=\"interval\">[0.28, 1]</span></td>");
+    assert_contains(page, "Numbers are rounded.");
+    /* The other table has not these columns. */
+    assert_contains(page, "<th scope=\"col\">panel</th><th scope=\"col\">line</th>");
+    opc_free(page);
+}
+
 /* In the summary and in its own heading; one that is whole has no badge. */
 static void an_exhibit_of_which_runs_are_missing_has_a_badge(void **state)
 {
@@ -490,6 +525,7 @@ int main(void)
         cmocka_unit_test(exhibits_come_in_the_order_of_the_paper),
         IN_DIR(ids_are_unique_and_references_meet_one),
         IN_DIR(a_page_shows_everything_in_order_and_escaped),
+        IN_DIR(scores_have_a_heading_for_each_panel),
         IN_DIR(an_exhibit_of_which_runs_are_missing_has_a_badge),
         IN_DIR(a_page_of_smoke_says_so),
         IN_DIR(the_same_exhibits_elsewhere_give_the_same_bytes),

@@ -192,23 +192,28 @@ static void show_table(struct opc_text *html, const struct opc_exhibit_item *ite
     const char *title = *item->title ? item->title : item->file;
     const int rows = opc_table_rows(table), shown = rows < MAX_ROWS ? rows : MAX_ROWS;
     /* Scores are what most readers want; the others open on a click. */
-    const size_t length = strlen(item->file), ending = strlen("-scores.csv");
-    const bool open = length > ending && !strcmp(item->file + length - ending, "-scores.csv");
-    add_element(html, open ? "<details open>\n<summary>" : "<details>\n<summary>", title,
+    const bool scores = opc_report_is_scores(item, table);
+    add_element(html, scores ? "<details open>\n<summary>" : "<details>\n<summary>", title,
                 " <span class=\"aside\">");
     add_element(html, "<code>", item->file, "</code>, ");
     opc_text_addf(html, "%d row%s</span></summary>\n", rows, rows == 1 ? "" : "s");
     add_element(html, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"", title,
                 "\">");
-    const bool shortened = add_rows(html, table, shown, numeric);
+    bool shortened = false;
+    if (scores)
+        opc_report_scores(html, table, shown);
+    else
+        shortened = add_rows(html, table, shown, numeric);
     opc_text_add(html, "</div>\n");
     /* Say what is not shown; the CSV file has everything. */
-    if (shown < rows || shortened) {
+    if (shown < rows || shortened || scores) {
         opc_text_add(html, "<p class=\"aside\">");
         if (shown < rows)
             opc_text_addf(html, "The first %d of %d rows. ", shown, rows);
         opc_text_addf(html, "%sThe file has all.</p>\n",
-                      shortened ? "Long numbers are shown with six digits. " : "");
+                      scores      ? "Numbers are rounded. "
+                      : shortened ? "Long numbers are shown with six digits. "
+                                  : "");
     }
     opc_text_add(html, "</details>\n");
 }

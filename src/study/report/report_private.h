@@ -5,6 +5,7 @@
 
 #include "env/assets.h"
 #include "study/exhibit/exhibit.h"
+#include "study/exhibit/table.h"
 
 extern const struct opc_asset opc_report_assets[]; /* report.css, by cmake/embed.cmake */
 
@@ -41,6 +42,9 @@ int opc_report_exhibit(struct opc_text *, struct opc_report_card *, int *picture
 /* Appends the film of the run whose exhibit is in this directory, if it is one of a run that has a
  * film; one that cannot be read is logged. */
 int opc_report_film(struct opc_text *, const char *dir, struct opc_err *err);
+/* Whether a table is that of the scores of learning curves, and its first rows in fewer columns. */
+bool opc_report_is_scores(const struct opc_exhibit_item *, const struct opc_table *);
+void opc_report_scores(struct opc_text *, const struct opc_table *, int rows);
 /* A badge "incomplete" where runs were missing when the exhibit was made. */
 void opc_report_incomplete(struct opc_text *, const struct opc_exhibit_read *);
 /* "supported" with its sign and colour; preceded by a count unless n is negative. */
