@@ -388,6 +388,87 @@ static void methods_have_their_colours(void **state)
     opc_curves_free(c);
 }
 
+/* CIE L*a*b* of an sRGB colour, in which distances are about what an eye sees. */
+static void to_lab(unsigned colour, double lab[3])
+{
+    static const double XYZ[3][3] = {{0.4124564, 0.3575761, 0.1804375},
+                                     {0.2126729, 0.7151522, 0.0721750},
+                                     {0.0193339, 0.1191920, 0.9503041}};
+    static const double WHITE[3] = {0.95047, 1, 1.08883};
+    double linear[3], f[3];
+    for (int k = 0; k < 3; k++) {
+        const double v = (colour >> (16 - 8 * k) & 0xff) / 255.0;
+        linear[k] = v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
+    }
+    for (int k = 0; k < 3; k++) {
+        const double t =
+            (XYZ[k][0] * linear[0] + XYZ[k][1] * linear[1] + XYZ[k][2] * linear[2]) / WHITE[k];
+        f[k] = t > 0.008856 ? cbrt(t) : 7.787 * t + 16.0 / 116;
+    }
+    lab[0] = 116 * f[1] - 16;
+    lab[1] = 500 * (f[0] - f[1]);
+    lab[2] = 200 * (f[1] - f[2]);
+}
+
+/* They may all be lines of one picture. SAC and PETS were two greens 22 apart. */
+static void no_two_methods_look_alike(void **state)
+{
+    (void)state;
+    unsigned colour[64];
+    int n = 0;
+    for (int i = 0; opc_agent_type(i); i++) {
+        colour[n++] = opc_agent_type(i)->colour;
+        colour[n++] = opc_agent_type(i)->corrected_colour;
+    }
+    for (int i = 0; opc_transition_type(i); i++)
+        colour[n++] = opc_transition_type(i)->colour;
+    int compared = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < i; k++) {
+            double a[3], b[3];
+            if (!colour[i] || !colour[k])
+                continue;
+            to_lab(colour[i], a);
+            to_lab(colour[k], b);
+            const double apart =
+                sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) +
+                     (a[2] - b[2]) * (a[2] - b[2]));
+            if (!(apart > 23))
+                fail_msg("%06x and %06x are %.1f apart", colour[i], colour[k], apart);
+            compared++;
+        }
+    assert_true(compared >= 8 * 7 / 2);
+}
+
+/* Of six lines in a panel, as in Figure 11, single runs would hide each other, and a pale second
+ * line would be lost. */
+static void a_crowded_panel_has_no_single_runs(void **state)
+{
+    const struct opc_curves_style style = {.x_label = "steps", .y_label = "return", .runs = true};
+    struct opc_curves_figure f;
+    struct opc_err err;
+    make_run(*state, "pendulum", "replay", 1, NULL, 5);
+    for (int size = 17; size <= 19; size++) {
+        char more[40];
+        struct opc_curves *c = read_runs(state, &PLAIN);
+        assert_int_equal(opc_curves_crowded(c), false);
+        opc_curves_free(c);
+        snprintf(more, sizeof more, "sac.batch_size=%d", size);
+        make_run(*state, "pendulum", "corrected", 1, more, 5);
+    }
+    struct opc_curves *c = read_runs(state, &PLAIN);
+    assert_int_equal(opc_curves_crowded(c), true);
+    assert_ok(opc_curves_figure(&style, c, &f, &err), &err);
+    for (int p = 0; p < c->panels; p++)
+        for (int k = 0; k < f.panel[p].layers; k++)
+            assert_int_equal(f.panel[p].layer[k].faint, false);
+    /* OPC's blue, 0x0072b2, 45 % of the way to black. */
+    assert_int_equal(line_of(&f, "OPC, sac.batch_size: 17 (1 run)")->colour,
+                     OPC_COLOUR_RGB | 0x003f62);
+    opc_curves_figure_free(&f);
+    opc_curves_free(c);
+}
+
 /* Two groups of three runs: six thin lines between the bands and the two lines. */
 static void every_run_is_drawn_behind_the_lines(void **state)
 {
@@ -490,6 +571,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(wrong_names_are_refused, make_runs, test_remove_dir),
         cmocka_unit_test_setup_teardown(methods_have_their_colours, make_runs, test_remove_dir),
         cmocka_unit_test_setup_teardown(the_note_is_about_lines_of_several_runs, make_runs,
+                                        test_remove_dir),
+        cmocka_unit_test(no_two_methods_look_alike),
+        cmocka_unit_test_setup_teardown(a_crowded_panel_has_no_single_runs, make_runs,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(every_run_is_drawn_behind_the_lines, make_runs,
                                         test_remove_dir),

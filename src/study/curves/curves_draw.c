@@ -56,13 +56,15 @@ static void print_label(const struct opc_curves *curves, int g, char out[200])
         snprintf(out, 200, "%s (%d run%s)", label, max, max == 1 ? "" : "s");
 }
 
-/* Number of different labels before that of group g; with `method`, only those of its method. */
-static int labels_before(const struct opc_curves *curves, int g, bool method)
+/* Number of different labels of its method before that of group g; with `colour`, only of those
+ * that have its colour, too: corrections of PETS have one of their own. */
+static int labels_before(const struct opc_curves *curves, int g, bool colour)
 {
     int n = 0;
     for (int i = 0;
          i < curves->groups && strcmp(curves->group[i].label, curves->group[g].label) != 0; i++) {
-        bool fresh = !method || strcmp(curves->group[i].method, curves->group[g].method) == 0;
+        bool fresh = strcmp(curves->group[i].method, curves->group[g].method) == 0 &&
+                     (!colour || curves->group[i].colour == curves->group[g].colour);
         for (int k = 0; k < i && fresh; k++)
             fresh = strcmp(curves->group[k].label, curves->group[i].label) != 0;
         n += fresh;
@@ -70,16 +72,31 @@ static int labels_before(const struct opc_curves *curves, int g, bool method)
     return n;
 }
 
+bool opc_curves_crowded(const struct opc_curves *curves)
+{
+    enum { MOST = 5 };
+    for (int p = 0; p < curves->panels; p++) {
+        int lines = 0;
+        for (int g = 0; g < curves->groups; g++)
+            lines += curves->group[g].panel == p;
+        if (lines > MOST)
+            return true;
+    }
+    return false;
+}
+
 /* All lines of a method have its colour: the first as it is, further ones paler or darker, so that
- * OPC looks like OPC in every picture. The dash tells them apart as well. */
-static int colour_of(const struct opc_curves *curves, int g)
+ * OPC looks like OPC in every picture. The dash tells them apart as well. In a crowded picture the
+ * second is darker: a pale one is lost in the bands of the others. */
+static int colour_of(const struct opc_curves *curves, int g, bool crowded)
 {
     /* how far towards white, or with a minus towards black; then again from the beginning */
     static const double SHADE[] = {0, 0.45, -0.45, 0.7, -0.7};
     const unsigned colour = curves->group[g].colour;
     if (!colour)
         return OPC_COLOUR_AUTO;
-    const double shade = SHADE[labels_before(curves, g, true) % 5];
+    const double pale = SHADE[labels_before(curves, g, true) % 5];
+    const double shade = crowded ? -pale : pale;
     unsigned mixed = 0;
     for (int shift = 16; shift >= 0; shift -= 8) {
         const double part = colour >> shift & 0xff, to = shade > 0 ? 255 : 0;
@@ -92,12 +109,13 @@ static int colour_of(const struct opc_curves *curves, int g)
 
 /* A line with its band, or one run of it. All share the label, and with it the colour; what tells
  * lines of one method apart is the dash. */
-static struct opc_figure_layer layer_of(const struct opc_curves *curves, int g, char (*label)[200])
+static struct opc_figure_layer layer_of(const struct opc_curves *curves, int g, bool crowded,
+                                        char (*label)[200])
 {
     const struct opc_curve_group *group = &curves->group[g];
     return (struct opc_figure_layer){.mark = OPC_PLOT_LINE,
-                                     .colour = colour_of(curves, g),
-                                     .dash = labels_before(curves, g, true) % 4,
+                                     .colour = colour_of(curves, g, crowded),
+                                     .dash = labels_before(curves, g, false) % 4,
                                      .label = label[g],
                                      .n = group->n,
                                      .x = group->x,
@@ -106,25 +124,27 @@ static struct opc_figure_layer layer_of(const struct opc_curves *curves, int g, 
                                      .high = group->high};
 }
 
-/* The layers of one panel. Bands come first, so that they cover no line, then with `runs` the runs
- * themselves, then the lines; a single run has only its line. Returns the number of layers. */
-static int make_layers(const struct opc_curves *curves, int panel, char (*label)[200], bool runs,
-                       struct opc_figure_layer *out)
+/* The layers of one panel. Bands come first, so that they cover no line, then where the style wants
+ * them and there are not too many lines the runs themselves, then the lines; a single run has only
+ * its line. Returns the number of layers. */
+static int make_layers(const struct opc_curves_style *style, const struct opc_curves *curves,
+                       int panel, char (*label)[200], struct opc_figure_layer *out)
 {
+    const bool crowded = style->runs && opc_curves_crowded(curves);
     int layers = 0;
     for (int g = 0; g < curves->groups; g++)
         if (curves->group[g].panel == panel && curves->group[g].runs > 1 &&
             curves->band != OPC_BAND_NONE) {
-            out[layers] = layer_of(curves, g, label);
+            out[layers] = layer_of(curves, g, crowded, label);
             out[layers++].mark = OPC_PLOT_BAND;
         }
-    for (int i = 0; runs && i < curves->runs; i++) {
+    for (int i = 0; style->runs && !crowded && i < curves->runs; i++) {
         const struct opc_curve_run *run = &curves->run[i];
         const struct opc_curve_group *group = &curves->group[run->group];
         if (group->panel != panel || group->runs < 2 || run->n == 0)
             continue;
         struct opc_figure_layer *layer = &out[layers++];
-        *layer = layer_of(curves, run->group, label);
+        *layer = layer_of(curves, run->group, crowded, label);
         layer->faint = true;
         layer->width = 0.5;
         layer->n = run->n;
@@ -133,7 +153,7 @@ static int make_layers(const struct opc_curves *curves, int panel, char (*label)
     }
     for (int g = 0; g < curves->groups; g++)
         if (curves->group[g].panel == panel)
-            out[layers++] = layer_of(curves, g, label);
+            out[layers++] = layer_of(curves, g, crowded, label);
     return layers;
 }
 
@@ -309,7 +329,7 @@ int opc_curves_figure(const struct opc_curves_style *style, const struct opc_cur
             .y_label = style->y_label,
             .x = span_of_x(curves, p),
             .empty = is_empty(curves, p) ? "no runs yet" : NULL,
-            .layers = below + make_layers(curves, p, made.label, style->runs, layer + below),
+            .layers = below + make_layers(style, curves, p, made.label, layer + below),
             .layer = layer};
         layer += made.panel[p].layers;
     }

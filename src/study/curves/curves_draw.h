@@ -21,8 +21,11 @@ struct opc_curves_style {
     /* The same for figures of several tasks: [panels], NULL where there is none, and none is drawn
      * where it begins after the runs end; each has the same methods. NULL: none at all. */
     const struct opc_published *const *by_panel;
-    bool runs; /* draw every run as well, thin, behind the lines */
+    bool runs; /* draw every run as well, thin, behind the lines, unless there are too many lines */
 };
+
+/* Whether some panel has so many lines, more than five, that single runs would hide them. */
+bool opc_curves_crowded(const struct opc_curves *);
 
 /* A figure with the memory it needs. Borrows the style and the curves, which must outlive it. */
 struct opc_curves_figure {

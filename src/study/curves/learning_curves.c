@@ -201,11 +201,15 @@ static int learning_curves_check(const struct opc_yaml *figure, struct opc_err *
 /* ---- the analysis ---------------------------------------------------------------------------- */
 
 /* The note below the figure: what line and band are. */
-static void describe_style(const struct style *style, struct opc_text *note)
+static void describe_style(const struct style *style, const struct opc_curves *curves,
+                           struct opc_text *note)
 {
     static const char *const CENTRE[] = {"median", "mean", "interquartile mean"};
-    opc_text_addf(note,
-                  "thick line: %s; thin lines: single runs; band: ", CENTRE[style->curve.centre]);
+    const char *centre = CENTRE[style->curve.centre];
+    if (opc_curves_crowded(curves))
+        opc_text_addf(note, "line: %s of the runs; band: ", centre);
+    else
+        opc_text_addf(note, "thick line: %s; thin lines: single runs; band: ", centre);
     if (style->band == STD)
         opc_text_add(note, "one standard deviation around it");
     else if (style->band == INTERVAL)
@@ -228,7 +232,7 @@ static int make_figure(const struct opc_learning *learning, const struct style *
     struct opc_curves_figure made;
     const int panels = learning->panels;
     struct opc_published **published = opc_alloc((size_t)panels + 1, sizeof *published);
-    describe_style(style, &note);
+    describe_style(style, learning->curves, &note);
     int code = published ? opc_text_check(&note, err)
                          : opc_fail(err, OPC_ENOMEM, "not enough memory for the figure");
     if (!code)
