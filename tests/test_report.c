@@ -305,7 +305,7 @@ static void scores_have_a_heading_for_each_panel(void **state)
                                     "Hopper (MuJoCo),OPC,5,1515.26,1160.4,17790.81,,,\n"
                                     "Hopper (MuJoCo),\"<SAC>, 2\",4,-0.0123421,-1,0,0.6801,0.28,1\n"
                                     "Ant,OPC,5,7,7,7,,,\n";
-    put_exhibit(*state, "in", "fig9", "supported");
+    put_exhibit(*state, "in", "fig9_more", "supported");
     put(*state, "in/fig9-scores.csv", ROWS);
     put(*state, "in/fig10-scores.csv", "panel,line,seeds\nHopper,OPC,5\n");
     put(*state, "in/fig10.json",
@@ -316,6 +316,7 @@ static void scores_have_a_heading_for_each_panel(void **state)
         "\"title\": \"r\"}], \"claims\": [], \"notes\": []}");
     char *page = page_of(*state, "in", &made);
     assert_int_equal(made.missing, 0);
+    assert_contains(page, ">Figure 9, more</span>");
     assert_int_equal(times(page, "<table class=\"data scores\">"), 1);
     assert_int_equal(times(page, "<details open>"), 1);
     assert_int_equal(times(page, "scope=\"rowgroup\" colspan=\"4\">Hopper (MuJoCo)</th>"), 1);

@@ -25,23 +25,27 @@ struct page {
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* "Figure 1a" for fig1a, "Table 1" for tab1, "Theory", "ILC"; other names stay as they are. */
+/* "Figure 1a" for fig1a, "Figure 3, more" for fig3_more, "Table 1" for tab1, "Theory", "ILC"; other
+ * names stay as they are. */
 static void set_label(struct opc_report_card *card)
 {
     /* A name is letters and then a number, or a word of its own. */
     const char *name = card->exhibit->name;
     const size_t letters = strcspn(name, "0123456789");
     const bool numbered = name[letters] != '\0';
-    if (numbered && letters == 3 && strncmp(name, "fig", 3) == 0)
-        snprintf(card->label, sizeof card->label, "Figure %s", name + 3);
-    else if (numbered && letters == 3 && strncmp(name, "tab", 3) == 0)
+    if (numbered && letters == 3 && strncmp(name, "fig", 3) == 0) {
+        const size_t n = strcspn(name + 3, "_"); /* a second part of the same figure */
+        snprintf(card->label, sizeof card->label, "Figure %.*s%s%s", (int)n, name + 3,
+                 name[3 + n] ? ", " : "", name[3 + n] ? name + 4 + n : "");
+    } else if (numbered && letters == 3 && strncmp(name, "tab", 3) == 0) {
         snprintf(card->label, sizeof card->label, "Table %s", name + 3);
-    else if (strcmp(name, "ilc") == 0)
+    } else if (strcmp(name, "ilc") == 0) {
         snprintf(card->label, sizeof card->label, "ILC");
-    else if (strcmp(name, "theory") == 0)
+    } else if (strcmp(name, "theory") == 0) {
         snprintf(card->label, sizeof card->label, "Theory");
-    else
+    } else {
         snprintf(card->label, sizeof card->label, "%s", name);
+    }
 }
 
 /* Whether an anchor is used by an earlier card or by the page itself. */
