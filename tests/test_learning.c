@@ -133,6 +133,16 @@ static double number(const struct opc_table *t, int row, const char *column)
     return v;
 }
 
+static struct opc_exhibit_read *load(const struct bench *b)
+{
+    char path[600];
+    struct opc_err err;
+    struct opc_exhibit_read *r;
+    snprintf(path, sizeof path, "%s/fig.json", b->dir);
+    assert_ok(opc_exhibit_load(path, &r, &err), &err);
+    return r;
+}
+
 static void ends_are_summarised_by_panel_and_line(void **state)
 {
     const struct bench *b = *state;
@@ -180,6 +190,34 @@ static void scores_name_seeds_iqm_and_improvement(void **state)
     opc_table_free(ends);
 }
 
+/* Also in sentences about runs that are missing. */
+static void lines_have_the_labels_of_the_file(void **state)
+{
+    const struct bench *b = *state;
+    struct opc_err err;
+    struct opc_config *one;
+    assert_ok(opc_config_create(&one, &err), &err);
+    assert_ok(opc_config_set(one, "env.name=pendulum", &err), &err);
+    assert_ok(opc_config_set(one, "opc.transition=replay", &err), &err);
+    const struct opc_values *const absent[] = {&one->set};
+    assert_ok(make_without(b, 8, 1, absent,
+                           "labels: {learned: Learned, replay: Replayed, nothing: not there}\n"
+                           "claims:\n"
+                           "- {text: a, better: learned, worse: corrected}\n"
+                           "- {text: b, better: learned, worse: replay}\n",
+                           &err),
+              &err);
+    struct opc_table *t = read_table(b, "fig-scores.csv");
+    assert_string_equal(opc_table_cell(t, 0, 1), "OPC");
+    assert_string_equal(opc_table_cell(t, 1, 1), "Learned");
+    opc_table_free(t);
+    struct opc_exhibit_read *r = load(b);
+    assert_contains(r->claim[0].measured, "P(Learned > OPC)");
+    assert_contains(r->claim[1].measured, "of Replayed");
+    opc_exhibit_unload(r);
+    opc_config_destroy(one);
+}
+
 static void pairs_of_lines_are_compared(void **state)
 {
     const struct bench *b = *state;
@@ -213,16 +251,6 @@ static void curves_are_tabulated_as_they_are_drawn(void **state)
     t = read_table(b, "fig-final.csv");
     row_of(t, 2, (const char *[]){"", "learned+3"});
     opc_table_free(t);
-}
-
-static struct opc_exhibit_read *load(const struct bench *b)
-{
-    char path[600];
-    struct opc_err err;
-    struct opc_exhibit_read *r;
-    snprintf(path, sizeof path, "%s/fig.json", b->dir);
-    assert_ok(opc_exhibit_load(path, &r, &err), &err);
-    return r;
 }
 
 static void claims_are_judged_by_what_runs_end_with(void **state)
@@ -724,6 +752,8 @@ static void wrong_settings_are_refused(void **state)
         {"{curve: {over: total_steps}, published: {file: a, method: [b, [c]], tasks: {}}}",
          "'method'"},
         {"{titles: [a]}", "titles"},
+        {"{labels: corrected}", "{LINE: label}"},
+        {"{labels: {corrected: a, learned: b, replay: a}}", "'a'"},
         {"{curve: 3}", "{smooth:"}, /* how it is written */
         {"{curve: {of: eval_retrun}}", "eval_return"},
         {"{curve: {over: holdout_32}}", "holdout_2"},
@@ -781,6 +811,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(ends_are_summarised_by_panel_and_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(scores_name_seeds_iqm_and_improvement, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lines_have_the_labels_of_the_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pairs_of_lines_are_compared, set_up, tear_down),
         cmocka_unit_test_setup_teardown(curves_are_tabulated_as_they_are_drawn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(claims_are_judged_by_what_runs_end_with, set_up, tear_down),

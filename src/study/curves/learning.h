@@ -34,11 +34,11 @@ struct opc_learning {
 int opc_learning_make(struct opc_curves *, uint64_t seed, struct opc_learning *out,
                       struct opc_err *err);
 void opc_learning_free(struct opc_learning *); /* also one that was made only in part */
-/* Notes which runs are missing: n of these settings, by the plan of the curves. titles: of panels,
- * in place of what is made of their settings; NULL: none. */
+/* Notes which runs are missing: n of these settings, by the plan of the curves. titles and labels:
+ * of panels and lines, in place of what is made of their settings; NULL: none. */
 int opc_learning_miss(struct opc_learning *, int n, const struct opc_values *const *set,
                       const struct opc_curves_plan *, const struct opc_yaml *titles,
-                      struct opc_err *err);
+                      const struct opc_yaml *labels, struct opc_err *err);
 
 /* The scores of a line in every panel, or only in panels that `panel` matches (a glob; NULL:
  * all). side 0 or 1: which scratch to use; the result lives until that side is used again. */

@@ -8,6 +8,7 @@
  *       line: opc.transition
  *       curve: {of: eval_return, over: env_steps, smooth: 5, centre: median, band: [25, 75]}
  *       titles: {"mujoco:hopper": On one leg}
+ *       labels: {"corrected+20": OPC with long rollouts}
  *       notes: [what differs from the paper]
  *       published: {...}              # study/curves/learning_published.c
  *       claims: [...]                 # study/curves/learning.h
@@ -92,15 +93,23 @@ static int read_band(struct style *style, struct opc_err *err)
                     band);
 }
 
-/* titles: {PANEL: title}. */
-static int check_titles(const struct opc_yaml *titles, struct opc_err *err)
+/* titles: {PANEL: title}, labels: {LINE: label}, each label once. */
+static int check_names(const struct opc_yaml *names, const char *like, bool once,
+                       struct opc_err *err)
 {
-    bool good = !titles || titles->kind == OPC_YAML_MAP;
-    for (const struct opc_yaml *t = titles && good ? titles->first : NULL; t; t = t->next)
+    bool good = !names || names->kind == OPC_YAML_MAP;
+    for (const struct opc_yaml *t = names && good ? names->first : NULL; t; t = t->next)
         good = good && t->kind == OPC_YAML_WORD;
-    return good ? OPC_OK
-                : opc_fail(err, OPC_EUSER, "line %d: titles is a map like {PANEL: title}",
-                           titles->line);
+    if (!good)
+        return opc_fail(err, OPC_EUSER, "line %d: %s is a map like %s", names->line, names->key,
+                        like);
+    /* Equal labels would be drawn as one line. */
+    for (const struct opc_yaml *a = names && once ? names->first : NULL; a; a = a->next)
+        for (const struct opc_yaml *b = a->next; b; b = b->next)
+            if (strcmp(a->text, b->text) == 0)
+                return opc_fail(err, OPC_EUSER, "line %d: two of the %s are '%s'", b->line,
+                                names->key, b->text);
+    return OPC_OK;
 }
 
 /* notes: [sentence, ...]. */
@@ -123,6 +132,16 @@ static void put_titles(const struct opc_yaml *titles, struct opc_curves *curves)
     }
 }
 
+/* Labels from the file replace those made of the line's settings. */
+static void put_labels(const struct opc_yaml *labels, struct opc_curves *curves)
+{
+    for (int g = 0; labels && g < curves->groups; g++) {
+        const struct opc_yaml *t = opc_yaml_find(labels, curves->group[g].line);
+        if (t)
+            snprintf(curves->group[g].label, sizeof curves->group->label, "%s", t->text);
+    }
+}
+
 /* metrics.csv must be able to have the column; runs are not read yet. */
 static int check_column(const char *key, const char *name, struct opc_err *err)
 {
@@ -136,8 +155,8 @@ static int check_column(const char *key, const char *name, struct opc_err *err)
 /* Reads the whole map. Nothing is read from runs, so `opc repro` can refuse a file at once. */
 static int read_style(const struct opc_yaml *figure, struct style *style, struct opc_err *err)
 {
-    static const char *const NAMES[] = {"panel", "line",   "columns",   "curve", "titles",
-                                        "notes", "claims", "published", NULL};
+    static const char *const NAMES[] = {"panel",  "line",  "columns", "curve",     "titles",
+                                        "labels", "notes", "claims",  "published", NULL};
     if (figure)
         OPC_TRY(opc_learning_keys(figure, "figure", NAMES, err));
     const struct opc_yaml *curve = figure ? opc_yaml_find(figure, "curve") : NULL;
@@ -158,10 +177,12 @@ static int read_style(const struct opc_yaml *figure, struct style *style, struct
     OPC_TRY(read_columns(figure ? opc_yaml_find(figure, "columns") : NULL, &style->columns, err));
     /* Texts and claims; runs are not needed to check them. */
     style->titles = figure ? opc_yaml_find(figure, "titles") : NULL;
+    style->labels = figure ? opc_yaml_find(figure, "labels") : NULL;
     style->claims = figure ? opc_yaml_find(figure, "claims") : NULL;
     style->notes = figure ? opc_yaml_find(figure, "notes") : NULL;
     style->published = figure ? opc_yaml_find(figure, "published") : NULL;
-    OPC_TRY(check_titles(style->titles, err));
+    OPC_TRY(check_names(style->titles, "{PANEL: title}", false, err));
+    OPC_TRY(check_names(style->labels, "{LINE: label}", true, err));
     OPC_TRY(
         opc_learning_published_check(style->published, style->curve.of, style->curve.over, err));
     OPC_TRY(check_notes(style->notes, err));
@@ -285,12 +306,13 @@ static int learning_curves_make(const struct opc_request *request, const void *s
         return code;
     }
     put_titles(style.titles, curves);
+    put_labels(style.labels, curves);
     OPC_TRY(opc_learning_make(curves, request->seed, &learning, err));
     /* Claims need to know which runs are missing. */
     learning.missing = request->missing;
     if (request->absent)
         code = opc_learning_miss(&learning, request->missing, request->absent, &plan, style.titles,
-                                 err);
+                                 style.labels, err);
     if (!code)
         code = opc_learning_tables(request, &learning, &style, exhibit, err);
     if (!code)

@@ -31,8 +31,8 @@ struct style {
     int panel_keys, line_keys;
     int columns; /* panels in a row; 0: not given */
     enum { PERCENTILES, STD, INTERVAL } band;
-    double low, high;                                           /* percentiles */
-    const struct opc_yaml *titles, *notes, *claims, *published; /* NULL: none */
+    double low, high;                                                    /* percentiles */
+    const struct opc_yaml *titles, *labels, *notes, *claims, *published; /* NULL: none */
 };
 
 /* Adds all tables to the exhibit: scores, curves, comparisons and runs. It also puts the

@@ -91,7 +91,7 @@ static int name_absent(const struct opc_values *set, const struct opc_curves_pla
 
 int opc_learning_miss(struct opc_learning *learning, int n, const struct opc_values *const *set,
                       const struct opc_curves_plan *plan, const struct opc_yaml *titles,
-                      struct opc_err *err)
+                      const struct opc_yaml *labels, struct opc_err *err)
 {
     const int groups = learning->curves->groups;
     learning->absent = opc_alloc((size_t)n + 1, sizeof *learning->absent);
@@ -103,8 +103,14 @@ int opc_learning_miss(struct opc_learning *learning, int n, const struct opc_val
         code = name_absent(set[i], plan, titles, &learning->absent[i], err);
         run[groups + i] = &learning->absent[i].run;
     }
-    for (int i = 0; i < n && !code; i++)
-        code = opc_curves_label(groups + n, run, groups + i, plan, &learning->absent[i].label, err);
+    for (int i = 0; i < n && !code; i++) {
+        struct opc_learning_absent *absent = &learning->absent[i];
+        const struct opc_yaml *label = labels ? opc_yaml_find(labels, absent->line) : NULL;
+        if (!label)
+            code = opc_curves_label(groups + n, run, groups + i, plan, &absent->label, err);
+        else if (!(absent->label = opc_strdup(label->text)))
+            code = opc_fail(err, OPC_ENOMEM, "not enough memory for a label");
+    }
     opc_free(run);
     return code;
 }
