@@ -247,3 +247,15 @@ grep -q '"command": "opc repro files/fig5.yaml"' repro-small/fig5.json
 expect 0 '^fig5 .*up to date' repro fig5
 printf 'runs: fig99\nfigure: {panel: env.name}\n' >files/fig5.yaml
 expect 2 'files/fig5.yaml: runs: .*fig99.yaml' repro fig5
+
+# ---- the table of the documents ----------------------------------------------------------------------
+# Core-hours in docs/experiments.md are those of the list: of every experiment that has runs, and of all.
+# shellcheck disable=SC2016 # for awk to expand
+"$OPC" repro list --tier small --experiments "$SRC/experiments/paper" -o none |
+    awk '$2 == "-," { sub(/\+$/, "", $7); print $1, $7 } $1 == "tier" { print "all", $4 }' | sort >listed
+# shellcheck disable=SC2016
+sed -n 's/^All of tier `small` is about \([0-9]*\) core-hours.*/all \1/p
+    s/^| \(`.*`\) | .* | [0-9][^|]* | \([0-9.]*\)[^|]* |$/\1 \2/p' "$SRC/docs/experiments.md" |
+    tr -d '\140,' | awk '{ for (i = 1; i < NF; i++) print $i, $NF }' | sort >told
+[ "$(wc -l <listed)" -gt 10 ] || wrong 'no list' cat listed
+diff told listed >said || wrong 'docs/experiments.md has other core-hours than opc repro list' diff told listed
