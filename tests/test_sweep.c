@@ -60,6 +60,49 @@ static void refused(void **state, const char *text, const char *tier, const char
         assert_mentions(&err, where);
 }
 
+/* ---- files that settings name ---------------------------------------------------------------- */
+
+/* Drawing kept runs needs no log; a run that began with one is still known by all other settings.
+ */
+static void without_runs_a_prefill_may_be_gone(void **state)
+{
+    static const char TEXT[] = "train.prefill: gone.opc\nopc.horizon: 3\n"
+                               "vary: {train.seed: [1]}\n";
+    struct opc_look look;
+    struct opc_sweep *s;
+    struct opc_err err;
+    struct opc_sweep_ask ask = {.path = file(state, "a.yaml", TEXT)};
+    assert_fails(opc_sweep_open(&ask, &s, &err), OPC_EUSER, &err, "gone.opc");
+    ask.no_runs = true;
+    assert_ok(opc_sweep_open(&ask, &s, &err), &err);
+    assert_string_equal(s->task[0].set.train.prefill, "gone.opc");
+    assert_string_equal(s->task[0].set.train.prefill_checksum, "");
+    for (int horizon = 3; horizon <= 4; horizon++) {
+        struct opc_config *made;
+        struct opc_text text = {0};
+        char run[OPC_PATH], set[40];
+        assert_ok(opc_config_create(&made, &err), &err);
+        made->set = s->task[0].set;
+        snprintf(set, sizeof set, "opc.horizon=%d", horizon);
+        assert_ok(opc_config_set(made, set, &err), &err);
+        assert_ok(opc_config_set(made, "train.prefill=/elsewhere/log.opc", &err), &err);
+        assert_ok(opc_config_set(made, "train.prefill_checksum=0badcafe", &err), &err);
+        opc_values_print(&made->set, &text);
+        snprintf(run, sizeof run, "%s/run%d", (char *)*state, horizon);
+        assert_ok(opc_make_directories(run, &err), &err);
+        snprintf(run, sizeof run, "run%d/config.yaml", horizon);
+        (void)file(state, run, opc_text_get(&text));
+        snprintf(run, sizeof run, "%s/run%d", (char *)*state, horizon);
+        opc_look(run, &s->task[0].set, &look);
+        assert_int_equal(look.begun, horizon == 3);
+        assert_int_equal(look.state == OPC_STATE_FOREIGN, horizon != 3);
+        opc_text_free(&text);
+        opc_config_destroy(made);
+    }
+    assert_contains(look.why, "horizon");
+    opc_sweep_close(s);
+}
+
 /* ---- expansion ------------------------------------------------------------------------------- */
 
 static void the_last_key_runs_fastest(void **state)
@@ -483,6 +526,7 @@ int main(void)
 {
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {
+        IN_DIR(without_runs_a_prefill_may_be_gone),
         IN_DIR(the_last_key_runs_fastest),
         IN_DIR(values_are_numbers_ranges_words_and_lists),
         IN_DIR(a_file_that_varies_nothing_is_one_run),

@@ -156,7 +156,8 @@ static struct opc_experiment_ask ask_for(const struct work *work, const char *na
                                        .tier = work->given->tier,
                                        .out = work->out,
                                        .sets = work->sets,
-                                       .set = work->set};
+                                       .set = work->set,
+                                       .no_runs = work->given->draw_only};
 }
 
 /* One experiment, with its row of the summary. */

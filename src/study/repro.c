@@ -232,7 +232,8 @@ static int find_runs(struct opc_experiment *experiment, const struct opc_experim
                                           .tier = asked->tier,
                                           .any_tier = true,
                                           .sets = asked->sets,
-                                          .set = asked->set};
+                                          .set = asked->set,
+                                          .no_runs = asked->no_runs};
         if (!code && opc_sweep_open(&ask, &experiment->other, err))
             code = opc_within(err, "%s: runs", experiment->path);
         if (!code && *experiment->other->runs)
@@ -277,7 +278,8 @@ int opc_experiment_open(const struct opc_experiment_ask *asked, struct opc_exper
                                       .tier = asked->tier,
                                       .any_tier = true,
                                       .sets = asked->sets,
-                                      .set = asked->set};
+                                      .set = asked->set,
+                                      .no_runs = asked->no_runs};
     if (!code)
         code = opc_sweep_open(&ask, &experiment->file, err);
     if (!code)

@@ -38,6 +38,7 @@ struct opc_experiment_ask {
     const char *out; /* must outlive the experiment */
     int sets;
     char *const *set; /* [sets] "section.name=value": settings of every run */
+    bool no_runs;     /* none will be started (struct opc_sweep_ask) */
 };
 /* Opens it and checks that it can be analysed. Settings are refused (OPC_EUSER) where there are no
  * runs that could have them. */

@@ -93,6 +93,13 @@ static bool compare_settings(const char *dir, const struct opc_values *want, str
     opc_config_destroy(config);
     look->epochs = there.train.epochs;
     look->shorter = there.train.epochs < here.train.epochs;
+    /* A file that was not there when the settings were read (struct opc_sweep_ask, no_runs) is
+     * taken for the one that the run began with. */
+    if (*here.train.prefill && !*here.train.prefill_checksum) {
+        memcpy(here.train.prefill, there.train.prefill, sizeof here.train.prefill);
+        memcpy(here.train.prefill_checksum, there.train.prefill_checksum,
+               sizeof here.train.prefill_checksum);
+    }
     if (opc_config_hash(&there) == opc_config_hash(&here) &&
         there.train.epochs <= here.train.epochs)
         return true;

@@ -29,6 +29,7 @@ struct opening { /* needed only while a sweep is being opened */
     struct part tier, vary, tier_vary; /* the chosen tier; vary of the file, and of the tier */
     struct part skip[2];               /* of the file, and of the tier; both count */
     struct opc_values scratch;         /* values are tried on it, to print them all alike */
+    bool no_runs;                      /* as asked */
 };
 
 static int out_of_memory(struct opc_err *err)
@@ -378,7 +379,11 @@ static int add_task(struct opening *opening, const int *choice, struct opc_err *
                                sweep->vary[added].value[choice[added]], err);
     if (!code)
         code = opc_sources_resolve(sweep->from, &task->set, err);
-    if (!code)
+    const bool lacks =
+        opening->no_runs && *task->set.train.prefill && !opc_file_exists(task->set.train.prefill);
+    if (!code && lacks)
+        (void)opc_values_settle(&task->set, NULL); /* all but the checksum of that file */
+    else if (!code)
         code = opc_values_settle(&task->set, err);
     if (!code)
         code = is_skipped(opening, &task->set, &skipped, err);
@@ -561,6 +566,7 @@ int opc_sweep_open(const struct opc_sweep_ask *ask, struct opc_sweep **out, stru
     int code = OPC_OK;
     if (opening && sweep) {
         opening->sweep = sweep;
+        opening->no_runs = ask->no_runs;
         code = read_sweep(opening, ask, err);
     } else
         code = out_of_memory(err);

@@ -43,6 +43,9 @@ struct opc_sweep_ask {
     const char *path;
     const char *tier; /* NULL or "": none */
     bool any_tier;    /* a file without tiers is accepted, and is the same in every tier */
+    /* No run is started, so a train.prefill that is not there is not missed; its checksum stays
+     * empty. */
+    bool no_runs;
     int sets;
     char *const *set; /* [sets] "section.name=value", as on the command line */
 };

@@ -248,6 +248,13 @@ expect 0 '^fig5 .*up to date' repro fig5
 printf 'runs: fig99\nfigure: {panel: env.name}\n' >files/fig5.yaml
 expect 2 'files/fig5.yaml: runs: .*fig99.yaml' repro fig5
 
+# ---- kept runs, drawn without the file that they began with -------------------------------------------
+expect 2 '^opc: repro: train.prefill: .*ten.opc' "$OPC" repro "$SRC/experiments/prefill.yaml" \
+    --add "$SRC/results" -o kept
+expect 0 '^prefill -> kept/prefill.json' "$OPC" repro "$SRC/experiments/prefill.yaml" \
+    --add "$SRC/results" --draw-only -o kept
+without CAIRO || cmp kept/prefill.svg "$SRC/results/prefill/prefill.svg"
+
 # ---- the table of the documents ----------------------------------------------------------------------
 # Core-hours in docs/experiments.md are those of the list: of every experiment that has runs, and of all.
 # shellcheck disable=SC2016 # for awk to expand
