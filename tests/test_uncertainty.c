@@ -7,6 +7,7 @@
 #include "drawn.h"
 #include "opc/mem.h"
 #include "opc/train.h"
+#include "plot/draw.h"
 #include "study/probe/probe_states.h"
 #include "test.h"
 
@@ -229,6 +230,38 @@ static void the_number_of_threads_changes_no_byte(void **state)
     opc_exhibit_unload(e);
 }
 
+/* The texts of the panel of this title, up to the next title, without the label of y, which the
+ * left one alone has. */
+static void panel_texts(const char *svg, const char *title, const char *next, char out[500])
+{
+    static const char LABEL[] = "\nstandard deviations";
+    const char *from = strstr(svg, title), *to = strstr(svg, next);
+    assert_true(from && to && from < to && to - from < 400);
+    from += strlen(title);
+    snprintf(out, 500, "%.*s", (int)(to - from), from);
+    char *label = strstr(out, LABEL);
+    if (label)
+        memmove(label, label + strlen(LABEL), strlen(label + strlen(LABEL)) + 1);
+}
+
+static void both_spreads_have_one_scale(void **state)
+{
+    char dir[OPC_PATH], *svg, learned[500], corrected[500];
+    struct opc_err err;
+    if (!opc_draw_version())
+        skip();
+    assert_ok(analyse(*state, "probe_uncertainty",
+                      "{samples: 8, horizon: 5, references: 3, beta: [0, 1, 3]}", 1,
+                      (const int[]){OPC}, 1, dir, &err),
+              &err);
+    read_file(dir, "fig.svg", &svg);
+    panel_texts(svg, "spread, MBPO(*), eq. 2", "spread, OPC, eq. 5", learned);
+    panel_texts(svg, "spread, OPC, eq. 5", "spread after", corrected);
+    assert_string_equal(learned, corrected);
+    assert_true(strlen(learned) > 10);
+    opc_free(svg);
+}
+
 /* Without beta = 0 nothing on-policy is measured, and without others nothing off-policy. */
 static void what_is_not_measured_is_not_claimed(void **state)
 {
@@ -377,6 +410,7 @@ int main(void)
         cmocka_unit_test(on_policy_the_elites_agree_to_the_bit_by_eq_5_only),
         cmocka_unit_test(spread_is_the_deviation_over_elites_in_units_of_the_recording),
         cmocka_unit_test(the_number_of_threads_changes_no_byte),
+        cmocka_unit_test(both_spreads_have_one_scale),
         cmocka_unit_test(what_is_not_measured_is_not_claimed),
         cmocka_unit_test(what_a_run_lacks_is_said),
         cmocka_unit_test(measuring_survives_lack_of_memory),

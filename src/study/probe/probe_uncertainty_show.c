@@ -331,6 +331,16 @@ static int curves_make(const struct opc_spread *study, const struct summary *sum
     return OPC_OK;
 }
 
+/* One range for the spread by either way, which are compared; {0, 0}, from the data, if it is 0. */
+static struct opc_span span_over_h(const struct curves *curves, size_t n)
+{
+    struct opc_span span = {0, 0};
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(curves->over_h[i]))
+            span.max = fmax(span.max, 1.03 * curves->over_h[i]);
+    return span;
+}
+
 /* Above: the spread over h by either way, a line for each beta. Below: spread and error over
  * beta. */
 static int draw_uncertainty(const struct opc_spread *study, const struct summary *summary,
@@ -367,17 +377,20 @@ static int draw_uncertainty(const struct opc_spread *study, const struct summary
     snprintf(title[0], sizeof title[0], "spread after %d steps", summary->last);
     snprintf(title[1], sizeof title[1], "error after %d steps", summary->last);
     static const char UNIT[] = "standard deviations";
+    const struct opc_span spread = span_over_h(curves, (size_t)n * WAYS * (size_t)length);
     const struct opc_panel panel[] = {
         {.title = "spread, MBPO(*), eq. 2",
          .x_label = "h",
          .y_label = UNIT,
          .x = {0, study->horizon},
+         .y = spread,
          .layers = n,
          .layer = over_h[LEARNED]},
         {.title = "spread, OPC, eq. 5",
          .x_label = "h",
          .y_label = UNIT,
          .x = {0, study->horizon},
+         .y = spread,
          .layers = n,
          .layer = over_h[CORRECTED]},
         {.title = title[0],
