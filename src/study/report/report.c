@@ -92,7 +92,7 @@ static void set_cards(struct page *page, const struct opc_exhibits *all)
 
 /* ---- parts of the page ----------------------------------------------------------------------- */
 
-/* Everything up to </head>, with the style sheet inline. */
+/* Everything up to </head>, with the style sheets inline. */
 static void add_head(struct opc_text *html, const char *title)
 {
     opc_text_add(html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -104,7 +104,9 @@ static void add_head(struct opc_text *html, const char *title)
                        "style-src 'unsafe-inline'; img-src data:; media-src data:\">\n<title>");
     opc_html_text(html, title);
     opc_text_add(html, "</title>\n<style>\n");
-    opc_text_add_bytes(html, (const char *)opc_report_assets[0].data, opc_report_assets[0].size);
+    /* In the order of their names: what holds for some media comes last. */
+    for (const struct opc_asset *style = opc_report_assets; style->data; style++)
+        opc_text_add_bytes(html, (const char *)style->data, style->size);
     opc_text_add(html, "</style>\n</head>\n");
 }
 

@@ -7,7 +7,7 @@
 #include "study/exhibit/exhibit.h"
 #include "study/exhibit/table.h"
 
-extern const struct opc_asset opc_report_assets[]; /* report.css, by cmake/embed.cmake */
+extern const struct opc_asset opc_report_assets[]; /* report*.css, by cmake/embed.cmake */
 
 /* Order of exhibits as in a paper: fig1a, fig1b, fig2, fig10, table1, theory, ilc, then others.
  * Numbers in names count as numbers. */
