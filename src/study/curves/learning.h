@@ -11,6 +11,13 @@
 #include "study/curves/published.h"
 #include "study/exhibit/exhibit.h"
 
+/* What lines or panels a claim is about: those that one of the globs matches; none: all. */
+enum { OPC_GLOBS = 16 };
+struct opc_globs {
+    int n;
+    const char *at[OPC_GLOBS];
+};
+
 /* The scores, with scratch for comparing two sides. */
 struct opc_learning {
     struct opc_curves *curves; /* owned */
@@ -22,11 +29,13 @@ struct opc_learning {
     int tasks, *count;     /* [2][tasks] */
     const double **column; /* [2][tasks] */
     uint64_t seed;
-    int missing; /* runs that are not complete; no claim that needs one of them is decided */
+    /* Runs that are not complete: those that a claim needs, so that it is not decided, and all. */
+    int missing, absents;
     struct opc_learning_absent {
         struct opc_curve_run run; /* panel and title; it has no directory and no values */
         char line[128], *label;   /* as above; the label is what it would be among all lines */
-    } * absent;                   /* [missing] which they are; NULL: not known */
+        bool meant;               /* the claim that is judged needs it */
+    } * absent;                   /* [absents] which they are; NULL: not known */
 };
 
 /* Sorts the scores of the curves' runs by line and panel. Takes the curves over, also after a
@@ -40,15 +49,15 @@ int opc_learning_miss(struct opc_learning *, int n, const struct opc_values *con
                       const struct opc_curves_plan *, const struct opc_yaml *titles,
                       const struct opc_yaml *labels, struct opc_err *err);
 
-/* The scores of a line in every panel, or only in panels that `panel` matches (a glob; NULL:
- * all). side 0 or 1: which scratch to use; the result lives until that side is used again. */
-struct opc_scores opc_learning_scores(const struct opc_learning *, int line, const char *panel,
-                                      int side);
+/* The scores of a line in every panel, or only in panels that are meant (NULL: all). side 0 or 1:
+ * which scratch to use; the result lives until that side is used again. */
+struct opc_scores opc_learning_scores(const struct opc_learning *, int line,
+                                      const struct opc_globs *panel, int side);
 int opc_learning_find(const struct opc_learning *, const char *line); /* -1: not found */
 
 /* Claims are a list under figure.claims, NULL if there is none:
  *
- *   - {text: "...", better: corrected, worse: learned, panel: "bullet:*"}
+ *   - {text: "...", better: corrected, worse: learned, panel: ["bullet:*"]}
  *   - {text: "...", solves: corrected, level: 990}
  *   - {text: "...", above: "[10]", below: "[1]", line: "corrected*"}   two panels, line by line
  *   - {text: "...", alike: [corrected, learned], margin: 0.15, panel: "mujoco:*"}

@@ -64,6 +64,32 @@ static int read_word(const struct opc_yaml *map, const char *key, const char **o
     return OPC_OK;
 }
 
+/* An optional glob or list of globs. */
+static int read_globs(const struct opc_yaml *map, const char *key, struct opc_globs *out,
+                      struct opc_err *err)
+{
+    const struct opc_yaml *node = opc_yaml_find(map, key);
+    *out = (struct opc_globs){0};
+    if (!node)
+        return OPC_OK;
+    if (node->kind == OPC_YAML_WORD) {
+        out->at[out->n++] = node->text;
+        return OPC_OK;
+    }
+    /* An empty list would mean all, which nobody writes so. */
+    bool good = node->kind == OPC_YAML_LIST && node->first;
+    for (const struct opc_yaml *item = good ? node->first : NULL; item && good; item = item->next) {
+        good = item->kind == OPC_YAML_WORD && out->n < OPC_GLOBS;
+        if (good)
+            out->at[out->n++] = item->text;
+    }
+    return good ? OPC_OK
+                : opc_fail(err, OPC_EUSER,
+                           "line %d: %s of a claim is a pattern like \"bullet:*\", or a list of up "
+                           "to %d of them",
+                           node->line, key, OPC_GLOBS);
+}
+
 /* The words of a list, which has exactly n of them, or n / 2 lists of two for gain. */
 static int read_names(const struct opc_yaml *node, int n, const char **out, struct opc_err *err)
 {
@@ -146,8 +172,8 @@ static int read_claim(const struct opc_yaml *map, struct opc_claim *claim, struc
     OPC_TRY(opc_learning_keys(map, "a claim", KEYS, err));
     OPC_TRY(find_kind(map, &claim->kind, err));
     OPC_TRY(read_word(map, "text", &claim->text, err));
-    OPC_TRY(read_word(map, "panel", &claim->panel, err));
-    OPC_TRY(read_word(map, "line", &claim->line, err));
+    OPC_TRY(read_globs(map, "panel", &claim->panel, err));
+    OPC_TRY(read_globs(map, "line", &claim->line, err));
     /* The names of what is compared. */
     const struct kind *kind = &KINDS[claim->kind];
     if (kind->names > 1)
@@ -174,29 +200,6 @@ int opc_learning_claims_check(const struct opc_yaml *list, struct opc_err *err)
     return code;
 }
 
-/* How many of the missing runs a claim is about; all of them where it is not known which they are.
- */
-static int count_missing(const struct opc_learning *learning, const struct opc_claim *claim)
-{
-    const struct kind *kind = &KINDS[claim->kind];
-    const bool of_lines = strcmp(kind->glob, "panel") == 0;
-    const bool globs = claim->kind == OPC_CLAIM_BEST || claim->kind == OPC_CLAIM_SPREAD;
-    int missing = 0;
-    if (!learning->absent)
-        return learning->missing;
-    for (int i = 0; i < learning->missing; i++) {
-        const struct opc_learning_absent *run = &learning->absent[i];
-        const char *side = of_lines ? run->line : run->run.panel;
-        bool named = false;
-        for (int k = 0; k < 4 && claim->name[k]; k++)
-            named = named || strcmp(claim->name[k], side) == 0 ||
-                    (globs && opc_claim_means(claim->name[k], side));
-        missing += named && opc_claim_means(claim->panel, run->run.panel) &&
-                   opc_claim_means(claim->line, run->line);
-    }
-    return missing;
-}
-
 int opc_learning_claims(const struct opc_learning *learning, const struct opc_yaml *list,
                         struct opc_exhibit *exhibit, struct opc_err *err)
 {
@@ -208,7 +211,8 @@ int opc_learning_claims(const struct opc_learning *learning, const struct opc_ya
         if (code)
             break;
         struct opc_learning seen = *learning; /* with the runs that matter here */
-        seen.missing = count_missing(learning, &claim);
+        seen.missing =
+            opc_claim_mark_missing(learning, &claim, strcmp(KINDS[claim.kind].glob, "panel") == 0);
         code = KINDS[claim.kind].judge(&seen, &claim, exhibit, err);
     }
     return code;
@@ -216,9 +220,17 @@ int opc_learning_claims(const struct opc_learning *learning, const struct opc_ya
 
 /* ---- what judges share ----------------------------------------------------------------------- */
 
-bool opc_claim_means(const char *glob, const char *name)
+bool opc_claim_like(const char *glob, const char *name)
 {
-    return !glob || fnmatch(glob, name, 0) == 0;
+    return fnmatch(glob, name, 0) == 0;
+}
+
+bool opc_claim_means(const struct opc_globs *globs, const char *name)
+{
+    bool means = !globs || globs->n == 0;
+    for (int i = 0; !means && i < globs->n; i++)
+        means = opc_claim_like(globs->at[i], name);
+    return means;
 }
 
 int opc_claim_panel(const struct opc_learning *learning, const char *name)
@@ -238,54 +250,26 @@ struct opc_rng opc_claim_stream(const struct opc_learning *learning, const struc
 bool opc_claim_has(const struct opc_learning *learning, const struct opc_claim *claim,
                    const char *line, struct opc_exhibit *exhibit)
 {
+    char missing[OPC_CLAIM_TEXT];
     if (opc_learning_find(learning, line) >= 0)
         return true;
+    opc_claim_say_missing(learning, missing);
     opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
-                      "There is no complete run of %s.", opc_claim_label(learning, line));
+                      "There is no complete run of %s%s.", opc_claim_label(learning, line),
+                      missing);
     return false;
 }
 
 bool opc_claim_has_like(const struct opc_learning *learning, const struct opc_claim *claim,
                         const char *glob, struct opc_exhibit *exhibit)
 {
-    char words[OPC_CLAIM_TEXT];
+    char words[OPC_CLAIM_TEXT], missing[OPC_CLAIM_TEXT];
     for (int i = 0; i < learning->lines; i++)
-        if (opc_claim_means(glob, learning->line[i]))
+        if (opc_claim_like(glob, learning->line[i]))
             return true;
     opc_claim_say_lines(learning, glob, words);
+    opc_claim_say_missing(learning, missing);
     opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
-                      "There is no complete run of %s.", words);
+                      "There is no complete run of %s%s.", words, missing);
     return false;
-}
-
-/* A missing run could change the result, and some may stay missing for a reason: because they
- * diverge. */
-void opc_claim_say_few(const struct opc_learning *learning, int fewest, int needed,
-                       char out[OPC_CLAIM_TEXT])
-{
-    *out = '\0';
-    if (learning->missing)
-        snprintf(out, OPC_CLAIM_TEXT, "; while %d run%s missing, nothing is decided",
-                 learning->missing, learning->missing == 1 ? " is" : "s are");
-    else if (fewest < needed)
-        snprintf(out, OPC_CLAIM_TEXT, "; fewer than %d runs of a line in a panel decide nothing",
-                 needed);
-}
-
-double opc_claim_seeds(int now, int needed, double half, double distance)
-{
-    if (!(distance > 0))
-        return HUGE_VAL;
-    /* The width of an interval is as 1 / sqrt(n). */
-    const double ratio = half / distance;
-    return fmax(ceil(now * ratio * ratio), fmax(needed, now + 1));
-}
-
-void opc_claim_say_seeds(double seeds, int now, char out[OPC_CLAIM_TEXT])
-{
-    if (seeds > 1000)
-        snprintf(out, OPC_CLAIM_TEXT, "; more than 1000 seeds would be needed");
-    else
-        snprintf(out, OPC_CLAIM_TEXT,
-                 "; about %.0f seeds instead of %d would decide it, if this stays", seeds, now);
 }

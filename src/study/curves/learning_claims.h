@@ -2,7 +2,8 @@
 /* study/curves/learning_claims.h - a claim as it is written, and what judges it. Shared by
  * learning_claims.c (reads and distributes), learning_duel.c (which side ends above the other),
  * learning_contrast.c (differences of interquartile means), learning_words.c (lines and panels in
- * words) and learning_scores.c (what a glob matches). */
+ * words), learning_missing.c (runs that are missing) and learning_scores.c (what a glob matches).
+ */
 #ifndef OPC_STUDY_LEARNING_CLAIMS_H
 #define OPC_STUDY_LEARNING_CLAIMS_H
 
@@ -23,10 +24,9 @@ enum opc_claim_kind {
 struct opc_claim {
     const char *text;
     enum opc_claim_kind kind;
-    int number;           /* among the claims of the figure: names its random stream */
-    const char *name[4];  /* lines, panels or globs of lines; of gain from, to, from, to */
-    const char *panel;    /* a glob; NULL: all */
-    const char *line;     /* a glob; NULL: all */
+    int number;          /* among the claims of the figure: names its random stream */
+    const char *name[4]; /* lines, panels or globs of lines; of gain from, to, from, to */
+    struct opc_globs panel, line;
     double level, margin; /* of solves, and of alike */
 };
 
@@ -51,11 +51,12 @@ int opc_claim_spread(const struct opc_learning *, const struct opc_claim *, stru
 enum {
     OPC_CLAIM_FEWEST = 3, /* runs of a line in a panel, before anything is claimed of it */
     OPC_CLAIM_ALONE = 4,  /* the same where one panel has to decide alone */
-    OPC_CLAIM_TEXT = 200, /* bytes of the end of a sentence */
+    OPC_CLAIM_TEXT = 800, /* bytes of a part of a sentence */
 };
 
-/* Whether a glob matches; NULL matches everything. */
-bool opc_claim_means(const char *glob, const char *name);
+bool opc_claim_like(const char *glob, const char *name); /* whether a glob matches */
+/* Whether one of the globs matches; NULL and none match everything. */
+bool opc_claim_means(const struct opc_globs *, const char *name);
 int opc_claim_panel(const struct opc_learning *, const char *name); /* `panels`: not there */
 /* The random stream of a claim. */
 struct opc_rng opc_claim_stream(const struct opc_learning *, const struct opc_claim *);
@@ -74,16 +75,18 @@ const char *opc_claim_title(const struct opc_learning *, const char *panel);
 /* What a glob of lines means, in the words of the legend: what only their labels begin with, "OPC",
  * or all of them. */
 void opc_claim_say_lines(const struct opc_learning *, const char *glob, char out[OPC_CLAIM_TEXT]);
-/* The panels of a glob, as the middle of a sentence: " among "Hopper (MuJoCo)""; NULL: "". */
-void opc_claim_say_panels(const struct opc_learning *, const char *glob, char out[OPC_CLAIM_TEXT]);
+/* The panels that are meant, as the middle of a sentence: " among "Hopper (MuJoCo)""; all: "". */
+void opc_claim_say_panels(const struct opc_learning *, const struct opc_globs *,
+                          char out[OPC_CLAIM_TEXT]);
+
+/* learning_missing.c: marks the missing runs that a claim is about and counts them; all of them
+ * where it is not known which they are. */
+int opc_claim_mark_missing(const struct opc_learning *, const struct opc_claim *, bool by_panel);
+/* Which they are, as the end of a sentence; "" if there are none. */
+void opc_claim_say_missing(const struct opc_learning *, char out[OPC_CLAIM_TEXT]);
 /* Why runs cannot decide, as the end of a sentence; "" if they can. `fewest` runs are there where
  * `needed` are needed. */
 void opc_claim_say_few(const struct opc_learning *, int fewest, int needed,
                        char out[OPC_CLAIM_TEXT]);
-/* Seeds after which an interval of this half width leaves the distance alone, if it shrinks with
- * the root of the number of runs; at least `needed` and more than there are. HUGE_VAL: never. */
-double opc_claim_seeds(int now, int needed, double half, double distance);
-/* The same as the end of a sentence. */
-void opc_claim_say_seeds(double seeds, int now, char out[OPC_CLAIM_TEXT]);
 
 #endif

@@ -5,6 +5,7 @@
  * learning_claims.c calls it. */
 #include "opc/mem.h"
 #include "study/curves/learning_claims.h"
+#include "study/exhibit/seeds.h"
 
 #include <limits.h>
 #include <math.h>
@@ -38,12 +39,12 @@ static double seeds_to_fit(const struct opc_interval *d, double margin, int now)
 {
     const double up = d->high - d->middle, down = d->middle - d->low;
     if (d->middle > margin)
-        return opc_claim_seeds(now, OPC_CLAIM_ALONE, down, d->middle - margin);
+        return opc_seeds_needed(now, OPC_CLAIM_ALONE, down, d->middle - margin);
     if (d->middle < -margin)
-        return opc_claim_seeds(now, OPC_CLAIM_ALONE, up, -margin - d->middle);
+        return opc_seeds_needed(now, OPC_CLAIM_ALONE, up, -margin - d->middle);
     /* Both ends have to come in. */
-    return fmax(opc_claim_seeds(now, OPC_CLAIM_ALONE, up, margin - d->middle),
-                opc_claim_seeds(now, OPC_CLAIM_ALONE, down, margin + d->middle));
+    return fmax(opc_seeds_needed(now, OPC_CLAIM_ALONE, up, margin - d->middle),
+                opc_seeds_needed(now, OPC_CLAIM_ALONE, down, margin + d->middle));
 }
 
 /* Judges one panel, where both lines have runs. */
@@ -104,7 +105,7 @@ int opc_claim_alike(const struct opc_learning *learning, const struct opc_claim 
            outside = HUGE_VAL; /* seeds to show that all are alike, or that one is not */
     for (int p = 0; p < learning->panels; p++) {
         struct likeness here;
-        if (!opc_claim_means(claim->panel, learning->curves->panel[p]) ||
+        if (!opc_claim_means(&claim->panel, learning->curves->panel[p]) ||
             !cell_runs(learning, line[0], p) || !cell_runs(learning, line[1], p))
             continue;
         OPC_TRY(compare_lines(learning, line, p, claim->margin, &rng, &here, err));
@@ -119,27 +120,33 @@ int opc_claim_alike(const struct opc_learning *learning, const struct opc_claim 
             panel = p;
         }
     }
-    char few[OPC_CLAIM_TEXT], seeds[OPC_CLAIM_TEXT] = "";
+    char few[OPC_CLAIM_TEXT], seeds[OPC_SEEDS_TEXT] = "";
+    opc_claim_say_few(learning, fewest, OPC_CLAIM_ALONE, few);
     if (panels == 0) {
         char where[OPC_CLAIM_TEXT];
-        opc_claim_say_panels(learning, claim->panel, where);
+        opc_claim_say_panels(learning, &claim->panel, where);
         opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
-                          "No panel%s has runs of both %s and %s.", where, learning->label[line[0]],
-                          learning->label[line[1]]);
+                          "No panel%s has runs of both %s and %s%s.", where,
+                          learning->label[line[0]], learning->label[line[1]],
+                          learning->missing ? few : "");
         return OPC_OK;
     }
-    opc_claim_say_few(learning, fewest, OPC_CLAIM_ALONE, few);
     verdict = *few ? OPC_VERDICT_UNDECIDED : verdict;
     if (verdict == OPC_VERDICT_UNDECIDED && !learning->missing)
-        opc_claim_say_seeds(outside < HUGE_VAL ? outside : inside, fewest, seeds);
+        opc_seeds_say(outside < HUGE_VAL ? outside : inside, fewest,
+                      "so far the difference is the margin itself", seeds);
+    static const char *const LIES[] = {[OPC_VERDICT_SUPPORTED] = "lies within",
+                                       [OPC_VERDICT_NOT_SUPPORTED] = "lies outside of",
+                                       [OPC_VERDICT_UNDECIDED] = "reaches across"};
     opc_exhibit_claim(
         exhibit, verdict, claim->text,
-        "IQM(%s) - IQM(%s) = %.4g - %.4g, which is %+.1f %% of the larger, 95 %% interval [%+.1f, "
-        "%+.1f] %%, within %g %% or not; %s\"%s\"%s%s.",
-        learning->label[line[0]], learning->label[line[1]], shown.iqm[0], shown.iqm[1],
-        100 * shown.difference.middle, 100 * shown.difference.low, 100 * shown.difference.high,
-        100 * claim->margin, panels > 1 ? "of all panels it is largest in " : "in ",
-        learning->curves->title[panel], few, seeds);
+        "IQM(%s) - IQM(%s) = %.4g (%.4g and %.4g), %+.1f %% of the larger; its 95 %% interval "
+        "[%+.1f, %+.1f] %% %s the margin of %g %%; %s\"%s\"%s%s.",
+        learning->label[line[0]], learning->label[line[1]], shown.iqm[0] - shown.iqm[1],
+        shown.iqm[0], shown.iqm[1], 100 * shown.difference.middle, 100 * shown.difference.low,
+        100 * shown.difference.high, LIES[shown.verdict], 100 * claim->margin,
+        panels > 1 ? "of all panels it is largest in " : "in ", learning->curves->title[panel], few,
+        seeds);
     return OPC_OK;
 }
 
@@ -150,7 +157,7 @@ static enum opc_verdict judge_above_zero(const struct opc_learning *learning,
                                          const struct opc_interval *d, int fewest, int needed,
                                          char more[2 * OPC_CLAIM_TEXT])
 {
-    char few[OPC_CLAIM_TEXT], seeds[OPC_CLAIM_TEXT] = "";
+    char few[OPC_CLAIM_TEXT], seeds[OPC_SEEDS_TEXT] = "";
     opc_claim_say_few(learning, fewest, needed, few);
     enum opc_verdict verdict = OPC_VERDICT_UNDECIDED;
     if (!*few && d->low > 0)
@@ -158,11 +165,7 @@ static enum opc_verdict judge_above_zero(const struct opc_learning *learning,
     else if (!*few && d->high < 0)
         verdict = OPC_VERDICT_NOT_SUPPORTED;
     else if (!learning->missing)
-        opc_claim_say_seeds(
-            opc_claim_seeds(fewest, needed,
-                            d->middle > 0 ? d->middle - d->low : d->high - d->middle,
-                            fabs(d->middle)),
-            fewest, seeds);
+        opc_seeds_say(opc_seeds_to_clear(d, 0, fewest, needed), fewest, NULL, seeds);
     snprintf(more, 2 * OPC_CLAIM_TEXT, "%s%s", few, seeds);
     return verdict;
 }
@@ -218,7 +221,7 @@ int opc_claim_gain(const struct opc_learning *learning, const struct opc_claim *
     struct cells cells;
     int panel[4], lines = 0;
     const char *title[4];
-    char more[2 * OPC_CLAIM_TEXT];
+    char more[2 * OPC_CLAIM_TEXT] = "";
     for (int k = 0; k < 4; k++) {
         panel[k] = opc_claim_panel(learning, claim->name[k]);
         title[k] = opc_claim_title(learning, claim->name[k]);
@@ -226,7 +229,7 @@ int opc_claim_gain(const struct opc_learning *learning, const struct opc_claim *
     int code = make_cells(learning, &cells, err);
     /* Lines that have runs in all four panels. */
     for (int i = 0; i < learning->lines && !code; i++) {
-        bool whole = opc_claim_means(claim->line, learning->line[i]);
+        bool whole = opc_claim_means(&claim->line, learning->line[i]);
         for (int k = 0; k < 4 && whole; k++)
             whole = panel[k] < learning->panels && cell_runs(learning, i, panel[k]);
         for (int k = 0; k < 4 && whole; k++)
@@ -235,10 +238,12 @@ int opc_claim_gain(const struct opc_learning *learning, const struct opc_claim *
     }
     for (int i = 0; i < cells.scores.tasks && !code; i++)
         cells.weight[i] /= lines;
-    if (!code && lines == 0)
+    if (!code && lines == 0) {
+        opc_claim_say_missing(learning, more);
         opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
-                          "No line has runs in all of %s, %s, %s and %s.", title[0], title[1],
-                          title[2], title[3]);
+                          "No line has runs in all of %s, %s, %s and %s%s.", title[0], title[1],
+                          title[2], title[3], more);
+    }
     if (!code && lines)
         code = opc_iqm_contrast(&cells.scores, cells.weight, 0, &rng, &difference, err);
     if (!code && lines) {
@@ -281,16 +286,18 @@ int opc_claim_spread(const struct opc_learning *learning, const struct opc_claim
     for (int side = 0; side < 2 && !code; side++)
         for (int i = 0; i < learning->lines; i++)
             for (int p = 0; p < learning->panels; p++)
-                if (opc_claim_means(claim->name[side], learning->line[i]) &&
-                    opc_claim_means(claim->panel, learning->curves->panel[p]) &&
+                if (opc_claim_like(claim->name[side], learning->line[i]) &&
+                    opc_claim_means(&claim->panel, learning->curves->panel[p]) &&
                     cell_runs(learning, i, p))
                     add_cell(learning, i, p, 1, &cells[side]);
     if (!code)
         code = opc_iqm_spread(&cells[0].scores, &cells[1].scores, 0, &rng, &spread, err);
-    if (!code && isnan(spread.middle))
+    if (!code && isnan(spread.middle)) {
+        opc_claim_say_missing(learning, more);
         opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
-                          "%s and %s do not both have runs of two settings.", name[0], name[1]);
-    else if (!code) {
+                          "%s and %s do not both have runs of two settings%s.", name[0], name[1],
+                          *more ? more : "; more seeds do not help");
+    } else if (!code) {
         const int fewest = cells[0].fewest < cells[1].fewest ? cells[0].fewest : cells[1].fewest;
         const enum opc_verdict verdict =
             judge_above_zero(learning, &spread, fewest, OPC_CLAIM_FEWEST, more);

@@ -5,6 +5,7 @@
  * learning_claims.c calls it. */
 #include "opc/mem.h"
 #include "study/curves/learning_claims.h"
+#include "study/exhibit/seeds.h"
 
 #include <limits.h>
 #include <math.h>
@@ -25,6 +26,8 @@ static double chance_above(int n, int m)
 struct duel {
     struct opc_scores a, b;
     const char *name[2], *task;
+    /* What task i is called; NULL: there is one only. */
+    const char *(*title)(const struct opc_learning *, int i);
 };
 
 /* What came out. */
@@ -32,7 +35,8 @@ struct outcome {
     int tasks, runs[2]; /* tasks with runs on both sides, and the runs there */
     struct opc_interval p;
     enum opc_verdict verdict;
-    char more[OPC_CLAIM_TEXT]; /* why it is undecided, and what would decide it */
+    char each[OPC_CLAIM_TEXT];     /* P of every task, where there are several */
+    char more[2 * OPC_CLAIM_TEXT]; /* why it is undecided, and what would decide it */
 };
 
 /* The runs of each side that n tasks need before all above all is more than chance. */
@@ -60,19 +64,49 @@ static void count_duel(const struct duel *duel, struct outcome *out, int *fewest
         }
 }
 
+/* " (Hopper 1.00, HalfCheetah 0.66)": P(a > b) of every task, of which the claim has the mean. */
+static int say_each(const struct opc_learning *learning, const struct duel *duel,
+                    struct opc_rng unused, struct outcome *out, struct opc_err *err)
+{
+    enum { SHOWN = 8 };
+    size_t used = 0;
+    int shown = 0;
+    for (int i = 0; i < duel->a.tasks && used < sizeof out->each; i++) {
+        const struct opc_scores a = {1, duel->a.n + i, duel->a.v + i},
+                                b = {1, duel->b.n + i, duel->b.v + i};
+        struct opc_interval p; /* of which nothing but the middle is used */
+        if (!duel->a.n[i] || !duel->b.n[i])
+            continue;
+        if (shown++ == SHOWN) {
+            used += (size_t)snprintf(out->each + used, sizeof out->each - used, ", ...");
+            break;
+        }
+        OPC_TRY(opc_improvement(&a, &b, 1, &unused, &p, err));
+        used += (size_t)snprintf(out->each + used, sizeof out->each - used, "%s%.60s %.2f",
+                                 used ? ", " : " (", duel->title(learning, i), p.middle);
+    }
+    if (used < sizeof out->each)
+        snprintf(out->each + used, sizeof out->each - used, ")");
+    return OPC_OK;
+}
+
 /* Judges "a ends above b". No task has both: undecided, and out->tasks is 0. */
 static int judge_duel(const struct opc_learning *learning, const struct opc_claim *claim,
                       const struct duel *duel, struct outcome *out, struct opc_err *err)
 {
     struct opc_rng rng = opc_claim_stream(learning, claim);
-    char seeds[OPC_CLAIM_TEXT];
+    char seeds[OPC_SEEDS_TEXT];
     int fewest;
     double chance;
     *out = (struct outcome){.verdict = OPC_VERDICT_UNDECIDED};
     count_duel(duel, out, &fewest, &chance);
-    if (out->tasks == 0)
+    if (out->tasks == 0) {
+        opc_claim_say_missing(learning, out->more);
         return OPC_OK;
+    }
     OPC_TRY(opc_improvement(&duel->a, &duel->b, 0, &rng, &out->p, err));
+    if (out->tasks > 1 && duel->title)
+        OPC_TRY(say_each(learning, duel, rng, out, err));
     /* Too few runs for anything, or too few for this difference to be more than chance. */
     opc_claim_say_few(learning, fewest, OPC_CLAIM_FEWEST, out->more);
     if (!*out->more && chance > CHANCE)
@@ -86,11 +120,8 @@ static int judge_duel(const struct opc_learning *learning, const struct opc_clai
         out->verdict = OPC_VERDICT_NOT_SUPPORTED;
     if (out->verdict != OPC_VERDICT_UNDECIDED || learning->missing)
         return OPC_OK;
-    /* Undecided: the side of the interval that points towards 1/2 has to become shorter. */
-    const double middle = out->p.middle;
-    const double half = middle > 0.5 ? middle - out->p.low : out->p.high - middle;
-    opc_claim_say_seeds(opc_claim_seeds(fewest, min_runs(out->tasks), half, fabs(middle - 0.5)),
-                        fewest, seeds);
+    opc_seeds_say(opc_seeds_to_clear(&out->p, 0.5, fewest, min_runs(out->tasks)), fewest, NULL,
+                  seeds);
     const size_t used = strlen(out->more);
     snprintf(out->more + used, sizeof out->more - used, "%s", seeds);
     return OPC_OK;
@@ -103,20 +134,34 @@ static int decide_duel(const struct opc_learning *learning, const struct opc_cla
     struct outcome o;
     char lines[OPC_CLAIM_TEXT] = "", where[OPC_CLAIM_TEXT];
     OPC_TRY(judge_duel(learning, claim, duel, &o, err));
-    opc_claim_say_panels(learning, claim->panel, where);
-    if (claim->line)
-        opc_claim_say_lines(learning, claim->line, lines);
+    opc_claim_say_panels(learning, &claim->panel, where);
+    for (int i = 0; i < claim->line.n; i++) {
+        char one[OPC_CLAIM_TEXT];
+        const size_t used = strlen(lines);
+        opc_claim_say_lines(learning, claim->line.at[i], one);
+        snprintf(lines + used, sizeof lines - used, "%s%.200s", i ? " or " : "", one);
+    }
     if (o.tasks == 0)
         opc_exhibit_claim(exhibit, o.verdict, claim->text,
-                          "No %s%s%s%s has runs of both %s and %s.", duel->task, where,
-                          *lines ? " of " : "", lines, duel->name[0], duel->name[1]);
+                          "No %s%s%s%s has runs of both %s and %s%s.", duel->task, where,
+                          *lines ? " of " : "", lines, duel->name[0], duel->name[1], o.more);
     else
         opc_exhibit_claim(exhibit, o.verdict, claim->text,
                           "P(%s > %s) = %.2f, 95 %% interval [%.2f, %.2f], over %d and %d runs in "
-                          "%d %s%s%s.",
+                          "%d %s%s%s%s.",
                           duel->name[0], duel->name[1], o.p.middle, o.p.low, o.p.high, o.runs[0],
-                          o.runs[1], o.tasks, duel->task, o.tasks == 1 ? "" : "s", o.more);
+                          o.runs[1], o.tasks, duel->task, o.tasks == 1 ? "" : "s", o.each, o.more);
     return OPC_OK;
+}
+
+static const char *title_of_panel(const struct opc_learning *learning, int panel)
+{
+    return learning->curves->title[panel];
+}
+
+static const char *label_of_line(const struct opc_learning *learning, int line)
+{
+    return learning->label[line];
 }
 
 /* {better, worse}: two lines, panel by panel. */
@@ -129,17 +174,18 @@ int opc_claim_lines(const struct opc_learning *learning, const struct opc_claim 
     const int better = opc_learning_find(learning, claim->name[0]),
               worse = opc_learning_find(learning, claim->name[1]);
     const struct duel duel = {
-        .a = opc_learning_scores(learning, better, claim->panel, 0),
-        .b = opc_learning_scores(learning, worse, claim->panel, 1),
+        .a = opc_learning_scores(learning, better, &claim->panel, 0),
+        .b = opc_learning_scores(learning, worse, &claim->panel, 1),
         .name = {learning->label[better], learning->label[worse]},
         .task = "panel",
+        .title = title_of_panel,
     };
     return decide_duel(learning, claim, &duel, exhibit, err);
 }
 
-/* The runs of every line that `line` matches in one panel; none if the panel does not exist yet. */
+/* The runs of every line that is meant in one panel; none if the panel does not exist yet. */
 static struct opc_scores scores_of_panel(const struct opc_learning *learning, int panel,
-                                         const char *line, int side)
+                                         const struct opc_globs *line, int side)
 {
     int *count = learning->count + (size_t)side * (size_t)learning->tasks;
     const double **end = learning->column + (size_t)side * (size_t)learning->tasks;
@@ -156,11 +202,12 @@ static struct opc_scores scores_of_panel(const struct opc_learning *learning, in
 int opc_claim_panels(const struct opc_learning *learning, const struct opc_claim *claim,
                      struct opc_exhibit *exhibit, struct opc_err *err)
 {
-    struct duel duel = {.name = {claim->name[0], claim->name[1]}, .task = "line"};
+    struct duel duel = {
+        .name = {claim->name[0], claim->name[1]}, .task = "line", .title = label_of_line};
     struct opc_scores *const scores[2] = {&duel.a, &duel.b};
     for (int side = 0; side < 2; side++) {
         const int panel = opc_claim_panel(learning, duel.name[side]);
-        *scores[side] = scores_of_panel(learning, panel, claim->line, side);
+        *scores[side] = scores_of_panel(learning, panel, &claim->line, side);
         duel.name[side] = opc_claim_title(learning, duel.name[side]);
     }
     return decide_duel(learning, claim, &duel, exhibit, err);
@@ -170,15 +217,15 @@ int opc_claim_panels(const struct opc_learning *learning, const struct opc_claim
 
 /* The setting (a group: a line in a panel) of the highest IQM over all seeds but one, or over all
  * if `without` is INT_MIN. -1: no setting of `line` has such runs. v: [runs] scratch. */
-static int best_group(const struct opc_learning *learning, const char *line, const char *panel,
-                      int without, double *v, double *iqm)
+static int best_group(const struct opc_learning *learning, const char *line,
+                      const struct opc_globs *panel, int without, double *v, double *iqm)
 {
     const struct opc_curves *curves = learning->curves;
     int best = -1;
     *iqm = -HUGE_VAL;
     for (int g = 0; g < curves->groups; g++) {
         int n = 0;
-        if (!opc_claim_means(line, curves->group[g].line) ||
+        if (!opc_claim_like(line, curves->group[g].line) ||
             !opc_claim_means(panel, curves->panel[curves->group[g].panel]))
             continue;
         for (int i = 0; i < curves->runs; i++)
@@ -196,8 +243,8 @@ static int best_group(const struct opc_learning *learning, const char *line, con
 
 /* Scores of a method with its best setting, unbiased by the choice: of each seed, the run of the
  * setting that is best over the *other* seeds. Returns how many there are; out, v: [runs]. */
-static int best_scores(const struct opc_learning *learning, const char *line, const char *panel,
-                       double *v, double *out)
+static int best_scores(const struct opc_learning *learning, const char *line,
+                       const struct opc_globs *panel, double *v, double *out)
 {
     const struct opc_curves *curves = learning->curves;
     int n = 0;
@@ -227,8 +274,8 @@ int opc_claim_best(const struct opc_learning *learning, const struct opc_claim *
     char name[2][OPC_CLAIM_TEXT];
     for (int side = 0; side < 2; side++) {
         opc_claim_say_lines(learning, claim->name[side], name[side]);
-        n[side] = best_scores(learning, claim->name[side], claim->panel, v, score[side]);
-        best[side] = best_group(learning, claim->name[side], claim->panel, INT_MIN, v, &iqm[side]);
+        n[side] = best_scores(learning, claim->name[side], &claim->panel, v, score[side]);
+        best[side] = best_group(learning, claim->name[side], &claim->panel, INT_MIN, v, &iqm[side]);
     }
     const struct duel duel = {.a = {1, &n[0], (const double *const *)&score[0]},
                               .b = {1, &n[1], (const double *const *)&score[1]},
@@ -237,7 +284,9 @@ int opc_claim_best(const struct opc_learning *learning, const struct opc_claim *
     const int code = judge_duel(learning, claim, &duel, &o, err);
     if (!code && o.tasks == 0)
         opc_exhibit_claim(exhibit, o.verdict, claim->text,
-                          "%s and %s do not both have runs of two seeds.", name[0], name[1]);
+                          "%s and %s do not both have runs of two seeds there; no fewer than %d "
+                          "could decide it%s.",
+                          name[0], name[1], min_runs(1), o.more);
     else if (!code)
         opc_exhibit_claim(
             exhibit, o.verdict, claim->text,
@@ -254,17 +303,6 @@ int opc_claim_best(const struct opc_learning *learning, const struct opc_claim *
 
 /* ---- solving --------------------------------------------------------------------------------- */
 
-/* The seeds with which `hits` of n could become 75 % or fall below 50 %, whichever is sooner. */
-static int seeds_to_solve(int hits, int n)
-{
-    int up = 0, down = 0;
-    while (4 * (hits + up) < 3 * (n + up))
-        up++;
-    while (2 * hits >= n + down)
-        down++;
-    return n + (up < down ? up : down);
-}
-
 /* {solves, level}: the line must solve every panel, so the panel with the lowest share of runs
  * that reach the level decides. Supported from 75 % of its runs, refuted below 50 %. */
 int opc_claim_solves(const struct opc_learning *learning, const struct opc_claim *claim,
@@ -274,14 +312,14 @@ int opc_claim_solves(const struct opc_learning *learning, const struct opc_claim
     if (!opc_claim_has(learning, claim, claim->name[0], exhibit))
         return OPC_OK;
     const int line = opc_learning_find(learning, claim->name[0]);
-    const struct opc_scores s = opc_learning_scores(learning, line, claim->panel, 0);
+    const struct opc_scores s = opc_learning_scores(learning, line, &claim->panel, 0);
     /* low of lows runs reach the level in the lowest panel. */
     int runs = 0, reached = 0, panels = 0, fewest = INT_MAX, low = 0, lows = 0;
     double min = 2, median = 0; /* share and median of the lowest panel; the ends are in order */
     for (int p = 0; p < s.tasks; p++) {
         const int n = s.n[p];
         int here = 0;
-        if (!opc_claim_means(claim->panel, learning->curves->panel[p]))
+        if (!opc_claim_means(&claim->panel, learning->curves->panel[p]))
             continue;
         for (int i = 0; i < n; i++)
             here += s.v[p][i] >= claim->level;
@@ -296,27 +334,31 @@ int opc_claim_solves(const struct opc_learning *learning, const struct opc_claim
             median = 0.5 * (s.v[p][(n - 1) / 2] + s.v[p][n / 2]);
         }
     }
-    char where[OPC_CLAIM_TEXT] = "", few[OPC_CLAIM_TEXT];
+    char where[OPC_CLAIM_TEXT] = "", few[OPC_CLAIM_TEXT], seeds[OPC_SEEDS_TEXT] = "";
+    opc_claim_say_few(learning, fewest, OPC_CLAIM_FEWEST, few);
     if (runs == 0) {
-        opc_claim_say_panels(learning, claim->panel, where);
+        opc_claim_say_panels(learning, &claim->panel, where);
         opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim->text,
-                          "No panel%s has a run of %s.", where, learning->label[line]);
+                          "No panel%s has a run of %s%s.", where, learning->label[line],
+                          learning->missing ? few : "");
         return OPC_OK;
     }
     if (panels > 1)
         snprintf(where, sizeof where, " in the lowest of %d panels, %d of %d", panels, low, lows);
-    opc_claim_say_few(learning, fewest, OPC_CLAIM_FEWEST, few);
     /* Between the two limits nothing is decided; so many runs could at best get out of there. */
     const bool between = min >= 0.5 && min < 0.75;
-    if (between && !*few)
-        snprintf(few, sizeof few, "; no fewer than %d seeds instead of %d could decide it",
-                 seeds_to_solve(low, lows), lows);
+    if ((between || *few) && !learning->missing) {
+        const int needed = between ? opc_seeds_to_solve(low, lows) : 0;
+        snprintf(seeds, sizeof seeds, "; no fewer than %d seeds instead of %d could decide it",
+                 needed > OPC_CLAIM_FEWEST ? needed : OPC_CLAIM_FEWEST, between ? lows : fewest);
+    }
     opc_exhibit_claim(exhibit,
                       *few          ? OPC_VERDICT_UNDECIDED
                       : min >= 0.75 ? OPC_VERDICT_SUPPORTED
                       : min < 0.5   ? OPC_VERDICT_NOT_SUPPORTED
                                     : OPC_VERDICT_UNDECIDED,
-                      claim->text, "%d of %d runs of %s end at %g or above (median %.4g%s)%s.",
-                      reached, runs, learning->label[line], claim->level, median, where, few);
+                      claim->text, "%d of %d runs of %s end at %g or above (median %.4g%s)%s%s.",
+                      reached, runs, learning->label[line], claim->level, median, where, few,
+                      seeds);
     return OPC_OK;
 }

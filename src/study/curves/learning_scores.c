@@ -27,7 +27,7 @@ void opc_learning_free(struct opc_learning *learning)
     opc_free(learning->column);
     opc_free(learning->line);
     opc_free(learning->label);
-    for (int i = 0; learning->absent && i < learning->missing; i++) {
+    for (int i = 0; learning->absent && i < learning->absents; i++) {
         opc_curves_run_free(&learning->absent[i].run);
         opc_free(learning->absent[i].label);
     }
@@ -94,6 +94,7 @@ int opc_learning_miss(struct opc_learning *learning, int n, const struct opc_val
                       const struct opc_yaml *labels, struct opc_err *err)
 {
     const int groups = learning->curves->groups;
+    learning->absents = n;
     learning->absent = opc_alloc((size_t)n + 1, sizeof *learning->absent);
     const struct opc_curve_run **run = opc_curves_speakers(learning->curves, n);
     int code = learning->absent && run
@@ -125,7 +126,7 @@ int opc_learning_find(const struct opc_learning *learning, const char *line)
 
 /* Counts of panels that do not match become 0; the scores themselves are shared. */
 struct opc_scores opc_learning_scores(const struct opc_learning *learning, int line,
-                                      const char *panel, int side)
+                                      const struct opc_globs *panel, int side)
 {
     const size_t at = (size_t)line * (size_t)learning->panels;
     int *count = learning->count + (size_t)side * (size_t)learning->tasks;

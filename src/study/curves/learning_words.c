@@ -12,7 +12,7 @@
 const char *opc_claim_label(const struct opc_learning *learning, const char *line)
 {
     const int i = opc_learning_find(learning, line);
-    for (int k = 0; i < 0 && learning->absent && k < learning->missing; k++)
+    for (int k = 0; i < 0 && learning->absent && k < learning->absents; k++)
         if (strcmp(learning->absent[k].line, line) == 0)
             return learning->absent[k].label;
     return i < 0 ? line : learning->label[i];
@@ -21,7 +21,7 @@ const char *opc_claim_label(const struct opc_learning *learning, const char *lin
 const char *opc_claim_title(const struct opc_learning *learning, const char *panel)
 {
     const int p = opc_claim_panel(learning, panel);
-    for (int k = 0; p == learning->panels && learning->absent && k < learning->missing; k++)
+    for (int k = 0; p == learning->panels && learning->absent && k < learning->absents; k++)
         if (strcmp(learning->absent[k].run.panel, panel) == 0)
             return learning->absent[k].run.title;
     return p == learning->panels ? panel : learning->curves->title[p];
@@ -32,7 +32,7 @@ const char *opc_claim_title(const struct opc_learning *learning, const char *pan
 static const char *line_number(const struct opc_learning *learning, int i, const char **label)
 {
     const int absent = i - learning->lines;
-    if (absent >= 0 && (!learning->absent || absent >= learning->missing))
+    if (absent >= 0 && (!learning->absent || absent >= learning->absents))
         return NULL;
     *label = absent < 0 ? learning->label[i] : learning->absent[absent].label;
     return absent < 0 ? learning->line[i] : learning->absent[absent].line;
@@ -64,13 +64,13 @@ void opc_claim_say_lines(const struct opc_learning *learning, const char *glob,
     bool alone = true;
     /* What the labels of all lines that are meant begin with, */
     for (int i = 0; (line = line_number(learning, i, &label)); i++)
-        if (opc_claim_means(glob, line)) {
+        if (opc_claim_like(glob, line)) {
             n = first ? common_settings(first, n, label) : strlen(label);
             first = first ? first : label;
         }
     /* unless that fits other lines, too. */
     for (int i = 0; first && (line = line_number(learning, i, &label)); i++)
-        alone = alone && (opc_claim_means(glob, line) || common_settings(first, n, label) < n);
+        alone = alone && (opc_claim_like(glob, line) || common_settings(first, n, label) < n);
     if (!first)
         snprintf(out, OPC_CLAIM_TEXT, "%s", glob);
     else if (n > 0 && alone)
@@ -79,7 +79,7 @@ void opc_claim_say_lines(const struct opc_learning *learning, const char *glob,
         /* All of them, each once. */
         for (int i = 0; (line = line_number(learning, i, &label)) && used < OPC_CLAIM_TEXT; i++) {
             const char *before, *same;
-            bool fresh = opc_claim_means(glob, line);
+            bool fresh = opc_claim_like(glob, line);
             for (int k = 0; k < i && fresh; k++) {
                 before = line_number(learning, k, &same);
                 fresh = strcmp(before, line) != 0;
@@ -95,13 +95,13 @@ void opc_claim_say_lines(const struct opc_learning *learning, const char *glob,
 static const char *panel_number(const struct opc_learning *learning, int i, const char **title)
 {
     const int absent = i - learning->panels;
-    if (absent >= 0 && (!learning->absent || absent >= learning->missing))
+    if (absent >= 0 && (!learning->absent || absent >= learning->absents))
         return NULL;
     *title = absent < 0 ? learning->curves->title[i] : learning->absent[absent].run.title;
     return absent < 0 ? learning->curves->panel[i] : learning->absent[absent].run.panel;
 }
 
-void opc_claim_say_panels(const struct opc_learning *learning, const char *glob,
+void opc_claim_say_panels(const struct opc_learning *learning, const struct opc_globs *globs,
                           char out[OPC_CLAIM_TEXT])
 {
     enum { SHOWN = 3 };
@@ -109,8 +109,10 @@ void opc_claim_say_panels(const struct opc_learning *learning, const char *glob,
     size_t used = 0;
     int found = 0;
     *out = '\0';
-    for (int i = 0; glob && (panel = panel_number(learning, i, &title)); i++) {
-        bool fresh = opc_claim_means(glob, panel);
+    if (globs->n == 0)
+        return;
+    for (int i = 0; (panel = panel_number(learning, i, &title)); i++) {
+        bool fresh = opc_claim_means(globs, panel);
         for (int k = 0; k < i && fresh; k++)
             fresh = strcmp(panel_number(learning, k, &other), panel) != 0;
         if (fresh && found++ < SHOWN && used < OPC_CLAIM_TEXT)
@@ -119,6 +121,7 @@ void opc_claim_say_panels(const struct opc_learning *learning, const char *glob,
     }
     if (found > SHOWN && used < OPC_CLAIM_TEXT)
         snprintf(out + used, OPC_CLAIM_TEXT - used, ", ...");
-    if (glob && !found)
-        snprintf(out, OPC_CLAIM_TEXT, " like %s", glob);
+    for (int i = 0; i < globs->n && !found && used < OPC_CLAIM_TEXT; i++)
+        used += (size_t)snprintf(out + used, OPC_CLAIM_TEXT - used, "%s%.50s",
+                                 i ? " or " : " like ", globs->at[i]);
 }

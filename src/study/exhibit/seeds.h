@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* study/exhibit/seeds.h - how many seeds would decide a claim that is undecided, and how a sentence
+ * says so. Claims about learning curves and probes of runs end with it.
+ *
+ * The width of an interval over n runs is as 1 / sqrt(n). So an interval clears a level after the
+ * number of today's seeds times the square of how much narrower it has to be, if its middle stays
+ * where it is. */
+#ifndef OPC_STUDY_SEEDS_H
+#define OPC_STUDY_SEEDS_H
+
+#include "num/stats.h"
+
+enum { OPC_SEEDS_TEXT = 200 }; /* bytes of the end of a sentence */
+
+/* Seeds after which an interval of this half width leaves the distance alone; at least `needed` and
+ * more than the `now` there are. HUGE_VAL: never. */
+double opc_seeds_needed(int now, int needed, double half, double distance);
+/* Seeds after which an interval lies on that side of a level on which its middle is. HUGE_VAL: the
+ * middle is the level itself. */
+double opc_seeds_to_clear(const struct opc_interval *, double level, int now, int needed);
+/* The fewest seeds with which `hits` of n could become 75 % or fall below 50 %. */
+int opc_seeds_to_solve(int hits, int n);
+
+/* All of them as the end of a sentence, which begins with "; ". `even` says what HUGE_VAL means, as
+ * in "so far both are equal"; NULL: that. */
+void opc_seeds_say(double seeds, int now, const char *even, char out[OPC_SEEDS_TEXT]);
+/* For a claim that runs cannot decide while some are missing. */
+void opc_seeds_say_missing(int missing, char out[OPC_SEEDS_TEXT]);
+
+#endif
