@@ -131,8 +131,10 @@ static void one_run_of_a_slope_decides_nothing_and_three_do(void **state)
     path_of(dir, "fig.json", path);
     assert_ok(opc_exhibit_load(path, &e, &err), &err);
     assert_int_equal(e->claims, 3);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         assert_int_equal(e->claim[i].verdict, OPC_VERDICT_UNDECIDED);
+        assert_contains(e->claim[i].measured, "3 seeds instead of 1");
+    }
     opc_exhibit_unload(e);
     assert_ok(analyse(*state, set, 6, (const int[]){FLAT, FLAT, FLAT, STEEP, STEEP, STEEP}, 1,
                       "many", dir, &err),
@@ -140,6 +142,26 @@ static void one_run_of_a_slope_decides_nothing_and_three_do(void **state)
     path_of(dir, "fig.json", path);
     assert_ok(opc_exhibit_load(path, &e, &err), &err);
     assert_int_equal(e->claim[0].verdict, OPC_VERDICT_SUPPORTED);
+    for (int i = 0; i < 3; i++) {
+        const bool open = e->claim[i].verdict == OPC_VERDICT_UNDECIDED;
+        assert_int_equal(strstr(e->claim[i].measured, "seeds") != NULL, open);
+    }
+    opc_exhibit_unload(e);
+    /* What is not a matter of seeds says so. */
+    assert_ok(analyse(*state, set, 3, (const int[]){STEEP, STEEP, STEEP}, 1, "slope", dir, &err),
+              &err);
+    path_of(dir, "fig.json", path);
+    assert_ok(opc_exhibit_load(path, &e, &err), &err);
+    assert_int_equal(e->claim[0].verdict, OPC_VERDICT_UNDECIDED);
+    assert_contains(e->claim[0].measured, "one slope");
+    opc_exhibit_unload(e);
+    assert_ok(analyse(*state, "{samples: 30, horizon: 3, recorded: 1, amplitude: [1]}", 6,
+                      (const int[]){FLAT, FLAT, FLAT, STEEP, STEEP, STEEP}, 1, "on", dir, &err),
+              &err);
+    path_of(dir, "fig.json", path);
+    assert_ok(opc_exhibit_load(path, &e, &err), &err);
+    assert_int_equal(e->claim[0].verdict, OPC_VERDICT_UNDECIDED);
+    assert_contains(e->claim[0].measured, "no amplitude but the recorded one");
     opc_exhibit_unload(e);
 }
 

@@ -604,11 +604,26 @@ static void almost_always_is_more_than_more_often(void **state)
     (void)state;
     assert_int_equal(opc_bound_smaller(19, 1, 0), OPC_VERDICT_SUPPORTED);
     assert_int_equal(opc_bound_smaller(9, 1, 10), OPC_VERDICT_SUPPORTED);
-    assert_int_equal(opc_bound_smaller(65, 35, 0),
-                     OPC_VERDICT_UNDECIDED); /* p = 0.002, but one in three */
-    assert_int_equal(opc_bound_smaller(4, 0, 0), OPC_VERDICT_UNDECIDED); /* p = 0.06 */
+    /* More often by far (p = 0.002), but one in three is not almost always. */
+    assert_int_equal(opc_bound_smaller(65, 35, 0), OPC_VERDICT_NOT_SUPPORTED);
+    assert_int_equal(opc_bound_smaller(44, 16, 0), OPC_VERDICT_NOT_SUPPORTED);
+    assert_int_equal(opc_bound_smaller(26, 4, 0), OPC_VERDICT_UNDECIDED); /* 13 %, p = 0.35 */
+    assert_int_equal(opc_bound_smaller(4, 0, 0), OPC_VERDICT_UNDECIDED);  /* p = 0.06 */
     assert_int_equal(opc_bound_smaller(0, 0, 20), OPC_VERDICT_UNDECIDED);
     assert_int_equal(opc_bound_smaller(5, 15, 0), OPC_VERDICT_NOT_SUPPORTED);
+}
+
+/* Shares stay, and runs become more: 5 of 5 have p = 0.03. */
+static void the_runs_that_would_decide_almost_always_are_counted(void **state)
+{
+    (void)state;
+    assert_true(opc_bound_seeds(4, 0, 0, 4) == 5);
+    assert_true(opc_bound_seeds(2, 0, 0, 1) == 3);
+    assert_true(opc_bound_seeds(0, 0, 20, 2) == HUGE_VAL);
+    const int n = (int)opc_bound_seeds(26, 4, 0, 1);
+    assert_true(n > 1);
+    assert_int_equal(opc_bound_smaller(26 * n, 4 * n, 0), OPC_VERDICT_NOT_SUPPORTED);
+    assert_int_equal(opc_bound_smaller(26 * (n - 1), 4 * (n - 1), 0), OPC_VERDICT_UNDECIDED);
 }
 
 static void a_run_settles_where_it_stays_near_its_best(void **state)
@@ -786,6 +801,7 @@ int main(void)
         cmocka_unit_test(the_number_of_threads_changes_no_byte),
         cmocka_unit_test(the_bound_is_made_of_its_terms_and_holds),
         cmocka_unit_test(almost_always_is_more_than_more_often),
+        cmocka_unit_test(the_runs_that_would_decide_almost_always_are_counted),
         cmocka_unit_test(a_run_settles_where_it_stays_near_its_best),
         cmocka_unit_test(too_early_is_before_the_environment),
         cmocka_unit_test(claims_of_exactness_are_supported),

@@ -205,6 +205,16 @@ static void read_file(const char *dir, const char *name, char **text)
     assert_ok(opc_file_read(path, 10000000, text, NULL, &err), &err);
 }
 
+/* Undecided claims say what would decide them: seeds, or something else; the others do not. */
+static void check_seeds(const struct opc_exhibit_read *e)
+{
+    for (int i = 0; i < e->claims; i++) {
+        const bool open = e->claim[i].verdict == OPC_VERDICT_UNDECIDED;
+        if ((strstr(e->claim[i].measured, "seeds") != NULL) != open)
+            fail_msg("%s: %s", e->claim[i].claim, e->claim[i].measured);
+    }
+}
+
 static void the_number_of_threads_changes_no_byte(void **state)
 {
     static const char *const FILES[] = {"fig.json", "fig.csv", "fig-beta.csv", "fig-claims.csv"};
@@ -227,6 +237,7 @@ static void the_number_of_threads_changes_no_byte(void **state)
     assert_int_equal(e->claims, 3);
     assert_int_equal(e->claim[0].verdict, OPC_VERDICT_SUPPORTED);
     assert_contains(e->claim[0].measured, "beta = 0: 0 by");
+    check_seeds(e);
     opc_exhibit_unload(e);
 }
 
@@ -273,6 +284,7 @@ static void what_is_not_measured_is_not_claimed(void **state)
               &err);
     load_exhibit(dir, &e);
     assert_int_equal(e->claim[0].verdict, OPC_VERDICT_UNDECIDED);
+    check_seeds(e);
     opc_exhibit_unload(e);
     assert_ok(analyse(*state, "probe_uncertainty", "{samples: 4, horizon: 2, beta: [0]}", 1,
                       (const int[]){OPC}, 1, dir, &err),
@@ -398,6 +410,7 @@ static void both_figures_have_a_part_with_own_models(void **state)
                   &err);
         load_exhibit(dir, &e);
         assert_int_equal(e->claims, WANT[i].together);
+        check_seeds(e);
         assert_int_equal(e->tables, WANT[i].tables);
         assert_string_equal(e->table[1].file, "fig-own.csv");
         opc_exhibit_unload(e);

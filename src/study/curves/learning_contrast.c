@@ -101,8 +101,7 @@ int opc_claim_alike(const struct opc_learning *learning, const struct opc_claim 
     struct likeness shown = {0};
     enum opc_verdict verdict = OPC_VERDICT_SUPPORTED;
     int panels = 0, panel = 0, fewest = INT_MAX;
-    double inside = 0,
-           outside = HUGE_VAL; /* seeds to show that all are alike, or that one is not */
+    struct opc_seeds_all all = {0};
     for (int p = 0; p < learning->panels; p++) {
         struct likeness here;
         if (!opc_claim_means(&claim->panel, learning->curves->panel[p]) ||
@@ -111,10 +110,8 @@ int opc_claim_alike(const struct opc_learning *learning, const struct opc_claim 
         OPC_TRY(compare_lines(learning, line, p, claim->margin, &rng, &here, err));
         verdict = join_verdicts(verdict, here.verdict);
         fewest = here.fewest < fewest ? here.fewest : fewest;
-        if (fabs(here.difference.middle) > claim->margin)
-            outside = fmin(outside, here.seeds);
-        else if (here.verdict == OPC_VERDICT_UNDECIDED || here.fewest < OPC_CLAIM_ALONE)
-            inside = fmax(inside, here.seeds);
+        if (here.verdict != OPC_VERDICT_SUPPORTED || here.fewest < OPC_CLAIM_ALONE)
+            opc_seeds_join(&all, here.seeds, fabs(here.difference.middle) <= claim->margin);
         if (!panels++ || fabs(here.difference.middle) > fabs(shown.difference.middle)) {
             shown = here;
             panel = p;
@@ -133,7 +130,7 @@ int opc_claim_alike(const struct opc_learning *learning, const struct opc_claim 
     }
     verdict = *few ? OPC_VERDICT_UNDECIDED : verdict;
     if (verdict == OPC_VERDICT_UNDECIDED && !learning->missing)
-        opc_seeds_say(outside < HUGE_VAL ? outside : inside, fewest,
+        opc_seeds_say(opc_seeds_joined(&all), fewest, "seeds",
                       "so far the difference is the margin itself", seeds);
     static const char *const LIES[] = {[OPC_VERDICT_SUPPORTED] = "lies within",
                                        [OPC_VERDICT_NOT_SUPPORTED] = "lies outside of",
@@ -165,7 +162,7 @@ static enum opc_verdict judge_above_zero(const struct opc_learning *learning,
     else if (!*few && d->high < 0)
         verdict = OPC_VERDICT_NOT_SUPPORTED;
     else if (!learning->missing)
-        opc_seeds_say(opc_seeds_to_clear(d, 0, fewest, needed), fewest, NULL, seeds);
+        opc_seeds_say(opc_seeds_to_clear(d, 0, fewest, needed), fewest, "seeds", NULL, seeds);
     snprintf(more, 2 * OPC_CLAIM_TEXT, "%s%s", few, seeds);
     return verdict;
 }

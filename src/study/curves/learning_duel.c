@@ -120,8 +120,8 @@ static int judge_duel(const struct opc_learning *learning, const struct opc_clai
         out->verdict = OPC_VERDICT_NOT_SUPPORTED;
     if (out->verdict != OPC_VERDICT_UNDECIDED || learning->missing)
         return OPC_OK;
-    opc_seeds_say(opc_seeds_to_clear(&out->p, 0.5, fewest, min_runs(out->tasks)), fewest, NULL,
-                  seeds);
+    opc_seeds_say(opc_seeds_to_clear(&out->p, 0.5, fewest, min_runs(out->tasks)), fewest, "seeds",
+                  NULL, seeds);
     const size_t used = strlen(out->more);
     snprintf(out->more + used, sizeof out->more - used, "%s", seeds);
     return OPC_OK;

@@ -10,6 +10,7 @@
 #include "opc/mem.h"
 #include "study/example/toy_fields.h"
 #include "study/exhibit/analysis.h"
+#include "study/exhibit/seeds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -319,11 +320,22 @@ static enum opc_verdict nearer(const struct side *side)
     return side->gain > 0 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED;
 }
 
+/* What an undecided claim ends with: three standard errors have to become less than the gain. */
+static void say_more(const struct side *side, int trajectories, char out[OPC_SEEDS_TEXT])
+{
+    *out = '\0';
+    if (nearer(side) == OPC_VERDICT_UNDECIDED)
+        opc_seeds_say(opc_seeds_needed(trajectories, 0, 3 * side->gain_error, fabs(side->gain)),
+                      trajectories, "trajectories", NULL, out);
+}
+
 /* Both claims compare distances to trajectories that OPC has not seen. */
 static void state_distribution_claims(const struct study *study, const struct settings *set,
                                       struct opc_exhibit *exhibit)
 {
     const struct side *on = &study->side[0], *off = &study->side[1];
+    char end[OPC_SEEDS_TEXT];
+    say_more(on, study->n, end);
     /* On-policy OPC must also reproduce its recordings exactly. */
     opc_exhibit_claim(
         exhibit, on->apart > 0 ? OPC_VERDICT_NOT_SUPPORTED : nearer(on),
@@ -331,16 +343,17 @@ static void state_distribution_claims(const struct study *study, const struct se
         "away.",
         "Corrected trajectories differ from their recordings by %g; W2 to fresh trajectories of "
         "the environment is %.4f ± %.4f with corrections and %.4f ± %.4f without (mean over "
-        "time, ± standard error over %d batches of %d).",
+        "time, ± standard error over %d batches of %d)%s.",
         on->apart, on->distance[OPC_BY_OPC], on->error[OPC_BY_OPC], on->distance[OPC_BY_MODEL],
-        on->error[OPC_BY_MODEL], set->batches, study->n / set->batches);
+        on->error[OPC_BY_MODEL], set->batches, study->n / set->batches, on->apart > 0 ? "" : end);
+    say_more(off, study->n, end);
     opc_exhibit_claim(
         exhibit, nearer(off),
         "Off-policy the corrected model is nearer to the environment than the model.",
         "W2 to the environment is %.4f ± %.4f with corrections and %.4f ± %.4f without, a "
-        "difference of %.0f standard errors.",
+        "difference of %.0f standard errors%s.",
         off->distance[OPC_BY_OPC], off->error[OPC_BY_OPC], off->distance[OPC_BY_MODEL],
-        off->error[OPC_BY_MODEL], off->gain / off->gain_error);
+        off->error[OPC_BY_MODEL], off->gain / off->gain_error, end);
     opc_exhibit_note(exhibit, "The paper gives no parameters of its double integrator; ours are in "
                               "the settings.");
 }

@@ -34,16 +34,31 @@ int opc_seeds_to_solve(int hits, int n)
     return n + (up < down ? up : down);
 }
 
-void opc_seeds_say(double seeds, int now, const char *even, char out[OPC_SEEDS_TEXT])
+void opc_seeds_join(struct opc_seeds_all *all, double seeds, bool agrees)
+{
+    if (agrees)
+        all->agree = fmax(all->agree, seeds);
+    else
+        all->oppose = all->opposed ? fmin(all->oppose, seeds) : seeds;
+    all->opposed = all->opposed || !agrees;
+}
+
+double opc_seeds_joined(const struct opc_seeds_all *all)
+{
+    return all->opposed ? all->oppose : all->agree;
+}
+
+void opc_seeds_say(double seeds, int now, const char *what, const char *even,
+                   char out[OPC_SEEDS_TEXT])
 {
     if (isinf(seeds))
         snprintf(out, OPC_SEEDS_TEXT, "; %s, from which no number of seeds follows",
                  even ? even : "so far both are equal");
     else if (seeds > MOST_SEEDS)
-        snprintf(out, OPC_SEEDS_TEXT, "; more than %d seeds would be needed", MOST_SEEDS);
+        snprintf(out, OPC_SEEDS_TEXT, "; more than %d %s would be needed", MOST_SEEDS, what);
     else
         snprintf(out, OPC_SEEDS_TEXT,
-                 "; about %.0f seeds instead of %d would decide it, if this stays", seeds, now);
+                 "; about %.0f %s instead of %d would decide it, if this stays", seeds, what, now);
 }
 
 void opc_seeds_say_missing(int missing, char out[OPC_SEEDS_TEXT])

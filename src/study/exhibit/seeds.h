@@ -10,6 +10,8 @@
 
 #include "num/stats.h"
 
+#include <stdbool.h>
+
 enum { OPC_SEEDS_TEXT = 200 }; /* bytes of the end of a sentence */
 
 /* Seeds after which an interval of this half width leaves the distance alone; at least `needed` and
@@ -21,9 +23,19 @@ double opc_seeds_to_clear(const struct opc_interval *, double level, int now, in
 /* The fewest seeds with which `hits` of n could become 75 % or fall below 50 %. */
 int opc_seeds_to_solve(int hits, int n);
 
-/* All of them as the end of a sentence, which begins with "; ". `even` says what HUGE_VAL means, as
- * in "so far both are equal"; NULL: that. */
-void opc_seeds_say(double seeds, int now, const char *even, char out[OPC_SEEDS_TEXT]);
+/* Of several intervals all of which have to clear a level. If one lies on the wrong side so far,
+ * the first such one to clear it decides, else the last one. Starts as {0}. */
+struct opc_seeds_all {
+    double agree, oppose;
+    bool opposed;
+};
+void opc_seeds_join(struct opc_seeds_all *, double seeds, bool agrees);
+double opc_seeds_joined(const struct opc_seeds_all *);
+
+/* A number of seeds (`what`: or of repeats) as the end of a sentence, which begins with "; ".
+ * `even` says what HUGE_VAL means; NULL: that both are equal so far. */
+void opc_seeds_say(double seeds, int now, const char *what, const char *even,
+                   char out[OPC_SEEDS_TEXT]);
 /* For a claim that runs cannot decide while some are missing. */
 void opc_seeds_say_missing(int missing, char out[OPC_SEEDS_TEXT]);
 

@@ -8,6 +8,7 @@
 
 #include "num/stats.h"
 #include "opc/mem.h"
+#include "study/exhibit/seeds.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -431,14 +432,18 @@ static void claim_filter(const struct opc_ilc_trials *trials, struct opc_exhibit
     const double with = opc_ilc_error(trials, last, 0.5),
                  without = opc_ilc_error_plain(trials, last, 0.5);
     /* A clear majority: more than two standard deviations of a fair coin. */
-    const bool clear = fabs(2.0 * better - repeats) > 2.0 * sqrt(repeats);
+    const double twice = 2.0 * sqrt(repeats), lead = fabs(2.0 * better - repeats);
+    const bool clear = lead > twice;
+    char end[OPC_SEEDS_TEXT] = "";
+    if (!clear)
+        opc_seeds_say(opc_seeds_needed(repeats, 0, twice, lead), repeats, "repeats", NULL, end);
     opc_exhibit_claim(
         exhibit, !clear ? OPC_VERDICT_UNDECIDED : ilc_verdict(2 * better > repeats),
         "stochastic: a Kalman filter over trials tracks better than believing each "
         "trial",
         "median RMS error after %d updates %.4g with the filter, %.4g without; better "
-        "in %d of %d repeats",
-        last, with, without, better, repeats);
+        "in %d of %d repeats%s",
+        last, with, without, better, repeats, end);
 }
 
 /* All claims about one run. */

@@ -119,8 +119,11 @@ int opc_probe_truth(const struct opc_probe *, const struct opc_episodes *, int n
 
 /* Given the number of iterations in which an error is smaller, larger or equal: is it almost
  * always smaller? Supported: larger in at most a tenth, and smaller more often than a fair coin
- * explains. Not supported: larger more often than a coin explains. */
+ * explains. Not supported: larger more often than a coin explains, or than one that shows a tenth.
+ */
 enum opc_verdict opc_bound_smaller(int smaller, int larger, int equal);
+/* The number of runs that would decide it, if the shares stay those of these; HUGE_VAL: none. */
+double opc_bound_seeds(int smaller, int larger, int equal, int runs);
 /* Index of the first of n policies from which on all mean returns are within a tenth of the
  * best; n: there is none. */
 int opc_bound_settled(int n, const double *eta);

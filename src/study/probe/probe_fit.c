@@ -581,7 +581,9 @@ static void claim_differences(const struct testbed *t, struct opc_exhibit *exhib
         exhibit, OPC_VERDICT_UNDECIDED,
         "Eq. 5 needs less of a fit than eq. 2, because it uses differences only.",
         "mean change of the error after H steps over %d rule%s, relative to the first: "
-        "%+.1f %% by eq. 5, %+.1f %% by eq. 2 (one run does not decide it)",
+        "%+.1f %% by eq. 5, %+.1f %% by eq. 2 (one run does not decide it; five seeds that agree "
+        "would, "
+        "by a sign test)",
         rules, opc_plural(rules), 100 * rise[CORRECTED] / rules, 100 * rise[LEARNED] / rules);
 }
 

@@ -16,6 +16,7 @@
 
 #include "num/stats.h"
 #include "opc/mem.h"
+#include "study/exhibit/seeds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -434,12 +435,53 @@ static int draw_limitation(const struct study *study, uint64_t seed, struct opc_
     return code;
 }
 
-/* Whether an effect is above 0 off-policy; the intervals go into text. `first` and
- * `second` are terms without their amplitude. */
-static enum opc_verdict above_off_policy(const struct study *study, uint64_t seed,
-                                         struct term first, struct term second,
-                                         struct opc_text *text)
+/* Whether claims can be judged, and if not the end of a sentence that says why. */
+struct able {
+    bool yes;
+    int runs; /* of the slope that has the fewest */
+    char why[OPC_SEEDS_TEXT];
+};
+
+/* With one slope nothing grows; with few runs an interval over runs means nothing. */
+static struct able find_able(const struct opc_request *request, const struct study *study,
+                             int fewest)
 {
+    struct able able = {.runs = fewest};
+    if (request->missing)
+        opc_seeds_say_missing(request->missing, able.why);
+    else if (study->slopes < 2)
+        snprintf(able.why, sizeof able.why,
+                 "; there is one slope only, so more slopes decide it and not more seeds");
+    else if (fewest < FEWEST_RUNS)
+        snprintf(able.why, sizeof able.why,
+                 "; no fewer than %d seeds instead of %d could decide it", FEWEST_RUNS, fewest);
+    able.yes = !*able.why;
+    return able;
+}
+
+/* What a claim's sentence ends with: why it is not judged, or how many seeds would decide it. */
+static const char *end_of(enum opc_verdict verdict, const struct able *able, double seeds,
+                          const char *even, char out[OPC_SEEDS_TEXT])
+{
+    *out = '\0';
+    if (!able->yes)
+        return able->why;
+    if (verdict == OPC_VERDICT_UNDECIDED && seeds < 0)
+        snprintf(out, OPC_SEEDS_TEXT,
+                 "; no amplitude but the recorded one was measured, and seeds do not change that");
+    else if (verdict == OPC_VERDICT_UNDECIDED)
+        opc_seeds_say(seeds, able->runs, "seeds", even, out);
+    return out;
+}
+
+/* Whether an effect is above 0 off-policy; the intervals go into text. `first` and
+ * `second` are terms without their amplitude. *seeds: those that would decide it; below 0: there
+ * is no amplitude but the recorded one. */
+static enum opc_verdict above_off_policy(const struct study *study, uint64_t seed, int runs,
+                                         struct term first, struct term second,
+                                         struct opc_text *text, double *seeds)
+{
+    struct opc_seeds_all needed = {0};
     bool all = true, none = false;
     for (int k = 0; k < study->amplitude->n; k++) {
         if (k == study->one)
@@ -449,62 +491,72 @@ static enum opc_verdict above_off_policy(const struct study *study, uint64_t see
             interval_of(study, seed, (const struct term[2]){first, second});
         all &= d.low > 0;
         none |= d.high < 0;
+        if (!(d.low > 0))
+            opc_seeds_join(&needed, opc_seeds_to_clear(&d, 0, runs, FEWEST_RUNS), d.middle >= 0);
         opc_text_addf(text, "%s%.3g [%.3g, %.3g] with amplitude %g", text->used ? ", " : "",
                       d.middle, d.low, d.high, study->amplitude->at[k]);
     }
-    if (text->used == 0)
+    *seeds = text->used ? opc_seeds_joined(&needed) : -1;
+    if (!text->used)
         return OPC_VERDICT_UNDECIDED;
     return all ? OPC_VERDICT_SUPPORTED : none ? OPC_VERDICT_NOT_SUPPORTED : OPC_VERDICT_UNDECIDED;
 }
 
 /* On-policy the error must not grow by more than a tenth of the true spread. */
-static void claim_on_policy(const struct study *study, uint64_t seed, bool able,
+static void claim_on_policy(const struct study *study, uint64_t seed, const struct able *able,
                             struct opc_exhibit *exhibit)
 {
     static const double ALIKE = 0.1;
+    char end[OPC_SEEDS_TEXT];
     const int last = study->slopes - 1;
     if (study->one < 0)
         return;
     const struct term growth[2] = {{last, study->one, CORRECTED, 1},
                                    {0, study->one, CORRECTED, -1}};
     const struct opc_interval d = interval_of(study, seed, growth);
-    opc_exhibit_claim(exhibit,
-                      !able             ? OPC_VERDICT_UNDECIDED
-                      : d.high <= ALIKE ? OPC_VERDICT_SUPPORTED
-                      : d.low > ALIKE   ? OPC_VERDICT_NOT_SUPPORTED
-                                        : OPC_VERDICT_UNDECIDED,
+    const enum opc_verdict verdict = !able->yes        ? OPC_VERDICT_UNDECIDED
+                                     : d.high <= ALIKE ? OPC_VERDICT_SUPPORTED
+                                     : d.low > ALIKE   ? OPC_VERDICT_NOT_SUPPORTED
+                                                       : OPC_VERDICT_UNDECIDED;
+    opc_exhibit_claim(exhibit, verdict,
                       "On-policy noise that depends on the action does no harm to eq. 5.",
                       "from slope %g to %g its distance grows by %.3g [%.3g, %.3g] standard "
-                      "deviations (no harm: up to %g)",
-                      study->slope[0], study->slope[last], d.middle, d.low, d.high, ALIKE);
+                      "deviations (no harm: up to %g)%s",
+                      study->slope[0], study->slope[last], d.middle, d.low, d.high, ALIKE,
+                      end_of(verdict, able, opc_seeds_to_clear(&d, ALIKE, able->runs, FEWEST_RUNS),
+                             "so far it is the limit itself", end));
 }
 
 /* All claims: the limitation itself, what it does not touch, and what eq. 2 does there. */
-static void claim_limitation(const struct study *study, uint64_t seed, bool able,
+static void claim_limitation(const struct study *study, uint64_t seed, const struct able *able,
                              struct opc_exhibit *exhibit)
 {
     const int last = study->slopes - 1;
     struct opc_text text = {0};
-    enum opc_verdict verdict = above_off_policy(study, seed, (struct term){last, 0, CORRECTED, 1},
-                                                (struct term){0, 0, CORRECTED, -1}, &text);
+    char end[OPC_SEEDS_TEXT];
+    double seeds;
+    enum opc_verdict verdict =
+        above_off_policy(study, seed, able->runs, (struct term){last, 0, CORRECTED, 1},
+                         (struct term){0, 0, CORRECTED, -1}, &text, &seeds);
     opc_exhibit_claim(
-        exhibit, able ? verdict : OPC_VERDICT_UNDECIDED,
+        exhibit, able->yes ? verdict : OPC_VERDICT_UNDECIDED,
         "Off-policy eq. 5 suits noise that depends on the action badly: its distance "
         "from the environment grows with the slope.",
         "from slope %g to %g it grows by %s standard deviations [95 %% bootstrap over "
-        "runs]",
-        study->slope[0], study->slope[last], opc_text_get(&text));
+        "runs]%s",
+        study->slope[0], study->slope[last], opc_text_get(&text),
+        end_of(verdict, able, seeds, NULL, end));
     claim_on_policy(study, seed, able, exhibit);
     opc_text_clear(&text);
-    verdict = above_off_policy(study, seed, (struct term){last, 0, CORRECTED, 1},
-                               (struct term){last, 0, LEARNED, -1}, &text);
+    verdict = above_off_policy(study, seed, able->runs, (struct term){last, 0, CORRECTED, 1},
+                               (struct term){last, 0, LEARNED, -1}, &text, &seeds);
     opc_exhibit_claim(
-        exhibit, able ? verdict : OPC_VERDICT_UNDECIDED,
+        exhibit, able->yes ? verdict : OPC_VERDICT_UNDECIDED,
         "Eq. 2, which draws the noise that it predicts for the action, is nearer to "
         "the environment there.",
         "at slope %g, eq. 5 minus eq. 2: %s standard deviations [95 %% bootstrap over "
-        "runs]",
-        study->slope[last], opc_text_get(&text));
+        "runs]%s",
+        study->slope[last], opc_text_get(&text), end_of(verdict, able, seeds, NULL, end));
     opc_text_free(&text);
 }
 
@@ -520,9 +572,8 @@ static int show_limitation(const struct opc_request *request,
     }
     OPC_TRY(draw_limitation(study, request->seed, exhibit, err));
     OPC_TRY(write_distances(study, request->seed, exhibit, err));
-    /* With one slope nothing grows; with few runs an interval over runs means nothing. */
-    const bool able = request->missing == 0 && study->slopes > 1 && fewest >= FEWEST_RUNS;
-    claim_limitation(study, request->seed, able, exhibit);
+    const struct able able = find_able(request, study, fewest);
+    claim_limitation(study, request->seed, &able, exhibit);
     opc_exhibit_note(
         exhibit,
         "%d rollouts and episodes of %d steps for each amplitude, from the start of an "

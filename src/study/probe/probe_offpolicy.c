@@ -9,6 +9,7 @@
 
 #include "num/stats.h"
 #include "opc/mem.h"
+#include "study/exhibit/seeds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -297,27 +298,56 @@ static int nearest_beta(const struct sweep *sweep, double beta)
     return at;
 }
 
+/* Why a claim cannot be judged, as the end of a sentence; "" if it can. `lacks`: what was not
+ * measured, or NULL. */
+static void say_unable(const struct sweep *sweep, bool able, const char *lacks,
+                       char out[OPC_SEEDS_TEXT])
+{
+    *out = '\0';
+    if (!able)
+        snprintf(
+            out, OPC_SEEDS_TEXT,
+            "; a policy of which 95 %% of the references last to the time limit decides it, not "
+            "more seeds (%d of %d do)",
+            sweep->full, sweep->rows);
+    else if (lacks)
+        snprintf(out, OPC_SEEDS_TEXT,
+                 "; %s was not measured: it has to be in the list, and seeds do not matter", lacks);
+}
+
 /* At beta = 1: more than 95 % must last to the limit on both models, interval included. */
 static void claim_on_policy(const struct sweep *sweep, bool able, struct opc_exhibit *exhibit)
 {
+    char end[OPC_SEEDS_TEXT];
+    struct opc_seeds_all needed = {0};
     /* Undecided unless beta = 1 itself was measured. */
     const int one = nearest_beta(sweep, 1);
     const struct opc_interval model = share_interval(sweep, one, LEARNED),
                               opc = share_interval(sweep, one, CORRECTED);
+    const struct opc_interval share[2] = {model, opc};
+    say_unable(sweep, able, sweep->beta->at[one] == 1 ? NULL : "beta = 1", end);
+    const enum opc_verdict verdict = *end                                 ? OPC_VERDICT_UNDECIDED
+                                     : model.low > 0.95 && opc.low > 0.95 ? OPC_VERDICT_SUPPORTED
+                                     : model.high <= 0.95 || opc.high <= 0.95
+                                         ? OPC_VERDICT_NOT_SUPPORTED
+                                         : OPC_VERDICT_UNDECIDED;
+    for (int k = 0; k < 2; k++)
+        if (!(share[k].low > 0.95))
+            opc_seeds_join(&needed, opc_seeds_to_clear(&share[k], 0.95, sweep->runs, 0),
+                           share[k].middle >= 0.95);
+    if (verdict == OPC_VERDICT_UNDECIDED && !*end)
+        opc_seeds_say(opc_seeds_joined(&needed), sweep->runs, "seeds",
+                      "so far the share is 95 % itself", end);
     opc_exhibit_claim(
-        exhibit,
-        !able || sweep->beta->at[one] != 1       ? OPC_VERDICT_UNDECIDED
-        : model.low > 0.95 && opc.low > 0.95     ? OPC_VERDICT_SUPPORTED
-        : model.high <= 0.95 || opc.high <= 0.95 ? OPC_VERDICT_NOT_SUPPORTED
-                                                 : OPC_VERDICT_UNDECIDED,
+        exhibit, verdict,
         "On-policy (beta = 1) more than 95 % of the rollouts are predicted to last to "
         "the time limit.",
         "at beta = %g: %.3g %% by OPC (95 %% interval over rollouts %.1f to %.1f), "
         "%.3g %% by MBPO(*) (%.1f to %.1f), %.3g %% on the environment (%.3g %% of "
-        "the references do)",
+        "the references do)%s",
         sweep->beta->at[one], 100 * opc.middle, 100 * opc.low, 100 * opc.high, 100 * model.middle,
         100 * model.low, 100 * model.high, 100 * share_complete(sweep, one, WORLD),
-        100.0 * sweep->full / sweep->rows);
+        100.0 * sweep->full / sweep->rows, end);
 }
 
 /* At beta >= 2.3: nothing may last to the limit on either model. */
@@ -332,14 +362,16 @@ static void claim_far(const struct sweep *sweep, bool able, struct opc_exhibit *
             for (int way = 0; way < WAYS; way++)
                 max[way] = fmax(max[way], share_complete(sweep, k, way));
         }
+    char end[OPC_SEEDS_TEXT];
+    say_unable(sweep, able, asked ? NULL : "beta >= 2.3", end);
     opc_exhibit_claim(exhibit,
-                      !able || !asked                            ? OPC_VERDICT_UNDECIDED
+                      *end                                       ? OPC_VERDICT_UNDECIDED
                       : max[LEARNED] == 0 && max[CORRECTED] == 0 ? OPC_VERDICT_SUPPORTED
                                                                  : OPC_VERDICT_NOT_SUPPORTED,
                       "For beta >= 2.3 all predicted rollouts fail.",
                       "lasting to the time limit at one of %d such beta, at most: %.3g %% by OPC, "
-                      "%.3g %% by MBPO(*), %.3g %% on the environment",
-                      asked, 100 * max[CORRECTED], 100 * max[LEARNED], 100 * max[WORLD]);
+                      "%.3g %% by MBPO(*), %.3g %% on the environment%s",
+                      asked, 100 * max[CORRECTED], 100 * max[LEARNED], 100 * max[WORLD], end);
 }
 
 /* The largest gap between the two models, relative to the return at beta = 1, with two standard
@@ -365,18 +397,22 @@ static void claim_alike(const struct sweep *sweep, bool able, struct opc_exhibit
                  max = ALIKE * range / 100;
     /* Two standard errors on either side of the limit leave the claim undecided. */
     const double twice = 2 * error_of_gap(sweep, worst, LEARNED, CORRECTED);
+    char end[OPC_SEEDS_TEXT];
+    say_unable(sweep, able, NULL, end);
+    const enum opc_verdict verdict = *end                 ? OPC_VERDICT_UNDECIDED
+                                     : gap + twice <= max ? OPC_VERDICT_SUPPORTED
+                                     : gap - twice > max  ? OPC_VERDICT_NOT_SUPPORTED
+                                                          : OPC_VERDICT_UNDECIDED;
+    if (verdict == OPC_VERDICT_UNDECIDED && !*end)
+        opc_seeds_say(opc_seeds_needed(sweep->runs, 0, twice, fabs(gap - max)), sweep->runs,
+                      "seeds", "so far the difference is the limit itself", end);
     opc_exhibit_claim(
-        exhibit,
-        !able                ? OPC_VERDICT_UNDECIDED
-        : gap + twice <= max ? OPC_VERDICT_SUPPORTED
-        : gap - twice > max  ? OPC_VERDICT_NOT_SUPPORTED
-                             : OPC_VERDICT_UNDECIDED,
-        "Off-policy, OPC and MBPO(*) degrade alike.",
+        exhibit, verdict, "Off-policy, OPC and MBPO(*) degrade alike.",
         "their mean returns differ most at beta = %g, by %.3g %% of the return at "
         "beta = 1, give or take %.2g %% (alike: up to %d %%); mean distance from the environment: "
-        "%.4g with OPC, %.4g with MBPO(*)",
+        "%.4g with OPC, %.4g with MBPO(*)%s",
         sweep->beta->at[worst], range > 0 ? 100 * gap / range : 0,
-        range > 0 ? 100 * twice / range : 0, ALIKE, opc, model);
+        range > 0 ? 100 * twice / range : 0, ALIKE, opc, model, end);
 }
 
 /* How the numbers were made, and why claims may be undecided. */

@@ -7,6 +7,7 @@
 
 #include "num/stats.h"
 #include "opc/mem.h"
+#include "study/exhibit/seeds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -342,6 +343,21 @@ static int draw_state_errors(const struct summary *summary, const struct opc_pro
     return code;
 }
 
+/* Runs after which the interval of an entry's ratio lies on one side of 1. Ratios are compared by
+ * their logarithms, in which the interval is about symmetric; where one has none, 0 or infinite, as
+ * they are. */
+static double seeds_of_ratio(const struct summary *summary, int item)
+{
+    struct opc_interval d = {summary->ratio[item], summary->ratio_low[item],
+                             summary->ratio_high[item]};
+    double level = 1;
+    if (d.low > 0 && isfinite(d.high)) {
+        d = (struct opc_interval){log(d.middle), log(d.low), log(d.high)};
+        level = 0;
+    }
+    return opc_seeds_to_clear(&d, level, summary->states->runs, 0);
+}
+
 /* Supported if the whole interval of every entry's ratio is below 1. */
 static void claim_smaller(const struct summary *summary, const struct opc_probe *probe, int truth,
                           struct opc_exhibit *exhibit)
@@ -356,31 +372,37 @@ static void claim_smaller(const struct summary *summary, const struct opc_probe 
     const struct opc_states *states = summary->states;
     const char *const claim = SENTENCE[states->own][truth];
     struct opc_text text = {0};
-    char name[32];
+    char name[32], end[OPC_SEEDS_TEXT] = "";
+    struct opc_seeds_all needed = {0};
     bool all = true, none = false;
     /* A single entry that is clearly larger refutes the claim. */
     for (int k = 0; k < states->obs; k++) {
         const int item = truth * states->obs + k;
         all &= summary->ratio_high[item] < 1;
         none |= summary->ratio_low[item] > 1;
+        if (!(summary->ratio_high[item] < 1))
+            opc_seeds_join(&needed, seeds_of_ratio(summary, item), summary->ratio[item] <= 1);
         if (states->obs > 12 && summary->ratio_high[item] < 1)
             continue; /* many entries: list only those that are not smaller */
         opc_probe_entry_name(probe, k, name);
         opc_text_addf(&text, "%s%s %.3g [%.3g, %.3g]", text.used ? ", " : "", name,
                       summary->ratio[item], summary->ratio_low[item], summary->ratio_high[item]);
     }
+    const enum opc_verdict verdict = all    ? OPC_VERDICT_SUPPORTED
+                                     : none ? OPC_VERDICT_NOT_SUPPORTED
+                                            : OPC_VERDICT_UNDECIDED;
+    if (verdict == OPC_VERDICT_UNDECIDED)
+        opc_seeds_say(opc_seeds_joined(&needed), states->runs, "seeds", NULL, end);
     if (summary->last[truth] == 0)
-        opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, claim,
-                          "more than half of the rollouts end in their first step");
+        opc_exhibit_claim(
+            exhibit, OPC_VERDICT_UNDECIDED, claim,
+            "more than half of the rollouts end in their first step, which more seeds "
+            "do not change");
     else
-        opc_exhibit_claim(exhibit,
-                          all    ? OPC_VERDICT_SUPPORTED
-                          : none ? OPC_VERDICT_NOT_SUPPORTED
-                                 : OPC_VERDICT_UNDECIDED,
-                          claim,
-                          "median |error| after %d step%s, OPC / MBPO(*) [95 %% bootstrap]: %s",
+        opc_exhibit_claim(exhibit, verdict, claim,
+                          "median |error| after %d step%s, OPC / MBPO(*) [95 %% bootstrap]: %s%s",
                           summary->last[truth], summary->last[truth] == 1 ? "" : "s",
-                          text.used ? opc_text_get(&text) : "below 1 in all");
+                          text.used ? opc_text_get(&text) : "below 1 in all", end);
     opc_text_free(&text);
 }
 
@@ -410,8 +432,10 @@ static void claim_states(const struct summary *summary, const struct opc_probe *
                       "The error is zero at h = 0.", "largest error at h = 0: %g", start);
     static const char LEMMA[] = "Without exploration OPC has no error at all (Lemma 1).";
     if (isnan(summary->states->without_noise)) {
-        opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, LEMMA,
-                          "it is not about planners, whose actions depend on earlier plans");
+        opc_exhibit_claim(
+            exhibit, OPC_VERDICT_UNDECIDED, LEMMA,
+            "it is not about planners, whose actions depend on earlier plans; seeds do "
+            "not matter");
         return;
     }
     opc_exhibit_claim(exhibit,

@@ -6,6 +6,7 @@
 #include "study/probe/probe_states.h"
 
 #include "opc/mem.h"
+#include "study/exhibit/seeds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -279,16 +280,21 @@ static void claim_trajectories(const struct opc_states *states, int k, bool cosi
     const int early = opc_states_too_early(states, OPC_BY_CORRECTED);
     const int earlier = opc_states_too_early(states, OPC_BY_LEARNED);
     /* Two standard deviations of a fair coin that decides whose rollout ends too early. */
-    const bool clear = earlier - early > 2 * sqrt(earlier + early);
+    const double twice = 2 * sqrt(earlier + early);
+    const bool clear = earlier - early > twice, open = !clear && earlier > early;
+    char end[OPC_SEEDS_TEXT] = "";
+    if (open)
+        opc_seeds_say(opc_seeds_needed(states->runs, 0, twice, earlier - early), states->runs,
+                      "seeds", NULL, end);
     opc_exhibit_claim(
         exhibit,
-        clear             ? OPC_VERDICT_SUPPORTED
-        : earlier > early ? OPC_VERDICT_UNDECIDED
-                          : OPC_VERDICT_NOT_SUPPORTED,
+        clear  ? OPC_VERDICT_SUPPORTED
+        : open ? OPC_VERDICT_UNDECIDED
+               : OPC_VERDICT_NOT_SUPPORTED,
         claim_text(states, "Rollouts of MBPO(*) end too early.", text),
         "of %d rollouts, in a terminal state before step %d where the environment with "
-        "the same actions is not: %d by MBPO(*), %d by OPC",
-        states->rows, states->horizon, earlier, early);
+        "the same actions is not: %d by MBPO(*), %d by OPC%s",
+        states->rows, states->horizon, earlier, early, end);
 }
 
 /* One part of the exhibit: collect, one figure, a table, claims and notes. */

@@ -8,6 +8,7 @@
 
 #include "num/stats.h"
 #include "opc/mem.h"
+#include "study/exhibit/seeds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -443,7 +444,9 @@ static void claim_zero(const struct opc_spread *study, struct opc_exhibit *exhib
             zero = k;
     static const char CLAIM[] = "On-policy the elites agree by eq. 5, and their spread is zero.";
     if (zero < 0) {
-        opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, CLAIM, "beta = 0 was not measured");
+        opc_exhibit_claim(exhibit, OPC_VERDICT_UNDECIDED, CLAIM,
+                          "beta = 0 was not measured; it has to be in the list, and seeds do not "
+                          "matter");
         return;
     }
     const double opc = largest_spread(study, zero, CORRECTED),
@@ -454,31 +457,57 @@ static void claim_zero(const struct opc_spread *study, struct opc_exhibit *exhib
                       study->elites, study->rows, study->horizon, opc, model);
 }
 
-/* Off-policy: kept, and larger the further the policy is from the recording. */
-static void claim_kept(const struct opc_spread *study, const struct summary *summary, bool able,
-                       struct opc_exhibit *exhibit)
+/* Why off-policy claims cannot be judged, as the end of a sentence; "" if they can. */
+static void say_unable(const struct opc_request *request, const struct summary *summary,
+                       char out[OPC_SEEDS_TEXT])
 {
+    *out = '\0';
+    if (request->missing)
+        opc_seeds_say_missing(request->missing, out);
+    else if (summary->last == 0)
+        snprintf(
+            out, OPC_SEEDS_TEXT,
+            "; more than half of the rollouts end in their first step, which more seeds do not "
+            "change");
+}
+
+/* Off-policy: kept, and larger the further the policy is from the recording. */
+static void claim_kept(const struct opc_spread *study, const struct summary *summary,
+                       const char *unable, struct opc_exhibit *exhibit)
+{
+    struct opc_seeds_all needed = {0};
+    char end[OPC_SEEDS_TEXT] = "";
     const struct opc_interval *near = &summary->spread[CORRECTED][summary->smallest],
                               *far = &summary->spread[CORRECTED][summary->largest],
                               *growth = &summary->growth;
+    const enum opc_verdict verdict = *unable                            ? OPC_VERDICT_UNDECIDED
+                                     : near->low > 0 && growth->low > 0 ? OPC_VERDICT_SUPPORTED
+                                     : near->high == 0 || growth->high < 0
+                                         ? OPC_VERDICT_NOT_SUPPORTED
+                                         : OPC_VERDICT_UNDECIDED;
+    /* Both have to be above 0. */
+    for (int k = 0; k < 2; k++) {
+        const struct opc_interval *d = k ? growth : near;
+        if (!(d->low > 0))
+            opc_seeds_join(&needed, opc_seeds_to_clear(d, 0, study->runs, 0), d->middle >= 0);
+    }
+    if (verdict == OPC_VERDICT_UNDECIDED && !*unable)
+        opc_seeds_say(opc_seeds_joined(&needed), study->runs, "seeds", NULL, end);
     opc_exhibit_claim(
-        exhibit,
-        !able                                 ? OPC_VERDICT_UNDECIDED
-        : near->low > 0 && growth->low > 0    ? OPC_VERDICT_SUPPORTED
-        : near->high == 0 || growth->high < 0 ? OPC_VERDICT_NOT_SUPPORTED
-                                              : OPC_VERDICT_UNDECIDED,
+        exhibit, verdict,
         "Off-policy the spread is kept, and it grows with the distance from the recording.",
         "median spread by eq. 5 after %d steps [95 %% bootstrap]: %.3g [%.3g, %.3g] at beta = %g, "
-        "%.3g [%.3g, %.3g] at beta = %g; difference %.3g [%.3g, %.3g]",
+        "%.3g [%.3g, %.3g] at beta = %g; difference %.3g [%.3g, %.3g]%s%s",
         summary->last, near->middle, near->low, near->high, study->beta->at[summary->smallest],
         far->middle, far->low, far->high, study->beta->at[summary->largest], growth->middle,
-        growth->low, growth->high);
+        growth->low, growth->high, unable, end);
 }
 
 /* What is kept is worth something: where the elites disagree, they are wrong. */
-static void claim_tells(const struct opc_spread *study, const struct summary *summary, bool able,
-                        struct opc_exhibit *exhibit)
+static void claim_tells(const struct opc_spread *study, const struct summary *summary,
+                        const char *unable, struct opc_exhibit *exhibit)
 {
+    char end[OPC_SEEDS_TEXT] = "";
     const struct opc_interval *opc = &summary->tells[CORRECTED], *model = &summary->tells[LEARNED];
     double low = HUGE_VAL, high = -HUGE_VAL;
     for (int k = 0; k < study->beta->n; k++)
@@ -486,17 +515,20 @@ static void claim_tells(const struct opc_spread *study, const struct summary *su
             low = fmin(low, summary->within[CORRECTED][k]);
             high = fmax(high, summary->within[CORRECTED][k]);
         }
-    opc_exhibit_claim(exhibit,
-                      !able           ? OPC_VERDICT_UNDECIDED
-                      : opc->low > 0  ? OPC_VERDICT_SUPPORTED
-                      : opc->high < 0 ? OPC_VERDICT_NOT_SUPPORTED
-                                      : OPC_VERDICT_UNDECIDED,
+    const enum opc_verdict verdict = *unable         ? OPC_VERDICT_UNDECIDED
+                                     : opc->low > 0  ? OPC_VERDICT_SUPPORTED
+                                     : opc->high < 0 ? OPC_VERDICT_NOT_SUPPORTED
+                                                     : OPC_VERDICT_UNDECIDED;
+    if (verdict == OPC_VERDICT_UNDECIDED && !*unable)
+        opc_seeds_say(opc_seeds_to_clear(opc, 0, study->runs, 0), study->runs, "seeds",
+                      "so far the correlation is 0", end);
+    opc_exhibit_claim(exhibit, verdict,
                       "Off-policy, eq. 5 is more wrong where its elites disagree more.",
                       "rank correlation of spread and error over all rollouts with beta > 0, after "
                       "%d steps [95 %% bootstrap]: %.3g [%.3g, %.3g] by eq. 5 (%.3g to %.3g within "
-                      "one beta), %.3g [%.3g, %.3g] by eq. 2",
+                      "one beta), %.3g [%.3g, %.3g] by eq. 2%s%s",
                       summary->last, opc->middle, opc->low, opc->high, low, high, model->middle,
-                      model->low, model->high);
+                      model->low, model->high, unable, end);
 }
 
 /* The paper does not compare the two: how much of the disagreement of eq. 2 is left by eq. 5. */
@@ -542,11 +574,12 @@ int opc_spread_show(const struct opc_request *request, const struct opc_spread *
         code = write_comparison(study, &summary, work.v, exhibit, err);
     if (!code) {
         /* Without beta > 0 there is nothing off-policy to claim. */
-        const bool able = request->missing == 0 && summary.last > 0;
+        char unable[OPC_SEEDS_TEXT];
+        say_unable(request, &summary, unable);
         claim_zero(study, exhibit);
         if (summary.largest >= 0) {
-            claim_kept(study, &summary, able, exhibit);
-            claim_tells(study, &summary, able, exhibit);
+            claim_kept(study, &summary, unable, exhibit);
+            claim_tells(study, &summary, unable, exhibit);
             note_ratio(study, &summary, exhibit);
         }
         opc_exhibit_note(exhibit,
