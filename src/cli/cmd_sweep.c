@@ -193,12 +193,15 @@ static int write_merged(const struct opc_sweep_runs *runs, const char *out, stru
     const struct opc_sweep *sweep = runs->sweep;
     char path[OPC_PATH], list_path[OPC_PATH], timing_path[OPC_PATH];
     struct opc_table *merged = NULL, *list = NULL, *timing = NULL;
+    struct opc_versions versions = {0};
     int with_rows = 0, complete = 0;
     bool removed = false;
     /* How many runs have something to merge. */
     for (int i = 0; i < sweep->tasks; i++) {
         with_rows += runs->run[i].metrics.rows > 0;
         complete += runs->run[i].metrics.rows > 0 && runs->run[i].complete;
+        if (runs->run[i].metrics.rows > 0)
+            opc_versions_note(&versions, runs->run[i].version, runs->run[i].revision);
     }
     int code = opc_path_join(path, out, "merged.csv", err);
     if (!code)
@@ -227,6 +230,7 @@ static int write_merged(const struct opc_sweep_runs *runs, const char *out, stru
         printf("%d of %d run%s rows, %d %s complete: %d row%s -> %s\n", with_rows, sweep->tasks,
                sweep->tasks == 1 ? " has" : "s have", complete, complete == 1 ? "is" : "are",
                opc_table_rows(merged), opc_plural(opc_table_rows(merged)), path);
+        opc_sweep_versions_print(&versions);
         printf("what each of them ends with -> %s\n", list_path);
         if (opc_table_rows(timing) > 0)
             printf("what each phase of each epoch cost -> %s\n", timing_path);
@@ -316,6 +320,7 @@ static int leave_out_added(struct opc_sweep *sweep, const struct given *given, c
                            struct opc_err *err)
 {
     struct opc_sweep_runs *runs = NULL;
+    struct opc_versions versions = {0};
     int left_out = 0, code = read_all_runs(sweep, given, out, &runs, err);
     bool *keep = opc_alloc((size_t)sweep->tasks + 1, sizeof *keep);
     if (!code && !keep)
@@ -323,12 +328,15 @@ static int leave_out_added(struct opc_sweep *sweep, const struct given *given, c
     for (int i = 0; i < sweep->tasks && !code; i++) {
         keep[i] = runs->run[i].added < 0 || !runs->run[i].complete;
         left_out += !keep[i];
+        if (!keep[i])
+            opc_versions_note(&versions, runs->run[i].version, runs->run[i].revision);
     }
     opc_sweep_runs_free(runs); /* it reads the tasks */
     if (!code) {
         opc_sweep_keep(sweep, keep);
         printf("%d run%s complete in what was added, %d %s left\n", left_out,
                left_out == 1 ? " is" : "s are", sweep->tasks, sweep->tasks == 1 ? "is" : "are");
+        opc_sweep_versions_print(&versions);
     }
     opc_free(keep);
     return code;

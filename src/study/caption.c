@@ -101,15 +101,13 @@ void opc_caption_note(struct opc_caption *seen, const struct opc_task *task,
     widen_range(seen->steps, task->set.train.steps_per_epoch);
     if (*look->engine)
         note_word(&seen->engines, look->engine);
-    if (*look->version)
-        note_word(&seen->versions, look->version);
+    opc_versions_note(&seen->versions, look->version, look->revision);
 }
 
 void opc_caption_free(struct opc_caption *seen)
 {
     opc_free(seen->seed);
     opc_text_free(&seen->engines);
-    opc_text_free(&seen->versions);
 }
 
 int opc_caption_write(const struct opc_experiment *experiment, const struct opc_caption *seen,
@@ -132,10 +130,16 @@ int opc_caption_write(const struct opc_experiment *experiment, const struct opc_
     }
     if (experiment->given.used)
         opc_text_addf(text, "with%s; ", opc_text_get(&experiment->given));
-    /* Versions of the runs are named only if they differ from this program's. */
+    /* The commits are those of the runs: which one draws them changes no number. Other versions are
+     * named with theirs. */
     opc_text_addf(text, "opc %s", OPC_VERSION);
-    if (seen->versions.used && strcmp(opc_text_get(&seen->versions), OPC_VERSION) != 0)
-        opc_text_addf(text, " (runs: %s)", opc_text_get(&seen->versions));
+    if (opc_versions_are(&seen->versions, OPC_VERSION))
+        opc_versions_say_revisions(&seen->versions, OPC_VERSION, text);
+    else {
+        opc_text_add(text, " (runs: ");
+        opc_versions_say(&seen->versions, text);
+        opc_text_add(text, ")");
+    }
     if (seen->engines.used)
         opc_text_addf(text, ", %s", opc_text_get(&seen->engines));
     opc_text_add(text, ".");

@@ -6,13 +6,15 @@
 #include "base/text.h"
 #include "study/repro.h"
 #include "sweep/schedule.h"
+#include "sweep/versions.h"
 
 /* What is drawn: the complete runs of an experiment. */
 struct opc_caption {
     int complete;
-    int *seed;                         /* [complete] */
-    struct opc_text engines, versions; /* each different one once, separated by ", " */
-    int epochs[2], steps[2];           /* minimum and maximum */
+    int *seed;               /* [complete] */
+    struct opc_text engines; /* each different one once, separated by ", " */
+    struct opc_versions versions;
+    int epochs[2], steps[2]; /* minimum and maximum */
 };
 
 /* Nothing yet, with room for `tasks` runs. */

@@ -123,7 +123,8 @@ void opc_look(const char *dir, const struct opc_values *want, struct opc_look *o
 
     /* The program that began it, whatever its settings are. */
     (void)opc_rundir_meta(dir, &meta, NULL);
-    snprintf(out->version, sizeof out->version, "%s", meta.version);
+    memcpy(out->version, meta.version, sizeof out->version);
+    memcpy(out->revision, meta.revision, sizeof out->revision);
     snprintf(out->engine, sizeof out->engine, "%.*s", (int)sizeof out->engine - 1, meta.engine);
     if (!compare_settings(dir, want, out))
         return;

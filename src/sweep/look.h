@@ -8,6 +8,7 @@
 #define OPC_SWEEP_LOOK_H
 
 #include "run/config/config.h"
+#include "run/files/rundir.h"
 
 enum opc_state {
     OPC_STATE_MISSING,
@@ -26,9 +27,10 @@ struct opc_look {
     bool shorter;       /* its train.epochs is smaller than the wanted one: opc_look_raise */
     int epoch, epochs;  /* complete ones; those it shall have */
     double eval_return; /* of the last evaluation; NaN: none */
-    char version[32];   /* of the program that made it; "": not known */
-    char engine[64];    /* MuJoCo 2.3.1, say; "": none */
-    char why[400];      /* reason of foreign, diverged, failed */
+    char version[OPC_RUNDIR_VERSION];   /* of the program that made it; "": not known */
+    char revision[OPC_RUNDIR_REVISION]; /* its commit; "": not known */
+    char engine[64];                    /* MuJoCo 2.3.1, say; "": none */
+    char why[400];                      /* reason of foreign, diverged, failed */
 };
 
 /* Is it the run of these settings, and how far is it? What cannot be read is foreign. */

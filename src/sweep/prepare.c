@@ -9,9 +9,9 @@
 #include "base/pool.h"
 #include "env/types.h"
 #include "opc/mem.h"
-#include "opc/version.h"
 #include "run/files/rundir.h"
 #include "sweep/schedule_private.h"
+#include "sweep/versions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,9 +97,23 @@ int opc_schedule_lock(struct scheduler *sched, bool alone, struct opc_err *err)
 
 /* ---- before anything starts ------------------------------------------------------------------ */
 
+/* Names what has made runs that are there, if it is not this program. */
+static void warn_of_others(const char *out, const char *first, const struct opc_versions *others)
+{
+    struct opc_text both = {0};
+    char more[32] = "";
+    if (others->runs > 1)
+        snprintf(more, sizeof more, " (and %d more)", others->runs - 1);
+    opc_versions_compare(others, &both);
+    opc_log(OPC_LEVEL_WARN, "%s/%s%s was %s; it counts as it is", out, first, more,
+            opc_text_get(&both));
+    opc_text_free(&both);
+}
+
 int opc_schedule_look_at_all(struct scheduler *sched, struct opc_err *err)
 {
-    int foreign = 0, first = 0, others = 0, other = 0;
+    int foreign = 0, first = 0, other = 0;
+    struct opc_versions others = {0};
     char path[OPC_PATH];
     for (int i = 0; i < sched->sweep->tasks; i++) {
         struct job *job = &sched->job[i];
@@ -121,17 +135,18 @@ int opc_schedule_look_at_all(struct scheduler *sched, struct opc_err *err)
                                                              : WAITS;
         if (job->stage == FAILED)
             job->status = OPC_STATUS_DIVERGED;
-        /* the first foreign run, and the first of another version, stand for all in messages */
+        /* the first foreign run, and the first of another commit, stand for all in messages */
         if (job->look.state == OPC_STATE_FOREIGN && foreign++ == 0)
             first = i;
-        if (*job->look.version && strcmp(job->look.version, OPC_VERSION) != 0 && others++ == 0)
-            other = i;
+        if ((job->look.begun || *job->look.version) &&
+            !opc_version_is_ours(job->look.version, job->look.revision)) {
+            other = others.n ? other : i;
+            opc_versions_note(&others, job->look.version, job->look.revision);
+        }
     }
-    /* other versions may compute other numbers; that is for the user to judge */
-    if (others)
-        opc_log(OPC_LEVEL_WARN, "%s/%s%s was made by opc %s, this is opc %s; it counts as it is",
-                sched->plan->out, sched->sweep->task[other].name, others > 1 ? " (and others)" : "",
-                sched->job[other].look.version, OPC_VERSION);
+    /* other commits may compute other numbers; that is for the user to judge */
+    if (others.n)
+        warn_of_others(sched->plan->out, sched->sweep->task[other].name, &others);
     if (!foreign)
         return OPC_OK;
     char more[64] = "";

@@ -352,7 +352,7 @@ try './dev fuzz --seconds soon'
 
 # ------------------------------------------------------------------------------------------------------
 [ ! -e new ] || wrong "a refused command leaves a directory" ls new
-sed -i "s|$work/here/||g; s|$work|WORK|g; s|$SRC|SRC|g" "$answers"
+sed -i "s|$work/here/||g; s|$work|WORK|g; s|$SRC|SRC|g; s|; this is opc .*|; this is opc VERSION (COMMIT)|" "$answers"
 ! grep -n 'Sanitizer\|runtime error\|core dumped' "$answers" || wrong "crashed" cat "$answers"
 if [ "${OPC_ACCEPT:-0}" = 1 ]; then
     cp "$answers" "$golden"

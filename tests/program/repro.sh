@@ -45,7 +45,7 @@ for name in fig2 fig10; do
     for end in json csv; do
         [ -s repro-smoke/$name.$end ] || wrong "$name.$end is missing" repro all
     done
-    grep -q '"caption": "[^"]* smoke; 4 of 4 [^"]* 1 to 2; 2 [^"]* 100 [^"]*; opc [0-9.]*\."' \
+    grep -q '"caption": "[^"]* smoke; 4 of 4 [^"]* 1 to 2; 2 [^"]* 100 [^"]*; opc [0-9.]*\( ([0-9a-f]*\(-dirty\)*)\)*\."' \
         repro-smoke/$name.json || wrong "the caption of $name" cat repro-smoke/$name.json
     grep -q "\"command\": \"opc repro files/$name.yaml --tier smoke\"" repro-smoke/$name.json ||
         wrong "the command of $name does not find it" cat repro-smoke/$name.json
@@ -137,6 +137,28 @@ grep -q 'INCOMPLETE: 1 of 4 runs' third/two.json || wrong "the caption" cat thir
 expect 2 'none of the 4 runs is complete' "$OPC" repro two --experiments more --out fourth --draw-only
 expect 2 'no directory nowhere' "$OPC" repro two --experiments more --add nowhere
 expect 2 "'list' shows what is in OUT" "$OPC" repro list --add kept
+
+# What made the runs is in the caption: several commits, another version, and tables that tell neither.
+made_by() { # OUT VERSION,REVISION of each run
+    out=$1
+    shift
+    awk -v OFS=, -F, -v list="$*" 'NR > 1 { split(list, made, " "); split(made[NR - 1], one, ",")
+        $(NF - 2) = one[1]; $(NF - 1) = one[2] } { print }' kept/two/runs.csv >made.csv
+    cp made.csv kept/two/runs.csv
+    expect 0 '^two -> ' "$OPC" repro two --experiments more --out "$out" --add kept --draw-only
+}
+version=$("$OPC" --version | sed 's/opc \([0-9.]*\).*/\1/')
+made_by ninth $version,0123456789ab $version,ba9876543210-dirty $version,0123456789ab $version,ffffffffffff
+grep -q "; opc $version (3 revisions: 0123456, ba98765-dirty, \.\.\.)\.\"" ninth/two.json ||
+    wrong "the caption" cat ninth/two.json
+expect 0 "^made by opc $version (3 revisions: 0123456, ba98765-dirty, \.\.\.); this is opc $version" \
+    "$OPC" sweep more/two.yaml status --out ninth/runs/two
+made_by tenth 0.0.7,0123456789ab , $version, ,
+grep -q "; opc $version (runs: 0.0.7 (0123456), unknown, $version)\.\"" tenth/two.json ||
+    wrong "the caption" cat tenth/two.json
+expect 0 '^made by opc 0.0.7 (0123456), unknown, .*; this is ' "$OPC" sweep more/two.yaml merge --out tenth/runs/two
+expect 0 '^4 runs are complete in what was added, 0 are left$
+^made by opc 0.0.7 (0123456), unknown, ' "$OPC" sweep more/two.yaml status --out seventh --add kept/two
 
 # ---- what is up to date --------------------------------------------------------------------------
 cp -p repro-smoke/fig2.json before

@@ -258,9 +258,19 @@ diff -r kept ref || wrong "a foreign run was touched" diff
 expect 0 'corrected_s1 .* 8 of 9$' "$OPC" sweep a.yaml run -o kept train.epochs=9
 expect 0 '' "$OPC" train a.yaml opc.transition=corrected train.seed=2 train.epochs=9 --out nine --quiet
 cmp nine/metrics.csv kept/corrected_s2/metrics.csv
-# Another version is said, and counts.
+# Another version is said, and counts; so is another commit of this one.
 sed -i 's/"opc": "[^"]*"/"opc": "0.0.7"/' ref/replay_s1/meta.json
 expect 0 '^opc: warning: ref/replay_s1 .* 0.0.7' "$OPC" sweep a.yaml run -o ref
+expect 0 '^made by opc .*0.0.7' "$OPC" sweep a.yaml status -o ref
+"$OPC" sweep a.yaml status -o ref --json | grep -q '"run": "ref/replay_s1".*"version": "0.0.7", "revision": "' ||
+    wrong "no version" "$OPC" sweep a.yaml status -o ref --json
+cp ref/corrected_s1/meta.json meta.json
+sed -i 's/"revision": [^,}]*/"revision": "0123456789ab"/' ref/corrected_s1/meta.json
+expect 0 '^opc: warning: ref/corrected_s1 (and 1 more) .* (0123456), 0.0.7' "$OPC" sweep a.yaml run -o ref
+expect 0 '^made by opc .*0123456.*0.0.7' "$OPC" sweep a.yaml merge -o ref
+sed -i '/"opc": /d; /"revision": /d' ref/corrected_s1/meta.json
+expect 0 '^opc: warning: ref/corrected_s1 .* unknown, 0.0.7' "$OPC" sweep a.yaml run -o ref
+mv meta.json ref/corrected_s1/meta.json
 
 # ---- failures: the others go on ------------------------------------------------------------------------
 sed 's/^vary:/vary:\n  env.name: [nosuch, cartpole]/' a.yaml >fail.yaml

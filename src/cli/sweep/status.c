@@ -99,6 +99,25 @@ static void print_remarks(const struct entry *e)
     putchar('\n');
 }
 
+void opc_sweep_versions_print(const struct opc_versions *versions)
+{
+    struct opc_text text = {0};
+    opc_versions_compare(versions, &text);
+    if (text.used)
+        puts(opc_text_get(&text));
+    opc_text_free(&text);
+}
+
+/* What has made the runs, where it is not this program alone. */
+static void print_versions(const struct opc_sweep *sweep, const struct entry *entry)
+{
+    struct opc_versions versions = {0};
+    for (int i = 0; i < sweep->tasks; i++)
+        if (entry[i].look.begun)
+            opc_versions_note(&versions, entry[i].look.version, entry[i].look.revision);
+    opc_sweep_versions_print(&versions);
+}
+
 /* The sum: number of runs, time spent, and how many are in each state. */
 static void print_sum(const struct opc_sweep *sweep, const char *out, const struct entry *entry)
 {
@@ -151,6 +170,7 @@ static void print_table(const struct opc_sweep *sweep, const char *out, const st
         print_remarks(e);
     }
     print_sum(sweep, out, entry);
+    print_versions(sweep, entry);
 }
 
 /* ---- for programs ---------------------------------------------------------------------------- */
@@ -188,6 +208,8 @@ static int print_json(const struct opc_sweep *sweep, int i, const struct entry *
     add_text(&text, "job", e->place.job);
     add_text(&text, "job_state", e->place.state);
     add_text(&text, "host", e->host);
+    add_text(&text, "version", e->look.version);
+    add_text(&text, "revision", e->look.revision);
     /* The values that make it this run. */
     opc_text_add(&text, ", \"settings\": {");
     for (int k = 0; k < sweep->keys; k++) {
