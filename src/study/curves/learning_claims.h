@@ -46,6 +46,23 @@ int opc_claim_gain(const struct opc_learning *, const struct opc_claim *, struct
 int opc_claim_spread(const struct opc_learning *, const struct opc_claim *, struct opc_exhibit *,
                      struct opc_err *err);
 
+/* ---- likeness, also for a test that measures how often its rule decides -----------------------
+ */
+
+/* Two lines in one panel, in units of the larger of the two interquartile means. */
+struct opc_claim_likeness {
+    double iqm[2];
+    struct opc_interval difference;
+    enum opc_verdict verdict;
+    int fewest;
+    double seeds; /* that would decide */
+};
+/* Judges one panel: n[k] runs of line k, whose scores v[k] ascend. */
+int opc_claim_compare(const int n[2], const double *const v[2], double margin, struct opc_rng *,
+                      struct opc_claim_likeness *out, struct opc_err *err);
+/* The verdict over all panels so far and one more: alike in each, or different in one. */
+enum opc_verdict opc_claim_join(enum opc_verdict all, enum opc_verdict one);
+
 /* ---- what judges share ----------------------------------------------------------------------- */
 
 enum {

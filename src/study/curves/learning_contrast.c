@@ -24,15 +24,6 @@ static const double *cell_scores(const struct opc_learning *learning, int line, 
 
 /* ---- alike ----------------------------------------------------------------------------------- */
 
-/* Two lines in one panel, in units of the larger of the two interquartile means. */
-struct likeness {
-    double iqm[2];
-    struct opc_interval difference;
-    enum opc_verdict verdict;
-    int fewest;
-    double seeds; /* that would decide */
-};
-
 /* Seeds after which the interval fits into [-margin, margin], or lies outside of it, whichever the
  * difference itself does. */
 static double seeds_to_fit(const struct opc_interval *d, double margin, int now)
@@ -47,14 +38,9 @@ static double seeds_to_fit(const struct opc_interval *d, double margin, int now)
                 opc_seeds_needed(now, OPC_CLAIM_ALONE, down, margin + d->middle));
 }
 
-/* Judges one panel, where both lines have runs. */
-static int compare_lines(const struct opc_learning *learning, const int line[2], int panel,
-                         double margin, struct opc_rng *rng, struct likeness *out,
-                         struct opc_err *err)
+int opc_claim_compare(const int n[2], const double *const v[2], double margin, struct opc_rng *rng,
+                      struct opc_claim_likeness *out, struct opc_err *err)
 {
-    const int n[2] = {cell_runs(learning, line[0], panel), cell_runs(learning, line[1], panel)};
-    const double *const v[2] = {cell_scores(learning, line[0], panel),
-                                cell_scores(learning, line[1], panel)};
     /* The two means themselves: contrasts of one. They draw from streams of their own, of which
      * nothing is used but the middle. */
     for (int k = 0; k < 2; k++) {
@@ -79,8 +65,7 @@ static int compare_lines(const struct opc_learning *learning, const int line[2],
     return OPC_OK;
 }
 
-/* The verdict over all panels so far and one more: alike in each, or different in one. */
-static enum opc_verdict join_verdicts(enum opc_verdict all, enum opc_verdict one)
+enum opc_verdict opc_claim_join(enum opc_verdict all, enum opc_verdict one)
 {
     if (all == OPC_VERDICT_NOT_SUPPORTED || one == OPC_VERDICT_NOT_SUPPORTED)
         return OPC_VERDICT_NOT_SUPPORTED;
@@ -98,17 +83,20 @@ int opc_claim_alike(const struct opc_learning *learning, const struct opc_claim 
     const int line[2] = {opc_learning_find(learning, claim->name[0]),
                          opc_learning_find(learning, claim->name[1])};
     struct opc_rng rng = opc_claim_stream(learning, claim);
-    struct likeness shown = {0};
+    struct opc_claim_likeness shown = {0};
     enum opc_verdict verdict = OPC_VERDICT_SUPPORTED;
     int panels = 0, panel = 0, fewest = INT_MAX;
     struct opc_seeds_all all = {0};
     for (int p = 0; p < learning->panels; p++) {
-        struct likeness here;
+        struct opc_claim_likeness here;
         if (!opc_claim_means(&claim->panel, learning->curves->panel[p]) ||
             !cell_runs(learning, line[0], p) || !cell_runs(learning, line[1], p))
             continue;
-        OPC_TRY(compare_lines(learning, line, p, claim->margin, &rng, &here, err));
-        verdict = join_verdicts(verdict, here.verdict);
+        const int n[2] = {cell_runs(learning, line[0], p), cell_runs(learning, line[1], p)};
+        const double *const v[2] = {cell_scores(learning, line[0], p),
+                                    cell_scores(learning, line[1], p)};
+        OPC_TRY(opc_claim_compare(n, v, claim->margin, &rng, &here, err));
+        verdict = opc_claim_join(verdict, here.verdict);
         fewest = here.fewest < fewest ? here.fewest : fewest;
         if (here.verdict != OPC_VERDICT_SUPPORTED || here.fewest < OPC_CLAIM_ALONE)
             opc_seeds_join(&all, here.seeds, fabs(here.difference.middle) <= claim->margin);
