@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A tiny run, looked at afterwards: its snapshots, the exactness eq. 5 promises, the truth rollouts
  * are compared with, and the four analyses. */
-#include "study/probe/probe.h"
+#include "study/probe/probe_fit.h"
 
 #include "base/file.h"
 #include "drawn.h"
@@ -695,8 +695,7 @@ static void errors_are_true_minus_predicted(void **state)
     opc_states_free(&s);
 }
 
-/* With the recorded actions eq. 5 is exact whatever the fit; with others it is not, and a model
- * that is fitted longer is a better one on what comes next. */
+/* With the recorded actions eq. 5 is exact whatever the fit; with others it is not. */
 static void fits_are_compared_on_what_the_next_epoch_recorded(void **state)
 {
     const struct runs *r = *state;
@@ -740,6 +739,51 @@ static void fits_are_compared_on_what_the_next_epoch_recorded(void **state)
     assert_fails(analyse(r->plain, "probe_fit", "{}", 1, dir, &err), OPC_EUSER, &err, "epochs");
     assert_fails(analyse(r->replay, "probe_fit", "{}", 1, dir, &err), OPC_EUSER, &err,
                  "opc.transition");
+}
+
+/* Two rules with the same networks: the second makes a tenth of the steps, which raises errors by
+ * these factors, give or take a percent. Its first fit does not count. */
+static struct opc_interval advantage_of(float learned, float corrected, int steps)
+{
+    enum { FITS = 9 };
+    struct opc_fit_outcome outcome[2][FITS];
+    static const char *const RULE[] = {"", "max_steps=10"};
+    static const char LABEL[2][OPC_TEXT_SIZE] = {"full", "cheap"};
+    static const int ALIKE[] = {0, 0};
+    for (int i = 0; i < FITS; i++) {
+        outcome[0][i] = (struct opc_fit_outcome){.steps = 100, .error = {{1, 2}, {3, 4}}};
+        outcome[1][i] = outcome[0][i];
+        outcome[1][i].steps = steps;
+        for (int k = 0; k < 2 && i > 0; k++) {
+            outcome[1][i].error[OPC_FIT_LEARNED][k] *= (double)learned + 0.01 * (i % 3 - 1);
+            outcome[1][i].error[OPC_FIT_CORRECTED][k] *= (double)corrected;
+        }
+    }
+    outcome[1][3].error[OPC_FIT_LEARNED][0] = (double)NAN; /* nothing could be tested */
+    const struct opc_fit_results results = {.rules = 2,
+                                            .asked = 2,
+                                            .rule = RULE,
+                                            .label = LABEL,
+                                            .shared = "",
+                                            .alike = ALIKE,
+                                            .fits = FITS,
+                                            .outcome = outcome[0]};
+    struct opc_interval interval;
+    struct opc_err err;
+    assert_ok(opc_probe_fit_advantage(&results, &interval, &err), &err);
+    return interval;
+}
+
+static void a_cheaper_fit_hurts_one_equation_less(void **state)
+{
+    (void)state;
+    struct opc_interval gap = advantage_of(1.10f, 1.02f, 10);
+    assert_true(gap.low > 6.9 && gap.high < 9.1 && fabs(gap.middle - 8) < 0.6);
+    gap = advantage_of(1.02f, 1.10f, 10);
+    assert_true(gap.high < 0 && fabs(gap.middle + 8) < 0.6);
+    gap = advantage_of(1.05f, 1.05f, 10);
+    assert_true(gap.low <= 0 && gap.high >= 0);
+    assert_true(isnan(advantage_of(1.10f, 1.02f, 100).middle)); /* not cheaper */
 }
 
 /* Stopped in its second rule, a comparison of fits keeps the first; in its first there is nothing.
@@ -807,6 +851,7 @@ int main(void)
         cmocka_unit_test(claims_of_exactness_are_supported),
         cmocka_unit_test(errors_are_true_minus_predicted),
         cmocka_unit_test(fits_are_compared_on_what_the_next_epoch_recorded),
+        cmocka_unit_test(a_cheaper_fit_hurts_one_equation_less),
         cmocka_unit_test(a_stopped_comparison_of_fits_keeps_the_complete_rules),
         cmocka_unit_test(what_a_run_lacks_is_said),
     };

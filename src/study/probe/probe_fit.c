@@ -7,7 +7,7 @@
  * noise; without noise eq. 5 would be exact whatever the model. The environment is brought to the
  * start by playing the episode again (run/real/retrace.h) and takes the same actions: that is the
  * truth, the same for all rules. So rules differ in nothing but the fit. */
-#include "study/probe/probe.h"
+#include "study/probe/probe_fit.h"
 
 #include "base/clock.h"
 #include "model/ensemble.h"
@@ -24,11 +24,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEARNED, CORRECTED, WAYS };
-enum { ONE_STEP, H_STEPS, ERRORS };
-enum { COST = -1, SECONDS = 0, STEPS };
-enum { MAX_RULES = OPC_LIST_MAX };
-
 /* The rules that are compared if none are given: cheaper ways to fit. */
 static const char *const USUAL_RULE[] = {
     "",
@@ -39,13 +34,6 @@ static const char *const USUAL_RULE[] = {
     "members=3 elites=3",
 };
 
-/* What came out of one fit. */
-struct outcome {
-    double seconds; /* of the processor */
-    int rows, passes, steps;
-    double error[WAYS][ERRORS];
-};
-
 struct testbed {
     const struct opc_probe *probe;
     const struct opc_probe_fit_config *set;
@@ -54,12 +42,13 @@ struct testbed {
     struct opc_scaler *scaler; /* of recorded states: errors are in their standard deviations */
     int first, fits;           /* fits after epochs first .. first + fits - 1 */
     int rules;
-    const char *rule[MAX_RULES];
+    const char *rule[OPC_FIT_RULES];
     /* Of a rule in the legend, without what all rules share; and what that is, "" for nothing. */
-    char label[MAX_RULES][OPC_TEXT_SIZE], shared[OPC_TEXT_SIZE];
-    struct outcome *outcome; /* [rules][fits] */
+    char label[OPC_FIT_RULES][OPC_TEXT_SIZE], shared[OPC_TEXT_SIZE];
+    struct opc_fit_outcome *outcome; /* [rules][fits] */
     /* [rules] models after the first fit of a rule, for later rules that have the same networks */
-    struct opc_predictor *first_fit[MAX_RULES];
+    struct opc_predictor *first_fit[OPC_FIT_RULES];
+    int alike[OPC_FIT_RULES]; /* the first rule that has the same networks */
     /* the test of one epoch */
     int starts, horizon;
     int *episode, *time, *length, *ended; /* [starts] */
@@ -109,7 +98,7 @@ static void free_testbed(struct testbed *t)
                             t->state, t->act, t->next,    t->reward,  t->work};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         opc_free(blocks[i]);
-    for (int i = 0; i < MAX_RULES; i++)
+    for (int i = 0; i < OPC_FIT_RULES; i++)
         opc_predictor_destroy(t->first_fit[i]);
     opc_scaler_destroy(t->scaler);
     opc_recorded_free(&t->recorded);
@@ -213,7 +202,8 @@ static double error_after(const struct testbed *t, int h, const float *state)
 
 /* Follows a transition model with the test's actions and compares its states with the truth. Every
  * row stays with one elite, the same for eq. 2 and eq. 5. */
-static void measure_errors(struct testbed *t, const struct opc_transition *tr, double out[ERRORS])
+static void measure_errors(struct testbed *t, const struct opc_transition *tr,
+                           double out[OPC_FIT_ERRORS])
 {
     const int obs = t->probe->obs, act = t->probe->act, H = t->horizon;
     for (int i = 0; i < t->starts; i++) {
@@ -244,9 +234,9 @@ static void measure_errors(struct testbed *t, const struct opc_transition *tr, d
         t->state = t->next;
         t->next = swap;
         if (h == 0)
-            out[ONE_STEP] = error_after(t, 1, t->state);
+            out[OPC_FIT_ONE_STEP] = error_after(t, 1, t->state);
     }
-    out[H_STEPS] = error_after(t, H, t->state);
+    out[OPC_FIT_H_STEPS] = error_after(t, H, t->state);
 }
 
 /* ---- fitting --------------------------------------------------------------------------------- */
@@ -344,14 +334,14 @@ static int steps_until(const struct testbed *t, int epoch)
 }
 
 /* Both transition models of a fitted predictor, on the test of the next epoch. */
-static int test_model(struct testbed *t, struct opc_predictor *model, struct outcome *out,
+static int test_model(struct testbed *t, struct opc_predictor *model, struct opc_fit_outcome *out,
                       struct opc_err *err)
 {
     struct opc_models models;
     OPC_TRY(opc_models_make(t->probe, model, t->recorded.past, &models, err));
     models.learned->sample = false; /* the mean: the noise is the same for all rules */
-    measure_errors(t, models.learned, out->error[LEARNED]);
-    measure_errors(t, models.corrected, out->error[CORRECTED]);
+    measure_errors(t, models.learned, out->error[OPC_FIT_LEARNED]);
+    measure_errors(t, models.corrected, out->error[OPC_FIT_CORRECTED]);
     opc_models_free(&models);
     return OPC_OK;
 }
@@ -390,7 +380,7 @@ static int first_alike(const struct testbed *t, int rule, int *out, struct opc_e
 
 /* Fits the recording up to an epoch and tests the model on the next one. */
 static int fit_and_test(struct testbed *t, const struct opc_request *request,
-                        struct opc_predictor *model, int epoch, struct outcome *out,
+                        struct opc_predictor *model, int epoch, struct opc_fit_outcome *out,
                         struct opc_err *err)
 {
     bool usable = false;
@@ -404,8 +394,8 @@ static int fit_and_test(struct testbed *t, const struct opc_request *request,
     out->seconds = opc_processor_seconds() - began;
     out->passes = report.passes;
     out->steps = report.steps;
-    for (int way = 0; way < WAYS; way++)
-        out->error[way][ONE_STEP] = out->error[way][H_STEPS] = (double)NAN;
+    for (int way = 0; way < OPC_FIT_WAYS; way++)
+        out->error[way][OPC_FIT_ONE_STEP] = out->error[way][OPC_FIT_H_STEPS] = (double)NAN;
     OPC_TRY(prepare_test(t, epoch + 1, &usable, err));
     return usable ? test_model(t, model, out, err) : OPC_OK;
 }
@@ -418,10 +408,10 @@ static int try_rule(struct testbed *t, const struct opc_request *request, int ru
     struct opc_values set = {0};
     struct opc_predictor *fresh;
     const struct opc_probe *p = t->probe;
-    struct outcome *out = &t->outcome[rule * t->fits];
-    int alike;
+    struct opc_fit_outcome *out = &t->outcome[rule * t->fits];
     OPC_TRY(read_rule(t, t->rule[rule], &set, err));
-    OPC_TRY(first_alike(t, rule, &alike, err));
+    OPC_TRY(first_alike(t, rule, &t->alike[rule], err));
+    const int alike = t->alike[rule];
     OPC_TRY(opc_run_model(&set, p->obs, p->act, p->pool, &fresh, err));
     int code = OPC_OK;
     for (int i = 0; i < t->fits && !code; i++) {
@@ -448,143 +438,6 @@ static int try_rule(struct testbed *t, const struct opc_request *request, int ru
     }
     opc_predictor_destroy(fresh);
     return code;
-}
-
-/* ---- the exhibit ----------------------------------------------------------------------------- */
-
-static const char *rule_name(const struct testbed *t, int rule)
-{
-    return *t->rule[rule] ? t->rule[rule] : "as in the run";
-}
-
-/* Medians over the fits of a rule, but for the first, which starts from new weights. way COST: of
- * what a fit costs, `error` being SECONDS or STEPS. */
-static double median_of(const struct testbed *t, int rule, int way, int error)
-{
-    double value[1024];
-    int n = 0;
-    for (int i = t->fits > 1; i < t->fits && n < 1024; i++) {
-        const struct outcome *o = &t->outcome[rule * t->fits + i];
-        const double v = way != COST        ? o->error[way][error]
-                         : error == SECONDS ? o->seconds
-                                            : o->steps;
-        if (!isnan(v))
-            value[n++] = v;
-    }
-    return n > 0 ? opc_quantile(n, value, 0.5) : (double)NAN;
-}
-
-static int write_tables(const struct testbed *t, struct opc_exhibit *exhibit, struct opc_err *err)
-{
-    struct opc_table *all = NULL, *medians = NULL;
-    int code =
-        opc_table_create("rule,epoch,rows,passes,steps,seconds,learned_1,learned_H,corrected_1,"
-                         "corrected_H",
-                         &all, err);
-    if (!code)
-        code = opc_table_create(
-            "rule,fits,steps,seconds,learned_1,learned_H,corrected_1,corrected_H", &medians, err);
-    for (int rule = 0; rule < t->rules && !code; rule++) {
-        opc_table_word(medians, rule_name(t, rule));
-        opc_table_int(medians, t->fits > 1 ? t->fits - 1 : 1);
-        opc_table_fixed(medians, median_of(t, rule, COST, STEPS), 0);
-        opc_table_fixed(medians, median_of(t, rule, COST, SECONDS), 3);
-        for (int k = 0; k < WAYS * ERRORS; k++)
-            opc_table_real(medians, median_of(t, rule, k / ERRORS, k % ERRORS));
-        for (int i = 0; i < t->fits; i++) {
-            const struct outcome *o = &t->outcome[rule * t->fits + i];
-            opc_table_word(all, rule_name(t, rule));
-            opc_table_int(all, t->first + i);
-            opc_table_int(all, o->rows);
-            opc_table_int(all, o->passes);
-            opc_table_int(all, o->steps);
-            opc_table_fixed(all, o->seconds, 3);
-            for (int k = 0; k < WAYS * ERRORS; k++)
-                opc_table_real(all, o->error[k / ERRORS][k % ERRORS]);
-        }
-    }
-    if (!code)
-        code = opc_exhibit_table(exhibit, NULL, "medians over the fits of a rule", medians, err);
-    if (!code)
-        code = opc_exhibit_table(exhibit, "fits", "every fit", all, err);
-    opc_table_free(all);
-    opc_table_free(medians);
-    return code;
-}
-
-/* Four panels: the error over the seconds of a fit, a dot for each rule. */
-static int draw_fit_figure(const struct testbed *t, struct opc_exhibit *exhibit,
-                           struct opc_err *err)
-{
-    static const char *const TITLE[WAYS * ERRORS] = {"eq. 2, one step", "eq. 2, H steps",
-                                                     "eq. 5, one step", "eq. 5, H steps"};
-    struct opc_figure_layer layer[WAYS * ERRORS][MAX_RULES];
-    struct opc_panel panel[WAYS * ERRORS];
-    double seconds[MAX_RULES], error[WAYS * ERRORS][MAX_RULES];
-    const int fits = t->fits > 1 ? t->fits - 1 : 1;
-    struct opc_text note = {0};
-    for (int k = 0; k < WAYS * ERRORS; k++) {
-        for (int rule = 0; rule < t->rules; rule++) {
-            seconds[rule] = median_of(t, rule, COST, SECONDS);
-            error[k][rule] = median_of(t, rule, k / ERRORS, k % ERRORS);
-            layer[k][rule] = (struct opc_figure_layer){.mark = OPC_PLOT_DOTS,
-                                                       .label = t->label[rule],
-                                                       .n = 1,
-                                                       .x = &seconds[rule],
-                                                       .y = &error[k][rule]};
-        }
-        panel[k] = (struct opc_panel){.title = TITLE[k],
-                                      .x_label = "processor seconds of a fit",
-                                      .y_label = "error (standard deviations)",
-                                      .layers = t->rules,
-                                      .layer = layer[k]};
-    }
-    if (*t->shared)
-        opc_text_addf(&note, "All rules set %s. ", t->shared);
-    opc_text_addf(
-        &note,
-        "Medians over %d fit%s. Errors on what the next epoch recorded, %d starts, actions with "
-        "noise of %g, H = %d.",
-        fits, opc_plural(fits), t->starts, t->set->noise, t->horizon);
-    const struct opc_figure figure = {.note = opc_text_get(&note),
-                                      .panels = WAYS * ERRORS,
-                                      .columns = 2,
-                                      .panel = panel,
-                                      .panel_width = 300};
-    int code = opc_text_check(&note, err);
-    if (!code)
-        code = opc_exhibit_figure(exhibit, NULL, "what a fit costs and what it is worth", &figure,
-                                  err);
-    opc_text_free(&note);
-    return code;
-}
-
-/* The question for OPC: it needs only differences of the model, so does a worse fit hurt it less?
- * Over the rules, the relative rise of the error after H steps above that of the first rule. */
-static void claim_differences(const struct testbed *t, struct opc_exhibit *exhibit)
-{
-    double rise[WAYS] = {0};
-    int rules = 0;
-    for (int rule = 1; rule < t->rules; rule++) {
-        double ratio[WAYS];
-        for (int way = 0; way < WAYS; way++)
-            ratio[way] = median_of(t, rule, way, H_STEPS) / median_of(t, 0, way, H_STEPS);
-        if (isnan(ratio[LEARNED]) || isnan(ratio[CORRECTED]))
-            continue;
-        rules++;
-        for (int way = 0; way < WAYS; way++)
-            rise[way] += ratio[way] - 1;
-    }
-    if (rules == 0)
-        return;
-    opc_exhibit_claim(
-        exhibit, OPC_VERDICT_UNDECIDED,
-        "Eq. 5 needs less of a fit than eq. 2, because it uses differences only.",
-        "mean change of the error after H steps over %d rule%s, relative to the first: "
-        "%+.1f %% by eq. 5, %+.1f %% by eq. 2 (one run does not decide it; five seeds that agree "
-        "would, "
-        "by a sign test)",
-        rules, opc_plural(rules), 100 * rise[CORRECTED] / rules, 100 * rise[LEARNED] / rules);
 }
 
 /* ---- the analysis ---------------------------------------------------------------------------- */
@@ -650,22 +503,21 @@ static int make_fit_exhibit(const struct opc_request *request, const void *setti
             code = OPC_OK;
         }
     }
+    const struct opc_fit_results results = {.rules = t.rules,
+                                            .asked = asked,
+                                            .rule = t.rule,
+                                            .label = t.label,
+                                            .shared = t.shared,
+                                            .alike = t.alike,
+                                            .first = t.first,
+                                            .fits = t.fits,
+                                            .outcome = t.outcome,
+                                            .starts = t.starts,
+                                            .horizon = t.horizon,
+                                            .noise = t.set->noise,
+                                            .seed = request->seed};
     if (!code)
-        code = draw_fit_figure(&t, exhibit, err);
-    if (!code)
-        code = write_tables(&t, exhibit, err);
-    if (!code) {
-        claim_differences(&t, exhibit);
-        opc_exhibit_note(
-            exhibit,
-            "Fits after epochs %d to %d, each tested on the recordings of the epoch "
-            "after it; the first fit starts from new weights%s, and rules with the same "
-            "networks share it. Seconds are of the processor and depend on the "
-            "machine; steps are gradient steps.",
-            t.first, t.first + t.fits - 1, t.fits > 1 ? " and does not count" : "");
-        if (t.rules < asked)
-            opc_exhibit_note(exhibit, "STOPPED by request after %d of %d rules.", t.rules, asked);
-    }
+        code = opc_probe_fit_show(&results, exhibit, err);
     free_testbed(&t);
     opc_probe_close(&probe);
     return code;
