@@ -249,7 +249,7 @@ static int draw_cheaper(const struct opc_fit_results *t, struct opc_exhibit *exh
     }
     const struct opc_figure figure = {
         .note = "A dot for each rule with fewer steps than the full fit, the first rule with the "
-                "same networks. Below 1 it is cheaper or better.",
+                "same networks. Left of 1 the fit is cheaper; below 1 its model is better.",
         .panels = OPC_FIT_ERRORS,
         .columns = 2,
         .panel = panel,
