@@ -239,6 +239,44 @@ static void candidates_that_are_not_finite_lose_and_are_counted(void **state)
     opc_agent_destroy(agent);
 }
 
+/* Each step costs 1, a little less with larger actions; those above 0 lose the state. */
+static void lost_step(const float *s, const float *a, int elite, struct opc_rng *rng, float *y)
+{
+    (void)rng;
+    for (int k = 0; k < 4; k++)
+        y[k] = s[k];
+    if (a[0] > 0 && elite == 3)
+        y[2] = NAN;
+    y[4] = -1 + 0.01f * a[0];
+}
+
+/* The rule says that NaN is terminal, so a candidate that loses the state would cost no more. Its
+ * last step may be the one that does. */
+static void a_lost_state_is_no_way_to_end_the_costs(void **state)
+{
+    (void)state;
+    static const int HORIZON[] = {1, 4};
+    struct fake model = fake_of(4, 5, lost_step);
+    struct setup s = setup_of(&model.base);
+    struct opc_env *env;
+    struct opc_err err = {0};
+    const float zero[4] = {0};
+    assert_ok(opc_env_open("cartpole", &env, &err), &err);
+    s.args.env = env;
+    s.config.population = 1000;
+    for (int i = 0; i < 2; i++) {
+        const int H = s.config.horizon = HORIZON[i];
+        float action;
+        struct opc_agent *agent = agent_of(&s);
+        const struct opc_agent_report report = plan_from(agent, zero, &action);
+        assert_true(report.value[OPC_PETS_NOT_FINITE] > 100);
+        assert_true(fabs(report.value[OPC_PETS_RETURN] / -H - 1) < 0.02);
+        assert_true(action > -0.6f && action < 0.05f);
+        opc_agent_destroy(agent);
+    }
+    opc_env_close(env);
+}
+
 /* ---- what is remembered ------------------------------------------------------------------------
  */
 
@@ -790,6 +828,7 @@ int main(void)
         cmocka_unit_test(every_member_moves_its_share_of_particles),
         cmocka_unit_test(rewards_end_with_the_step_into_a_terminal_state),
         cmocka_unit_test(candidates_that_are_not_finite_lose_and_are_counted),
+        cmocka_unit_test(a_lost_state_is_no_way_to_end_the_costs),
         cmocka_unit_test(plan_moves_on_by_one_step_and_begins_in_the_middle),
         cmocka_unit_test(feedback_adds_gains_times_the_scaled_state),
         cmocka_unit_test(deviation_is_that_of_the_first_draws),

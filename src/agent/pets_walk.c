@@ -99,6 +99,14 @@ static float believed_reward(const struct plan *plan, float r)
     return r < low ? low : r > high ? high : r;
 }
 
+static bool is_finite_state(const float *s, int obs)
+{
+    for (int k = 0; k < obs; k++)
+        if (!isfinite(s[k]))
+            return false;
+    return true;
+}
+
 /* Rows that walk together, and how far they are. */
 struct block {
     const struct pets *pets;
@@ -107,7 +115,9 @@ struct block {
 };
 
 /* After a step of a block, for its rows first .. end-1: adds rewards, finds the particles that have
- * ended, and prepares the next step. The step into a terminal state still counts. */
+ * ended, and prepares the next step. The step into a terminal state still counts. A particle whose
+ * state is lost is worth NaN: the task's rule calls such a state terminal, and where rewards are
+ * negative a candidate would win by having nothing to earn any more. */
 static void finish_step(void *ctx, int first, int end, int worker)
 {
     (void)worker;
@@ -121,8 +131,10 @@ static void finish_step(void *ctx, int first, int end, int worker)
         opc_env_terminal(pets->env, to - from, block->state + at * obs, plan->action + at * act,
                          block->next + at * obs, plan->terminal + from);
     for (int i = from; i < to; i++) {
-        if (plan->alive[i])
+        if (plan->alive[i] && is_finite_state(block->next + (size_t)i * obs, pets->base.obs))
             plan->total[i] += (double)believed_reward(plan, plan->reward[i]);
+        else if (plan->alive[i])
+            plan->total[i] = (double)NAN;
         plan->alive[i] = plan->alive[i] && !plan->terminal[i];
         plan->time[i]++;
     }
