@@ -789,6 +789,53 @@ static void settings_that_do_not_fit_are_refused(void **state)
     assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err, "model");
 }
 
+/* Each would make it write beyond its buffers. */
+static void parts_of_other_sizes_are_refused(void **state)
+{
+    (void)state;
+    struct fake model = fake_of(3, 5, member_step), other = fake_of(3, 7, member_step);
+    struct opc_err err = {0};
+    struct opc_agent *agent = NULL;
+    struct opc_episodes *past;
+    struct opc_transition *tr;
+    struct opc_env *env;
+    assert_ok(opc_episodes_create(3, 1, 10, 2, &past, &err), &err);
+    assert_ok(opc_env_open("cartpole", &env, &err), &err);
+    assert_ok(make_transition("learned", past, &other.base, 10, &tr, &err), &err);
+    struct setup s = setup_of(&model.base);
+    s.args.config = &s.config;
+    for (int transition = 0; transition < 2; transition++) {
+        s.args.transition = transition ? tr : NULL;
+        s.args.obs = 4;
+        assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,
+                     "states of 4 and actions of 1");
+        assert_mentions(&err, "states of 3 and actions of 1");
+        s.args.obs = 3;
+        s.args.act = 2;
+        assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,
+                     "actions of 2");
+        s.args.act = 1;
+    }
+    /* The agent and its model agree, and the transition or the task does not. */
+    assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err, "5 elites");
+    assert_mentions(&err, "7");
+    model = fake_of(4, 5, member_step);
+    s.args.obs = 4;
+    assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,
+                 "its transition model has states of 3");
+    s.args.transition = NULL;
+    s.args.env = env;
+    assert_ok(opc_agent_create("pets", &s.args, &agent, &err), &err);
+    opc_agent_destroy(agent);
+    model = fake_of(3, 5, member_step);
+    s.args.obs = 3;
+    assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,
+                 "its task has states of 4");
+    opc_transition_destroy(tr);
+    opc_episodes_destroy(past);
+    opc_env_close(env);
+}
+
 static int create(void *ctx, struct opc_err *err)
 {
     struct setup *s = ctx;
@@ -840,6 +887,7 @@ int main(void)
         cmocka_unit_test(a_plan_counts_on_no_more_than_the_recorded_range_and_a_tenth),
         cmocka_unit_test(true_model_plans_nearly_as_well_as_the_linear_quadratic_regulator),
         cmocka_unit_test(settings_that_do_not_fit_are_refused),
+        cmocka_unit_test(parts_of_other_sizes_are_refused),
         cmocka_unit_test(lack_of_memory_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

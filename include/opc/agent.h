@@ -170,8 +170,8 @@ OPC_API const struct opc_agent_type *opc_agent_type(int i);
 /* The name of agent i, as in train.agent of a file; NULL after the last. */
 OPC_API const char *opc_agent_name(int i);
 /* Makes an agent with fresh networks, whose first weights depend on args->seed alone. OPC_EUSER:
- * there is no such agent, or its settings do not fit each other; OPC_ENOMEM. For
- * opc_agent_destroy. */
+ * there is no such agent, its settings do not fit each other, or sizes of model, transition
+ * or task are not those of the agent; OPC_ENOMEM. For opc_agent_destroy. */
 OPC_API int opc_agent_create(const char *name, const struct opc_agent_args *,
                              struct opc_agent **out, struct opc_err *err);
 /* Frees the agent, and its model if it was loaded together with it. NULL is fine. */

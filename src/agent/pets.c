@@ -410,11 +410,40 @@ static int pets_check(const void *given, int elites, struct opc_err *err)
     return OPC_OK;
 }
 
+/* Whatever is asked about a particle must have states and actions of the agent's sizes. */
+static int check_sizes(const struct opc_agent_args *args, struct opc_err *err)
+{
+    const struct opc_transition *tr = args->transition;
+    const struct opc_predictor *model = args->model;
+    const struct {
+        const char *what;
+        int obs, act;
+    } part[] = {
+        {"model", model->obs, model->act},
+        {"transition model", tr ? tr->obs : args->obs, tr ? tr->act : args->act},
+        {"task", args->env ? args->env->obs : args->obs, args->env ? args->env->act : args->act},
+    };
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        if (part[i].obs != args->obs || part[i].act != args->act)
+            return opc_fail(err, OPC_EUSER,
+                            "the agent pets is to plan in states of %d and actions of %d numbers, "
+                            "and its %s has states of %d and actions of %d; it needs one with the "
+                            "same sizes",
+                            args->obs, args->act, part[i].what, part[i].obs, part[i].act);
+    if (tr && tr->model && tr->model->elites != model->elites)
+        return opc_fail(err, OPC_EUSER,
+                        "the agent pets is to plan with a model of %d elites, and its transition "
+                        "model has one of %d; both need the same model",
+                        model->elites, tr->model->elites);
+    return OPC_OK;
+}
+
 static int pets_create(const struct opc_agent_args *args, struct opc_agent **out,
                        struct opc_err *err)
 {
     if (!args->model)
         return opc_fail(err, OPC_EUSER, "the agent pets plans with a model, and there is none");
+    OPC_TRY(check_sizes(args, err));
     struct pets *pets = opc_alloc(1, sizeof *pets);
     if (!pets)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent");
