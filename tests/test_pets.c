@@ -280,7 +280,10 @@ static void a_lost_state_is_no_way_to_end_the_costs(void **state)
 /* ---- what is remembered ------------------------------------------------------------------------
  */
 
-/* With alpha = 1 a plan stays what it started from, so the shift can be seen. */
+/* So near to 1, but not 1, which is refused: a plan stays what it started from. */
+static const double KEEP = 1 - 1e-12;
+
+/* With alpha next to 1 a plan stays what it started from, so the shift can be seen. */
 static void plan_moves_on_by_one_step_and_begins_in_the_middle(void **state)
 {
     (void)state;
@@ -289,7 +292,7 @@ static void plan_moves_on_by_one_step_and_begins_in_the_middle(void **state)
     const float zero = 0;
     float action;
     s.config.horizon = 4;
-    s.config.alpha = 1;
+    s.config.alpha = KEEP;
     struct opc_agent *agent = agent_of(&s);
     struct opc_episode_state *memory = memory_of(agent);
     assert_int_equal(memory->count, 4);
@@ -297,16 +300,19 @@ static void plan_moves_on_by_one_step_and_begins_in_the_middle(void **state)
         memory->number[k] = 0.1 * (k + 1);
     for (int t = 0; t < 3; t++) {
         opc_agent_act_in(agent, memory, &zero, false, NULL, &action);
-        assert_true(action == (float)(0.1 * (t + 1)));
-        for (int k = 0; k < 4; k++)
-            assert_true(memory->number[k] == (k + t + 1 < 4 ? 0.1 * (k + t + 2) : 0));
+        assert_true(fabs((double)action - 0.1 * (t + 1)) < 1e-6);
+        for (int k = 0; k < 4; k++) {
+            const double want = k + t + 1 < 4 ? 0.1 * (k + t + 2) : 0;
+            assert_true(fabs(memory->number[k] - want) < 1e-9);
+        }
+        assert_true(memory->number[3] == 0);
     }
     assert_int_equal(memory->steps, 3);
     memory->number[0] = 0.5;
     opc_episode_state_begin(memory, 1, 2, 3);
     assert_int_equal(memory->steps, 0);
     opc_agent_act_in(agent, memory, &zero, false, NULL, &action);
-    assert_true(action == 0);
+    assert_true(fabsf(action) < 1e-6f);
     opc_episode_state_destroy(memory);
     opc_agent_destroy(agent);
 }
@@ -321,8 +327,8 @@ static void scale_of_states(const struct opc_predictor *p, float *mean, float *i
     inverse[0] = 4; /* the deviation is a quarter */
 }
 
-/* With alpha = 1 a plan stays what it started from: actions 0.1 to 0.4, then the gain 0.25 in units
- * of pets.feedback. Actions move on, the gain stays. */
+/* With alpha next to 1 a plan stays what it started from: actions 0.1 to 0.4, then the gain 0.25 in
+ * units of pets.feedback. Actions move on, the gain stays. */
 static void feedback_adds_gains_times_the_scaled_state(void **state)
 {
     (void)state;
@@ -333,7 +339,7 @@ static void feedback_adds_gains_times_the_scaled_state(void **state)
     const float at[] = {1.125f, 1.125f, 9, -9};
     float action;
     s.config.horizon = 4;
-    s.config.alpha = 1;
+    s.config.alpha = KEEP;
     s.config.feedback = 2;
     for (int scaled = 0; scaled < 2; scaled++) {
         model.base.type = scaled ? &SCALED : &FAKE;
@@ -348,7 +354,7 @@ static void feedback_adds_gains_times_the_scaled_state(void **state)
             const double sum = 0.1 * (t + 1) + 2 * 0.25 * z;
             opc_agent_act_in(agent, memory, &at[t], false, NULL, &action);
             assert_true(fabs((double)action - fmin(fmax(sum, -1), 1)) < 1e-6);
-            assert_true(memory->number[4] == 0.25 && memory->number[3] == 0);
+            assert_true(fabs(memory->number[4] - 0.25) < 1e-9 && memory->number[3] == 0);
         }
         opc_episode_state_destroy(memory);
         opc_agent_destroy(agent);
@@ -778,9 +784,30 @@ static void settings_that_do_not_fit_are_refused(void **state)
     assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,
                  "pets.deviation = 0.01");
     assert_mentions(&err, "pets.min_variance = 0.001");
-    s.config.feedback = 1; /* gains vary */
+    s.config.feedback = 1; /* gains vary, with variance 0.25 */
+    s.config.min_variance = 0.2499;
     assert_ok(opc_agent_create("pets", &s.args, &agent, &err), &err);
     opc_agent_destroy(agent);
+    s.config.min_variance = 0.25;
+    assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,
+                 "pets.feedback = 1");
+    assert_mentions(&err, "pets.min_variance = 0.25");
+    assert_mentions(&err, "pets.deviation = 0.01");
+    s.config.deviation = 0.5; /* variance 1 */
+    assert_ok(opc_agent_create("pets", &s.args, &agent, &err), &err);
+    opc_agent_destroy(agent);
+    s.config.min_variance = 1;
+    assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,
+                 "pets.min_variance = 1");
+    s.config.min_variance = 0; /* never stops */
+    s.config.deviation = 0;
+    assert_ok(opc_agent_create("pets", &s.args, &agent, &err), &err);
+    opc_agent_destroy(agent);
+    s.config.alpha = 1;
+    assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,
+                 "pets.alpha = 1");
+    assert_string_equal(err.settings, "pets.alpha");
+    s.config.alpha = 0.1;
     s.config.particles = 10000;
     s.config.population = 1000000;
     assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,

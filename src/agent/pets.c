@@ -38,6 +38,9 @@ const struct opc_section opc_pets_section = OPC_SECTION(
     "pets", "planning through the model instead of a policy (train.agent = pets)", OPC_PETS_FIELDS);
 #undef SELF
 
+/* The cross-entropy method draws gains with a quarter of their range [-1, 1] first. */
+#define GAIN_VARIANCE 0.25
+
 static int kept_elites(const struct opc_pets_config *config)
 {
     return config->optimizer == OPC_PETS_ICEM ? (int)ceil(config->keep_elites * config->elites) : 0;
@@ -393,14 +396,26 @@ static int pets_check(const void *given, int elites, struct opc_err *err)
             "pets.particles = %d is not a multiple of model.elites = %d; each member of the "
             "ensemble moves as many particles of a candidate as any other",
             config->particles, elites);
-    /* Gains begin with a deviation of their own. */
-    const double deviation = 2 * config->deviation;
-    if (config->feedback == 0 && deviation * deviation <= config->min_variance)
+    /* What planning begins with: the variance of the actions, and that of the gains. */
+    const double deviation = 2 * config->deviation, actions = deviation * deviation,
+                 gains = config->feedback > 0 ? GAIN_VARIANCE : 0;
+    if (gains > actions && gains <= config->min_variance)
+        return opc_fail_settings(
+            err, "pets.min_variance pets.feedback pets.deviation",
+            "pets.feedback = %g draws gains in [-1, 1] with variance %g, pets.deviation = %g draws "
+            "actions with variance %g, and planning stops at pets.min_variance = %g, so nothing "
+            "would be planned; lower pets.min_variance",
+            config->feedback, gains, config->deviation, actions, config->min_variance);
+    if (actions >= gains && actions <= config->min_variance)
         return opc_fail_settings(
             err, "pets.deviation pets.min_variance",
             "pets.deviation = %g draws actions in [-1, 1] with variance %g, and planning stops at "
             "pets.min_variance = %g, so nothing would be planned; raise the one or lower the other",
-            config->deviation, deviation * deviation, config->min_variance);
+            config->deviation, actions, config->min_variance);
+    if (config->alpha == 1)
+        return opc_fail_settings(err, "pets.alpha",
+                                 "pets.alpha = 1 keeps the old mean and variance as they are, so "
+                                 "nothing would be planned; lower pets.alpha (default 0.1)");
     if ((double)candidate_capacity(config) * config->particles > 1e9)
         return opc_fail_settings(
             err, "pets.population pets.particles",
