@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test.h - cmocka, and what it lacks: arrays compared with the worst element named, equality of
- * bits, errors told apart by code and facts, creates whose k-th allocation fails, and a directory
- * to write in.
+ * bits, errors told apart by code and facts, creates whose k-th allocation fails or whose memory is
+ * counted, and a directory to write in.
  *
  * A test's name is the claim it checks. Assertions stay on the test's own thread: they jump. */
 #ifndef OPC_TEST_H
@@ -148,6 +148,18 @@ static inline void assert_survives_lack_of_memory(test_create_fn *create, void *
 static inline void assert_survives_system_faults(test_create_fn *create, void *ctx)
 {
     test_faults(opc_fault_system, create, ctx, false);
+}
+
+/* Bytes that create takes from opc_alloc, all that it frees again on the way included. */
+static inline double test_bytes_taken(test_create_fn *create, void *ctx)
+{
+    struct opc_err err = {0};
+    opc_fault_count(true);
+    const int code = create(ctx, &err);
+    const size_t bytes = opc_fault_counted();
+    opc_fault_count(false);
+    assert_ok(code, &err);
+    return (double)bytes;
 }
 
 /* Removes a file, or a directory with all that is in it. */

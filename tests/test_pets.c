@@ -887,11 +887,30 @@ static void lack_of_memory_is_an_error(void **state)
     assert_survives_lack_of_memory(create, &s);
     s.config.feedback = 1;
     assert_survives_lack_of_memory(create, &s);
-    /* The estimate grows with every particle. */
+    /* The estimate is no less than what is taken, and not much more. */
+    static const int THREADS[] = {1, 4};
+    for (int i = 0; i < 2 * 2 * 2 * 2; i++) {
+        struct opc_err err = {0};
+        s.config.optimizer = i & 1;
+        s.config.feedback = i >> 1 & 1;
+        s.config.bound_reward = i >> 2 & 1;
+        s.config.keep_elites = 1;
+        s.config.horizon = i & 8 ? 300 : 5;
+        s.config.particles = i & 8 ? 5 : 20;
+        assert_ok(opc_pool_create(THREADS[i & 1], &s.args.pool, &err), &err);
+        s.args.config = &s.config;
+        const double need = (double)opc_pets_type.need(&s.args),
+                     taken = test_bytes_taken(create, &s);
+        assert_true(need >= taken && need < 1.5 * taken);
+        opc_pool_destroy(s.args.pool);
+        s.args.pool = NULL;
+    }
+    /* It grows with every particle. */
     const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args), .obs = 10, .act = 3,
                                         .config = &s.config};
+    s.config.particles = 20;
     const size_t before = opc_pets_type.need(&args);
-    s.config.particles *= 2;
+    s.config.particles = 40;
     assert_true(opc_pets_type.need(&args) > before + 53 * 20 * 30 * sizeof(float));
 }
 

@@ -812,40 +812,58 @@ static void too_many_layers_are_refused_by_name(void **state)
                  &err, "horizon = 0");
 }
 
-/* The estimate covers what is saved, once, and a little more. */
-static void the_memory_it_announces_covers_its_networks(void **state)
+/* What create_any makes. */
+struct made {
+    struct opc_steve_config config;
+    struct opc_pool *pool;
+};
+
+static struct opc_agent_args args_of(const struct made *made)
 {
-    (void)state;
-    for (int wide = 0; wide < 2; wide++) {
-        struct opc_steve_config config = defaults();
-        if (wide)
-            config.transition_hidden = (struct opc_ints){2, {300, 300}};
-        struct play *p = play_of(&config, OBS, ACT, 0);
-        const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args), .obs = OBS,
-                                            .act = ACT, .config = &config};
-        const size_t need = opc_steve_type.need(&args);
-        assert_true(need > p->parts.bytes);
-        assert_true(!wide || need < 2 * p->parts.bytes);
-        play_close(p);
-    }
+    return (struct opc_agent_args){
+        OPC_SIZED(struct opc_agent_args), .obs = OBS,        .act = ACT, .seed = 3,
+        .config = &made->config,          .pool = made->pool};
 }
 
 static int create_any(void *ctx, struct opc_err *err)
 {
     struct opc_agent *agent;
-    const struct opc_agent_args args = {OPC_SIZED(struct opc_agent_args), .obs = OBS, .act = ACT,
-                                        .seed = 3, .config = ctx};
+    const struct opc_agent_args args = args_of(ctx);
     const int code = opc_agent_create("steve", &args, &agent, err);
     if (!code)
         opc_agent_destroy(agent);
     return code;
 }
 
+/* No less than what is taken, and not much more, whatever it is taken for. */
+static void the_estimate_of_memory_covers_what_is_taken(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 8; threads += 7)
+        for (int which = 0; which < 5; which++) {
+            struct made made = {defaults(), pool_of(threads)};
+            if (which == 1)
+                made.config.transition_hidden = (struct opc_ints){2, {300, 300}};
+            if (which == 2)
+                made.config.batch_size = 5000;
+            if (which == 3)
+                made.config.critic_members = made.config.transition_members =
+                    made.config.reward_members = made.config.horizon = 16;
+            if (which == 4)
+                made.config.policy_hidden = (struct opc_ints){3, {64, 700, 64}};
+            const struct opc_agent_args args = args_of(&made);
+            const double need = (double)opc_steve_type.need(&args),
+                         taken = test_bytes_taken(create_any, &made);
+            assert_true(need >= taken && need < 1.1 * taken);
+            opc_pool_destroy(made.pool);
+        }
+}
+
 static void lack_of_memory_is_an_error(void **state)
 {
     (void)state;
-    struct opc_steve_config config = defaults();
-    assert_survives_lack_of_memory(create_any, &config);
+    struct made made = {defaults(), NULL};
+    assert_survives_lack_of_memory(create_any, &made);
 }
 
 /* ---- learning -------------------------------------------------------------------------------- */
@@ -894,7 +912,7 @@ int main(void)
         cmocka_unit_test(a_saved_agent_goes_on_as_if_nothing_had_been),
         cmocka_unit_test(a_divergence_is_reported),
         cmocka_unit_test(too_many_layers_are_refused_by_name),
-        cmocka_unit_test(the_memory_it_announces_covers_its_networks),
+        cmocka_unit_test(the_estimate_of_memory_covers_what_is_taken),
         cmocka_unit_test(lack_of_memory_is_an_error),
         cmocka_unit_test(it_learns_what_is_rewarded),
     };

@@ -153,6 +153,8 @@ struct opc_agent_type {
     /* Optional; NULL: `opc export` cannot write it. The network whose outputs are the policy's
      * mode, which lives as long as the agent. */
     int (*network)(const struct opc_agent *, struct opc_network *out, struct opc_err *err);
+    /* With `need`: the settings that it grows with, for a message that says what to lower. */
+    const char *need_settings;
 };
 
 struct opc_agent { /* first member of every agent */

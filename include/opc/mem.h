@@ -38,6 +38,19 @@ struct opc_block {
 /* Takes several blocks at once, each from opc_alloc: all or none. Returns true, or false with every
  * pointer NULL. */
 OPC_API int opc_alloc_all(const struct opc_block *, size_t blocks);
+/* What opc_alloc really takes for a request, with the allocator's own: for sizes that are asked
+ * ahead. */
+static inline size_t opc_alloc_need(size_t count, size_t each)
+{
+    return count * each + 2 * OPC_ALIGN;
+}
+static inline size_t opc_blocks_need(const struct opc_block *block, size_t blocks)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < blocks; i++)
+        bytes += opc_alloc_need(block[i].count, block[i].each);
+    return bytes;
+}
 /* A copy of a string, from opc_alloc; NULL when memory is short. */
 OPC_API char *opc_strdup(const char *);
 

@@ -304,29 +304,17 @@ static struct opc_cem_options cem_options(const struct opc_pets_config *config, 
     };
 }
 
-/* Bytes of one particle, and of all of them with the optimiser. */
-static size_t pets_need(const struct opc_agent_args *args)
+/* What a plan works on. */
+enum { BLOCKS = 19 };
+static void list_blocks(const struct opc_pets_config *config, int obs_count, int act_count,
+                        struct plan *plan, struct opc_block blocks[BLOCKS])
 {
-    const struct opc_pets_config *config = args->config;
-    const struct opc_cem_options o = cem_options(config, args->obs, args->act);
-    const size_t floats = 3 * (size_t)args->obs + (size_t)args->act + 2;
-    const size_t particle = floats * sizeof(float) + 3 * sizeof(int) + sizeof(struct opc_rng) +
-                            sizeof(double) + 2 * sizeof(bool);
-    return opc_cem_bytes(&o) + (size_t)o.capacity * (size_t)config->particles * particle;
-}
-
-static int make_plan(struct pets *pets, bool given_reward, struct opc_err *err)
-{
-    const struct opc_cem_options options =
-        cem_options(&pets->config, pets->base.obs, pets->base.act);
-    const size_t obs = (size_t)pets->base.obs, act = (size_t)pets->base.act;
+    const struct opc_cem_options options = cem_options(config, obs_count, act_count);
+    const size_t obs = (size_t)obs_count, act = (size_t)act_count;
     const size_t candidates = (size_t)options.capacity,
-                 rows = candidates * (size_t)pets->config.particles;
+                 rows = candidates * (size_t)config->particles;
     const size_t dims = (size_t)options.steps * act + (size_t)options.extra;
-    struct plan *plan = pets->plan = opc_alloc(1, sizeof *plan);
-    if (!plan)
-        return opc_fail(err, OPC_ENOMEM, "not enough memory for the planner");
-    const struct opc_block blocks[] = {
+    const struct opc_block all[BLOCKS] = {
         {&plan->state, rows, obs * sizeof *plan->state},
         {&plan->next, rows, obs * sizeof *plan->next},
         {&plan->action, rows, act * sizeof *plan->action},
@@ -347,11 +335,40 @@ static int make_plan(struct pets *pets, bool given_reward, struct opc_err *err)
         {&plan->inverse, obs, sizeof *plan->inverse},
         {&plan->gain, (size_t)options.extra, sizeof *plan->gain},
     };
-    if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
+    memcpy(blocks, all, sizeof all);
+}
+
+/* Particles and the optimiser; what is remembered of an episode, by the agent and by who acts with
+ * it; and a few numbers of each observation, for the transition of eq. 2 and the bounds. */
+static size_t pets_need(const struct opc_agent_args *args)
+{
+    const struct opc_pets_config *config = args->config;
+    const struct opc_cem_options o = cem_options(config, args->obs, args->act);
+    const size_t dims = (size_t)o.steps * (size_t)o.each + (size_t)o.extra;
+    const size_t memory = opc_alloc_need(1, sizeof(struct opc_episode_state)) +
+                          opc_alloc_need(dims * (size_t)(o.kept + 1), sizeof(double));
+    const size_t little = 32 * opc_alloc_need((size_t)(args->obs + args->act) + 32, sizeof(double));
+    struct plan none;
+    struct opc_block blocks[BLOCKS];
+    list_blocks(config, args->obs, args->act, &none, blocks);
+    return opc_alloc_need(1, sizeof(struct pets)) + opc_alloc_need(1, sizeof none) +
+           opc_blocks_need(blocks, BLOCKS) + opc_cem_bytes(&o) + 2 * memory + little;
+}
+
+static int make_plan(struct pets *pets, bool given_reward, struct opc_err *err)
+{
+    const struct opc_cem_options options =
+        cem_options(&pets->config, pets->base.obs, pets->base.act);
+    struct plan *plan = pets->plan = opc_alloc(1, sizeof *plan);
+    if (!plan)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for the planner");
+    struct opc_block blocks[BLOCKS];
+    list_blocks(&pets->config, pets->base.obs, pets->base.act, plan, blocks);
+    if (!opc_alloc_all(blocks, BLOCKS))
         return opc_fail(err, OPC_ENOMEM,
                         "not enough memory to plan with %zu particles; lower pets.population or "
                         "pets.particles",
-                        rows);
+                        (size_t)options.capacity * (size_t)pets->config.particles);
     plan->reference.scale_steps = -1; /* not known yet */
     plan->believed[0] = -INFINITY;
     plan->believed[1] = INFINITY;
@@ -510,6 +527,7 @@ const struct opc_agent_type opc_pets_type = {
     .remembers = pets_remembers,
     .act_in = pets_act_in,
     .need = pets_need,
+    .need_settings = "pets.population or pets.particles",
     .check = pets_check,
     .corrected_label = "PETS with eq. 5",
     .corrected_colour = 0xaa4499,

@@ -312,6 +312,7 @@ const struct opc_agent_type opc_ppo_type = {
     .columns = COLUMNS,
     .knows_its_end = ppo_knows_its_end,
     .need = ppo_need,
+    .need_settings = "train.steps_per_epoch",
     .create = ppo_create,
     .act = ppo_act,
     .improve = opc_ppo_improve,

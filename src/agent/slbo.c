@@ -354,13 +354,15 @@ static int check_settings(const struct slbo *slbo, struct opc_err *err)
     return OPC_OK;
 }
 
-static int make_memory(struct slbo *slbo, struct opc_err *err)
+/* What it allocates besides the model and TRPO's batch. */
+enum { BLOCKS = 12 };
+static void list_blocks(struct slbo *slbo, struct opc_block blocks[BLOCKS])
 {
     struct slbo_rollouts *r = &slbo->rollouts;
     const size_t envs = (size_t)slbo->config.rollout_envs, f = sizeof(float);
     const size_t obs = (size_t)slbo->base.obs, act = (size_t)slbo->base.act;
     const size_t windows = (size_t)slbo->config.window * (size_t)slbo->config.batch_size;
-    const struct opc_block blocks[] = {
+    const struct opc_block all[BLOCKS] = {
         {&r->rng, envs, sizeof *r->rng},
         {&r->state, envs, obs * f},
         {&r->next, envs, obs * f},
@@ -374,7 +376,14 @@ static int make_memory(struct slbo *slbo, struct opc_err *err)
         {&slbo->cut, windows, sizeof *slbo->cut},
         {&slbo->noise, 2 * act, f},
     };
-    if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
+    memcpy(blocks, all, sizeof all);
+}
+
+static int make_memory(struct slbo *slbo, struct opc_err *err)
+{
+    struct opc_block blocks[BLOCKS];
+    list_blocks(slbo, blocks);
+    if (!opc_alloc_all(blocks, BLOCKS))
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent");
     return OPC_OK;
 }
@@ -418,13 +427,18 @@ static int slbo_create(const struct opc_agent_args *args, struct opc_agent **out
     return OPC_OK;
 }
 
-/* Model and batch; the recording that it learns from is the run's, and counted there. */
+/* The recording that it learns from is the run's, and counted there. */
 static size_t slbo_need(const struct opc_agent_args *args)
 {
-    const struct opc_slbo_config *c = args->config;
-    const struct opc_multistep_options model = model_options(c, args->obs, args->act);
-    const struct opc_trpo_options trpo = trpo_options(c, args->obs, args->act);
-    return (size_t)(opc_multistep_need(&model) + opc_trpo_need(&trpo));
+    struct slbo slbo = {.base = {.obs = args->obs, .act = args->act},
+                        .config = *(const struct opc_slbo_config *)args->config};
+    const struct opc_multistep_options model = model_options(&slbo.config, args->obs, args->act);
+    struct opc_trpo_options trpo = trpo_options(&slbo.config, args->obs, args->act);
+    struct opc_block blocks[BLOCKS];
+    trpo.pool = args->pool;
+    list_blocks(&slbo, blocks);
+    return opc_alloc_need(1, sizeof slbo) + opc_blocks_need(blocks, BLOCKS) +
+           opc_multistep_need(&model) + opc_trpo_need(&trpo);
 }
 
 static const struct opc_agent_column COLUMNS[] = {
@@ -454,6 +468,7 @@ const struct opc_agent_type opc_slbo_type = {
     .settings = &opc_slbo_section,
     .columns = COLUMNS,
     .need = slbo_need,
+    .need_settings = "slbo.rollout_steps, slbo.batch_size or slbo.*_hidden",
     .create = slbo_create,
     .act = slbo_act,
     .improve = slbo_improve,

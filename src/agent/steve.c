@@ -386,48 +386,34 @@ static int steve_make_networks(struct steve *s, uint64_t seed, struct opc_err *e
     return OPC_OK;
 }
 
-/* The memory of one thread, for `panels` panels of targets. */
-static int make_worker(const struct steve *s, int panels, struct steve_worker *w,
-                       struct opc_err *err)
+/* What one thread keeps, besides tapes and scratch. One gradient serves all networks in turn, so it
+ * is as long as the largest member. */
+enum { WORKER_BLOCKS = 5, BLOCKS = 14 };
+static void list_worker_blocks(const struct steve *s, struct steve_worker *w,
+                               struct opc_block blocks[WORKER_BLOCKS])
 {
     const size_t batch = (size_t)s->config.batch_size, wide = (size_t)s->panels * P;
-    /* One gradient serves all networks in turn, so it is as long as the largest member. */
     size_t each = 0;
     for (int k = 0; k < STEVE_KINDS; k++) {
         const size_t one = s->ensemble[k].net->each;
         each = one > each ? one : each;
     }
-    const struct opc_block blocks[] = {
+    const struct opc_block all[WORKER_BLOCKS] = {
         {&w->row, batch, sizeof *w->row},
         {&w->step, batch, sizeof *w->step},
         {&w->batch, wide * (size_t)s->columns, sizeof *w->batch},
         {&w->input, wide * (size_t)(2 * s->base.obs + s->base.act), sizeof *w->input},
         {&w->grad, each, sizeof *w->grad},
     };
-    if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
-        return opc_fail(err, OPC_ENOMEM,
-                        "not enough memory for batches of %d steps; lower steve.batch_size",
-                        s->config.batch_size);
-    /* A member may get all rows of a batch, however unlikely that is. */
-    for (int k = STEVE_CRITIC; k < STEVE_KINDS; k++)
-        OPC_TRY(opc_tape_create(s->ensemble[k].net, s->config.batch_size, &w->tape[k], err));
-    return opc_arena_create(steve_targets_need(s, panels), &w->scratch, err);
+    memcpy(blocks, all, sizeof all);
 }
 
-/* Bytes of scratch for one thread in act_on_rows. */
-static size_t act_need(const struct steve *s)
-{
-    return opc_mlp_infer_need(s->ensemble[STEVE_POLICY].net, CHUNK) +
-           opc_arena_need((size_t)s->base.obs, ROWS * sizeof(float)) +
-           2 * opc_arena_need((size_t)s->base.act, ROWS * sizeof(float));
-}
-
-/* Memory of an update, sized by the batch, so that updates allocate nothing. */
-static int steve_make_batch(struct steve *s, struct opc_err *err)
+/* What an update works on, besides networks, tapes and threads. */
+static void list_blocks(struct steve *s, struct opc_block blocks[BLOCKS])
 {
     const size_t batch = (size_t)s->config.batch_size, wide = (size_t)s->panels * P;
     const size_t act = (size_t)s->base.act, in = (size_t)s->base.obs + act;
-    const struct opc_block blocks[] = {
+    const struct opc_block all[BLOCKS] = {
         {&s->step, batch, sizeof *s->step},
         {&s->batch, wide * (size_t)s->columns, sizeof *s->batch},
         {&s->target, wide, sizeof *s->target},
@@ -443,13 +429,50 @@ static int steve_make_batch(struct steve *s, struct opc_err *err)
         {&s->worker, (size_t)s->threads, sizeof *s->worker},
         {&s->act_scratch, (size_t)s->threads, sizeof *s->act_scratch},
     };
-    if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
+    memcpy(blocks, all, sizeof all);
+}
+
+/* Panels of targets of one thread, at most. */
+static int panels_of_thread(const struct steve *s)
+{
+    const int share = s->panels / s->threads + 1;
+    return share < s->panels ? share : s->panels;
+}
+
+/* The memory of one thread. */
+static int make_worker(const struct steve *s, struct steve_worker *w, struct opc_err *err)
+{
+    struct opc_block blocks[WORKER_BLOCKS];
+    list_worker_blocks(s, w, blocks);
+    if (!opc_alloc_all(blocks, WORKER_BLOCKS))
         return opc_fail(err, OPC_ENOMEM,
                         "not enough memory for batches of %d steps; lower steve.batch_size",
                         s->config.batch_size);
-    const int share = s->panels / s->threads + 1; /* panels of one thread, at most */
+    /* A member may get all rows of a batch, however unlikely that is. */
+    for (int k = STEVE_CRITIC; k < STEVE_KINDS; k++)
+        OPC_TRY(opc_tape_create(s->ensemble[k].net, s->config.batch_size, &w->tape[k], err));
+    return opc_arena_create(steve_targets_need(s, panels_of_thread(s)), &w->scratch, err);
+}
+
+/* Bytes of scratch for one thread in act_on_rows. */
+static size_t act_need(const struct steve *s)
+{
+    return opc_mlp_infer_need(s->ensemble[STEVE_POLICY].net, CHUNK) +
+           opc_arena_need((size_t)s->base.obs, ROWS * sizeof(float)) +
+           2 * opc_arena_need((size_t)s->base.act, ROWS * sizeof(float));
+}
+
+/* Memory of an update, sized by the batch, so that updates allocate nothing. */
+static int steve_make_batch(struct steve *s, struct opc_err *err)
+{
+    struct opc_block blocks[BLOCKS];
+    list_blocks(s, blocks);
+    if (!opc_alloc_all(blocks, BLOCKS))
+        return opc_fail(err, OPC_ENOMEM,
+                        "not enough memory for batches of %d steps; lower steve.batch_size",
+                        s->config.batch_size);
     for (int i = 0; i < s->threads; i++) {
-        OPC_TRY(make_worker(s, share < s->panels ? share : s->panels, &s->worker[i], err));
+        OPC_TRY(make_worker(s, &s->worker[i], err));
         OPC_TRY(opc_arena_create(act_need(s), &s->act_scratch[i], err));
     }
     /* Tapes of the policy's loss; threads fill the rows of their own panels. */
@@ -461,7 +484,7 @@ static int steve_make_batch(struct steve *s, struct opc_err *err)
     s->policy_tape->x = s->batch;
     s->policy_tape->xs = (size_t)s->columns * P;
     s->critic_tape->x = s->joint;
-    s->critic_tape->xs = in * P;
+    s->critic_tape->xs = (size_t)(s->base.obs + s->base.act) * P;
     return OPC_OK;
 }
 
@@ -501,57 +524,37 @@ static int steve_create(const struct opc_agent_args *args, struct opc_agent **ou
     return OPC_OK;
 }
 
-/* Floats of one member, at most (`each`), of its tape for so many rows, and of its widest layer. */
-struct net_size {
-    double each, tape, widest;
-};
-
-static struct net_size size_of(const struct opc_mlp_shape *shape, double rows)
-{
-    struct net_size size = {0};
-    double outputs = 0;
-    for (int l = 0; l < shape->layers; l++) {
-        const double in = shape->width[l], out = shape->width[l + 1];
-        /* Rows of weights are padded to at most 16 more, and layers to whole cache lines. */
-        size.each += out * (in + 16) + 32;
-        size.widest = fmax(size.widest, fmax(in, out) + 16);
-        outputs += out;
-    }
-    /* Outputs and their gradients of every layer, and one layer's transposed inputs. */
-    size.tape = rows * (2 * outputs + size.widest);
-    return size;
-}
-
-/* An upper limit of what create takes. */
 static size_t steve_need(const struct opc_agent_args *args)
 {
     struct steve s = {0};
+    struct steve_worker worker;
     struct opc_mlp_shape shape[STEVE_KINDS];
+    struct opc_mlp net[STEVE_KINDS];
+    struct opc_block of_worker[WORKER_BLOCKS], blocks[BLOCKS];
     struct opc_err ignored;
     if (steve_begin(&s, args, &ignored) ||
         shapes_of(&s.config, args->obs, args->act, shape, &ignored))
         return 0; /* create refuses these settings */
-    const double rows = (double)s.panels * P, obs = args->obs, act = args->act;
-    double networks = 0, tapes = 0, largest = 0, widest = 0;
     for (int k = 0; k < STEVE_KINDS; k++) {
-        const struct net_size size = size_of(&shape[k], rows);
-        networks += 4 * shape[k].members * size.each; /* parameters, two moments, copy */
-        tapes += size.tape;
-        largest = fmax(largest, size.each);
-        widest = fmax(widest, size.widest);
+        if (opc_mlp_layout(&shape[k], &net[k], &ignored))
+            return 0;
+        s.ensemble[k].net = &net[k];
     }
-    /* Of the expansion, trajectories and what the networks say of them are shared out by rows; the
-     * candidates of one row are doubles, and each thread has them. */
-    const double H = s.config.horizon, M = s.config.transition_members, N = s.config.reward_members,
-                 L = s.config.critic_members;
-    const double expansion = (H + 1) * (2 * obs + act) + L + M * (L + N + 1) * H;
-    const double candidates = 2 * (H + 1) * (M * N * L + H + 5);
-    /* Each thread: a gradient, a tape of each kind, a batch and its inputs, the hidden layers of
-     * the panels that go through a network together, and a panel more than its share of rows. */
-    const double batch = rows * (2 * s.columns + 2 * obs + act + 8);
-    const double thread = largest + tapes + batch + 4 * ROWS * widest + candidates + P * expansion;
-    const double floats = networks + 2 * tapes + batch + rows * expansion + s.threads * thread;
-    return (size_t)(floats * sizeof(float));
+    list_worker_blocks(&s, &worker, of_worker);
+    list_blocks(&s, blocks);
+    size_t thread = opc_blocks_need(of_worker, WORKER_BLOCKS) +
+                    opc_alloc_need(steve_targets_need(&s, panels_of_thread(&s)), 1) +
+                    opc_alloc_need(act_need(&s), 1);
+    size_t bytes = opc_alloc_need(1, sizeof s) + opc_blocks_need(blocks, BLOCKS);
+    /* Each network twice, as it is and as it was copied, with Adam's moments. */
+    for (int k = 0; k < STEVE_KINDS; k++) {
+        const size_t tape = opc_tape_bytes(&net[k], s.config.batch_size);
+        bytes += 2 * opc_mlp_bytes(&net[k]) +
+                 opc_adam_bytes((size_t)shape[k].members * net[k].each) +
+                 (k <= STEVE_CRITIC ? tape : 0);
+        thread += k >= STEVE_CRITIC ? tape : 0;
+    }
+    return bytes + (size_t)s.threads * thread;
 }
 
 /* Columns that other agents have, too, mean the same there. */
@@ -584,4 +587,5 @@ const struct opc_agent_type opc_steve_type = {
     .state = steve_state,
     .act_spread = steve_act_spread,
     .need = steve_need,
+    .need_settings = "steve.batch_size or steve.*_hidden",
 };

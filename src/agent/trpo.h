@@ -83,8 +83,8 @@ struct opc_trpo {
 
 int opc_trpo_create(const struct opc_trpo_options *, struct opc_trpo **out, struct opc_err *err);
 void opc_trpo_destroy(struct opc_trpo *); /* NULL is fine */
-/* Bytes of it all, for estimates. */
-double opc_trpo_need(const struct opc_trpo_options *);
+/* What create takes, at most; 0: it refuses these options. */
+size_t opc_trpo_need(const struct opc_trpo_options *);
 
 /* Actions of n states [n][obs], which are normalised here: (s - mean) * inverse. Draws with
  * deviation spread * exp(log_std), row i from rng[i]; rng NULL: the mean. */

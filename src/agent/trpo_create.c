@@ -5,7 +5,7 @@
 
 #include "base/pool.h"
 
-#include <math.h>
+#include <string.h>
 
 enum { P = OPC_PANEL, CHUNK = 8, ROWS = CHUNK * P }; /* as in trpo.c */
 
@@ -33,17 +33,24 @@ void opc_trpo_destroy(struct opc_trpo *t)
     opc_free(t);
 }
 
-/* Networks with tanh layers; each output's first weights have the norm 1, those of the policy's
- * last layer 0.01, so that it starts close to the same action everywhere. */
+/* The shapes of the two networks, with tanh layers. */
+static int shapes_of(const struct opc_trpo_options *o, struct opc_mlp_shape *policy,
+                     struct opc_mlp_shape *value, struct opc_err *err)
+{
+    OPC_TRY(opc_mlp_shape_from(1, o->obs, o->policy_hidden, o->policy_depth, o->act,
+                               OPC_ACTIVATION_TANH, policy, err));
+    return opc_mlp_shape_from(1, o->obs, o->value_hidden, o->value_depth, 1, OPC_ACTIVATION_TANH,
+                              value, err);
+}
+
+/* Each output's first weights have the norm 1, those of the policy's last layer 0.01, so that it
+ * starts close to the same action everywhere. */
 static int make_networks(struct opc_trpo *t, const struct opc_trpo_options *o, struct opc_err *err)
 {
-    struct opc_mlp_shape shape;
-    OPC_TRY(opc_mlp_shape_from(1, o->obs, o->policy_hidden, o->policy_depth, o->act,
-                               OPC_ACTIVATION_TANH, &shape, err));
-    OPC_TRY(opc_mlp_create(&shape, &t->policy, err));
-    OPC_TRY(opc_mlp_shape_from(1, o->obs, o->value_hidden, o->value_depth, 1, OPC_ACTIVATION_TANH,
-                               &shape, err));
-    OPC_TRY(opc_mlp_create(&shape, &t->value, err));
+    struct opc_mlp_shape policy, value;
+    OPC_TRY(shapes_of(o, &policy, &value, err));
+    OPC_TRY(opc_mlp_create(&policy, &t->policy, err));
+    OPC_TRY(opc_mlp_create(&value, &t->value, err));
     opc_mlp_init_normalized(t->policy, 1, 0.01, o->seed, o->which);
     opc_mlp_init_normalized(t->value, 1, 1, o->seed, o->which + 1);
     OPC_TRY(opc_adam_create(t->value->each, opc_adam_usual(o->value_learning_rate), &t->value_adam,
@@ -52,13 +59,15 @@ static int make_networks(struct opc_trpo *t, const struct opc_trpo_options *o, s
     return opc_tape_create(t->value, o->value_batch, &t->value_tape, err);
 }
 
-static int make_batch(struct opc_trpo *t, struct opc_err *err)
+/* What a batch and an update are kept in. */
+enum { BLOCKS = 27 };
+static void list_blocks(struct opc_trpo *t, struct opc_block blocks[BLOCKS])
 {
     const struct opc_trpo_options *o = &t->options;
     const size_t n = (size_t)t->rows, obs = (size_t)o->obs, act = (size_t)o->act;
     const size_t states = (size_t)o->envs * (size_t)(o->length + 1), f = sizeof(float);
     const size_t padded = (size_t)opc_panels(t->rows) * P, real = sizeof(double);
-    const struct opc_block blocks[] = {
+    const struct opc_block all[BLOCKS] = {
         {&t->state, states, obs * f},
         {&t->action, n, act * f},
         {&t->reward, n, real},
@@ -87,47 +96,77 @@ static int make_batch(struct opc_trpo *t, struct opc_err *err)
         {&t->work, 3 * t->params, real},
         {&t->kept, t->params, f},
     };
-    if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
+    memcpy(blocks, all, sizeof all);
+}
+
+static int make_batch(struct opc_trpo *t, struct opc_err *err)
+{
+    const struct opc_trpo_options *o = &t->options;
+    struct opc_block blocks[BLOCKS];
+    list_blocks(t, blocks);
+    if (!opc_alloc_all(blocks, BLOCKS))
         return opc_fail(err, OPC_ENOMEM, "not enough memory for a batch of %d steps", t->rows);
     for (int e = 0, i = 0; e < o->envs; e++)
         for (int k = 0; k < o->length; k++, i++)
             t->row[i] = e * (o->length + 1) + k;
-    for (size_t k = 0; k < act; k++)
+    for (int k = 0; k < o->act; k++)
         t->log_std[k] = (float)o->log_std_init;
     t->policy_tape->x = t->x;
-    t->policy_tape->xs = obs * P;
     t->value_tape->x = t->value_x;
-    t->value_tape->xs = obs * P;
+    t->policy_tape->xs = t->value_tape->xs = (size_t)o->obs * P;
     return OPC_OK;
 }
 
-/* Transposed inputs of the policy's layers, a bias of zeros for the widest, and scratch of the
- * threads: one of values_chunk, act_some and product_chunk at a time. */
-static int make_scratch(struct opc_trpo *t, struct opc_err *err)
+/* Scratch of one thread: one of values_chunk, act_some and product_chunk at a time. */
+static size_t scratch_of(const struct opc_trpo *t)
 {
     const struct opc_mlp *net = t->policy;
     const size_t wide = ROWS * sizeof(float), obs = (size_t)t->options.obs,
                  act = (size_t)t->options.act;
-    size_t product = 0, widest = 0;
-    for (int l = 0; l < net->shape.layers; l++) {
-        const struct opc_layer *layer = &net->layer[l];
-        product += 2 * opc_arena_need((size_t)layer->out, wide);
-        widest = (size_t)layer->out > widest ? (size_t)layer->out : widest;
-        t->transposed[l] =
-            opc_alloc(opc_transposed_size(opc_panels(t->rows), layer->in), sizeof(float));
-        if (!t->transposed[l])
-            return opc_fail(err, OPC_ENOMEM, "not enough memory for a batch of %d steps", t->rows);
-    }
+    size_t product = 0;
+    for (int l = 0; l < net->shape.layers; l++)
+        product += 2 * opc_arena_need((size_t)net->layer[l].out, wide);
     const size_t a = opc_mlp_infer_need(net, CHUNK), b = opc_mlp_infer_need(t->value, CHUNK);
     const size_t infer = (a > b ? a : b) + opc_arena_need(obs, wide) + opc_arena_need(1, wide) +
                          2 * opc_arena_need(act, wide);
-    t->zeros = opc_alloc(widest + P, sizeof(float));
+    return product > infer ? product : infer;
+}
+
+/* Floats of a bias of zeros for the policy's widest layer. */
+static size_t zeros_of(const struct opc_trpo *t)
+{
+    int widest = 0;
+    for (int l = 0; l < t->policy->shape.layers; l++)
+        widest = t->policy->layer[l].out > widest ? t->policy->layer[l].out : widest;
+    return (size_t)widest + P;
+}
+
+/* Transposed inputs of the policy's layers, the zeros, and scratch of the threads. */
+static int make_scratch(struct opc_trpo *t, struct opc_err *err)
+{
+    const struct opc_mlp *net = t->policy;
+    for (int l = 0; l < net->shape.layers; l++) {
+        t->transposed[l] =
+            opc_alloc(opc_transposed_size(opc_panels(t->rows), net->layer[l].in), sizeof(float));
+        if (!t->transposed[l])
+            return opc_fail(err, OPC_ENOMEM, "not enough memory for a batch of %d steps", t->rows);
+    }
+    t->zeros = opc_alloc(zeros_of(t), sizeof(float));
     t->scratch = opc_alloc((size_t)t->threads, sizeof *t->scratch);
     if (!t->zeros || !t->scratch)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent");
     for (int i = 0; i < t->threads; i++)
-        OPC_TRY(opc_arena_create(product > infer ? product : infer, &t->scratch[i], err));
+        OPC_TRY(opc_arena_create(scratch_of(t), &t->scratch[i], err));
     return OPC_OK;
+}
+
+/* Sizes that everything else is allocated by. */
+static void set_sizes(struct opc_trpo *t, const struct opc_trpo_options *o)
+{
+    t->options = *o;
+    t->options.policy_hidden = t->options.value_hidden = NULL;
+    t->rows = o->envs * o->length;
+    t->threads = opc_pool_threads(o->pool);
 }
 
 int opc_trpo_create(const struct opc_trpo_options *o, struct opc_trpo **out, struct opc_err *err)
@@ -135,10 +174,7 @@ int opc_trpo_create(const struct opc_trpo_options *o, struct opc_trpo **out, str
     struct opc_trpo *t = opc_alloc(1, sizeof *t);
     if (!t)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the agent");
-    t->options = *o;
-    t->options.policy_hidden = t->options.value_hidden = NULL;
-    t->rows = o->envs * o->length;
-    t->threads = opc_pool_threads(o->pool);
+    set_sizes(t, o);
     int code = make_networks(t, o, err);
     if (!code) {
         t->params = t->policy->each + (size_t)o->act;
@@ -154,14 +190,26 @@ int opc_trpo_create(const struct opc_trpo_options *o, struct opc_trpo **out, str
     return OPC_OK;
 }
 
-double opc_trpo_need(const struct opc_trpo_options *o)
+size_t opc_trpo_need(const struct opc_trpo_options *o)
 {
-    const double rows = (double)o->envs * (o->length + 1), f = sizeof(float);
-    double units = o->act, inputs = 16 + o->obs;
-    for (int i = 0; i < o->policy_depth; i++) {
-        units += o->policy_hidden[i];
-        inputs += 16 + o->policy_hidden[i];
-    }
-    /* the batch, what the policy remembers of it, and its layers' transposed inputs */
-    return rows * (f * (2.0 * o->obs + 2.0 * o->act + 2 * units + 2 * inputs) + 72);
+    struct opc_mlp_shape shape[2];
+    struct opc_mlp policy, value;
+    struct opc_err ignored;
+    if (shapes_of(o, &shape[0], &shape[1], &ignored) ||
+        opc_mlp_layout(&shape[0], &policy, &ignored) || opc_mlp_layout(&shape[1], &value, &ignored))
+        return 0; /* create refuses these options */
+    struct opc_trpo t = {.policy = &policy, .value = &value};
+    struct opc_block blocks[BLOCKS];
+    set_sizes(&t, o);
+    t.params = policy.each + (size_t)o->act;
+    list_blocks(&t, blocks);
+    size_t bytes = opc_alloc_need(1, sizeof t) + opc_mlp_bytes(&policy) + opc_mlp_bytes(&value) +
+                   opc_adam_bytes(value.each) + opc_tape_bytes(&policy, t.rows) +
+                   opc_tape_bytes(&value, o->value_batch) + opc_blocks_need(blocks, BLOCKS) +
+                   opc_alloc_need(zeros_of(&t), sizeof(float));
+    for (int l = 0; l < policy.shape.layers; l++)
+        bytes += opc_alloc_need(opc_transposed_size(opc_panels(t.rows), policy.layer[l].in),
+                                sizeof(float));
+    return bytes + (size_t)t.threads *
+                       (opc_alloc_need(1, sizeof *t.scratch) + opc_alloc_need(scratch_of(&t), 1));
 }

@@ -42,6 +42,7 @@ void *opc_alloc(size_t count, size_t each)
     unsigned char *raw = calloc(1, bytes + OPC_ALIGN);
     if (!raw)
         return NULL;
+    opc_fault_took(bytes + OPC_ALIGN);
     unsigned char *p = raw + OPC_ALIGN - (uintptr_t)raw % OPC_ALIGN;
     memcpy(p - sizeof raw, &raw, sizeof raw);
     /* Poison the gaps on both sides: an index that is off by a few would land there unnoticed. */

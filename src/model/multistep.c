@@ -94,21 +94,72 @@ static void refresh_scales(struct opc_multistep *m)
     }
 }
 
-/* Panels and tapes of one window. */
-static int make_window(struct opc_multistep *m, struct opc_err *err)
+/* Sizes that everything else is allocated by. */
+static void set_sizes(struct opc_multistep *m, const struct opc_multistep_options *o)
+{
+    m->options = *o;
+    m->options.hidden = NULL;
+    if (o->clip <= 0)
+        m->options.clip = PUBLISHED_CLIP;
+    m->in = o->obs + o->act;
+    m->out = o->obs + 1;
+    m->columns = 2 * o->obs + o->act + 2;
+}
+
+static int shape_of(const struct opc_multistep *m, const struct opc_multistep_options *o,
+                    struct opc_mlp_shape *shape, struct opc_err *err)
+{
+    return opc_mlp_shape_from(1, m->in, o->hidden, o->depth, m->out, OPC_ACTIVATION_RELU, shape,
+                              err);
+}
+
+/* What a step of the window is kept in, besides a tape. */
+enum { STEP_BLOCKS = 5, BLOCKS = 6 };
+static void list_step_blocks(struct opc_multistep *m, int i, struct opc_block blocks[STEP_BLOCKS])
 {
     const size_t rows = (size_t)opc_panels(m->options.batch) * P, f = sizeof(float);
     const size_t obs = (size_t)m->options.obs, in = (size_t)m->in;
+    const struct opc_block all[STEP_BLOCKS] = {
+        {&m->record[i], rows, (size_t)m->columns * f},
+        {&m->x[i], rows, in * f},
+        {&m->s[i], rows, obs * f},
+        {&m->next[i], rows, obs * f},
+        {&m->loss[i], rows, sizeof(double)},
+    };
+    memcpy(blocks, all, sizeof all);
+}
+
+/* Statistics and gradients. */
+static void list_blocks(struct opc_multistep *m, struct opc_block blocks[BLOCKS])
+{
+    const size_t rows = (size_t)opc_panels(m->options.batch) * P, f = sizeof(float);
+    const size_t obs = (size_t)m->options.obs;
+    const struct opc_block all[BLOCKS] = {
+        {&m->stats, 2 * obs + 1, sizeof *m->stats},
+        {&m->scales, opc_multistep_scales_count(m->options.obs), f},
+        {&m->ds, rows, obs * f},
+        {&m->dx, rows, (size_t)m->in * f},
+        {&m->grad, m->net->each, f},
+        {&m->step, m->net->each, f},
+    };
+    memcpy(blocks, all, sizeof all);
+}
+
+/* Prediction: inputs, outputs and hidden layers of CHUNK panels. */
+static size_t scratch_of(const struct opc_multistep *m)
+{
+    return opc_mlp_infer_need(m->net, CHUNK) + opc_arena_need((size_t)m->in, ROWS * sizeof(float)) +
+           opc_arena_need((size_t)m->out, ROWS * sizeof(float));
+}
+
+/* Panels and tapes of one window. */
+static int make_window(struct opc_multistep *m, struct opc_err *err)
+{
     int code = OPC_OK;
     for (int i = 0; i < m->options.window && !code; i++) {
-        const struct opc_block blocks[] = {
-            {&m->record[i], rows, (size_t)m->columns * f},
-            {&m->x[i], rows, in * f},
-            {&m->s[i], rows, obs * f},
-            {&m->next[i], rows, obs * f},
-            {&m->loss[i], rows, sizeof(double)},
-        };
-        if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
+        struct opc_block blocks[STEP_BLOCKS];
+        list_step_blocks(m, i, blocks);
+        if (!opc_alloc_all(blocks, STEP_BLOCKS))
             return opc_fail(err, OPC_ENOMEM, "not enough memory for batches of %d windows",
                             m->options.batch);
         code = opc_tape_create(m->net, m->options.batch, &m->tape[i], err);
@@ -120,29 +171,17 @@ static int make_parts(struct opc_multistep *m, const struct opc_multistep_option
                       struct opc_err *err)
 {
     struct opc_mlp_shape shape;
-    OPC_TRY(opc_mlp_shape_from(1, m->in, o->hidden, o->depth, m->out, OPC_ACTIVATION_RELU, &shape,
-                               err));
+    struct opc_block blocks[BLOCKS];
+    OPC_TRY(shape_of(m, o, &shape, err));
     OPC_TRY(opc_mlp_create(&shape, &m->net, err));
     draw_weights(m->net, o->seed, o->which);
     OPC_TRY(opc_adam_create(m->net->each, opc_adam_usual(o->learning_rate), &m->adam, err));
     OPC_TRY(make_window(m, err));
-    const size_t rows = (size_t)opc_panels(o->batch) * P, f = sizeof(float);
-    const struct opc_block blocks[] = {
-        {&m->stats, 2 * (size_t)o->obs + 1, sizeof *m->stats},
-        {&m->scales, opc_multistep_scales_count(o->obs), f},
-        {&m->ds, rows, (size_t)o->obs * f},
-        {&m->dx, rows, (size_t)m->in * f},
-        {&m->grad, m->net->each, f},
-        {&m->step, m->net->each, f},
-    };
-    if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
+    list_blocks(m, blocks);
+    if (!opc_alloc_all(blocks, BLOCKS))
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the model's gradients");
     refresh_scales(m);
-    /* prediction: inputs, outputs and hidden layers of CHUNK panels */
-    return opc_arena_create(opc_mlp_infer_need(m->net, CHUNK) +
-                                opc_arena_need((size_t)m->in, ROWS * f) +
-                                opc_arena_need((size_t)m->out, ROWS * f),
-                            &m->scratch, err);
+    return opc_arena_create(scratch_of(m), &m->scratch, err);
 }
 
 int opc_multistep_create(const struct opc_multistep_options *o, struct opc_multistep **out,
@@ -151,13 +190,7 @@ int opc_multistep_create(const struct opc_multistep_options *o, struct opc_multi
     struct opc_multistep *m = opc_alloc(1, sizeof *m);
     if (!m)
         return opc_fail(err, OPC_ENOMEM, "not enough memory for the model");
-    m->options = *o;
-    m->options.hidden = NULL;
-    if (o->clip <= 0)
-        m->options.clip = PUBLISHED_CLIP;
-    m->in = o->obs + o->act;
-    m->out = o->obs + 1;
-    m->columns = 2 * o->obs + o->act + 2;
+    set_sizes(m, o);
     const int code = make_parts(m, o, err);
     if (code) {
         opc_multistep_destroy(m);
@@ -167,19 +200,23 @@ int opc_multistep_create(const struct opc_multistep_options *o, struct opc_multi
     return OPC_OK;
 }
 
-double opc_multistep_need(const struct opc_multistep_options *o)
+size_t opc_multistep_need(const struct opc_multistep_options *o)
 {
-    const double rows = (double)o->batch * o->window, f = sizeof(float);
-    double widest = o->obs + o->act, params = 0, units = 0, in = widest;
-    for (int i = 0; i <= o->depth; i++) {
-        const double wide = i < o->depth ? o->hidden[i] : o->obs + 1;
-        params += (in + 1) * wide;
-        units += wide;
-        widest = fmax(widest, wide);
-        in = wide;
-    }
-    /* weights, moments and two gradients; outputs, their gradients and transposed inputs */
-    return f * (5 * params + rows * (2 * units + widest + 8.0 * o->obs + 4.0 * o->act));
+    struct opc_multistep m = {0};
+    struct opc_mlp_shape shape;
+    struct opc_mlp net;
+    struct opc_err ignored;
+    struct opc_block step[STEP_BLOCKS], blocks[BLOCKS];
+    set_sizes(&m, o);
+    if (shape_of(&m, o, &shape, &ignored) || opc_mlp_layout(&shape, &net, &ignored))
+        return 0; /* create refuses these options */
+    m.net = &net;
+    list_step_blocks(&m, 0, step);
+    list_blocks(&m, blocks);
+    return opc_alloc_need(1, sizeof m) + opc_mlp_bytes(&net) + opc_adam_bytes(net.each) +
+           (size_t)o->window *
+               (opc_blocks_need(step, STEP_BLOCKS) + opc_tape_bytes(&net, o->batch)) +
+           opc_blocks_need(blocks, BLOCKS) + opc_alloc_need(scratch_of(&m), 1);
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */

@@ -97,7 +97,7 @@ double opc_multistep_gradient(struct opc_multistep *, int n, const float *const 
 /* s[n][obs], a[n][act] to next[n][obs] and reward[n] (may be NULL). */
 void opc_multistep_predict(struct opc_multistep *, int n, const float *s, const float *a,
                            float *next, float *reward);
-/* Bytes of it all, for estimates. */
-double opc_multistep_need(const struct opc_multistep_options *);
+/* What create takes, at most; 0: it refuses these options. */
+size_t opc_multistep_need(const struct opc_multistep_options *);
 
 #endif

@@ -36,6 +36,11 @@ void opc_adam_destroy(struct opc_adam *adam)
     opc_free(adam);
 }
 
+size_t opc_adam_bytes(size_t count)
+{
+    return opc_alloc_need(1, sizeof(struct opc_adam)) + 2 * opc_alloc_need(count, sizeof(float));
+}
+
 void opc_adam_begin(struct opc_adam *adam)
 {
     const struct opc_adam_config *config = &adam->config;

@@ -32,6 +32,7 @@ struct opc_adam {
 int opc_adam_create(size_t count, struct opc_adam_config, struct opc_adam **out,
                     struct opc_err *err);
 void opc_adam_destroy(struct opc_adam *); /* NULL is fine */
+size_t opc_adam_bytes(size_t count);      /* what create takes */
 
 /* A step: begin once, and then every parameter once, in any ranges, by any threads. decay: weight
  * decay of the range. */

@@ -50,7 +50,8 @@ int opc_mlp_shape_from(int members, int inputs, const int *hidden, int depth, in
     return OPC_OK;
 }
 
-int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, struct opc_err *err)
+/* Layer after layer in one run of parameters: weights w[out][ld], then biases. */
+int opc_mlp_layout(const struct opc_mlp_shape *shape, struct opc_mlp *net, struct opc_err *err)
 {
     if (shape->layers < 1 || shape->layers > OPC_MLP_LAYERS)
         return opc_fail(err, OPC_EUSER, "a network of %d layers; 1 to %d are possible",
@@ -60,19 +61,13 @@ int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, stru
     if (shape->layer_norm && shape->activation != OPC_ACTIVATION_RELU)
         return opc_fail(err, OPC_EUSER,
                         "layer normalisation before an activation that is not ReLU");
-    /* Layer after layer in one run of parameters: weights w[out][ld], then biases. */
-    struct opc_mlp *net = opc_alloc(1, sizeof *net);
-    if (!net)
-        goto full;
-    net->shape = *shape;
+    *net = (struct opc_mlp){.shape = *shape};
     for (int l = 0; l < shape->layers; l++) {
         struct opc_layer *layer = &net->layer[l];
         const int in = shape->width[l], wide = shape->width[l + 1];
-        if (in < 1 || wide < 1 || in > 65536 || wide > 65536) {
-            opc_mlp_destroy(net);
+        if (in < 1 || wide < 1 || in > 65536 || wide > 65536)
             return opc_fail(err, OPC_EUSER, "layer %d has %d inputs and %d outputs; 1 to 65536",
                             l + 1, in, wide);
-        }
         *layer = (struct opc_layer){
             .in = in, .out = wide, .ld = leading_dimension(in), .weight = net->each};
         layer->activation = l + 1 < shape->layers ? shape->activation : OPC_ACTIVATION_LINEAR;
@@ -81,12 +76,28 @@ int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, stru
         layer->end = layer->bias + round_to_line((size_t)wide);
         net->each = layer->end;
     }
-    net->param = opc_alloc((size_t)shape->members, net->each * sizeof *net->param);
-    if (!net->param)
-        goto full;
-    *out = net;
     return OPC_OK;
-full:
+}
+
+size_t opc_mlp_bytes(const struct opc_mlp *net)
+{
+    return opc_alloc_need(1, sizeof *net) +
+           opc_alloc_need((size_t)net->shape.members, net->each * sizeof *net->param);
+}
+
+int opc_mlp_create(const struct opc_mlp_shape *shape, struct opc_mlp **out, struct opc_err *err)
+{
+    struct opc_mlp layout;
+    OPC_TRY(opc_mlp_layout(shape, &layout, err));
+    struct opc_mlp *net = opc_alloc(1, sizeof *net);
+    if (net) {
+        *net = layout;
+        net->param = opc_alloc((size_t)shape->members, net->each * sizeof *net->param);
+        if (net->param) {
+            *out = net;
+            return OPC_OK;
+        }
+    }
     opc_mlp_destroy(net);
     return opc_fail(err, OPC_ENOMEM, "not enough memory for a network of %d members and %d layers",
                     shape->members, shape->layers);
@@ -259,6 +270,20 @@ int opc_tape_create(const struct opc_mlp *net, int rows, struct opc_tape **out, 
 full:
     opc_tape_destroy(tape);
     return opc_fail(err, OPC_ENOMEM, "not enough memory to remember a batch of %d rows", rows);
+}
+
+size_t opc_tape_bytes(const struct opc_mlp *net, int rows)
+{
+    const size_t panels = (size_t)opc_panels(rows), f = sizeof(float);
+    size_t bytes = opc_alloc_need(1, sizeof(struct opc_tape)), transposed = 0;
+    for (int l = 0; l < net->shape.layers; l++) {
+        const struct opc_layer *layer = &net->layer[l];
+        const size_t inputs = opc_transposed_size((int)panels, layer->in);
+        bytes += 2 * opc_alloc_need(panels * (size_t)layer->out, OPC_PANEL * f);
+        bytes += layer->layer_norm ? opc_alloc_need(panels, OPC_PANEL * f) : 0;
+        transposed = inputs > transposed ? inputs : transposed;
+    }
+    return bytes + opc_alloc_need(transposed, f);
 }
 
 void opc_tape_destroy(struct opc_tape *tape)

@@ -40,7 +40,11 @@ struct opc_mlp {
 };
 
 int opc_mlp_create(const struct opc_mlp_shape *, struct opc_mlp **out, struct opc_err *err);
-void opc_mlp_destroy(struct opc_mlp *); /* NULL is fine */
+/* Where the layers of such a network lie, in *out, which has no parameters: for sizes that are
+ * asked ahead. OPC_EUSER as opc_mlp_create. */
+int opc_mlp_layout(const struct opc_mlp_shape *, struct opc_mlp *out, struct opc_err *err);
+size_t opc_mlp_bytes(const struct opc_mlp *); /* what create takes */
+void opc_mlp_destroy(struct opc_mlp *);       /* NULL is fine */
 static inline float *opc_mlp_member(const struct opc_mlp *net, int member)
 {
     return net->param + (size_t)member * net->each;
@@ -81,7 +85,8 @@ struct opc_tape {
     float *transposed;                 /* memory for the transposed inputs of any one layer */
 };
 int opc_tape_create(const struct opc_mlp *, int rows, struct opc_tape **out, struct opc_err *err);
-void opc_tape_destroy(struct opc_tape *); /* NULL is fine */
+void opc_tape_destroy(struct opc_tape *);                /* NULL is fine */
+size_t opc_tape_bytes(const struct opc_mlp *, int rows); /* what create takes */
 
 /* Forward pass of panels p0 .. p1-1 of tape->x, which the caller has set; the result is tape->y of
  * the last layer. */

@@ -89,13 +89,13 @@ static int window_capacity(const struct opc_run *run)
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 struct need { /* bytes; doubles, because products of settings overflow integers */
-    double recorded, reference, imagined, rollouts, fit, planner, rest;
+    double recorded, reference, imagined, rollouts, fit, agent, rest;
 };
 
 static double total_need(const struct need *need)
 {
     return need->recorded + need->reference + need->imagined + need->rollouts + need->fit +
-           need->planner + need->rest;
+           need->agent + need->rest;
 }
 
 /* What the agent is made with; the model and the transition are added where they exist. */
@@ -119,14 +119,14 @@ static struct need estimate_need(const struct opc_run *run)
 {
     const struct opc_values *v = run->set;
     const double capacity = run->capacity, f = sizeof(float);
-    struct need need = {.rest = 64e6}; /* networks, environments, the program itself */
+    struct need need = {.rest = 64e6}; /* model, environments, the program itself */
     /* records, and where each episode begins */
     need.recorded = capacity * ((double)opc_record_stride(run->obs, run->act) * f + 16);
     /* agents that keep the steps of an epoch, as PPO, that have large networks or plan say how much
-     * that is */
+     * that is; the others need little */
     if (opc_agent_of(v)->need) {
         const struct opc_agent_args args = agent_args(v, run->obs, run->act, run->pool);
-        *(opc_plans(v) ? &need.planner : &need.rest) += (double)opc_agent_of(v)->need(&args);
+        need.agent = (double)opc_agent_of(v)->need(&args);
     }
     if (!opc_transition_of(v)->needs_model)
         return need;
@@ -147,31 +147,51 @@ static struct need estimate_need(const struct opc_run *run)
     return need;
 }
 
+enum { SHARES = 160 };
+/* "agent 1 MB, imagined steps 2 MB, recorded steps and fits 3 MB". What a planner takes is its
+ * plans. */
+static void print_shares(const struct opc_run *run, const struct need *need, char out[SHARES])
+{
+    char agent[OPC_PRINTED], imagined[OPC_PRINTED], past[OPC_PRINTED];
+    opc_print_bytes(need->agent, agent);
+    opc_print_bytes(need->imagined, imagined);
+    opc_print_bytes(need->recorded + need->reference + need->fit, past);
+    if (opc_plans(run->set))
+        snprintf(out, SHARES, "planning %s, recorded steps and fits %s", agent, past);
+    else
+        snprintf(out, SHARES, "%s%s%simagined steps %s, recorded steps and fits %s",
+                 need->agent > 0 ? "agent " : "", need->agent > 0 ? agent : "",
+                 need->agent > 0 ? ", " : "", imagined, past);
+}
+
+/* The settings that the largest share grows with. */
+static const char *what_to_lower(const struct opc_run *run, const struct need *need)
+{
+    const double past = need->recorded + need->reference + need->fit;
+    if (need->agent > fmax(past, fmax(need->imagined, need->rollouts)) &&
+        opc_agent_of(run->set)->need_settings)
+        return opc_agent_of(run->set)->need_settings;
+    if (need->rollouts > need->imagined && need->rollouts > past)
+        return "opc.horizon";
+    return need->imagined > past ? "opc.transitions or data.retain" : "train.epochs";
+}
+
 static int check_memory(struct opc_run *run, struct opc_err *err)
 {
-    char all[OPC_PRINTED], im[OPC_PRINTED], rec[OPC_PRINTED], here[OPC_PRINTED];
+    char all[OPC_PRINTED], here[OPC_PRINTED], shares[SHARES];
     const struct need need = estimate_need(run);
-    const double free = opc_available_bytes(""), past = need.recorded + need.reference + need.fit;
-    const bool plans = need.planner > 0;
-    const char *what = plans ? "planning" : "imagined steps";
+    const double free = opc_available_bytes("");
     opc_print_bytes(total_need(&need), all);
-    opc_print_bytes(plans ? need.planner : need.imagined, im);
-    opc_print_bytes(past, rec);
     opc_print_bytes(free, here);
+    print_shares(run, &need, shares);
     /* The sentence is logged at the start, also when all is well. */
-    snprintf(run->memory, sizeof run->memory,
-             "memory: up to %s (%s %s, recorded steps and fits %s), %s available", all, what, im,
-             rec, free > 0 ? here : "unknown");
+    snprintf(run->memory, sizeof run->memory, "memory: up to %s (%s), %s available", all, shares,
+             free > 0 ? here : "unknown");
     if (free < 0 || total_need(&need) <= free)
         return OPC_OK;
     return opc_fail(err, OPC_ENOMEM,
-                    "this run needs up to %s of memory (%s %s, recorded steps and fits %s) and %s "
-                    "are available; lower %s",
-                    all, what, im, rec, here,
-                    need.planner > past ? "pets.population or pets.particles"
-                    : need.rollouts > need.imagined && need.rollouts > past ? "opc.horizon"
-                    : need.imagined > past ? "opc.transitions or data.retain"
-                                           : "train.epochs");
+                    "this run needs up to %s of memory (%s) and %s are available; lower %s", all,
+                    shares, here, what_to_lower(run, &need));
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */

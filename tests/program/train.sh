@@ -391,7 +391,8 @@ expect 2 '^opc: train: .*train.agent = slbo.*opc.transition = replay' \
 expect 2 '^opc: train: slbo.rollout_steps = 160 .*slbo.rollout_envs = 7' \
     "$OPC" train slbo.yaml slbo.rollout_envs=7 --out x
 expect 2 '^opc: train: .*slbo.window = 0 .*\[1, 8\]' "$OPC" train slbo.yaml slbo.window=0 --out x
-expect 1 '^opc: train: .* [0-9.]* [GT]B ' "$OPC" train slbo.yaml slbo.rollout_steps=100000000 --out x
+expect 1 '^opc: train: .*(agent [0-9.]* [GT]B, .* lower .*slbo.rollout_steps' \
+    "$OPC" train slbo.yaml slbo.rollout_steps=100000000 --out x
 without MUJOCO || expect 2 '^opc: train: model.reward = given.*mujoco:hopper.*model.reward = learned' \
     "$OPC" train slbo.yaml env.name=mujoco:hopper slbo.reward=given --out x
 expect 2 '^opc: train: .*pets.horizon = 0 .*\[1, ' "$OPC" train pets.yaml pets.horizon=0 --out x
@@ -401,7 +402,7 @@ expect 2 '^opc: train: .*pets.particles = 3 .*model.elites = 2' \
     "$OPC" train pets.yaml pets.particles=3 --out x
 expect 2 '^opc: train: train.agent = pets .*opc.transition = replay' \
     "$OPC" train pets.yaml opc.transition=replay --out x
-expect 1 '^opc: train: .*GB.*pets.population' \
+expect 1 '^opc: train: .*(planning [0-9.]* GB, .* lower pets.population' \
     "$OPC" train pets.yaml pets.population=100000 pets.particles=9000 --out x
 without MUJOCO || expect 2 '^opc: train: .*model.reward = given.*mujoco:hopper' \
     "$OPC" train pets.yaml env.name=mujoco:hopper model.reward=given --out x

@@ -31,13 +31,31 @@ void opc_cem_destroy(struct opc_cem *cem)
     opc_free(cem);
 }
 
+/* What it allocates. */
+enum { BLOCKS = 7 };
+static void list_blocks(const struct opc_cem_options *o, struct opc_cem *cem,
+                        struct opc_block blocks[BLOCKS])
+{
+    const size_t steps = (size_t)o->steps, dims = steps * (size_t)o->each + (size_t)o->extra,
+                 capacity = (size_t)o->capacity;
+    const struct opc_block all[BLOCKS] = {
+        {&cem->mean, dims, sizeof *cem->mean},
+        {&cem->variance, dims, sizeof *cem->variance},
+        {&cem->candidate, capacity, dims * sizeof *cem->candidate},
+        {&cem->value, capacity, sizeof *cem->value},
+        {&cem->keep, (size_t)o->kept, dims * sizeof *cem->keep},
+        {&cem->rank, capacity, sizeof *cem->rank},
+        {&cem->basis, steps, steps * sizeof *cem->basis},
+    };
+    memcpy(blocks, all, sizeof all);
+}
+
 size_t opc_cem_bytes(const struct opc_cem_options *o)
 {
-    const size_t dims = (size_t)o->steps * (size_t)o->each + (size_t)o->extra,
-                 capacity = (size_t)o->capacity;
-    return dims * 2 * sizeof(double) + (capacity + (size_t)o->kept) * dims * sizeof(float) +
-           capacity * (sizeof(double) + sizeof(struct opc_cem_rank)) +
-           (size_t)o->steps * (size_t)o->steps * sizeof(float);
+    struct opc_cem none;
+    struct opc_block blocks[BLOCKS];
+    list_blocks(o, &none, blocks);
+    return opc_alloc_need(1, sizeof none) + opc_blocks_need(blocks, BLOCKS);
 }
 
 /* Coloured noise is a sum of waves with random amplitudes: wave 0 is constant, 2k - 1 and 2k are
@@ -63,28 +81,20 @@ static void make_basis(struct opc_cem *cem)
 
 int opc_cem_create(const struct opc_cem_options *o, struct opc_cem **out, struct opc_err *err)
 {
-    const size_t steps = (size_t)o->steps, dims = steps * (size_t)o->each + (size_t)o->extra,
-                 capacity = (size_t)o->capacity;
+    const int dims = o->steps * o->each + o->extra;
     struct opc_cem *cem = opc_alloc(1, sizeof *cem);
     if (cem) {
-        *cem = (struct opc_cem){.o = *o, .dims = o->steps * o->each + o->extra};
-        const struct opc_block blocks[] = {
-            {&cem->mean, dims, sizeof *cem->mean},
-            {&cem->variance, dims, sizeof *cem->variance},
-            {&cem->candidate, capacity, dims * sizeof *cem->candidate},
-            {&cem->value, capacity, sizeof *cem->value},
-            {&cem->keep, (size_t)o->kept, dims * sizeof *cem->keep},
-            {&cem->rank, capacity, sizeof *cem->rank},
-            {&cem->basis, steps, steps * sizeof *cem->basis},
-        };
-        if (opc_alloc_all(blocks, sizeof blocks / sizeof *blocks)) {
+        struct opc_block blocks[BLOCKS];
+        *cem = (struct opc_cem){.o = *o, .dims = dims};
+        list_blocks(o, cem, blocks);
+        if (opc_alloc_all(blocks, BLOCKS)) {
             make_basis(cem);
             *out = cem;
             return OPC_OK;
         }
     }
     opc_cem_destroy(cem);
-    return opc_fail(err, OPC_ENOMEM, "not enough memory for %d candidates of %zu numbers",
+    return opc_fail(err, OPC_ENOMEM, "not enough memory for %d candidates of %d numbers",
                     o->capacity, dims);
 }
 
