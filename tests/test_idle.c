@@ -58,6 +58,15 @@ static const struct {
     /* no window, or none that a planner leaves */
     {SET("opc.reference_epochs=0", "opc.past_ratio=0.5"), SAID("opc.past_ratio = 0.5")},
     {SET("train.agent=pets", "opc.past_ratio=0.5"), SAID("opc.past_ratio")},
+    /* no steps whose reward could be given */
+    {SET("train.agent=steve", "opc.transition=replay", "model.reward=given"),
+     SAID("model.reward = given")},
+    {SET("train.agent=steve", "opc.transition=replay", "model.reward=auto"),
+     SAID("model.reward = auto")},
+    {SET("opc.transition=replay", "model.reward=given"), SAID("model.reward = given")},
+    {SET("train.agent=slbo", "opc.transition=replay", "model.reward=given"), NOTHING},
+    {SET("train.agent=pets", "opc.transition=learned", "model.reward=given"), NOTHING},
+    {SET("model.reward=given"), NOTHING},
     /* critics of another agent */
     {SET("train.agent=ppo", "opc.transition=replay", "sac.layer_norm=true"),
      SAID("sac.layer_norm = true")},

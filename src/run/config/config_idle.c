@@ -6,6 +6,7 @@
  *
  * Invariant: a setting that has its default says nothing. */
 #include "agent/sac.h"
+#include "agent/slbo.h"
 #include "base/text.h"
 #include "run/config/config.h"
 
@@ -30,6 +31,13 @@ static bool has_no_past_to_mix(const struct opc_values *v)
 static bool is_not_sac(const struct opc_values *v)
 {
     return opc_agent_of(v) != &opc_sac_type;
+}
+
+/* Agents that learn from recorded steps alone, or that, as STEVE, imagine steps with a reward of
+ * their own; SLBO asks for it. */
+static bool has_no_imagined_reward(const struct opc_values *v)
+{
+    return is_replay(v) && opc_agent_of(v) != &opc_slbo_type;
 }
 
 static bool does_not_discount(const struct opc_values *v)
@@ -63,6 +71,10 @@ static const struct reason NO_DISCOUNT = {does_not_discount,
                                           "with sac.discount = 1 a sum of rewards has no bounds; "
                                           "leave it out, or set a discount below 1"};
 
+static const struct reason NO_REWARD = {
+    has_no_imagined_reward, "it is for steps that the run's model imagines, or slbo, and "
+                            "opc.transition = replay makes none; leave it out"};
+
 enum { MAX_REASONS = 3 };
 static const struct {
     const char *setting;
@@ -75,6 +87,7 @@ static const struct {
     {"opc.reference_terminal", NULL, {&REPLAY, &PLANNER, &NO_REFERENCE}},
     {"opc.reference_epochs", "0", {&REPLAY}},
     {"opc.past_ratio", NULL, {&NO_WINDOW}},
+    {"model.reward", NULL, {&NO_REWARD}},
     {"sac.bound_targets", NULL, {&NOT_SAC, &NO_DISCOUNT}},
     {"sac.layer_norm", NULL, {&NOT_SAC}},
     {"sac.lr_decay", NULL, {&NOT_SAC}},
