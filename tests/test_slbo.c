@@ -447,9 +447,22 @@ static void wrong_settings_are_refused(void **state)
     config.value_batch_size = 121;
     assert_fails(create_with("cartpole", &config, &err), OPC_EUSER, &err,
                  "slbo.value_batch_size = 121");
-    config = small();
-    config.model_hidden = (struct opc_ints){9, {2, 2, 2, 2, 2, 2, 2, 2, 2}};
-    assert_fails(create_with("cartpole", &config, &err), OPC_EUSER, &err, "9 hidden layers");
+    assert_string_equal(err.settings, "slbo.value_batch_size slbo.rollout_steps");
+    static const char *const HIDDEN[] = {"slbo.model_hidden", "slbo.policy_hidden",
+                                         "slbo.value_hidden"};
+    for (int i = 0; i < 3; i++) {
+        config = small();
+        struct opc_ints *hidden[] = {&config.model_hidden, &config.policy_hidden,
+                                     &config.value_hidden};
+        *hidden[i] = (struct opc_ints){8, {2, 2, 2, 2, 2, 2, 2, 2}};
+        assert_fails(create_with("cartpole", &config, &err), OPC_EUSER, &err, "8 hidden layers");
+        assert_string_equal(err.settings, HIDDEN[i]);
+        /* also where settings are only printed */
+        assert_fails(opc_slbo_type.check(&config, 1, &err), OPC_EUSER, &err, HIDDEN[i]);
+        hidden[i]->n = 7;
+        assert_ok(opc_slbo_type.check(&config, 1, &err), &err);
+        assert_ok(create_with("cartpole", &config, &err), &err);
+    }
 
     static const struct opc_env_type unknown = {.name = "unknown_reward",
                                                 .page = &PAGE,

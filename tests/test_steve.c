@@ -807,6 +807,10 @@ static void too_many_layers_are_refused_by_name(void **state)
     assert_fails(opc_agent_create("steve", &args, &agent, &err), OPC_EUSER, &err,
                  "steve.reward_hidden");
     assert_mentions(&err, "8 hidden layers");
+    assert_fails(opc_steve_type.check(&config, 1, &err), OPC_EUSER, &err, "8 hidden layers");
+    assert_string_equal(err.settings, "steve.reward_hidden");
+    config.reward_hidden.n = 7;
+    assert_ok(opc_steve_type.check(&config, 1, &err), &err);
     /* A horizon of 0 would have no model steps at all. */
     assert_fails(opc_section_set(&opc_steve_section, &config, "horizon", "0", &err), OPC_EUSER,
                  &err, "horizon = 0");

@@ -31,6 +31,7 @@
 #include "opc/mem.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SELF struct opc_slbo_config
@@ -331,11 +332,24 @@ static struct opc_trpo_options trpo_options(const struct opc_slbo_config *config
     };
 }
 
-/* Settings that do not fit each other, or the task. */
-static int check_settings(const struct slbo *slbo, struct opc_err *err)
+/* Settings that do not fit each other. It has no need of the run's model, nor of its elites. */
+static int slbo_check(const void *given, int elites, struct opc_err *err)
 {
-    const struct opc_slbo_config *config = &slbo->config;
-    const struct opc_env *env = slbo->env;
+    (void)elites;
+    const struct opc_slbo_config *config = given;
+    const struct {
+        const char *name;
+        const struct opc_ints *hidden;
+    } net[] = {{"model", &config->model_hidden},
+               {"policy", &config->policy_hidden},
+               {"value", &config->value_hidden}};
+    for (size_t i = 0; i < sizeof net / sizeof *net; i++)
+        if (net[i].hidden->n >= OPC_MLP_LAYERS) {
+            char setting[40];
+            snprintf(setting, sizeof setting, "slbo.%s_hidden", net[i].name);
+            return opc_fail_settings(err, setting, "%s: %d hidden layers are too many; at most %d",
+                                     setting, net[i].hidden->n, OPC_MLP_LAYERS - 1);
+        }
     if (config->rollout_steps % config->rollout_envs != 0)
         return opc_fail_settings(err, "slbo.rollout_steps slbo.rollout_envs",
                                  "slbo.rollout_steps = %d is not a multiple of slbo.rollout_envs "
@@ -346,7 +360,14 @@ static int check_settings(const struct slbo *slbo, struct opc_err *err)
                                  "slbo.value_batch_size = %d is more than the "
                                  "slbo.rollout_steps = %d there are to draw from",
                                  config->value_batch_size, config->rollout_steps);
-    if (env && env->type->machine && config->start == OPC_SLBO_START_RESET)
+    return OPC_OK;
+}
+
+/* The same for settings that do not fit the task. */
+static int check_task(const struct slbo *slbo, struct opc_err *err)
+{
+    const struct opc_env *env = slbo->env;
+    if (env && env->type->machine && slbo->config.start == OPC_SLBO_START_RESET)
         return opc_fail_settings(err, "slbo.start",
                                  "%s is a machine, which cannot be reset for every imagined "
                                  "trajectory; set slbo.start = buffer",
@@ -394,7 +415,8 @@ static int make_slbo(struct slbo *slbo, const struct opc_agent_args *args, struc
         slbo->config = *(const struct opc_slbo_config *)args->config;
     else
         OPC_TRY(opc_section_defaults(&opc_slbo_section, &slbo->config, err));
-    OPC_TRY(check_settings(slbo, err));
+    OPC_TRY(slbo_check(&slbo->config, 1, err));
+    OPC_TRY(check_task(slbo, err));
     slbo->given_reward = slbo->env && args->given_reward;
     if (slbo->env && slbo->config.start == OPC_SLBO_START_RESET)
         OPC_TRY(opc_env_another(slbo->env, &slbo->resets, err));
@@ -475,5 +497,6 @@ const struct opc_agent_type opc_slbo_type = {
     .destroy = slbo_destroy,
     .state = slbo_state,
     .act_spread = slbo_act_spread,
+    .check = slbo_check,
     .network = slbo_network,
 };

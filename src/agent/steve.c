@@ -359,9 +359,21 @@ static int shapes_of(const struct opc_steve_config *config, int obs, int act,
     };
     for (int k = 0; k < STEVE_KINDS; k++)
         if (opc_mlp_shape_from(want[k].members, want[k].in, want[k].hidden->at, want[k].hidden->n,
-                               want[k].out, OPC_ACTIVATION_RELU, &shape[k], err))
-            return opc_within(err, "steve.%s_hidden", NAME[k]);
+                               want[k].out, OPC_ACTIVATION_RELU, &shape[k], NULL)) {
+            char setting[40];
+            snprintf(setting, sizeof setting, "steve.%s_hidden", NAME[k]);
+            return opc_fail_settings(err, setting, "%s: %d hidden layers are too many; at most %d",
+                                     setting, want[k].hidden->n, OPC_MLP_LAYERS - 1);
+        }
     return OPC_OK;
+}
+
+/* Settings that do not fit each other; neither sizes nor elites matter. */
+static int steve_check(const void *config, int elites, struct opc_err *err)
+{
+    (void)elites;
+    struct opc_mlp_shape shape[STEVE_KINDS];
+    return shapes_of(config, 1, 1, shape, err);
 }
 
 /* All networks with their copies and optimisers. First weights are Glorot's, halved for ensembles:
@@ -587,5 +599,6 @@ const struct opc_agent_type opc_steve_type = {
     .state = steve_state,
     .act_spread = steve_act_spread,
     .need = steve_need,
+    .check = steve_check,
     .need_settings = "steve.batch_size or steve.*_hidden",
 };

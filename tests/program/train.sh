@@ -390,6 +390,11 @@ expect 2 '^opc: train: .*train.agent = slbo.*opc.transition = replay' \
     "$OPC" train slbo.yaml opc.transition=corrected --out x
 expect 2 '^opc: train: slbo.rollout_steps = 160 .*slbo.rollout_envs = 7' \
     "$OPC" train slbo.yaml slbo.rollout_envs=7 --out x
+# What training refuses is not printed as the settings of a run, either.
+expect 2 '^opc: config: slbo.rollout_steps = 160 .*slbo.rollout_envs = 7' \
+    "$OPC" config slbo.yaml slbo.rollout_envs=7
+expect 2 '^opc: config: steve.reward_hidden: 8 hidden layers' \
+    "$OPC" config steve.yaml 'steve.reward_hidden=[1, 1, 1, 1, 1, 1, 1, 1]'
 expect 2 '^opc: train: .*slbo.window = 0 .*\[1, 8\]' "$OPC" train slbo.yaml slbo.window=0 --out x
 expect 1 '^opc: train: .*(agent [0-9.]* [GT]B, .* lower .*slbo.rollout_steps' \
     "$OPC" train slbo.yaml slbo.rollout_steps=100000000 --out x
