@@ -795,6 +795,40 @@ static void a_divergence_is_reported(void **state)
     play_close(p);
 }
 
+/* Each loss of the world model alone, in an update and after 64 steps of a long pre-training. */
+static void the_world_models_divergence_is_reported_early(void **state)
+{
+    (void)state;
+    for (int which = TRANSITION; which < KINDS; which++)
+        for (int early = 0; early < 2; early++) {
+            struct opc_steve_config config = defaults();
+            config.pretrain_updates = early ? 100000 : 0;
+            struct play *p = play_of(&config, OBS, ACT, 0);
+            struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
+            struct opc_err err = {0};
+            float *param = block_of(p, which, "");
+            for (int m = 0; m < p->net[which]->shape.members; m++)
+                param[(size_t)m * p->net[which]->each] = NAN;
+            assert_fails(opc_agent_improve(p->agent, &p->feed, 1, &report, &err), OPC_EDIVERGED,
+                         &err, NAME[which]);
+            assert_mentions(&err, "steve.learning_rate");
+            assert_int_equal(*(long *)part_of(&p->parts, "steve.pretrained"), early ? 64 : 0);
+            play_close(p);
+        }
+    /* A pre-training of less than that is looked at when it ends. */
+    struct opc_steve_config config = defaults();
+    config.pretrain_updates = 3;
+    struct play *p = play_of(&config, OBS, ACT, 0);
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
+    struct opc_err err = {0};
+    for (int i = 0; i < RECORDED; i++)
+        p->records[i * COLUMNS + IN] = INFINITY;
+    assert_fails(opc_agent_improve(p->agent, &p->feed, 1, &report, &err), OPC_EDIVERGED, &err,
+                 "pre-training");
+    assert_mentions(&err, "reward");
+    play_close(p);
+}
+
 static void too_many_layers_are_refused_by_name(void **state)
 {
     (void)state;
@@ -915,6 +949,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_threads_or_portions),
         cmocka_unit_test(a_saved_agent_goes_on_as_if_nothing_had_been),
         cmocka_unit_test(a_divergence_is_reported),
+        cmocka_unit_test(the_world_models_divergence_is_reported_early),
         cmocka_unit_test(too_many_layers_are_refused_by_name),
         cmocka_unit_test(the_estimate_of_memory_covers_what_is_taken),
         cmocka_unit_test(lack_of_memory_is_an_error),

@@ -137,6 +137,21 @@ static int stopped(const struct opc_feed *feed, long count, struct opc_err *err)
     return OPC_OK;
 }
 
+/* Its losses in the latest step of the pre-training. One that is not finite never recovers. */
+static int check_pretraining(const struct steve *s, struct opc_err *err)
+{
+    for (int k = STEVE_TRANSITION; k < STEVE_KINDS; k++) {
+        const double loss = member_totals(s, (enum steve_kind)k).loss / s->config.batch_size;
+        if (!isfinite(loss))
+            return opc_fail(err, OPC_EDIVERGED,
+                            "the %s loss became %g in the first %ld steps of the world model's "
+                            "pre-training; lower steve.learning_rate, or look for huge "
+                            "observations or rewards",
+                            NAME[k], loss, s->pretrained);
+    }
+    return OPC_OK;
+}
+
 /* The world model alone, from where it was stopped, if it was. Then it is copied for the targets.
  */
 static int pretrain(struct steve *s, const struct opc_feed *feed, struct opc_err *err)
@@ -150,6 +165,8 @@ static int pretrain(struct steve *s, const struct opc_feed *feed, struct opc_err
         /* Policy and critics have not moved yet, so copying them, too, changes nothing. */
         if (s->pretrained == s->config.pretrain_updates)
             copy_networks(s);
+        if (s->pretrained % 64 == 0 || s->pretrained == s->config.pretrain_updates)
+            OPC_TRY(check_pretraining(s, err));
         OPC_TRY(stopped(feed, s->pretrained, err));
     }
     return OPC_OK;
