@@ -537,33 +537,66 @@ static void terminations_are_soft_in_the_model_and_hard_in_the_recording(void **
     }
 }
 
-/* One of two transition networks is off by b in each step. The critics disagree by 1, so T_0 has a
- * variance of its own. */
+/* One of two transition networks is off by `bias` in each step. The critics disagree by 1, so T_0
+ * has a variance of its own. *T0: the target without imagined steps. */
+static struct opc_agent_report biased_report(int horizon, double bias, double *T0)
+{
+    static const double MOVE[3] = {-0.1, 0.2};
+    static const float STEP[] = {0.5f, 0.1f, 0.7f, 0, 1.25f};
+    struct play *p = linear_play(2, horizon, 0.9, OPC_STEVE_VARIANCE, STEP);
+    *T0 = set_linear_system(p, 1.25, 0.7);
+    const size_t each = p->net[CRITIC]->each, last = p->net[CRITIC]->layer[1].bias;
+    for (int copy = 0; copy < 2; copy++) {
+        float *critic = block_of(p, CRITIC, copy ? ".copy" : "");
+        critic[last] -= 0.5f;
+        critic[each + last] += 0.5f;
+    }
+    set_linear(p, TRANSITION, 1, MOVE, bias);
+    const struct opc_agent_report r = improve(p, 1);
+    play_close(p);
+    return r;
+}
+
 static void a_biased_model_loses_its_weight(void **state)
 {
     (void)state;
-    const double B[4] = {0, 0.1, 1, 1e6}, move[3] = {-0.1, 0.2};
-    double td[4], target[4], T0 = 0;
+    const double B[4] = {0, 0.1, 1, 1e6};
+    double td[4], target = 0, T0 = 0;
     for (int i = 0; i < 4; i++) {
-        struct play *p = linear_play(2, 3, 0.9, 0, (const float[]){0.5f, 0.1f, 0.7f, 0, 1.25f});
-        T0 = set_linear_system(p, 1.25, 0.7);
-        for (int m = 0; m < 2; m++)
-            for (int copy = 0; copy < 2; copy++)
-                block_of(
-                    p, CRITIC,
-                    copy ? ".copy"
-                         : "")[(size_t)m * p->net[CRITIC]->each + p->net[CRITIC]->layer[1].bias] +=
-                    m ? 0.5f : -0.5f;
-        set_linear(p, TRANSITION, 1, move, B[i]);
-        const struct opc_agent_report r = improve(p, 1);
+        const struct opc_agent_report r = biased_report(3, B[i], &T0);
         td[i] = r.value[OPC_STEVE_TD_WEIGHT];
-        target[i] = r.value[OPC_STEVE_Q_TARGET];
-        play_close(p);
+        target = r.value[OPC_STEVE_Q_TARGET];
     }
     /* Without a bias the variance falls with gamma^2(i + 1), so longer targets count more. */
     assert_true(td[0] < 0.25 && td[0] < td[1] && td[1] < td[2] && td[2] < td[3]);
     assert_near(td[3], 1, 1e-9);
-    assert_near(target[3], T0, 1e-5);
+    assert_near(target, T0, 1e-5);
+}
+
+/* 1 / w_0 = 1 + var_0 / var_1 + ... + var_0 / var_H, so two horizons tell one variance: those of
+ * T_1 to T_3 in units of that of T_0. The critics' part of it is gamma^2i. What the bias does to a
+ * target of i steps is shift(i) for all candidates of one of the two networks, with x_i off by e_i
+ * = 0.9 e_(i-1) + bias, and a variance of shift^2 / 4. */
+static void the_variance_of_a_biased_model_grows_with_the_steps(void **state)
+{
+    (void)state;
+    const double gamma = 0.9, bias = 1, alpha = 0.8 / (1 - 0.9 * gamma),
+                 q = 0.8 + gamma * alpha * 0.9;
+    const double of_critics = gamma * gamma * 0.25;
+    double T0, before = 1, e = 0, off = 0, weight = 1;
+    for (int i = 1; i <= 3; i++) {
+        const double w0 = biased_report(i, bias, &T0).value[OPC_STEVE_TD_WEIGHT];
+        const double u = 1 / w0 - before; /* w_i / w_0 */
+        /* the reward of step i has 2 x_i - x_(i-1) */
+        off += pow(gamma, i) * (2 * (0.9 * e + bias) - e);
+        e = 0.9 * e + bias;
+        const double shift = off + pow(gamma, i + 1) * q * e;
+        const double variance = pow(gamma, 2 * i) * of_critics + shift * shift / 4;
+        assert_near(u, of_critics / variance, 1e-4 * u);
+        assert_true(u < weight); /* longer targets have less and less */
+        weight = u;
+        before = 1 / w0;
+    }
 }
 
 /* ---- the toy chain of the paper -------------------------------------------------------------- */
@@ -682,6 +715,27 @@ static void the_world_model_is_trained_first(void **state)
     free(copy);
     play_close(p);
     play_close(other);
+}
+
+/* Stopped at the very end of the pre-training: all networks are copied, the trained world model and
+ * the others, which have not moved. */
+static void the_pretrained_world_model_is_copied(void **state)
+{
+    (void)state;
+    struct opc_steve_config config = defaults();
+    config.pretrain_updates = 128;
+    struct play *p = play_of(&config, OBS, ACT, 0);
+    struct opc_agent_report report = {OPC_SIZED(struct opc_agent_report)};
+    struct opc_err err = {0};
+    p->feed.stop = at_once;
+    for (int steps = 64; steps <= 128; steps += 64) {
+        assert_fails(opc_agent_improve(p->agent, &p->feed, 1, &report, &err), OPC_ESTOPPED, &err,
+                     "stopped");
+        assert_int_equal(*(long *)part_of(&p->parts, "steve.pretrained"), steps);
+        for (int k = 0; k < KINDS; k++)
+            assert_int_equal(is_copied(p, k), k < TRANSITION || steps == 128);
+    }
+    play_close(p);
 }
 
 /* Noise on one component in twenty, before tanh; a row's action does not depend on other rows. */
@@ -942,9 +996,11 @@ int main(void)
         cmocka_unit_test(an_exact_model_gives_the_true_value),
         cmocka_unit_test(terminations_are_soft_in_the_model_and_hard_in_the_recording),
         cmocka_unit_test(a_biased_model_loses_its_weight),
+        cmocka_unit_test(the_variance_of_a_biased_model_grows_with_the_steps),
         cmocka_unit_test(on_the_chain_it_uses_a_good_model_and_survives_a_bad_one),
         cmocka_unit_test(networks_are_copied_at_their_interval),
         cmocka_unit_test(the_world_model_is_trained_first),
+        cmocka_unit_test(the_pretrained_world_model_is_copied),
         cmocka_unit_test(actions_are_the_copied_policys),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_portions),
         cmocka_unit_test(a_saved_agent_goes_on_as_if_nothing_had_been),
