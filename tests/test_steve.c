@@ -4,6 +4,7 @@
  * Networks are read, and set, through the agent's own `state`. */
 #include "agent/steve.h"
 
+#include "num/network.h"
 #include "test_net.h"
 
 enum { OBS = 3, ACT = 2, IN = OBS + ACT, COLUMNS = 2 * OBS + ACT + 2, RECORDED = 500 };
@@ -788,6 +789,33 @@ static void actions_are_the_copied_policys(void **state)
     play_close(p);
 }
 
+/* What `opc export` writes: the copy that acts, not the policy in training. */
+static void its_network_is_the_mode_of_its_actions(void **state)
+{
+    (void)state;
+    struct opc_steve_config config = defaults();
+    struct play *p = play_of(&config, OBS, ACT, 0);
+    struct opc_network network;
+    struct opc_err err = {0};
+    scatter_parameters(p);
+    assert_ok(opc_steve_type.network(p->agent, &network, &err), &err);
+    assert_true(network.squash && network.outputs == ACT && !network.mean);
+    double *theta = plain_get(network.net, network.net->param);
+    struct opc_rng r = test_stream(8);
+    for (int i = 0; i < 20; i++) {
+        float s[OBS], mode[ACT];
+        double x[OBS], y[ACT];
+        for (int k = 0; k < OBS; k++)
+            x[k] = (double)(s[k] = any_float(&r));
+        opc_agent_act(p->agent, 1, s, false, NULL, mode);
+        net_row(&network.net->shape, theta, x, y, NULL);
+        for (int k = 0; k < ACT; k++)
+            assert_near((double)mode[k], tanh(y[k]), 1e-5);
+    }
+    free(theta);
+    play_close(p);
+}
+
 /* ---- threads, saving, failures --------------------------------------------------------------- */
 
 static void bits_do_not_depend_on_threads_or_portions(void **state)
@@ -1002,6 +1030,7 @@ int main(void)
         cmocka_unit_test(the_world_model_is_trained_first),
         cmocka_unit_test(the_pretrained_world_model_is_copied),
         cmocka_unit_test(actions_are_the_copied_policys),
+        cmocka_unit_test(its_network_is_the_mode_of_its_actions),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_portions),
         cmocka_unit_test(a_saved_agent_goes_on_as_if_nothing_had_been),
         cmocka_unit_test(a_divergence_is_reported),

@@ -20,6 +20,7 @@
 #include "agent/policy.h"
 #include "agent/steve_private.h"
 #include "base/pool.h"
+#include "num/network.h"
 #include "num/normal.h"
 #include "num/vec.h"
 
@@ -283,6 +284,16 @@ static void steve_act(const struct opc_agent *a, int n, const float *state, bool
                       struct opc_rng *rng, float *action)
 {
     steve_act_spread(a, n, state, 1, explore ? rng : NULL, action);
+}
+
+/* The mode is tanh of the copy that acts. */
+static int steve_network(const struct opc_agent *a, struct opc_network *out, struct opc_err *err)
+{
+    const struct steve *s = (const struct steve *)a;
+    (void)err;
+    *out = (struct opc_network){
+        .net = s->ensemble[STEVE_POLICY].copy, .outputs = a->act, .squash = true};
+    return OPC_OK;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -617,5 +628,6 @@ const struct opc_agent_type opc_steve_type = {
     .act_spread = steve_act_spread,
     .need = steve_need,
     .check = steve_check,
+    .network = steve_network,
     .need_settings = "steve.batch_size or steve.*_hidden",
 };

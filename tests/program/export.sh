@@ -77,6 +77,19 @@ build gcc normalised
 expect 0 'self-tests 0,' ./play ppo/policy.opc pendulum 400 /dev/null
 worst 16
 
+# STEVE: the copy of its policy that acts, which is older than the policy in training
+mkdir copied
+cp exported/model.* copied
+"$OPC" train "$smoke" env.name=pendulum train.agent=steve opc.transition=replay steve.policy_hidden='[20,10]' \
+    steve.critic_hidden=8 steve.transition_hidden=8 steve.reward_hidden=8 steve.termination_hidden=8 \
+    steve.batch_size=20 steve.pretrain_updates=20 steve.copy_interval=70 --threads 1 --quiet --out steve
+for ending in h onnx npz; do
+    expect 0 'pendulum .*3 inputs, 1 output ' "$OPC" export steve -o copied/policy.$ending
+done
+build gcc copied
+expect 0 'self-tests 0,' ./play steve/policy.opc pendulum 400 copied/actions.csv
+worst 16
+
 # ---- a microcontroller ---------------------------------------------------------------------------------
 if command -v arm-none-eabi-gcc >/dev/null; then
     arm() { # FOLDER
@@ -106,6 +119,7 @@ fi
 # ---- onnxruntime and numpy -----------------------------------------------------------------------------
 if venv; then
     "$python" "$parts/check.py" exported
+    "$python" "$parts/check.py" copied
 fi
 
 # ---- names, runs of older programs, unfinished runs ----------------------------------------------------
