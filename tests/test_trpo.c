@@ -176,6 +176,20 @@ static void a_known_kl_divergence(void **state)
     opc_trpo_remember(t);
     opc_trpo_objective(t, 0, &kl);
     assert_near(kl, 0, 0);
+    /* To second order, 1/2 v^T F v, it is 1/2 (0.1^2 + 2 * 0.05^2) = 0.0075. */
+    double *v = doubles_of(t->params), *product = doubles_of(t->params), form = 0;
+    opc_trpo_gradient(t, 0);
+    t->options.cg_damping = 0;
+    for (size_t k = 0; k < ACT; k++) {
+        v[t->policy->layer[2].bias + k] = 0.1;
+        v[t->policy->each + k] = 0.05;
+    }
+    opc_trpo_fisher(t, v, product);
+    for (size_t k = 0; k < t->params; k++)
+        form += 0.5 * v[k] * product[k];
+    assert_near(form, ACT * 0.0075, 1e-6);
+    free(v);
+    free(product);
     for (int k = 0; k < ACT; k++) {
         t->policy->param[t->policy->layer[2].bias + (size_t)k] = 0.1f;
         t->log_std[k] = 0.05f;
@@ -205,6 +219,53 @@ static void a_step_has_the_length_that_the_limit_allows(void **state)
     assert_near((double)t->log_std[1], o.log_std_init, 1e-7);
     assert_near(kl, 0.1 + exp(-0.2) / 2 - 0.5, 1e-6);
     opc_trpo_destroy(t);
+}
+
+/* One log_std alone, along a gradient of `slope`; every step is as good, so the KL decides. Returns
+ * where it is led to. */
+static double line_search_of_a_deviation(double max_kl, double damping, double slope, double *kl)
+{
+    struct opc_trpo_options o = usual();
+    o.max_kl = max_kl;
+    o.cg_damping = damping;
+    o.log_std_init = 0;
+    struct opc_trpo *t = open_trpo(&o);
+    double gain;
+    fill_batch(t, 2);
+    opc_trpo_remember(t);
+    opc_trpo_objective(t, 0, NULL);
+    opc_trpo_gradient(t, 0);
+    memset(t->gradient, 0, t->params * sizeof(double));
+    t->gradient[t->policy->each] = slope;
+    assert_true(opc_trpo_line_search(t, 0, 0, &gain, kl));
+    const double at = (double)t->log_std[0];
+    opc_trpo_destroy(t);
+    return at;
+}
+
+/* With damping d, x = g / (2 + d) and the length is sqrt(2 max_kl (2 + d)), d counted in both. */
+static void damping_shortens_a_step(void **state)
+{
+    (void)state;
+    double kl;
+    assert_near(line_search_of_a_deviation(0.01, 2, 1, &kl), sqrt(0.02 / 4), 1e-6);
+    assert_near(line_search_of_a_deviation(0.01, 6, 1, &kl), sqrt(0.02 / 8), 1e-6);
+}
+
+/* A deviation that shrinks by e^-x is away by a KL of e^2x / 2 - x - 1/2, more than the x^2 of the
+ * second-order form. Half as much again is allowed, and not more: then the step is halved. */
+static void a_step_is_halved_where_its_kl_is_too_large(void **state)
+{
+    (void)state;
+    double kl;
+    /* x = 0.5: 0.359 of 0.25, 1.44 times as much */
+    assert_near(line_search_of_a_deviation(0.25, 0, -1, &kl), -0.5, 1e-6);
+    assert_near(kl, exp(1) / 2 - 1, 1e-6);
+    /* x = 0.6: 0.560 of 0.36, 1.56 times as much, so 0.3 */
+    assert_near(line_search_of_a_deviation(0.36, 0, -1, &kl), -0.3, 1e-6);
+    assert_near(kl, exp(0.6) / 2 - 0.8, 1e-6);
+    /* x = 2: 24.8 of 4; with 1 it is 2.19 */
+    assert_near(line_search_of_a_deviation(4, 0, -1, &kl), -1, 1e-6);
 }
 
 static void first_weights_have_their_norms(void **state)
@@ -614,6 +675,8 @@ int main(void)
         once(the_published_entropy_and_its_slopes),
         once(a_known_kl_divergence),
         once(a_step_has_the_length_that_the_limit_allows),
+        once(damping_shortens_a_step),
+        once(a_step_is_halved_where_its_kl_is_too_large),
         once(first_weights_have_their_norms),
         once(advantages_do_not_cross_an_end),
         each_backend(gradients_are_differences_of_the_objective),
