@@ -250,6 +250,129 @@ static void imagined_trajectories_are_the_models(void **state)
     }
 }
 
+/* Where step t of part e of the batch is: the state, not normalised, and the one after it. */
+static void state_of(struct bench *b, int e, int t, float *s, float *after)
+{
+    const struct slbo *slbo = slbo_of(b);
+    const struct opc_multistep_scales scales = opc_multistep_scales(slbo->model);
+    const int obs = b->env->obs, length = slbo->trpo->options.length;
+    for (int k = 0; k < obs; k++) {
+        const float *x = slbo->trpo->state + (e * (length + 1) + t) * obs + k;
+        s[k] = x[0] / scales.inverse[k] + scales.mean[k];
+        after[k] = x[obs] / scales.inverse[k] + scales.mean[k];
+    }
+}
+
+/* From the policy with its whole deviation, each trajectory from its own stream; and each step has
+ * the reward that the task gives it. */
+static void imagined_actions_are_drawn_and_rewarded_by_the_task(void **state)
+{
+    (void)state;
+    struct opc_slbo_config config = small();
+    struct bench *b = open_bench("double_integrator", &config, NULL);
+    struct slbo *slbo = slbo_of(b);
+    struct slbo_imagined got;
+    struct opc_err err = {0};
+    record(b, 300, 3);
+    improve(b);
+    slbo->trpo->log_std[0] = 0.5f;
+    /* a model that moves */
+    struct opc_rng any = test_stream(1);
+    struct opc_mlp *net = slbo->model->net;
+    for (size_t i = 0; i < plain_count(&net->shape); i++)
+        net->param[plain_place(net, i)] = 0.4f * any_float(&any);
+    slbo->rollouts.starts = 0; /* as in a new epoch */
+    assert_ok(opc_slbo_imagine(slbo, &b->feed, &got, &err), &err);
+    const struct opc_multistep_scales scales = opc_multistep_scales(slbo->model);
+    const int length = slbo->trpo->options.length;
+    double squares = 0, rewards = 0, lowest = 0, highest = -100;
+    for (int e = 0; e < 4; e++) {
+        struct opc_rng r = opc_rng_stream(3, OPC_USE_ROLLOUT, b->feed.epoch, (uint32_t)e);
+        for (int t = 0; t < length; t++) {
+            const int i = e * length + t;
+            const float a = slbo->trpo->action[i], clipped = fminf(fmaxf(a, -1), 1);
+            float s[2], after[2], next[2], drawn, mean, reward;
+            state_of(b, e, t, s, after);
+            opc_trpo_act(slbo->trpo, scales.mean, scales.inverse, 1, s, 1, &r, &drawn);
+            opc_trpo_act(slbo->trpo, scales.mean, scales.inverse, 1, s, 1, NULL, &mean);
+            assert_near((double)a, (double)drawn, 1e-4);
+            squares += pow((double)(a - mean) / exp(0.5), 2) / (4 * length);
+            opc_multistep_predict(slbo->model, 1, s, &clipped, next, NULL);
+            assert_floats_near(next, after, 2, 1e-4);
+            assert_true(opc_env_reward(b->env, 1, s, &clipped, next, &reward));
+            assert_near(slbo->trpo->reward[i], (double)reward, 1e-4);
+            rewards += slbo->trpo->reward[i];
+            lowest = fmin(lowest, slbo->trpo->reward[i]);
+            highest = fmax(highest, slbo->trpo->reward[i]);
+        }
+    }
+    assert_true(highest - lowest > 0.1);
+    assert_near(squares, 1, 4 * sqrt(2.0 / (4 * length)));
+    assert_near(got.rewards, rewards, 1e-6);
+    assert_int_equal(got.trajectories, 4);
+    close_bench(b);
+}
+
+/* Whether this is a state that was recorded in step `first` or later. */
+static bool is_recorded(struct bench *b, int first, const float *s)
+{
+    for (int i = first; i < opc_episodes_steps(b->past); i++) {
+        int e, t;
+        opc_episodes_find(b->past, i, &e, &t);
+        const float *row = opc_episodes_at(b->past, e, t).state;
+        float gap = 0;
+        for (int k = 0; k < b->env->obs; k++)
+            gap = fmaxf(gap, fabsf(row[k] - s[k]));
+        if (gap < 1e-5f)
+            return true;
+    }
+    return false;
+}
+
+/* Each in a state of its own: what the task's reset gives to the trajectory's stream, or one that
+ * was recorded, of those that are still in the buffer. */
+static void imagined_trajectories_start_in_states_of_their_own(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 2; which++) {
+        struct opc_slbo_config config = small();
+        config.start = which ? OPC_SLBO_START_BUFFER : OPC_SLBO_START_RESET;
+        config.buffer_size = 150;
+        struct bench *b = open_bench("cartpole", &config, NULL);
+        struct slbo *slbo = slbo_of(b);
+        struct slbo_imagined got;
+        struct opc_err err = {0};
+        record(b, 300, 3);
+        improve(b);
+        slbo->rollouts.starts = 0;
+        float start[8][4];
+        for (int round = 0; round < 2; round++) { /* two updates of an epoch: eight trajectories */
+            assert_ok(opc_slbo_imagine(slbo, &b->feed, &got, &err), &err);
+            for (int e = 0; e < 4; e++) {
+                float after[4];
+                state_of(b, e, 0, start[4 * round + e], after);
+            }
+            slbo->rollouts.starts = 4;
+        }
+        int same = 0;
+        for (uint32_t i = 0; i < 8; i++) {
+            for (uint32_t k = 0; k < i; k++)
+                same += fabsf(start[i][0] - start[k][0]) < 1e-6f;
+            if (which) {
+                assert_true(is_recorded(b, 150, start[i]));
+                continue;
+            }
+            struct opc_rng r = opc_rng_stream(3, OPC_USE_START, b->feed.epoch, i);
+            double want[4];
+            assert_ok(opc_env_reset(b->env, &r, want, &err), &err);
+            for (int k = 0; k < 4; k++)
+                assert_near((double)start[i][k], want[k], 1e-6);
+        }
+        assert_true(same <= which); /* 8 of 150 may meet */
+        close_bench(b);
+    }
+}
+
 static void rewards_are_given_or_learned(void **state)
 {
     (void)state;
@@ -271,6 +394,54 @@ static void rewards_are_given_or_learned(void **state)
     assert_near(slbo_of(b)->trpo->reward[0], (double)scales.diff_mean[3],
                 10 * (double)scales.diff_std[3]);
     close_bench(b);
+}
+
+static void imagined_rewards_must_be_finite(void **state)
+{
+    (void)state;
+    struct opc_slbo_config config = small();
+    struct bench *b = open_with_reward("pendulum", &config, NULL, false);
+    struct slbo_imagined got;
+    struct opc_err err = {0};
+    record(b, 300, 4);
+    improve(b);
+    assert_ok(opc_slbo_imagine(slbo_of(b), &b->feed, &got, &err), &err);
+    const struct opc_mlp *net = slbo_of(b)->model->net;
+    net->param[net->layer[net->shape.layers - 1].bias + 3] = NAN; /* the reward's */
+    assert_fails(opc_slbo_imagine(slbo_of(b), &b->feed, &got, &err), OPC_EDIVERGED, &err,
+                 "rewards of epoch 2");
+    assert_mentions(&err, "slbo.learning_rate");
+    close_bench(b);
+}
+
+/* The policy that one improvement in this epoch makes of a new one. */
+static size_t improved_with(double ent_coef, int ent_epochs, uint32_t epoch, unsigned char *policy)
+{
+    struct opc_slbo_config config = small();
+    config.ent_coef = ent_coef;
+    config.ent_epochs = ent_epochs;
+    struct bench *b = open_bench("pendulum", &config, NULL);
+    record(b, 300, 5);
+    b->feed.epoch = epoch;
+    improve(b);
+    const size_t bytes = slbo_of(b)->trpo->policy->each * sizeof(float);
+    assert_true(bytes <= 1024);
+    memcpy(policy, part_of(&b->parts, "slbo.policy"), bytes);
+    close_bench(b);
+    return bytes;
+}
+
+static void the_entropy_counts_up_to_its_last_epoch(void **state)
+{
+    (void)state;
+    unsigned char without[1024], with[1024], never[1024];
+    for (uint32_t epoch = 1; epoch <= 4; epoch++) {
+        const size_t bytes = improved_with(0, 3, epoch, without);
+        improved_with(3, 3, epoch, with);
+        improved_with(3, 0, epoch, never);
+        assert_same_bits(without, never, bytes);
+        assert_int_equal(memcmp(without, with, bytes) == 0, epoch > 3);
+    }
 }
 
 static void a_failed_line_search_is_counted(void **state)
@@ -306,6 +477,58 @@ static void the_model_is_trained_on_the_newest_steps(void **state)
     const float *oldest = opc_episodes_at(b->past, 1, 100).state;
     for (int i = 0; i < config.window * config.batch_size; i++)
         assert_true(slbo_of(b)->row[i] >= oldest);
+    close_bench(b);
+}
+
+/* The number of the recorded step that a row of a window is. */
+static int step_of(struct bench *b, const float *row)
+{
+    for (int i = 0; i < opc_episodes_steps(b->past); i++) {
+        int e, t;
+        opc_episodes_find(b->past, i, &e, &t);
+        if (opc_episodes_at(b->past, e, t).state == row)
+            return i;
+    }
+    fail_msg("a window has a row that was not recorded");
+    return -1;
+}
+
+/* A window's rows follow each other, the oldest in the buffer after the newest. It is cut after the
+ * last step of an episode and nowhere else, so none goes on into the next one. */
+static void windows_are_consecutive_and_end_with_their_episode(void **state)
+{
+    (void)state;
+    struct opc_slbo_config config = small();
+    config.window = 3;
+    config.batch_size = 200;
+    config.buffer_size = 150;
+    struct bench *b = open_bench("cartpole", &config, NULL);
+    record(b, 400, 6);
+    improve(b);
+    const struct slbo *slbo = slbo_of(b);
+    int cuts = 0, wraps = 0, starts[400] = {0}, different = 0;
+    for (int n = 0; n < 200; n++) {
+        int step[3];
+        for (int i = 0; i < 3; i++) {
+            int e, t;
+            step[i] = step_of(b, slbo->row[i * 200 + n]);
+            opc_episodes_find(b->past, step[i], &e, &t);
+            const bool last = t + 1 == opc_episodes_length(b->past, e);
+            assert_int_equal(slbo->cut[i * 200 + n], last);
+            cuts += last && i < 2;
+            if (i == 0)
+                different += starts[step[0]]++ == 0;
+            else
+                assert_int_equal(step[i], step[i - 1] + 1 < 400 ? step[i - 1] + 1 : 250);
+            wraps += i > 0 && step[i] == 250;
+            /* the next row begins where this one ended, unless it was cut */
+            if (i > 0 && !slbo->cut[(i - 1) * 200 + n])
+                assert_same_bits(slbo->row[i * 200 + n],
+                                 slbo->row[(i - 1) * 200 + n] + b->env->obs + b->env->act + 2,
+                                 (size_t)b->env->obs * sizeof(float));
+        }
+    }
+    assert_true(cuts > 5 && wraps > 0 && different > 90);
     close_bench(b);
 }
 
@@ -373,6 +596,73 @@ static void a_policy_without_its_run_acts(void **state)
     close_bench(b);
 }
 
+/* Plays an episode, drawing actions or not, and returns its rewards. It is recorded if it is drawn.
+ */
+static double play_episode(struct bench *b, uint32_t number, bool draw)
+{
+    double obs[2], sum = 0, action;
+    float a;
+    struct opc_err err = {0};
+    struct opc_outcome out = {.obs = obs};
+    struct opc_rng r = opc_rng_stream(3, OPC_USE_RESET, draw, number);
+    assert_ok(opc_env_reset(b->env, &r, obs, &err), &err);
+    if (draw)
+        assert_ok(opc_episodes_begin(b->past, obs, &err), &err);
+    for (uint32_t t = 0;; t++) {
+        const float s[2] = {(float)obs[0], (float)obs[1]};
+        r = opc_rng_stream(3, OPC_USE_EXPLORE, 0, 60 * number + t);
+        opc_agent_act(b->agent, 1, s, draw, &r, &a);
+        const float clipped = fminf(fmaxf(a, -1), 1);
+        opc_env_scale(b->env, &clipped, &action);
+        assert_ok(opc_env_step(b->env, &action, &out, &err), &err);
+        sum += out.reward;
+        if (draw)
+            assert_ok(opc_episodes_append(b->past, &a, out.reward, obs, false, &err), &err);
+        if (out.terminated || out.truncated)
+            break;
+    }
+    if (draw)
+        opc_episodes_close(b->past);
+    return sum;
+}
+
+/* A mass that starts at 1 and should go to 0: without force it stays, and an episode costs 60; the
+ * best controller pays about 7. Real episodes, model and TRPO together. Of eight seeds none ended
+ * below -11. */
+static void it_learns_to_stop_a_mass(void **state)
+{
+    (void)state;
+    struct opc_slbo_config config = small();
+    config.model_hidden = (struct opc_ints){2, {32, 32}};
+    config.policy_hidden = config.value_hidden = (struct opc_ints){1, {16}};
+    config.iterations = 4;
+    config.model_updates = 200;
+    config.learning_rate = 3e-3;
+    config.policy_updates = 16;
+    config.batch_size = 64;
+    config.start = OPC_SLBO_START_BUFFER;
+    config.clip_normalized = 6;
+    config.rollout_envs = 40;
+    config.rollout_steps = 40 * 30;
+    config.discount = 0.95;
+    config.value_batch_size = 60;
+    config.value_learning_rate = 1e-2;
+    config.max_kl = 0.03;
+    struct bench *b = open_bench("double_integrator", &config, NULL);
+    const double before = play_episode(b, 1000, false);
+    double after = 0;
+    for (uint32_t epoch = 0; epoch < 5; epoch++) {
+        for (uint32_t i = 0; i < 5; i++)
+            play_episode(b, 5 * epoch + i, true);
+        improve(b);
+    }
+    for (uint32_t i = 0; i < 10; i++)
+        after += play_episode(b, 2000 + i, false) / 10;
+    print_message("return %.1f before, %.1f after 1,500 steps\n", before, after);
+    assert_true(before < -40 && after > -16);
+    close_bench(b);
+}
+
 static int create_with(const char *task, const struct opc_slbo_config *config, struct opc_err *err)
 {
     struct opc_env *env = NULL;
@@ -434,6 +724,45 @@ static void nowhere_rest(struct opc_env *env)
 }
 
 static const struct opc_env_page PAGE = {"none", "none", "none", "none", "never", "none"};
+
+/* As a task of one's own may be: it takes every action for what it is. */
+static void pays_for_action(const struct opc_env *env, int n, const float *s, const float *a,
+                            const float *next, float *out)
+{
+    (void)env, (void)s, (void)next;
+    for (int i = 0; i < n; i++)
+        out[i] = 3 * a[i];
+}
+
+/* The task never pays for an action beyond its range, so an imagined one does not, either. */
+static void a_given_reward_sees_clipped_actions(void **state)
+{
+    (void)state;
+    static const struct opc_env_type paid = {.name = "paid_by_action",
+                                             .page = &PAGE,
+                                             .open = nowhere_open,
+                                             .reset = nowhere_reset,
+                                             .step = nowhere_step,
+                                             .close = nowhere_close,
+                                             .reward = pays_for_action};
+    static const struct opc_env_plugin plugin = OPC_ENV_PLUGIN_OF(&paid);
+    struct opc_slbo_config config = small();
+    struct opc_err err = {0};
+    struct slbo_imagined got;
+    int outside = 0;
+    assert_ok(opc_env_register(&plugin, &err), &err);
+    struct bench *b = open_bench("paid_by_action", &config, NULL);
+    record(b, 100, 3);
+    improve(b);
+    assert_ok(opc_slbo_imagine(slbo_of(b), &b->feed, &got, &err), &err);
+    for (int i = 0; i < config.rollout_steps; i++) {
+        const float a = slbo_of(b)->trpo->action[i];
+        assert_near(slbo_of(b)->trpo->reward[i], 3 * (double)fminf(fmaxf(a, -1), 1), 1e-6);
+        outside += fabsf(a) > 1;
+    }
+    assert_true(outside > 10);
+    close_bench(b);
+}
 
 static void wrong_settings_are_refused(void **state)
 {
@@ -615,11 +944,18 @@ int main(void)
         once(only_real_steps_of_training_are_noisy),
         once(statistics_are_those_of_the_recording),
         once(imagined_trajectories_are_the_models),
+        once(imagined_actions_are_drawn_and_rewarded_by_the_task),
+        once(imagined_trajectories_start_in_states_of_their_own),
         once(rewards_are_given_or_learned),
+        once(imagined_rewards_must_be_finite),
+        once(the_entropy_counts_up_to_its_last_epoch),
         once(a_failed_line_search_is_counted),
         once(the_model_is_trained_on_the_newest_steps),
+        once(windows_are_consecutive_and_end_with_their_episode),
         once(results_depend_on_settings_and_seed_alone),
         once(a_policy_without_its_run_acts),
+        once(it_learns_to_stop_a_mass),
+        once(a_given_reward_sees_clipped_actions),
         once(wrong_settings_are_refused),
         once(it_can_be_stopped_and_says_when_it_diverged),
         once(lack_of_memory_is_an_error),
