@@ -549,6 +549,197 @@ static void improved_method_finds_the_same_with_fewer_samples(void **state)
     assert_true(fabs(icem - worth_of(&s)) < 0.05);
 }
 
+/* ---- what is drawn ----------------------------------------------------------------------------
+ */
+
+/* Everything that a model is asked, in its order, without threads: actions, and the first number
+ * that the particle's stream draws. */
+static struct {
+    int n, drawn;
+    float action[20000];
+    uint32_t bits[20000];
+} seen;
+
+/* The best action is 0.3. */
+static void seen_step(const float *s, const float *a, int elite, struct opc_rng *rng, float *y)
+{
+    (void)elite;
+    assert_true(seen.n < 20000);
+    seen.action[seen.n] = a[0];
+    seen.bits[seen.n++] = rng ? opc_rng_bits(rng) : 0;
+    seen.drawn += rng != NULL;
+    y[0] = s[0];
+    y[1] = -(a[0] - 0.3f) * (a[0] - 0.3f);
+}
+
+static int by_bits(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Particles draw from streams of their own, and candidates, too: in each iteration of each plan, of
+ * each step, episode, epoch and seed. A candidate's number is 0.5 z with the same z for the same
+ * stream, since nothing moves with alpha next to 1. */
+static void draws_are_named_by_seed_epoch_episode_step_and_iteration(void **state)
+{
+    (void)state;
+    enum { PARTICLES = 5, POPULATION = 40, ITERATIONS = 3, PLANS = 5 };
+    static const uint32_t NAME[PLANS - 1][3] = {{11, 1, 7}, {11, 2, 7}, {11, 1, 8}, {12, 1, 7}};
+    struct fake model = fake_of(1, 1, seen_step);
+    struct setup s = setup_of(&model.base);
+    const float zero = 0;
+    float action;
+    s.config.horizon = 1;
+    s.config.alpha = KEEP;
+    s.config.population = POPULATION;
+    s.config.particles = PARTICLES;
+    s.config.iterations = ITERATIONS;
+    struct opc_agent *agent = agent_of(&s);
+    struct opc_episode_state *memory = memory_of(agent);
+    seen.n = seen.drawn = 0;
+    for (int i = 0; i < PLANS - 1; i++) {
+        opc_episode_state_begin(memory, NAME[i][0], NAME[i][1], NAME[i][2]);
+        opc_agent_act_in(agent, memory, &zero, false, NULL, &action);
+        if (i == 0) /* and the next step */
+            opc_agent_act_in(agent, memory, &zero, false, NULL, &action);
+    }
+    const int n = PLANS * ITERATIONS * POPULATION * PARTICLES;
+    assert_int_equal(seen.n, n);
+    assert_int_equal(seen.drawn, n);
+    qsort(seen.bits, (size_t)n, sizeof *seen.bits, by_bits);
+    for (int i = 1; i < n; i++)
+        assert_true(seen.bits[i] != seen.bits[i - 1]);
+    /* Particles of a candidate stand POPULATION rows apart, and have the same action. */
+    const int each = POPULATION * PARTICLES;
+    for (int i = 0; i < PLANS * ITERATIONS; i++)
+        for (int c = 0; c < POPULATION; c++) {
+            const float x = seen.action[i * each + c];
+            for (int p = 1; p < PARTICLES; p++)
+                assert_true(seen.action[i * each + p * POPULATION + c] == x);
+            for (int k = 0; k < i; k++)
+                for (int d = 0; d < POPULATION; d++)
+                    assert_true(fabsf(seen.action[k * each + d] - x) > 1e-8f);
+        }
+    opc_episode_state_destroy(memory);
+    opc_agent_destroy(agent);
+}
+
+/* opc.sample = false: eq. 2 takes the mean, so no particle draws anything. */
+static void without_samples_particles_draw_nothing(void **state)
+{
+    (void)state;
+    struct fake model = fake_of(1, 5, seen_step);
+    struct setup s = setup_of(&model.base);
+    for (s.args.mean = 0; s.args.mean < 2; s.args.mean++) {
+        seen.n = seen.drawn = 0;
+        worth_of(&s);
+        assert_true(seen.n > 0);
+        assert_int_equal(seen.drawn, s.args.mean ? 0 : seen.n);
+    }
+}
+
+/* What an iteration of one particle without threads has asked: candidate c takes action
+ * at[h * n + c] in step h. */
+struct asked {
+    const float *at;
+    int n, best[2];
+    double top[4], mean[4]; /* values of its four elites; their mean action of each step */
+};
+
+enum { ICEM_H = 4, ICEM_ELITES = 4, ICEM_KEPT = 2 };
+
+static struct asked asked_of(const float *at, int n)
+{
+    struct asked asked = {.at = at, .n = n};
+    bool taken[64] = {false};
+    for (int e = 0; e < ICEM_ELITES; e++) {
+        int best = -1;
+        asked.top[e] = -INFINITY;
+        for (int c = 0; c < n; c++) {
+            double value = 0;
+            for (int h = 0; h < ICEM_H; h++)
+                value -= pow((double)at[h * n + c] - 0.3, 2);
+            if (!taken[c] && value > asked.top[e]) {
+                asked.top[e] = value;
+                best = c;
+            }
+        }
+        taken[best] = true;
+        if (e < ICEM_KEPT)
+            asked.best[e] = best;
+        for (int h = 0; h < ICEM_H; h++)
+            asked.mean[h] += (double)at[h * n + best] / ICEM_ELITES;
+    }
+    return asked;
+}
+
+/* Two steps of iCEM, three iterations each. The population is 20, 10 and twice the elites, 8.
+ * Behind it there are the two best of the iteration before, and in the last one the mean; in the
+ * first one of the next step the two best are moved on by a step, with the mean at their end. */
+static void improved_method_keeps_elites_and_shrinks_its_population(void **state)
+{
+    (void)state;
+    struct fake model = fake_of(1, 1, seen_step);
+    struct setup s = setup_of(&model.base);
+    const float zero = 0;
+    float action;
+    s.config.optimizer = OPC_PETS_ICEM;
+    s.config.horizon = ICEM_H;
+    s.config.population = 20;
+    s.config.population_decay = 2;
+    s.config.elites = ICEM_ELITES;
+    s.config.keep_elites = 0.5;
+    s.config.iterations = 3;
+    s.config.particles = 1;
+    s.config.min_variance = 0;
+    struct opc_agent *agent = agent_of(&s);
+    struct opc_episode_state *memory = memory_of(agent);
+    opc_episode_state_begin(memory, 11, 1, 7);
+    seen.n = 0;
+    for (int t = 0; t < 2; t++)
+        opc_agent_act_in(agent, memory, &zero, false, NULL, &action);
+    static const int N[6] = {
+        20, 10 + ICEM_KEPT, 8 + ICEM_KEPT + 1, 20 + ICEM_KEPT, 10 + ICEM_KEPT, 8 + ICEM_KEPT + 1};
+    struct asked a[6];
+    double mean[ICEM_H] = {0};
+    int at = 0;
+    for (int i = 0; i < 6; at += ICEM_H * N[i++]) {
+        a[i] = asked_of(seen.action + at, N[i]);
+        const int drawn = N[i] - (i == 0 ? 0 : ICEM_KEPT) - (i % 3 == 2);
+        for (int h = 0; h < ICEM_H; h++) {
+            for (int e = 0; e < ICEM_KEPT && i > 0; e++) {
+                const struct asked *before = &a[i - 1];
+                const int from = i == 3 ? h + 1 : h; /* the next step of the episode */
+                const double kept = (double)a[i].at[h * N[i] + drawn + e];
+                const double want = from < ICEM_H
+                                        ? (double)before->at[from * before->n + before->best[e]]
+                                        : mean[h];
+                assert_true(fabs(kept - want) < (from < ICEM_H ? 1e-12 : 1e-6));
+            }
+        }
+        if (i == 3) { /* the mean moves on, too */
+            for (int h = 0; h + 1 < ICEM_H; h++)
+                mean[h] = mean[h + 1];
+            mean[ICEM_H - 1] = 0;
+        }
+        for (int h = 0; h < ICEM_H; h++) {
+            if (i % 3 == 2)
+                assert_true(fabs((double)a[i].at[h * N[i] + N[i] - 1] - mean[h]) < 1e-6);
+            mean[h] = 0.1 * mean[h] + 0.9 * a[i].mean[h];
+        }
+    }
+    assert_int_equal(seen.n, at);
+    assert_true(fabs((double)action - mean[0]) < 1e-6);
+    /* At the start of an episode nothing is kept. */
+    seen.n = 0;
+    opc_episode_state_begin(memory, 11, 1, 8);
+    opc_agent_act_in(agent, memory, &zero, false, NULL, &action);
+    assert_int_equal(seen.n, ICEM_H * (N[0] + N[1] + N[2]));
+    opc_episode_state_destroy(memory);
+    opc_agent_destroy(agent);
+}
+
 /* ---- eq. 5 -------------------------------------------------------------------------------------
  */
 
@@ -561,19 +752,24 @@ static void constant_step(const float *s, const float *a, int elite, struct opc_
     y[2] = 50;
 }
 
-/* An episode along (x, 100 x): rewards are number + t / 100. */
-static void record(struct opc_episodes *past, int steps, double x, int number)
+/* An episode along (x + t / 10, y): rewards are number + t / 100. */
+static void record_at(struct opc_episodes *past, int steps, double x, double y, int number)
 {
     struct opc_err err = {0};
     const float a = 0;
     for (int t = 0; t <= steps; t++) {
-        const double s[2] = {x + 0.1 * t, 100 * x};
+        const double s[2] = {x + 0.1 * t, y};
         if (t == 0)
             assert_ok(opc_episodes_begin(past, s, &err), &err);
         else
             assert_ok(opc_episodes_append(past, &a, number + 0.01 * (t - 1), s, false, &err), &err);
     }
     opc_episodes_close(past);
+}
+
+static void record(struct opc_episodes *past, int steps, double x, int number)
+{
+    record_at(past, steps, x, 100 * x, number);
 }
 
 /* What a plan of H steps from (x, 100 x) is worth, beside the first `steps` recorded steps. */
@@ -626,6 +822,33 @@ static void particles_walk_beside_the_nearest_recording_that_is_long_enough(void
     assert_ok(opc_transition_refresh(tr, NULL, &err), &err);
     r = plan_beside(tr, 12, 0);
     assert_true(fabs(r.value[OPC_PETS_RETURN] - (12 * 4 + 0.66)) < 1e-4);
+    opc_transition_destroy(tr);
+    opc_episodes_destroy(past);
+}
+
+/* (0, 80) is 80 from the first recording, and 21 from the second. But the third is at y = 10,000,
+ * so that 80 is hardly anything, and 5 in x is two deviations. */
+static void the_nearest_recording_is_so_in_units_of_deviations(void **state)
+{
+    (void)state;
+    struct fake model = fake_of(2, 5, constant_step);
+    struct opc_err err = {0};
+    struct opc_episodes *past;
+    struct opc_transition *tr;
+    assert_ok(opc_episodes_create(2, 1, 100, 10, &past, &err), &err);
+    record_at(past, 3, 0, 0, 1);
+    record_at(past, 3, 5, 100, 2);
+    record_at(past, 3, 0, 10000, 3);
+    assert_ok(make_transition("corrected", past, &model.base, 100, &tr, &err), &err);
+    assert_ok(opc_transition_refresh(tr, NULL, &err), &err);
+    struct setup s = setup_of(&model.base);
+    const float from[2] = {0, 80};
+    s.config.horizon = 3;
+    s.args.transition = tr;
+    struct opc_agent *agent = agent_of(&s);
+    const struct opc_agent_report r = plan_from(agent, from, NULL);
+    assert_true(fabs(r.value[OPC_PETS_RETURN] - (3 * 1 + 0.03)) < 1e-5);
+    opc_agent_destroy(agent);
     opc_transition_destroy(tr);
     opc_episodes_destroy(past);
 }
@@ -929,6 +1152,10 @@ int main(void)
         cmocka_unit_test(actions_depend_on_the_name_of_the_episode_and_not_on_threads),
         cmocka_unit_test(rows_without_a_memory_plan_afresh),
         cmocka_unit_test(improved_method_finds_the_same_with_fewer_samples),
+        cmocka_unit_test(draws_are_named_by_seed_epoch_episode_step_and_iteration),
+        cmocka_unit_test(without_samples_particles_draw_nothing),
+        cmocka_unit_test(improved_method_keeps_elites_and_shrinks_its_population),
+        cmocka_unit_test(the_nearest_recording_is_so_in_units_of_deviations),
         cmocka_unit_test(particles_walk_beside_the_nearest_recording_that_is_long_enough),
         cmocka_unit_test(a_plan_counts_on_no_more_than_the_recorded_range_and_a_tenth),
         cmocka_unit_test(true_model_plans_nearly_as_well_as_the_linear_quadratic_regulator),
