@@ -97,8 +97,8 @@ static void variance_is_capped_so_that_two_deviations_stay_in_the_box(void **sta
     opc_cem_destroy(cem);
 }
 
-/* Minimises |x - c|^2. Returns the iterations; *far is |mean - c|. */
-static int approach(int dims, const double *c, uint32_t number, double *far)
+/* Minimises |x - c|^2. Returns the iterations; *far is |mean - c|, *variance the largest one. */
+static int approach(int dims, const double *c, uint32_t number, double *far, double *variance)
 {
     struct opc_cem_options o = options_of(dims, 1);
     struct opc_cem *cem = cem_of(&o);
@@ -116,35 +116,42 @@ static int approach(int dims, const double *c, uint32_t number, double *far)
         }
         opc_cem_update(cem, o.capacity);
     }
-    *far = 0;
-    for (int k = 0; k < dims; k++)
+    *far = *variance = 0;
+    for (int k = 0; k < dims; k++) {
         *far += (cem->mean[k] - c[k]) * (cem->mean[k] - c[k]);
+        *variance = fmax(*variance, cem->variance[k]);
+    }
     *far = sqrt(*far);
     opc_cem_destroy(cem);
     return t;
 }
 
+/* Of 6,000 repeats with other streams, the distances are 0.0029 and 0.0147 on average, beyond 0.01
+ * in 0.5 % and beyond 0.025 in 3.5 %; the largest variance of the six is 1.33e-3 on average, and
+ * from 1.26e-3 to 1.41e-3 on average of 60. */
 static void quadratic_is_maximised_as_fast_as_it_should_be(void **state)
 {
     (void)state;
     const double two[] = {0.3, -0.5}, six[] = {0.3, -0.5, 0.2, 0, 0.7, -0.2};
-    double sum[2] = {0}, max[2] = {0}, far;
+    double sum[2] = {0}, max[2] = {0}, far, variance, last = 0;
     int third = 0;
     for (uint32_t i = 1; i <= 60; i++) {
-        const int t = approach(2, two, i, &far);
+        const int t = approach(2, two, i, &far, &variance);
         assert_true(t == 3 || t == 4); /* the variance falls to 1e-3 in the third */
         third += t == 3;
         sum[0] += far / 60;
         max[0] = fmax(max[0], far);
-        assert_int_equal(approach(6, six, i, &far), 5);
+        assert_int_equal(approach(6, six, i, &far, &variance), 5);
+        last += variance / 60;
         sum[1] += far / 60;
         max[1] = fmax(max[1], far);
     }
-    print_message("%d in 3; two %.4f to %.4f, six %.4f to %.4f\n", third, sum[0], max[0], sum[1],
-                  max[1]);
+    print_message("%d in 3; two %.4f to %.4f, six %.4f to %.4f, variance %.2e\n", third, sum[0],
+                  max[0], sum[1], max[1], last);
     assert_true(third > 20);
-    assert_true(sum[0] < 0.005 && max[0] < 0.015);
-    assert_true(sum[1] > 0.007 && sum[1] < 0.02 && max[1] < 0.04);
+    assert_true(sum[0] > 0.002 && sum[0] < 0.004 && max[0] <= 0.01);
+    assert_true(sum[1] > 0.012 && sum[1] < 0.017 && max[1] <= 0.025);
+    assert_true(last > 1.2e-3 && last < 1.5e-3);
 }
 
 static void value_that_is_not_finite_is_the_worst(void **state)
