@@ -551,7 +551,7 @@ static void a_refused_step_is_not_stored_and_ends_its_rollout(void **state)
         assert_true(rows.records[rows.steps * STRIDE + STRIDE - 1] == OPC_RECORD_END);
     }
 
-    /* If nothing can be stored, it must not go on for ever. A number of rollouts comes to an end. */
+    /* If nothing can be stored, it must not go on for ever; a number of rollouts has an end. */
     from = 0;
     assert_ok(opc_rollout_create(OBS, ACT, H, 900, &w, &err), &err);
     assert_fails(opc_rollout_run(w, &plan, d, &report, &err), OPC_EREFUSED, &err, "refused");

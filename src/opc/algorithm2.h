@@ -77,8 +77,8 @@ size_t opc_rollout_need(int obs, int act, int horizon, int capacity); /* bytes *
 
 /* Appends to the open epoch of `into`. OPC_EDIVERGED: a state or reward is not finite.
  * OPC_EREFUSED: 100 000 rollouts were refused their first step, and fewer than one in a hundred was
- * not; with plan->rollouts set, all of them may be refused. OPC_EBUG: the plan does not fit what was
- * prepared. */
+ * not; with plan->rollouts set, all of them may be refused. OPC_EBUG: the plan does not fit what
+ * was prepared. */
 int opc_rollout_run(struct opc_rollout *, const struct opc_rollout_plan *,
                     struct opc_imagined *into, struct opc_rollout_report *, struct opc_err *err);
 

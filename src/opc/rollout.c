@@ -290,8 +290,7 @@ int opc_rollout_refused(const size_t end[OPC_ENDS], size_t rollouts, size_t empt
                     empty, rollouts, shares, END[limit].advice);
 }
 
-/* Appends the rollouts of a round to D_sim. One whose first step was refused has nothing to append.
- */
+/* Appends the rollouts of a round to D_sim, but for those whose first step was refused. */
 static int append_round(const struct round *round, int count, struct opc_imagined *into,
                         struct opc_rollout_report *done, struct opc_err *err)
 {

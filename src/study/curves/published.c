@@ -261,8 +261,7 @@ static int seeds_at(const struct opc_published *published, double steps)
                : published->seeds[i];
 }
 
-/* Adds a row if the runs, which form this line, and the curve cover the step. v: scratch, [runs].
- */
+/* Adds a row if the runs of the line and the curve cover the step. v: scratch, [runs]. */
 static bool compare_at(const struct opc_published *published, const struct opc_curves *curves,
                        const struct opc_curve_group *line, double steps, double *v,
                        struct opc_table *table)

@@ -37,7 +37,8 @@ void opc_published_free(struct opc_published *); /* with those after it; NULL is
  * form several lines. Rows of other tasks and methods are taken over from `before`, a table of this
  * function, which may be NULL. The curves must be over total_steps. */
 int opc_published_table(const struct opc_published *, const struct opc_curves *,
-                        const struct opc_table *before, struct opc_table **out, struct opc_err *err);
+                        const struct opc_table *before, struct opc_table **out,
+                        struct opc_err *err);
 bool opc_published_is_table(const struct opc_table *); /* by its columns */
 
 #endif
