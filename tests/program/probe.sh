@@ -24,7 +24,7 @@ test "$(head -1 run/probe/uncertainty.csv)" = \
     beta,model,h,rollouts,spread,spread_low,spread_high,error
 # 3 beta, 2 models, h = 0 .. 4
 test "$(wc -l <run/probe/uncertainty.csv)" = 31
-expect 0 '^    undecided: .* 1 rule,.*by eq. 5.*by eq. 2' \
+expect 0 '^note: One fit alone compares no rules' \
     "$OPC" probe run fit --rule '' --rule 'max_epochs=1 patience=0' --samples 5 --steps 3
 grep -q "\"command\": \"opc probe RUN fit --samples '5' --rule '' --rule 'max_epochs=1 patience=0' --steps '3'\"" \
     run/probe/fit.json || wrong "the command" cat run/probe/fit.json
@@ -41,6 +41,8 @@ test "$(wc -l <run/probe/states.csv)" = 113
 
 # What is asked for is had, or it is said.
 "$OPC" train "$smoke" train.epochs=3 --quiet --out bare
+expect 0 '^    undecided: 1 rule .*by eq. 2.*by eq. 5.*five fits or more' \
+    "$OPC" probe bare fit --rule '' --rule 'max_epochs=1 patience=0' --samples 5 --steps 3
 expect 2 '^opc: probe: .*bare.*epoch 3.*record.snapshots=1' \
     "$OPC" probe bare states --samples 5 --epoch 1
 expect 2 '^opc: probe: .*bare.*epoch 3.*record.snapshots=1' "$OPC" probe bare states --samples 5 --policy 2

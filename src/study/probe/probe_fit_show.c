@@ -11,6 +11,7 @@
 #include <math.h>
 
 enum { COST = -1, SECONDS = 0, STEPS };
+enum { MIN_FITS = 5 }; /* fewer decide nothing: a bootstrap of them has no width */
 
 static const char *rule_name(const struct opc_fit_results *t, int rule)
 {
@@ -195,19 +196,22 @@ static int claim_advantage(const struct opc_fit_results *t, struct opc_exhibit *
     OPC_TRY(opc_probe_fit_advantage(t, &gap, err));
     if (rules == 0 || isnan(gap.middle))
         return OPC_OK;
+    const int fits = t->fits - 1;
+    const bool few = fits < MIN_FITS;
     opc_exhibit_claim(
         exhibit,
-        gap.low > 0    ? OPC_VERDICT_SUPPORTED
+        few            ? OPC_VERDICT_UNDECIDED
+        : gap.low > 0  ? OPC_VERDICT_SUPPORTED
         : gap.high < 0 ? OPC_VERDICT_NOT_SUPPORTED
                        : OPC_VERDICT_UNDECIDED,
         "On this recording a cheaper fit hurts eq. 5 less than eq. 2, as it needs only "
         "differences of the model.",
-        "%d rule%s with fewer steps than the full fit of the same networks, %d fits "
-        "each: median change of the error %+.1f %% by eq. 2 and %+.1f %% by eq. 5; "
-        "interquartile mean of the difference %.1f points [%.1f, %.1f] (95 %% "
-        "bootstrap over fits; other recordings may say otherwise)",
-        rules, opc_plural(rules), t->fits - 1, median_rise(t, OPC_FIT_LEARNED),
-        median_rise(t, OPC_FIT_CORRECTED), gap.middle, gap.low, gap.high);
+        "%d rule%s with fewer steps than the full fit of the same networks, %d fit%s each: median "
+        "change of the error %+.1f %% by eq. 2 and %+.1f %% by eq. 5; interquartile mean of the "
+        "difference %.1f points [%.1f, %.1f] (95 %% bootstrap over fits; %s)",
+        rules, opc_plural(rules), fits, opc_plural(fits), median_rise(t, OPC_FIT_LEARNED),
+        median_rise(t, OPC_FIT_CORRECTED), gap.middle, gap.low, gap.high,
+        few ? "five fits or more can decide it" : "other recordings may say otherwise");
     return OPC_OK;
 }
 
@@ -273,6 +277,10 @@ int opc_probe_fit_show(const struct opc_fit_results *t, struct opc_exhibit *exhi
                      "networks share it. Seconds are of the processor and depend on the "
                      "machine; steps are gradient steps.",
                      t->first, t->first + t->fits - 1, t->fits > 1 ? " and does not count" : "");
+    if (t->fits == 1)
+        opc_exhibit_note(exhibit,
+                         "One fit alone compares no rules with the same networks; a run of "
+                         "more epochs has more.");
     if (t->rules < t->asked)
         opc_exhibit_note(exhibit, "STOPPED by request after %d of %d rules.", t->rules, t->asked);
     return OPC_OK;
