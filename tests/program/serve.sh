@@ -19,7 +19,7 @@ expect 2 'opc serve DIR' "$OPC" serve
 expect 2 'nowhere' "$OPC" serve nowhere
 mkdir runs
 expect 2 'bind 0.0.0.0.*--i-know' "$OPC" serve runs --bind 0.0.0.0
-expect 2 'localhost' "$OPC" serve runs --bind 'localhost' --i-know
+expect 2 'somewhere is not an IPv4 address' "$OPC" serve runs --bind somewhere --i-know
 
 # ---- runs: two seeds, one from elsewhere, one that goes on -------------------------------------------
 for seed in 1 2; do
@@ -31,14 +31,19 @@ without CAIRO || cp runs/s1/curve.svg runs/s2/curve.svg
 cp -r runs/s1 'runs/<img src=x onerror=alert(1)>'
 sed -i "s|  name: cartpole|  name: \"exec:touch $work/started\"|" runs/*onerror*/config.yaml
 
-served() { # starts a server and waits for its address
-    "$OPC" serve runs >address 2>said &
+served() { # OPTIONS...: starts a server and waits for its address
+    rm -f address
+    "$OPC" serve runs "$@" >address 2>said &
     server=$!
     trap 'kill $server $(cat going.pid) 2>/dev/null || true; rm -rf "$work"' EXIT
     await $server address
     url=$(grep -o 'http://[^ ]*' address)
 }
 : >going.pid
+served --bind localhost
+case $url in http://127.0.0.1:*) ;; *) wrong "localhost is $url" cat address ;; esac
+kill $server
+wait $server || :
 served
 find runs -type f -exec cksum {} + | sort >before
 python3 "$SRC/tests/program/serve/intruders.py" "$url" >said 2>&1 || wrong "somebody gets in" intruders.py
