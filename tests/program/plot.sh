@@ -177,7 +177,8 @@ done
 for merged in "$SRC"/results/*/merged.csv "$SRC"/results/*/*/merged.csv; do
     expect 0 '' "$OPC" plot "${merged%/*}" -o committed.svg
 done
-expect 0 '^mujoco:hopper  *SAC  *2  *1412 ' "$OPC" plot "$SRC/results/learning" -o committed.svg
+expect 0 '^mujoco:hopper  *SAC  *2  *1412 ' "$OPC" plot "$SRC/results/learning" \
+    --only opc.past_ratio=0 -o committed.svg
 
 # ---- beside a published curve --------------------------------------------------------------------
 # Two runs of 211 and 222 steps, the random ones included, beside a line from 0 +- 1 to 400 +- 41.
