@@ -530,6 +530,33 @@ static void sentences_name_lines_and_panels_as_the_picture_does(void **state)
                  4, WANT);
 }
 
+/* The value at 200 steps alone, the mean of those at 600 and 700, and of no run one before 100. What
+ * runs end with decides as before. */
+static void a_claim_may_be_about_a_number_of_steps(void **state)
+{
+    const struct bench *b = *state;
+    static const struct wanted WANT[] = {
+        {OPC_VERDICT_SUPPORTED, "At 200 environment steps: P(OPC > MBPO(*)) = 1.00", "5 and 5 runs"},
+        {OPC_VERDICT_SUPPORTED, "At 200 environment steps: 5 of 5", "median 500"},
+        {OPC_VERDICT_SUPPORTED, "At 700 environment steps: 5 of 5", "median 104.5"},
+        {OPC_VERDICT_UNDECIDED, "3 of 5 runs of OPC", "median 103"},
+        {OPC_VERDICT_NOT_SUPPORTED, "At 200 environment steps: IQM", "margin of 10 %"},
+        {OPC_VERDICT_UNDECIDED, "At 90 environment steps: No panel", "run of OPC"},
+        {OPC_VERDICT_SUPPORTED, "At 200 environment steps: P(best of OPC", "5 and 5 runs"},
+    };
+    check_claims(b,
+                 "panel: env.name\n"
+                 "claims:\n"
+                 "- {text: a, better: corrected, worse: learned, at: 200, panel: pendulum}\n"
+                 "- {text: b, solves: corrected, level: 500, at: 200, panel: pendulum}\n"
+                 "- {text: c, solves: corrected, level: 102.5, at: 700, panel: pendulum}\n"
+                 "- {text: d, solves: corrected, level: 102.5, panel: pendulum}\n"
+                 "- {text: e, alike: [corrected, learned], margin: 0.1, at: 200, panel: pendulum}\n"
+                 "- {text: f, solves: corrected, level: 1, at: 90, panel: pendulum}\n"
+                 "- {text: g, best: [corrected, learned], at: 200, panel: pendulum}\n",
+                 7, WANT);
+}
+
 /* Of twenty ways to put three runs beside three others, one has all of them above. */
 static void three_runs_against_three_decide_nothing(void **state)
 {
@@ -872,6 +899,8 @@ static void wrong_settings_are_refused(void **state)
         {"{claims: {a: b}}", "claims"},
         {"{claims: [{text: x, better: y}]}", "'worse'"},
         {"{claims: [{text: x}]}", "solves, level"},
+        {"{claims: [{text: x, better: y, worse: z, at: soon}]}", "at = soon"},
+        {"{claims: [{text: x, better: y, worse: z, at: 0}]}", "at = 0"},
         {"{claims: [{better: y, worse: z}]}", "text"},
         {"{claims: [{text: x, margin: 0.1}]}", "'alike'"},
         {"{claims: [{text: x, alike: [a, b], margin: 1.5}]}", "margin = 1.5"},
@@ -910,7 +939,10 @@ static void lack_of_memory_is_survived(void **state)
         struct opc_err err = {0};
         opc_fault_alloc(k);
         const int code =
-            make(*state, 1, "{claims: [{text: x, better: corrected, worse: corrected}]}", &err);
+            make(*state, 1,
+                 "{claims: [{text: x, better: corrected, worse: corrected},"
+                 " {text: y, better: corrected, worse: corrected, at: 200}]}",
+                 &err);
         const bool all_tried = opc_fault_pending();
         opc_fault_alloc(0);
         assert_int_equal(code, all_tried ? OPC_OK : OPC_ENOMEM);
@@ -937,6 +969,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(panels_are_compared_line_by_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sentences_name_lines_and_panels_as_the_picture_does, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_claim_may_be_about_a_number_of_steps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(three_runs_against_three_decide_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_solved_is_solved_in_every_panel, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lines_are_alike_within_a_margin, set_up, tear_down),

@@ -336,7 +336,8 @@ static void add_metrics(struct line *line, const struct opc_epoch_row *row, int 
 }
 
 /* The columns of all agents count, whichever of them the run has. */
-bool opc_runlog_has_column(const char *name, int members, char nearest[64])
+int opc_runlog_find_column(const char *name, int members, bool *found, char nearest[64],
+                           struct opc_err *err)
 {
     const struct opc_epoch_row row = {0};
     struct line line = {.head = true};
@@ -344,9 +345,10 @@ bool opc_runlog_has_column(const char *name, int members, char nearest[64])
     for (int i = 0; opc_agent_type(i); i++)
         for (const struct opc_agent_column *c = opc_agent_type(i)->columns; c->name; c++)
             add_cell(&line, c->name, 0);
-    const bool found = opc_rundir_head_find(opc_text_get(&line.text), name, nearest) >= 0;
+    const int code = opc_text_check(&line.text, err);
+    *found = !code && opc_rundir_head_find(opc_text_get(&line.text), name, nearest) >= 0;
     opc_text_free(&line.text);
-    return found;
+    return code;
 }
 
 /* Seconds are rounded to microseconds: more digits would be noise. */

@@ -78,9 +78,10 @@ int opc_runlog_metrics(struct opc_runlog *, const struct opc_epoch_row *, struct
 int opc_runlog_timing(struct opc_runlog *, int epoch, const double seconds[OPC_PHASES],
                       double total, struct opc_err *err);
 
-/* Does metrics.csv have such a column in runs with this many members? nearest: the most similar
- * name, or "". */
-bool opc_runlog_has_column(const char *name, int members, char nearest[64]);
+/* Finds out whether metrics.csv has such a column in runs with this many members. nearest: the most
+ * similar name, or "". */
+int opc_runlog_find_column(const char *name, int members, bool *found, char nearest[64],
+                           struct opc_err *err);
 
 /* Replaces status.json. state: a word for other programs (enum opc_rundir_state); why: a sentence,
  * or NULL. */

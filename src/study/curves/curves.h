@@ -108,6 +108,9 @@ struct opc_curves {
 /* The score of a run: the mean of its last five values, of all if there are fewer; NaN if there
  * are none. */
 double opc_curve_end(int n, const double *value);
+/* The score at x: the same of the values up to x, of those later than 0.75 x; NaN if there are
+ * none. At infinity the score of the whole run. */
+double opc_curve_score(const struct opc_curve_run *, double x);
 
 /* Reads KEY=PATTERN of each word; they have to outlive out. OPC_EUSER: a KEY is no setting. */
 int opc_curves_only_read(const struct opc_texts *words, struct opc_curves_only *out,
@@ -139,8 +142,8 @@ const struct opc_curve_run **opc_curves_speakers(const struct opc_curves *, int 
 /* The values of a group's runs at x, which is one of its own; out has space for one per run.
  * Returns how many there are. */
 int opc_curves_at(const struct opc_curves *, int group, double x, double *out);
-/* The scores of a group's runs, of those that have any value. Returns how many there are. */
-int opc_curves_ends(const struct opc_curves *, int group, double *out);
+/* The scores at x of a group's runs, of those that have one. Returns how many there are. */
+int opc_curves_scores(const struct opc_curves *, int group, double x, double *out);
 /* For opc_curves_read: fills in line and band of a group over x, and of its scores. scratch:
  * [runs]. */
 int opc_curves_make_band(struct opc_curves *, int group, double *scratch, struct opc_err *err);

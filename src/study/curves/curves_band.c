@@ -60,12 +60,15 @@ int opc_curves_at(const struct opc_curves *curves, int group, double x, double *
     return n;
 }
 
-int opc_curves_ends(const struct opc_curves *curves, int group, double *out)
+int opc_curves_scores(const struct opc_curves *curves, int group, double x, double *out)
 {
     int n = 0;
-    for (int i = 0; i < curves->runs; i++)
-        if (curves->run[i].group == group && curves->run[i].n > 0)
-            out[n++] = curves->run[i].end;
+    for (int i = 0; i < curves->runs; i++) {
+        const double score =
+            curves->run[i].group == group ? opc_curve_score(&curves->run[i], x) : (double)NAN;
+        if (!isnan(score))
+            out[n++] = score;
+    }
     return n;
 }
 
@@ -156,7 +159,7 @@ int opc_curves_make_band(struct opc_curves *curves, int g, double *scratch, stru
     }
     opc_free(x);
     /* and of the scores */
-    const int n = opc_curves_ends(curves, g, scratch);
+    const int n = opc_curves_scores(curves, g, HUGE_VAL, scratch);
     if (!code)
         code = summarize(curves->band, n, scratch, got, err);
     group->end_low = got[0];

@@ -26,6 +26,18 @@ double opc_curve_end(int n, const double *value)
     return n ? opc_mean(n - from, value + from) : (double)NAN;
 }
 
+double opc_curve_score(const struct opc_curve_run *run, double x)
+{
+    double last[LAST];
+    int n = 0;
+    if (x >= HUGE_VAL)
+        return run->end;
+    for (int i = run->n - 1; i >= 0 && n < LAST; i--)
+        if (run->x[i] <= x && run->x[i] > 0.75 * x)
+            last[n++] = run->raw[i];
+    return opc_curve_end(n, last);
+}
+
 /* Best and final value, of the raw data. */
 static void measure_end(struct opc_curve_run *run)
 {

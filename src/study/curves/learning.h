@@ -25,6 +25,7 @@ struct opc_learning {
     const char **line, **label; /* [lines] as in struct opc_curve_group */
     int *n;                     /* [lines][panels] runs */
     double **end;               /* [lines][panels][n] score of each run, ascending; NULL: none */
+    double *score;              /* [runs of the curves] the same by run; NaN: it has none */
     /* Scratch for the two sides of a comparison; tasks is the larger of lines and panels. */
     int tasks, *count;     /* [2][tasks] */
     const double **column; /* [2][tasks] */
@@ -43,6 +44,11 @@ struct opc_learning {
 int opc_learning_make(struct opc_curves *, uint64_t seed, struct opc_learning *out,
                       struct opc_err *err);
 void opc_learning_free(struct opc_learning *); /* also one that was made only in part */
+/* The same curves and missing runs, which stay the original's, with the scores of runs at x, see
+ * opc_curve_score. opc_learning_free_scores frees it. */
+int opc_learning_at(const struct opc_learning *, double x, struct opc_learning *out,
+                    struct opc_err *err);
+void opc_learning_free_scores(struct opc_learning *);
 /* Notes which runs are missing: n of these settings, by the plan of the curves. titles and labels:
  * of panels and lines, in place of what is made of their settings; NULL: none. */
 int opc_learning_miss(struct opc_learning *, int n, const struct opc_values *const *set,
@@ -63,9 +69,12 @@ int opc_learning_find(const struct opc_learning *, const char *line); /* -1: not
  *   - {text: "...", alike: [corrected, learned], margin: 0.15, panel: "mujoco:*"}
  *   - {text: "...", gain: [[20000, 40000], [100000, 200000]]}          panels; the first is larger
  *   - {text: "...", best: ["corrected*", "learned*"]}                  over settings: the best
- *   - {text: "...", spread: ["corrected*", "learned*"]}                and the smaller deviation */
+ *   - {text: "...", spread: ["corrected*", "learned*"]}                and the smaller deviation
+ *
+ * Each may have at: 20000, a value of the x-axis, the column `over`: runs are judged by what
+ * they have there. */
 int opc_learning_claims_check(const struct opc_yaml *list, struct opc_err *err);
-int opc_learning_claims(const struct opc_learning *, const struct opc_yaml *list,
+int opc_learning_claims(const struct opc_learning *, const struct opc_yaml *list, const char *over,
                         struct opc_exhibit *, struct opc_err *err);
 
 /* Refuses a node that is not a map, and a key that is not among `names` (NULL at the end). */

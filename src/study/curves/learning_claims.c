@@ -5,6 +5,7 @@
  * Invariant: a claim is undecided while runs that it is about are missing or too few. A verdict
  * must never depend on which of them happen to be finished. An undecided claim names the number of
  * seeds that would decide it. */
+#include "study/curves/curves_draw.h"
 #include "study/curves/learning_claims.h"
 
 #include <fnmatch.h>
@@ -126,9 +127,8 @@ static int read_number(const struct opc_yaml *map, const char *key, double low, 
         return opc_fail(err, OPC_EUSER, "line %d: %s = %s is no number", map->line, key,
                         text ? text : "");
     if (!(*out > low && *out < high))
-        return opc_fail(err, OPC_EUSER,
-                        "line %d: %s = %s is not between %g and %g (0.15: 15 %% of the larger IQM)",
-                        map->line, key, text, low, high);
+        return opc_fail(err, OPC_EUSER, "line %d: %s = %s is not between %g and %g", map->line, key,
+                        text, low, high);
     return OPC_OK;
 }
 
@@ -167,13 +167,16 @@ static int read_claim(const struct opc_yaml *map, struct opc_claim *claim, struc
 {
     static const char *const KEYS[] = {"text",   "better", "worse", "above",  "below",
                                        "solves", "level",  "alike", "margin", "gain",
-                                       "best",   "spread", "panel", "line",   NULL};
-    *claim = (struct opc_claim){0};
+                                       "best",   "spread", "panel", "line",   "at",
+                                       NULL};
+    *claim = (struct opc_claim){.at = HUGE_VAL};
     OPC_TRY(opc_learning_keys(map, "a claim", KEYS, err));
     OPC_TRY(find_kind(map, &claim->kind, err));
     OPC_TRY(read_word(map, "text", &claim->text, err));
     OPC_TRY(read_globs(map, "panel", &claim->panel, err));
     OPC_TRY(read_globs(map, "line", &claim->line, err));
+    if (opc_yaml_find(map, "at"))
+        OPC_TRY(read_number(map, "at", 0, HUGE_VAL, &claim->at, err));
     /* The names of what is compared. */
     const struct kind *kind = &KINDS[claim->kind];
     if (kind->names > 1)
@@ -200,20 +203,46 @@ int opc_learning_claims_check(const struct opc_yaml *list, struct opc_err *err)
     return code;
 }
 
+/* "At 20000 environment steps: ", the middle of which is what the x-axis counts. */
+static void say_where(double at, const char *over, struct opc_exhibit *exhibit)
+{
+    const char *label = opc_column_label(over);
+    char words[120];
+    snprintf(words, sizeof words, "At %.10g %.*s: ", at, (int)strcspn(label, ","), label);
+    opc_exhibit_claims_begin(exhibit, words);
+}
+
+/* Judges a claim by the scores that it is about. */
+static int judge(const struct opc_learning *learning, const struct opc_claim *claim,
+                 const char *over, struct opc_exhibit *exhibit, struct opc_err *err)
+{
+    const struct kind *kind = &KINDS[claim->kind];
+    const bool elsewhere = claim->at < HUGE_VAL;
+    struct opc_learning seen = *learning;
+    if (elsewhere) {
+        OPC_TRY(opc_learning_at(learning, claim->at, &seen, err));
+        say_where(claim->at, over, exhibit);
+    }
+    /* Only the missing runs that matter here. */
+    seen.missing = opc_claim_mark_missing(learning, claim, strcmp(kind->glob, "panel") == 0);
+    const int code = kind->judge(&seen, claim, exhibit, err);
+    if (elsewhere) {
+        opc_exhibit_claims_begin(exhibit, "");
+        opc_learning_free_scores(&seen);
+    }
+    return code;
+}
+
 int opc_learning_claims(const struct opc_learning *learning, const struct opc_yaml *list,
-                        struct opc_exhibit *exhibit, struct opc_err *err)
+                        const char *over, struct opc_exhibit *exhibit, struct opc_err *err)
 {
     int number = 0, code = OPC_OK;
     for (const struct opc_yaml *map = list ? list->first : NULL; map && !code; map = map->next) {
         struct opc_claim claim;
         code = read_claim(map, &claim, err);
         claim.number = number++;
-        if (code)
-            break;
-        struct opc_learning seen = *learning; /* with the runs that matter here */
-        seen.missing =
-            opc_claim_mark_missing(learning, &claim, strcmp(KINDS[claim.kind].glob, "panel") == 0);
-        code = KINDS[claim.kind].judge(&seen, &claim, exhibit, err);
+        if (!code)
+            code = judge(learning, &claim, over, exhibit, err);
     }
     return code;
 }

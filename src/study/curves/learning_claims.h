@@ -28,6 +28,7 @@ struct opc_claim {
     const char *name[4]; /* lines, panels or globs of lines; of gain from, to, from, to */
     struct opc_globs panel, line;
     double level, margin; /* of solves, and of alike */
+    double at;            /* on the x-axis; infinity: what runs end with */
 };
 
 /* Each judges one kind and adds the claim with its verdict to the exhibit. */

@@ -146,7 +146,9 @@ static void put_labels(const struct opc_yaml *labels, struct opc_curves *curves)
 static int check_column(const char *key, const char *name, struct opc_err *err)
 {
     char meant[64];
-    if (opc_runlog_has_column(name, OPC_MEMBERS, meant))
+    bool found;
+    OPC_TRY(opc_runlog_find_column(name, OPC_MEMBERS, &found, meant, err));
+    if (found)
         return OPC_OK;
     return opc_fail(err, OPC_EUSER, "curve.%s: metrics.csv has no column '%s'%s%s%s", key, name,
                     *meant ? "; did you mean '" : "", meant, *meant ? "'?" : "");
@@ -318,7 +320,7 @@ static int learning_curves_make(const struct opc_request *request, const void *s
     if (!code)
         code = make_figure(&learning, &style, request->folder, exhibit, err);
     if (!code)
-        code = opc_learning_claims(&learning, style.claims, exhibit, err);
+        code = opc_learning_claims(&learning, style.claims, plan.over, exhibit, err);
     for (const struct opc_yaml *n = style.notes && !code ? style.notes->first : NULL; n;
          n = n->next)
         opc_exhibit_note(exhibit, "%s", n->text);

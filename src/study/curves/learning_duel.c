@@ -230,8 +230,8 @@ static int best_group(const struct opc_learning *learning, const char *line,
             continue;
         for (int i = 0; i < curves->runs; i++)
             if (curves->run[i].group == g && curves->run[i].seed != without &&
-                !isnan(curves->run[i].end))
-                v[n++] = curves->run[i].end;
+                !isnan(learning->score[i]))
+                v[n++] = learning->score[i];
         const double here = n ? opc_iqm(n, v) : -HUGE_VAL;
         if (n && here > *iqm) {
             *iqm = here;
@@ -250,9 +250,9 @@ static int best_scores(const struct opc_learning *learning, const char *line,
     int n = 0;
     for (int i = 0; i < curves->runs; i++) {
         double iqm;
-        if (!isnan(curves->run[i].end) &&
+        if (!isnan(learning->score[i]) &&
             best_group(learning, line, panel, curves->run[i].seed, v, &iqm) == curves->run[i].group)
-            out[n++] = curves->run[i].end;
+            out[n++] = learning->score[i];
     }
     return n;
 }

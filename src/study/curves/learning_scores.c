@@ -7,6 +7,7 @@
 
 #include "opc/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,16 +18,22 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void opc_learning_free(struct opc_learning *learning)
+void opc_learning_free_scores(struct opc_learning *learning)
 {
     for (int i = 0; learning->end && i < learning->lines * learning->panels; i++)
         opc_free(learning->end[i]);
     opc_free(learning->end);
+    opc_free(learning->score);
     opc_free(learning->n);
     opc_free(learning->count);
     opc_free(learning->column);
     opc_free(learning->line);
     opc_free(learning->label);
+}
+
+void opc_learning_free(struct opc_learning *learning)
+{
+    opc_learning_free_scores(learning);
     for (int i = 0; learning->absent && i < learning->absents; i++) {
         opc_curves_run_free(&learning->absent[i].run);
         opc_free(learning->absent[i].label);
@@ -35,21 +42,25 @@ void opc_learning_free(struct opc_learning *learning)
     opc_curves_free(learning->curves);
 }
 
-int opc_learning_make(struct opc_curves *curves, uint64_t seed, struct opc_learning *out,
-                      struct opc_err *err)
+/* The scores of all runs at x. After a failure they are there in part, to be freed. */
+static int make_scores(const struct opc_curves *curves, double x, struct opc_learning *out,
+                       struct opc_err *err)
 {
-    struct opc_learning learning = {.curves = curves, .panels = curves->panels, .seed = seed};
+    struct opc_learning learning = *out;
     /* At most one line for each group. */
     const size_t panels = (size_t)curves->panels, max = (size_t)curves->groups * panels;
     learning.line = opc_alloc((size_t)curves->groups, sizeof *learning.line);
     learning.label = opc_alloc((size_t)curves->groups, sizeof *learning.label);
     learning.n = opc_alloc(max, sizeof *learning.n);
     learning.end = opc_alloc(max, sizeof *learning.end);
+    learning.score = opc_alloc((size_t)curves->runs + 1, sizeof *learning.score);
     learning.tasks = curves->groups > curves->panels ? curves->groups : curves->panels;
     learning.count = opc_alloc(2 * (size_t)learning.tasks, sizeof *learning.count);
     learning.column = opc_alloc(2 * (size_t)learning.tasks, sizeof *learning.column);
-    bool whole = learning.line && learning.label && learning.n && learning.end && learning.count &&
-                 learning.column;
+    bool whole = learning.line && learning.label && learning.n && learning.end && learning.score &&
+                 learning.count && learning.column;
+    for (int i = 0; i < curves->runs && whole; i++)
+        learning.score[i] = opc_curve_score(&curves->run[i], x);
     /* Groups of different panels with the same values form one line. */
     for (int g = 0; g < curves->groups && whole; g++) {
         int line = opc_learning_find(&learning, curves->group[g].line);
@@ -62,16 +73,41 @@ int opc_learning_make(struct opc_curves *curves, uint64_t seed, struct opc_learn
         whole = learning.end[at] != NULL;
         /* Sorted, as claims and intervals expect them. */
         if (whole) {
-            learning.n[at] = opc_curves_ends(curves, g, learning.end[at]);
+            learning.n[at] = opc_curves_scores(curves, g, x, learning.end[at]);
             qsort(learning.end[at], (size_t)learning.n[at], sizeof **learning.end, by_value);
         }
     }
-    if (!whole) {
-        opc_learning_free(&learning);
-        return opc_fail(err, OPC_ENOMEM, "not enough memory for what runs end with");
-    }
     *out = learning;
-    return OPC_OK;
+    return whole ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory for what runs end with");
+}
+
+int opc_learning_make(struct opc_curves *curves, uint64_t seed, struct opc_learning *out,
+                      struct opc_err *err)
+{
+    struct opc_learning learning = {.curves = curves, .panels = curves->panels, .seed = seed};
+    const int code = make_scores(curves, HUGE_VAL, &learning, err);
+    if (code)
+        opc_learning_free(&learning);
+    else
+        *out = learning;
+    return code;
+}
+
+int opc_learning_at(const struct opc_learning *whole, double x, struct opc_learning *out,
+                    struct opc_err *err)
+{
+    struct opc_learning learning = {.curves = whole->curves,
+                                    .panels = whole->panels,
+                                    .seed = whole->seed,
+                                    .missing = whole->missing,
+                                    .absents = whole->absents,
+                                    .absent = whole->absent};
+    const int code = make_scores(whole->curves, x, &learning, err);
+    if (code)
+        opc_learning_free_scores(&learning);
+    else
+        *out = learning;
+    return code;
 }
 
 /* Panel, title and line of a missing run. */

@@ -27,6 +27,7 @@ struct opc_exhibit {
     struct opc_text picture, table, claim, note;
     struct opc_table *claims;
     bool undrawn; /* this build cannot draw, and a note already says so */
+    char claims_begin[120]; /* words before what was measured */
 };
 
 /* One message for all parts of an exhibit. */
@@ -208,10 +209,15 @@ void opc_exhibit_claim(struct opc_exhibit *exhibit, enum opc_verdict verdict, co
 {
     va_list args;
     va_start(args, measured_fmt);
-    char *measured = print_text(measured_fmt, args);
+    char *sentence = print_text(measured_fmt, args);
     va_end(args);
-    if (!measured) {
-        exhibit->claim.failed = true;
+    struct opc_text measured = {0};
+    opc_text_add(&measured, exhibit->claims_begin);
+    opc_text_add(&measured, sentence ? sentence : "");
+    exhibit->claim.failed = exhibit->claim.failed || !sentence || measured.failed;
+    opc_free(sentence);
+    if (exhibit->claim.failed) {
+        opc_text_free(&measured);
         return;
     }
     /* Once as JSON, once as a row of the table. */
@@ -219,12 +225,17 @@ void opc_exhibit_claim(struct opc_exhibit *exhibit, enum opc_verdict verdict, co
     opc_text_add(&exhibit->claim, "{\"claim\": ");
     opc_json_add_quoted(&exhibit->claim, claim);
     opc_text_add(&exhibit->claim, ", \"measured\": ");
-    opc_json_add_quoted(&exhibit->claim, measured);
+    opc_json_add_quoted(&exhibit->claim, opc_text_get(&measured));
     opc_text_addf(&exhibit->claim, ", \"verdict\": \"%s\"}", VERDICT[verdict]);
     opc_table_word(exhibit->claims, claim);
-    opc_table_word(exhibit->claims, measured);
+    opc_table_word(exhibit->claims, opc_text_get(&measured));
     opc_table_word(exhibit->claims, VERDICT[verdict]);
-    opc_free(measured);
+    opc_text_free(&measured);
+}
+
+void opc_exhibit_claims_begin(struct opc_exhibit *exhibit, const char *words)
+{
+    snprintf(exhibit->claims_begin, sizeof exhibit->claims_begin, "%s", words);
 }
 
 void opc_exhibit_note(struct opc_exhibit *exhibit, const char *fmt, ...)

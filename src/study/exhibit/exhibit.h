@@ -56,6 +56,8 @@ void opc_exhibit_claim(struct opc_exhibit *, enum opc_verdict, const char *claim
                        const char *measured_fmt, ...) OPC_PRINTF(4, 5);
 /* Adds a remark, usually on what differs from the paper. */
 void opc_exhibit_note(struct opc_exhibit *, const char *fmt, ...) OPC_PRINTF(2, 3);
+/* Begins what was measured of the claims that follow with these words, copied; "" ends that. */
+void opc_exhibit_claims_begin(struct opc_exhibit *, const char *words);
 /* Writes NAME.json and NAME-claims.csv, and frees the exhibit, also when that fails. */
 int opc_exhibit_end(struct opc_exhibit *, struct opc_err *err);
 void opc_exhibit_drop(struct opc_exhibit *); /* frees it without NAME.json; NULL is fine */
