@@ -5,8 +5,8 @@
  * Invariant: a claim is undecided while runs that it is about are missing or too few. A verdict
  * must never depend on which of them happen to be finished. An undecided claim names the number of
  * seeds that would decide it. */
-#include "study/curves/curves_draw.h"
 #include "study/curves/learning_claims.h"
+#include "study/curves/curves_draw.h"
 
 #include <fnmatch.h>
 #include <limits.h>
@@ -165,10 +165,9 @@ static int find_kind(const struct opc_yaml *map, enum opc_claim_kind *out, struc
 /* Reads a claim and checks that it is exactly one of the kinds. */
 static int read_claim(const struct opc_yaml *map, struct opc_claim *claim, struct opc_err *err)
 {
-    static const char *const KEYS[] = {"text",   "better", "worse", "above",  "below",
-                                       "solves", "level",  "alike", "margin", "gain",
-                                       "best",   "spread", "panel", "line",   "at",
-                                       NULL};
+    static const char *const KEYS[] = {"text",  "better", "worse",  "above", "below", "solves",
+                                       "level", "alike",  "margin", "gain",  "best",  "spread",
+                                       "panel", "line",   "at",     NULL};
     *claim = (struct opc_claim){.at = HUGE_VAL};
     OPC_TRY(opc_learning_keys(map, "a claim", KEYS, err));
     OPC_TRY(find_kind(map, &claim->kind, err));

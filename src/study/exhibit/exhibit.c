@@ -26,7 +26,7 @@ struct opc_exhibit {
     /* Items of the lists, without the brackets. */
     struct opc_text picture, table, claim, note;
     struct opc_table *claims;
-    bool undrawn; /* this build cannot draw, and a note already says so */
+    bool undrawn;           /* this build cannot draw, and a note already says so */
     char claims_begin[120]; /* words before what was measured */
 };
 
