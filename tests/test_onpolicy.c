@@ -111,7 +111,7 @@ struct ask {
     int kind; /* of model */
     bool no_sample, elite_per_rollout;
     const struct opc_agent *agent;
-    int newest, worlds;
+    int newest, oldest, worlds;
     uint32_t epoch;
 };
 
@@ -132,6 +132,7 @@ static struct opc_onpolicy errors_by(const char *task, const struct opc_episodes
     };
     const struct opc_onpolicy_plan plan = {.past = past,
                                            .newest = ask.newest,
+                                           .oldest = ask.oldest,
                                            .model = &model.base,
                                            .agent = ask.agent,
                                            .worlds = many,
@@ -262,6 +263,85 @@ static void both_models_see_the_same_actions(void **state)
         assert_same_bits(did[i], did[i] + 10, 10 * sizeof(float));
     }
     assert_memory_not_equal(did[0], did[1], 10 * sizeof(float));
+    opc_episodes_destroy(past);
+}
+
+/* ---- a planner --------------------------------------------------------------------------------
+ */
+
+static void never_acts_in(const struct opc_agent *agent, struct opc_episode_state *memory,
+                          const float *s, bool explore, struct opc_rng *rng, float *a)
+{
+    (void)agent, (void)memory, (void)s, (void)explore, (void)rng, (void)a;
+    fail_msg("a planner was asked");
+}
+
+static const struct opc_agent_type planner_type = {.name = "planner", .act_in = never_acts_in};
+static const struct opc_agent planner = {.type = &planner_type, .obs = 1, .act = 1};
+
+/* Steps of the last episode from the one on that is nearest to them in an earlier one, among those
+ * with ten steps left. linear1d has one entry, so the nearest is found without a scale, and the
+ * deviation of the past is that of `learned`, whose error can be added up, too. */
+static void a_planner_walks_along_what_was_recorded_before(void **state)
+{
+    (void)state;
+    enum { EPISODES = 3, STEPS = 16, LEFT = 10 };
+    struct opc_episodes *past = record(TASK, &erratic, 1, EPISODES, STEPS);
+    struct ask ask = {.kind = WRONG, .agent = &planner, .newest = EPISODES - 1, .worlds = 2};
+    const struct opc_onpolicy got = errors_by(TASK, past, ask);
+    double eq2 = 0, eq5 = 0, eq5_ten = 0;
+    for (int t = 0; t < STEPS; t++) {
+        const struct opc_step s = opc_episodes_at(past, EPISODES - 1, t);
+        struct opc_step ref = s;
+        float best = INFINITY;
+        int episode = -1, time = -1;
+        for (int b = 0; b < EPISODES - 1; b++)
+            for (int u = 0; u + LEFT <= STEPS; u++) {
+                const struct opc_step r = opc_episodes_at(past, b, u);
+                if (fabsf(r.state[0] - s.state[0]) < best) {
+                    best = fabsf(r.state[0] - s.state[0]);
+                    ref = r;
+                    episode = b;
+                    time = u;
+                }
+            }
+        const double f = 3 * (double)s.state[0] - 2 * (double)s.action[0] + 1,
+                     f_ref = 3 * (double)ref.state[0] - 2 * (double)ref.action[0] + 1,
+                     e2 = f - (double)s.next[0],
+                     e5 = (double)ref.next[0] + f - f_ref - (double)s.next[0];
+        eq2 += e2 * e2;
+        eq5 += e5 * e5;
+        /* ten steps on with the recorded actions, beside the reference */
+        double at = (double)s.state[0];
+        for (int h = 0; h < LEFT && t + LEFT <= STEPS; h++) {
+            const struct opc_step r = opc_episodes_at(past, episode, time + h);
+            const double a = (double)opc_episodes_at(past, EPISODES - 1, t + h).action[0];
+            at = (double)r.next[0] + 3 * (at - (double)r.state[0]) - 2 * (a - (double)r.action[0]);
+        }
+        if (t + LEFT <= STEPS) {
+            const double e = at - (double)opc_episodes_at(past, EPISODES - 1, t + LEFT - 1).next[0];
+            eq5_ten += e * e / (STEPS - LEFT + 1) * STEPS; /* of fewer rollouts */
+        }
+    }
+    assert_true(got.learned[0] > 0 && got.corrected[0] > 0);
+    assert_true(fabs(got.corrected[0] / got.learned[0] / sqrt(eq5 / eq2) - 1) < 1e-4);
+    assert_true(fabs(got.corrected[2] / got.learned[0] / sqrt(eq5_ten / eq2) - 1) < 1e-3);
+    /* the error of a constant cancels, whatever the reference */
+    ask.kind = SHIFTED;
+    const struct opc_onpolicy shifted = errors_by(TASK, past, ask);
+    assert_true(shifted.learned[0] > 0.05 && shifted.corrected[2] < 1e-5);
+    opc_episodes_destroy(past);
+}
+
+static void a_planner_without_earlier_recordings_has_no_error(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = record(TASK, &erratic, 1, 2, 40);
+    struct ask ask = {.kind = WRONG, .agent = &planner, .newest = 1, .worlds = 1};
+    assert_true(errors_by(TASK, past, ask).corrected[2] > 0);
+    ask.oldest = 1; /* the window begins with the episode itself */
+    const struct opc_onpolicy none = errors_by(TASK, past, ask);
+    assert_true(none.learned[2] > 0 && isnan(none.corrected[0]) && isnan(none.corrected[2]));
     opc_episodes_destroy(past);
 }
 
@@ -436,6 +516,8 @@ int main(void)
         cmocka_unit_test(errors_are_in_standard_deviations_of_the_past),
         cmocka_unit_test(without_samples_noise_is_no_error),
         cmocka_unit_test(both_models_see_the_same_actions),
+        cmocka_unit_test(a_planner_walks_along_what_was_recorded_before),
+        cmocka_unit_test(a_planner_without_earlier_recordings_has_no_error),
         cmocka_unit_test(worlds_and_threads_do_not_matter),
         cmocka_unit_test(the_environment_is_not_asked_for_more_than_a_few_thousand_steps),
         cmocka_unit_test(episodes_that_are_too_short_leave_a_gap),

@@ -264,6 +264,190 @@ static int measure_model(struct sample *sample, const char *name, double error[O
     return code;
 }
 
+/* ---- eq. 5 of a planner ----------------------------------------------------------------------
+ * A plan walks along another recording than the one that comes of it: the one whose state was
+ * nearest to the current one. So do the rollouts here, with the recorded actions. The recording of
+ * what then happened is the truth, so no environment is needed. */
+
+/* The rollouts, at most one for each start. */
+struct planned {
+    int n;
+    int *start;               /* [n] which of the sample's starts */
+    int *episode, *time;      /* [n] where they walk along */
+    int *elite;               /* [n] */
+    struct opc_rng *rng;      /* [n] draws the elites */
+    float *state, *next;      /* [n][obs] */
+    float *action, *reward;   /* [n][act], [n] */
+    float *work;              /* [n][obs + 1] scratch */
+    double sum[OPC_ERRORS];   /* of the squares of scaled errors after OPC_ERROR_STEPS */
+    long counted[OPC_ERRORS]; /* entries of the state in them */
+};
+
+static void free_planned(struct planned *p)
+{
+    opc_free(p->start);
+    opc_free(p->episode);
+    opc_free(p->time);
+    opc_free(p->elite);
+    opc_free(p->rng);
+    opc_free(p->state);
+    opc_free(p->next);
+    opc_free(p->action);
+    opc_free(p->reward);
+    opc_free(p->work);
+}
+
+static int make_planned(struct planned *p, int obs, int act, struct opc_err *err)
+{
+    const size_t n = MAX_STARTS, row = (size_t)obs * sizeof(float);
+    const struct opc_block blocks[] = {
+        {&p->start, n, sizeof *p->start},
+        {&p->episode, n, sizeof *p->episode},
+        {&p->time, n, sizeof *p->time},
+        {&p->elite, n, sizeof *p->elite},
+        {&p->rng, n, sizeof *p->rng},
+        {&p->state, n, row},
+        {&p->next, n, row},
+        {&p->action, n, (size_t)act * sizeof(float)},
+        {&p->reward, n, sizeof *p->reward},
+        {&p->work, n, row + sizeof *p->work},
+    };
+    if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
+        return opc_fail(err, OPC_ENOMEM, "out of memory to measure the planner's errors");
+    return OPC_OK;
+}
+
+/* Squared distance of two states in standard deviations. */
+static double distance(const struct sample *sample, const float *a, const float *b)
+{
+    double sum = 0;
+    for (int k = 0; k < opc_episodes_obs(sample->plan->past); k++) {
+        const double gap = ((double)a[k] - (double)b[k]) * sample->scale[k];
+        sum += gap * gap;
+    }
+    return sum;
+}
+
+/* Of the steps recorded before episode `before` that have MAX_HORIZON steps left, the one whose
+ * state is nearest. False: there is none. */
+static bool find_nearest(const struct sample *sample, const float *state, int before, int *episode,
+                         int *time)
+{
+    const struct opc_episodes *past = sample->plan->past;
+    double best = INFINITY;
+    for (int b = sample->plan->oldest; b < before; b++)
+        for (int t = 0; t + MAX_HORIZON <= opc_episodes_length(past, b); t++) {
+            const double d = distance(sample, opc_episodes_at(past, b, t).state, state);
+            if (d < best) {
+                best = d;
+                *episode = b;
+                *time = t;
+            }
+        }
+    return best < INFINITY;
+}
+
+/* A rollout from each start that has a reference. */
+static void start_planned(const struct sample *sample, struct planned *p)
+{
+    const struct opc_episodes *past = sample->plan->past;
+    const size_t obs = (size_t)opc_episodes_obs(past);
+    for (int i = 0; i < sample->branches.n; i++) {
+        const int b = sample->branches.episode[i], t = sample->branches.time[i], n = p->n;
+        const float *s = opc_episodes_at(past, b, t).state;
+        if (!find_nearest(sample, s, b, &p->episode[n], &p->time[n]))
+            continue;
+        p->start[n] = i;
+        p->rng[n] = opc_rng_stream(sample->plan->seed, OPC_USE_STUDY, sample->plan->epoch,
+                                   2 * MAX_STARTS + (uint32_t)i);
+        memcpy(p->state + (size_t)n * obs, s, obs * sizeof *s);
+        p->n++;
+    }
+}
+
+/* The errors of all rollouts whose recording has step h, the h-th from the start. */
+static void add_errors(const struct sample *sample, struct planned *p, int h)
+{
+    const struct opc_episodes *past = sample->plan->past;
+    const int obs = opc_episodes_obs(past);
+    for (int k = 0; k < OPC_ERRORS; k++)
+        for (int i = 0; i < p->n && OPC_ERROR_STEPS[k] == h; i++) {
+            const int b = sample->branches.episode[p->start[i]],
+                      t = sample->branches.time[p->start[i]] + h - 1;
+            if (t >= opc_episodes_length(past, b))
+                continue;
+            p->sum[k] += distance(sample, p->state + i * obs, opc_episodes_at(past, b, t).next);
+            p->counted[k] += obs;
+        }
+}
+
+/* MAX_HORIZON steps with the recorded actions; of a rollout whose recording is over, with its last
+ * one, and they do not count. */
+static void walk_planned(const struct sample *sample, const struct opc_transition *tr,
+                         struct planned *p)
+{
+    const struct opc_episodes *past = sample->plan->past;
+    const size_t act = (size_t)opc_episodes_act(past);
+    for (int h = 1; h <= MAX_HORIZON; h++) {
+        for (int i = 0; i < p->n; i++) {
+            const int b = sample->branches.episode[p->start[i]],
+                      t = sample->branches.time[p->start[i]] + h - 1,
+                      last = opc_episodes_length(past, b) - 1;
+            memcpy(p->action + (size_t)i * act,
+                   opc_episodes_at(past, b, t < last ? t : last).action, act * sizeof(float));
+            if (h == 1 || !sample->plan->elite_per_rollout)
+                p->elite[i] = (int)opc_rng_below(&p->rng[i], (uint32_t)sample->plan->model->elites);
+        }
+        struct opc_walk walk = {.n = p->n,
+                                .episode = p->episode,
+                                .time = p->time,
+                                .elite = p->elite,
+                                .state = p->state,
+                                .action = p->action,
+                                .next = p->next,
+                                .reward = p->reward,
+                                .rng = p->rng,
+                                .work = p->work};
+        opc_transition_step(tr, &walk, sample->plan->pool);
+        float *s = p->next;
+        p->next = p->state;
+        p->state = s;
+        for (int i = 0; i < p->n; i++)
+            p->time[i]++;
+        add_errors(sample, p, h);
+    }
+}
+
+static int measure_planner(const struct sample *sample, double error[OPC_ERRORS],
+                           struct opc_err *err)
+{
+    const struct opc_episodes *past = sample->plan->past;
+    const struct opc_transition_options options = {
+        OPC_SIZED(struct opc_transition_options),
+        .name = "corrected",
+        .past = past,
+        .model = sample->plan->model,
+        .first_episode = sample->plan->oldest,
+    };
+    struct opc_transition *tr = NULL;
+    struct planned p = {0};
+    int code = make_planned(&p, opc_episodes_obs(past), opc_episodes_act(past), err);
+    if (!code)
+        code = opc_transition_create(&options, &tr, err);
+    if (!code)
+        start_planned(sample, &p);
+    if (!code && p.n > 0)
+        code = opc_transition_refresh(tr, sample->plan->pool, err);
+    if (!code && p.n > 0)
+        walk_planned(sample, tr, &p);
+    for (int k = 0; k < OPC_ERRORS && !code; k++)
+        if (p.counted[k] > 0)
+            error[k] = sqrt(p.sum[k] / (double)p.counted[k]);
+    opc_transition_destroy(tr);
+    free_planned(&p);
+    return code;
+}
+
 static void set_unknown(struct opc_onpolicy *out)
 {
     for (int k = 0; k < OPC_ERRORS; k++)
@@ -285,8 +469,9 @@ int opc_onpolicy_errors(const struct opc_onpolicy_plan *plan, struct opc_onpolic
         choose_starts(&sample);
         code = measure_model(&sample, "learned", out->learned, &out->steps, err);
     }
-    /* With the recorded actions eq. 5 retraces the recording: its error is 0 by construction. */
-    if (!code && !plan->agent->type->act_in)
+    if (!code && plan->agent->type->act_in)
+        code = measure_planner(&sample, out->corrected, err);
+    else if (!code)
         code = measure_model(&sample, "corrected", out->corrected, &out->steps, err);
     free_sample(&sample);
     /* A missing number must not end a run; a model that diverged ends it in its own phase. */

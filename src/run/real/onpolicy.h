@@ -13,6 +13,7 @@
 struct opc_onpolicy_plan {
     const struct opc_episodes *past; /* episode b was reset from (seed, OPC_USE_RESET, 0, b) */
     int newest;                      /* uses episodes from this one on, and always the last one */
+    int oldest;                      /* a planner's references are episodes from this one on */
     const struct opc_predictor *model;
     const struct opc_agent *agent; /* the policy that played them */
     struct opc_many *worlds;       /* environments of the task, at no particular state */
@@ -36,7 +37,12 @@ struct opc_onpolicy {
  * Starts are early enough in their episodes for at most OPC_ONPOLICY_STEPS steps on the
  * environments. A start whose recording ends before step k, or whose task ends on the environment,
  * does not count for that k. An error is NaN if no start counts, and all errors are NaN if the
- * environment does not repeat itself. Both models see the same noise of the policy. */
+ * environment does not repeat itself. Both models see the same noise of the policy.
+ *
+ * A planner would take minutes for that. Its rollouts take the recorded actions, with which eq. 5
+ * would retrace the recording they start from. So they walk along what a plan walks along: of the
+ * steps that were recorded before their episode, and have 10 steps left, the one whose state is
+ * nearest. A start without one does not count. */
 enum { OPC_ONPOLICY_STEPS = 6000 };
 int opc_onpolicy_errors(const struct opc_onpolicy_plan *, struct opc_onpolicy *,
                         struct opc_err *err);
