@@ -530,13 +530,14 @@ static void sentences_name_lines_and_panels_as_the_picture_does(void **state)
                  4, WANT);
 }
 
-/* The value at 200 steps alone, the mean of those at 600 and 700, and of no run one before 100. What
- * runs end with decides as before. */
+/* The value at 200 steps alone, the mean of those at 600 and 700, and of no run one before 100.
+ * What runs end with decides as before. */
 static void a_claim_may_be_about_a_number_of_steps(void **state)
 {
     const struct bench *b = *state;
     static const struct wanted WANT[] = {
-        {OPC_VERDICT_SUPPORTED, "At 200 environment steps: P(OPC > MBPO(*)) = 1.00", "5 and 5 runs"},
+        {OPC_VERDICT_SUPPORTED, "At 200 environment steps: P(OPC > MBPO(*)) = 1.00",
+         "5 and 5 runs"},
         {OPC_VERDICT_SUPPORTED, "At 200 environment steps: 5 of 5", "median 500"},
         {OPC_VERDICT_SUPPORTED, "At 700 environment steps: 5 of 5", "median 104.5"},
         {OPC_VERDICT_UNDECIDED, "3 of 5 runs of OPC", "median 103"},
@@ -555,6 +556,31 @@ static void a_claim_may_be_about_a_number_of_steps(void **state)
                  "- {text: f, solves: corrected, level: 1, at: 90, panel: pendulum}\n"
                  "- {text: g, best: [corrected, learned], at: 200, panel: pendulum}\n",
                  7, WANT);
+}
+
+/* That of eq. 5 for runs that imagine by it, that of eq. 2 for the others. */
+static void the_error_is_that_of_the_equation_a_run_uses(void **state)
+{
+    const struct bench *b = *state;
+    static const char METRICS[] =
+        "epoch,env_steps,total_steps,eval_return,learned_10,corrected_10\n"
+        "1,100,100,7,5,2\n2,200,200,7,5,2\n";
+    struct opc_err err;
+    for (int i = 0; i < 2; i++) {
+        char path[600];
+        snprintf(path, sizeof path, "%s/metrics.csv", b->run[i]);
+        assert_ok(opc_file_write(path, METRICS, sizeof METRICS - 1, &err), &err);
+    }
+    assert_ok(make(b, 2, "{curve: {of: error_10}}", &err), &err);
+    struct opc_table *t = read_table(b, "fig-runs.csv");
+    const char *const corrected[] = {"pendulum", "corrected", "1"}, *const learned[] = {
+                                                                        "pendulum", "learned", "1"};
+    assert_string_equal(opc_table_cell(t, row_of(t, 3, corrected), 3), "2");
+    assert_string_equal(opc_table_cell(t, row_of(t, 3, learned), 3), "5");
+    opc_table_free(t);
+    struct opc_exhibit_read *r = load(b);
+    assert_true(r->pictures > 0);
+    opc_exhibit_unload(r);
 }
 
 /* Of twenty ways to put three runs beside three others, one has all of them above. */
@@ -894,6 +920,8 @@ static void wrong_settings_are_refused(void **state)
         {"{curve: 3}", "{smooth:"}, /* how it is written */
         {"{curve: {of: eval_retrun}}", "eval_return"},
         {"{curve: {over: holdout_32}}", "holdout_2"},
+        {"{curve: {of: error_7}}", "error_7"},
+        {"{curve: {over: error_10}}", "error_10"},
         {"{curve: {band: [75, 25]}}", "[75, 25]"},
         {"{panel: {a: b}}", "env.name"},
         {"{claims: {a: b}}", "claims"},
@@ -938,11 +966,10 @@ static void lack_of_memory_is_survived(void **state)
     for (long k = 1;; k += 20) {
         struct opc_err err = {0};
         opc_fault_alloc(k);
-        const int code =
-            make(*state, 1,
-                 "{claims: [{text: x, better: corrected, worse: corrected},"
-                 " {text: y, better: corrected, worse: corrected, at: 200}]}",
-                 &err);
+        const int code = make(*state, 1,
+                              "{claims: [{text: x, better: corrected, worse: corrected},"
+                              " {text: y, better: corrected, worse: corrected, at: 200}]}",
+                              &err);
         const bool all_tried = opc_fault_pending();
         opc_fault_alloc(0);
         assert_int_equal(code, all_tried ? OPC_OK : OPC_ENOMEM);
@@ -970,6 +997,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(sentences_name_lines_and_panels_as_the_picture_does, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_claim_may_be_about_a_number_of_steps, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_error_is_that_of_the_equation_a_run_uses, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(three_runs_against_three_decide_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_solved_is_solved_in_every_panel, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lines_are_alike_within_a_margin, set_up, tear_down),

@@ -20,7 +20,7 @@
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
     X(PATH, out,    "compare.svg", 0, 4095, "file to draw: .svg, .pdf or .png; '' draws nothing")   \
-    X(TEXT, of,     "eval_return", 1, 64,  "column of metrics.csv to compare")                     \
+    X(TEXT, of,     "eval_return", 1, 64,  "column of metrics.csv to compare, or error_1, error_5, error_10 as for opc plot") \
     X(TEXT, over,   "env_steps",   1, 64,  "column of metrics.csv for the horizontal axis, or minutes: by the clock, since the run began") \
     X(REAL, at,     "0",           0, 1e15, "compare after so many of --over, with the runs that have got that far; 0: at each run's end") \
     X(INT,  smooth, "1",           1, 999, "moving average of the curves that are drawn, over an odd number of values") \

@@ -19,7 +19,7 @@
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
     X(PATH, out,    "curves.svg",  1, 4095, "file to draw: .svg, .pdf or .png")                     \
-    X(TEXT, of,     "eval_return", 1, 64,  "column of metrics.csv to draw")                        \
+    X(TEXT, of,     "eval_return", 1, 64,  "column of metrics.csv to draw, or error_1, error_5, error_10: the on-policy error of the equation that a run uses") \
     X(TEXT, over,   "",            0, 64,  "column of metrics.csv for the horizontal axis, or minutes: by the clock, since the run began; by default env_steps, with --published total_steps") \
     X(TEXTS, only,  "",            1, 255, "KEY=PATTERN: draw only runs whose setting has this value, or one that the pattern matches: opc.horizon=20, 'env.name=*hopper'; may be given several times, and all have to match") \
     X(INT,  smooth, "1",           1, 999, "moving average over this many values, an odd number; the paper's figures use 5") \

@@ -43,9 +43,16 @@ struct opc_curves_only {
  * timing.csv. A run without one is left out with a warning. */
 #define OPC_CURVES_MINUTES "minutes"
 
+/* In place of a column: OPC_CURVES_ERROR and 1, 5 or 10 is the on-policy error after so many steps
+ * of the equation that a run uses, learned_10 or corrected_10. */
+#define OPC_CURVES_ERROR "error_"
+/* The column that a run has this in, or `of` itself. corrected: the run uses eq. 5. */
+const char *opc_curves_column(const char *of, bool corrected, char name[64]);
+
 /* What to read, and what distinguishes panels and lines. */
 struct opc_curves_plan {
-    /* Columns of metrics.csv; rows without a value are left out. over may be OPC_CURVES_MINUTES. */
+    /* Columns of metrics.csv; rows without a value are left out. over may be OPC_CURVES_MINUTES,
+     * and of OPC_CURVES_ERROR with a number. */
     const char *of, *over;
     int smooth; /* see opc_smooth */
     enum opc_band band;
@@ -69,6 +76,7 @@ struct opc_curve_run {
     char *method;            /* opc.transition, or train.agent if that is not sac */
     const char *method_name; /* OPC, MBPO(*), MBPO, SAC or PPO */
     unsigned colour;         /* of the method, 0xRRGGBB; 0: it has none */
+    bool corrected;          /* imagines by eq. 5 */
     int seed;
     bool untimed; /* it has rows, and over minutes none of them has its time */
     int n;

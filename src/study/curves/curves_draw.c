@@ -19,7 +19,10 @@ const char *opc_column_label(const char *column)
         {"eval_return", "return"},
         {"eval_length", "episode length"},
         {"env_steps", "environment steps"},
-        {"total_steps", "environment steps, random ones included"}};
+        {"total_steps", "environment steps, random ones included"},
+        {OPC_CURVES_ERROR "1", "on-policy error after 1 step"},
+        {OPC_CURVES_ERROR "5", "on-policy error after 5 steps"},
+        {OPC_CURVES_ERROR "10", "on-policy error after 10 steps"}};
     for (size_t i = 0; i < sizeof LABEL / sizeof *LABEL; i++)
         if (strcmp(column, LABEL[i][0]) == 0)
             return LABEL[i][1];

@@ -79,6 +79,15 @@ static void finish_curve(struct opc_curve_run *run, const struct opc_curves_plan
     measure_end(run);
 }
 
+const char *opc_curves_column(const char *of, bool corrected, char name[64])
+{
+    const size_t n = strlen(OPC_CURVES_ERROR);
+    if (strncmp(of, OPC_CURVES_ERROR, n) != 0)
+        return of;
+    snprintf(name, 64, "%s_%s", corrected ? "corrected" : "learned", of + n);
+    return name;
+}
+
 /* The column that the x of a row is found by: over minutes, its epoch. */
 static const char *x_column(const struct opc_curves_plan *plan)
 {
@@ -91,6 +100,7 @@ static int read_table(struct opc_curve_run *run, const struct opc_curves_plan *p
 {
     struct opc_rundir_table table;
     struct opc_sweep_rows timing = {0};
+    char name[64];
     int x = 0, y = 0;
     int code = opc_rundir_table_read(run->dir, "metrics.csv", &table, err);
     if (code)
@@ -98,7 +108,8 @@ static int read_table(struct opc_curve_run *run, const struct opc_curves_plan *p
     /* Both columns must exist, or the error names the ones there are. */
     code = opc_rundir_table_find(&table, x_column(plan), &x, err);
     if (!code)
-        code = opc_rundir_table_find(&table, plan->of, &y, err);
+        code = opc_rundir_table_find(&table, opc_curves_column(plan->of, run->corrected, name), &y,
+                                     err);
     if (!code && opc_curves_over_minutes(plan))
         code = opc_sweep_rows_read(run->dir, "timing.csv", &timing, err);
     if (!code)
@@ -122,9 +133,11 @@ static int read_rows(struct opc_curve_run *run, const struct opc_sweep_tables *t
 {
     const struct opc_sweep_rows *from = &tables->runs->run[i].metrics;
     struct opc_curves_clock clock = opc_curves_clock_of(&tables->runs->run[i].timing);
+    char name[64];
     int x, y;
     OPC_TRY(opc_sweep_tables_find(tables, i, x_column(plan), &x, err));
-    OPC_TRY(opc_sweep_tables_find(tables, i, plan->of, &y, err));
+    OPC_TRY(opc_sweep_tables_find(tables, i, opc_curves_column(plan->of, run->corrected, name), &y,
+                                  err));
     OPC_TRY(allocate_curve(run, from->rows, err));
     for (int row = 0; row < from->rows; row++) {
         const double at = opc_sweep_rows_number(from, row, x);
@@ -182,6 +195,7 @@ static int read_method(struct opc_curve_run *run, const struct opc_config *confi
     run->method = opc_strdup(v->train.agent ? opc_agent_of(v)->name : opc_transition_of(v)->name);
     run->method_name = opc_method_label(v);
     run->colour = opc_method_colour(v);
+    run->corrected = strcmp(opc_transition_of(v)->name, "corrected") == 0;
     return run->method ? OPC_OK : opc_curves_no_memory(err);
 }
 

@@ -145,9 +145,11 @@ static void put_labels(const struct opc_yaml *labels, struct opc_curves *curves)
 /* metrics.csv must be able to have the column; runs are not read yet. */
 static int check_column(const char *key, const char *name, struct opc_err *err)
 {
-    char meant[64];
+    char meant[64], column[64];
     bool found;
-    OPC_TRY(opc_runlog_find_column(name, OPC_MEMBERS, &found, meant, err));
+    const bool is_y = strcmp(key, "of") == 0;
+    OPC_TRY(opc_runlog_find_column(is_y ? opc_curves_column(name, true, column) : name, OPC_MEMBERS,
+                                   &found, meant, err));
     if (found)
         return OPC_OK;
     return opc_fail(err, OPC_EUSER, "curve.%s: metrics.csv has no column '%s'%s%s%s", key, name,
