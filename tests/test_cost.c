@@ -71,11 +71,12 @@ static void other_agents_are_counted_or_said_not_to_be(void **state)
     /* Tier small of experiments/steve: 18 ms an update (docs/steve.md). */
 #define STEVE(updates)                                                                             \
     COST("train.agent=steve", "opc.transition=replay", "train.epochs=1",                           \
-         "train.steps_per_epoch=1000", "train.updates_per_step=" updates, "steve.batch_size=256",  \
+         "train.steps_per_epoch=1000", updates, "steve.batch_size=256",                            \
          "steve.policy_hidden=[64,64]", "steve.critic_hidden=[64,64]",                             \
          "steve.transition_hidden=[200,200,200,200]", "steve.reward_hidden=[64,64]",               \
          "steve.termination_hidden=[64,64]")
-    assert_in_range((long)(STEVE("5") - STEVE("4")), 13, 23);
+    assert_in_range((long)(STEVE("train.updates_per_step=5") - STEVE("train.updates_per_step=4")),
+                    13, 23);
     assert_true(COST("train.agent=ppo", "opc.transition=replay") > 0);
     assert_true(isnan(COST("train.agent=slbo", "opc.transition=replay")));
     assert_true(COST("train.epochs=20") > 1.9 * COST("train.epochs=10"));

@@ -1069,16 +1069,14 @@ static void parts_of_other_sizes_are_refused(void **state)
     /* The agent and its model agree, and the transition or the task does not. */
     assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err, "5 elites");
     assert_mentions(&err, "7");
-    model = fake_of(4, 5, member_step);
-    s.args.obs = 4;
+    model.base.obs = s.args.obs = 4;
     assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,
                  "its transition model has states of 3");
     s.args.transition = NULL;
     s.args.env = env;
     assert_ok(opc_agent_create("pets", &s.args, &agent, &err), &err);
     opc_agent_destroy(agent);
-    model = fake_of(3, 5, member_step);
-    s.args.obs = 3;
+    model.base.obs = s.args.obs = 3;
     assert_fails(opc_agent_create("pets", &s.args, &agent, &err), OPC_EUSER, &err,
                  "its task has states of 4");
     opc_transition_destroy(tr);

@@ -28,8 +28,10 @@ struct seen {
 
 static void check_field(struct seen *seen, const struct opc_field *field, const char *name)
 {
-    if (!field)
+    if (!field) {
         fail_msg("%s: there is no setting %s", seen->exhibit, name);
+        return;
+    }
     const bool old = strcmp(field->name, name) != 0;
     if (old && !seen->known)
         fail_msg("%s: the setting %s is called %s now", seen->exhibit, name, field->name);
@@ -114,6 +116,7 @@ static void check_exhibit(struct seen *seen, const char *path)
     if (seen->known && !seen->old)
         fail_msg("%s has the names of today: take it out of KNOWN", seen->exhibit);
     seen->exhibits++;
+    seen->exhibit = NULL;
     opc_exhibit_unload(exhibit);
 }
 

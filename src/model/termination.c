@@ -111,7 +111,8 @@ static void outputs(const struct opc_termination *t, int n, const float *const *
         /* states in panels; rows of padding repeat the first one */
         for (int i = 0; i < opc_panels(some) * P; i++) {
             const int from = first + (i < some ? i : 0);
-            const float *s = table ? table + (size_t)from * obs : rows[from];
+            /* cppcheck-suppress nullPointerArithmetic */ /* one of both is given */
+            const float *s = rows ? rows[from] : table + (size_t)from * obs;
             for (int k = 0; k < t->obs; k++)
                 x[opc_panel_place(i, t->obs, k)] = s[k];
         }

@@ -112,7 +112,7 @@ static void normals_in_step(const struct opc_kernels *k, int rows, struct opc_rn
 {
     uint32_t word[4][P] = {{0}}, at = 4 - rng[0].left;
     uint64_t blocks = 0;
-    float dropped[P]; /* the second variate of an odd count's last pair */
+    float dropped[P] = {0}; /* the second variate of an odd count's last pair */
     for (uint32_t w = at; w < 4; w++)
         for (int i = 0; i < rows; i++)
             word[w][i] = rng[i].word[w];

@@ -271,9 +271,8 @@ static const struct plot *neighbour(const struct layout *layout, int i, bool lef
 
 /* Which texts a panel shows. With shared axes only the outer panels have tick texts; an axis
  * label is left out if the neighbour has the same one. */
-static void decide_texts(struct layout *layout, int i)
+static void decide_texts(const struct layout *layout, int i, struct plot *plot)
 {
-    struct plot *plot = &layout->plot[i];
     const struct plot *left = neighbour(layout, i, true), *under = neighbour(layout, i, false);
     plot->x_shown = !layout->f->share_x || !under;
     plot->y_shown = !layout->f->share_y || !left;
@@ -429,9 +428,10 @@ void opc_figure_measure(struct layout *layout, struct opc_canvas *canvas)
     measure_scales(layout);
     choose_size(layout, canvas);
     for (int i = 0; i < figure->panels; i++) {
-        make_x_axis(layout, &layout->plot[i], canvas);
-        make_y_axis(layout, &layout->plot[i]);
-        decide_texts(layout, i);
+        struct plot *plot = &layout->plot[i];
+        make_x_axis(layout, plot, canvas);
+        make_y_axis(layout, plot);
+        decide_texts(layout, i, plot);
     }
     measure_margins(layout, canvas);
     measure_page(layout, canvas);

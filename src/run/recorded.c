@@ -119,20 +119,21 @@ int opc_recorded_load(const char *dir, const struct opc_config *config, int obs,
     struct opc_pack *slot = NULL;
     OPC_TRY(load_newest_slot(dir, &slot, err));
     const struct opc_named *list = opc_pack_find(slot, "past");
+    uint64_t records = 0;
     int code = OPC_OK;
     if (slot->hash != opc_config_hash(&config->set))
         code = opc_fail(err, OPC_EUSER, "%s/config.yaml is not what its checkpoint was made with",
                         dir);
     else if (!list || list->bytes % sizeof(struct opc_segment) != 0 || slot->epoch > 1000000 ||
-             count_records(list) > 1000000000)
+             (records = count_records(list)) > 1000000000)
         code =
             opc_fail(err, OPC_EDAMAGED, "the checkpoint of %s has no list of its recording", dir);
     if (!code) {
-        const int records = (int)count_records(list);
         r.epochs = (int)slot->epoch;
         r.episodes = opc_alloc((size_t)r.epochs + 1, sizeof *r.episodes);
-        code = r.episodes ? opc_episodes_create(obs, act, records + 1, records + 1, &r.past, err)
-                          : opc_fail(err, OPC_ENOMEM, "not enough memory to read a recording");
+        code = r.episodes
+                   ? opc_episodes_create(obs, act, (int)records + 1, (int)records + 1, &r.past, err)
+                   : opc_fail(err, OPC_ENOMEM, "not enough memory to read a recording");
     }
     if (!code)
         code = append_segments(dir, list, opc_pack_find(slot, "past.missing"),

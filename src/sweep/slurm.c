@@ -31,7 +31,7 @@ static int call_slurm(char *const argv[], struct opc_text *said, struct opc_err 
     enum { MAX_WORDS = 64 };
     char *words[MAX_WORDS + 6] = {"sh", "-c", "exec \"$@\" 2>&1", "sh"};
     int n = 0;
-    for (; argv[n] && n < MAX_WORDS; n++)
+    for (; n < MAX_WORDS && argv[n]; n++)
         words[n + 4] = argv[n];
     struct opc_child child = {0};
     OPC_TRY(opc_child_start(words, &(struct opc_child_plan){.pipe_out = true}, &child, err));

@@ -24,7 +24,9 @@ END
 expect 0 '' "$OPC" train loop.yaml --out off --threads 1 --quiet
 # shellcheck disable=SC2086 # a list
 expect 0 '' "$OPC" train loop.yaml $on --out on --threads 1 --quiet
-[ ! -e off/metrics.jsonl ] && [ ! -e off/events.out.tfevents.opc ] || wrong "not off" ls off
+if [ -e off/metrics.jsonl ] || [ -e off/events.out.tfevents.opc ]; then
+    wrong "not off" ls off
+fi
 for file in metrics.csv policy.opc result.json; do
     cmp off/$file on/$file || wrong "$file differs" "$OPC" train
 done
@@ -62,7 +64,7 @@ done
 cp on/events.out.tfevents.opc before
 expect 0 '' "$OPC" resume on train.epochs=7 --threads 1 --quiet
 cmp -n "$(wc -c <before)" before on/events.out.tfevents.opc
-printf X | dd of=on/events.out.tfevents.opc bs=1 seek=300 conv=notrunc 2>dd
+printf X | dd of=on/events.out.tfevents.opc bs=1 seek=300 conv=notrunc 2>dd-said
 expect 0 '' "$OPC" resume on train.epochs=8 --threads 1 --quiet
 expect 0 'on: 8 rows' "$python" "$check" on
 

@@ -63,7 +63,9 @@ grep -q "$steps steps in 4 episodes" filled/log.txt
 # the random phase is shortened by what is there, or left out
 train train.prefill=four.opc train.random_steps=$((steps + 10)) train.epochs=1 --out shorter
 total=$(column shorter total_steps 1)
-[ "$total" -gt 109 ] && [ "$total" -lt $((steps + 110)) ] || wrong "total_steps = $total" cat shorter/metrics.csv
+if [ "$total" -le 109 ] || [ "$total" -ge $((steps + 110)) ]; then
+    wrong "total_steps = $total" cat shorter/metrics.csv
+fi
 train train.prefill=all.opc train.epochs=1 --out replaced
 [ "$(column replaced total_steps 1)" = 100 ]
 # They are epoch 0 of the reference window. A rollout that starts in an epoch of two steps is over after two of
@@ -165,4 +167,6 @@ expect 2 'x.parquet: .*\.csv' "$OPC" data export run -o x.parquet
 expect 2 'nowhere' "$OPC" data export nowhere -o x.csv
 expect 2 "'exprot'.*'export'" "$OPC" data exprot run -o x.csv
 expect 2 'last' "$OPC" data import all.csv --env cartpole --last 3 -o x.opc
-[ ! -e x.opc ] && [ ! -e x.csv ] || wrong 'left a file' ls
+if [ -e x.opc ] || [ -e x.csv ]; then
+    wrong 'left a file' ls
+fi

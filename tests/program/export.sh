@@ -42,11 +42,11 @@ worst() { # LIMIT: the largest difference in ULP is no more than this
         "$work/said" || wrong "more than $1 ULP" cat "$work/said"
 }
 for compiler in gcc clang; do
-    build $compiler exported
+    build "$compiler" exported
     expect 0 'self-tests 0,' ./play alone/policy.opc pendulum 400 exported/actions.csv
     worst 16
     sed "s/^/$compiler: /" said
-    build $compiler exported -DPOLICY_FUSED -DMODEL_FUSED
+    build "$compiler" exported -DPOLICY_FUSED -DMODEL_FUSED
     expect 0 'self-tests 0,' ./play alone/policy.opc pendulum 400 exported/actions.csv
     # every bit, where opc itself has fused products
     worst "$(grep -q '^flags.* fma ' /proc/cpuinfo && echo 0 || echo 16)"

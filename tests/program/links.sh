@@ -147,5 +147,5 @@ wide() { # FILE...
 }
 awk 'BEGIN { for (i = 0; i < 41; i++) printf "abc"; print ""; print "| " "a table |" }' >"$work/wide.md"
 [ "$(wide "$work/wide.md")" = "$work/wide.md:1: 123 columns" ] || wrong "does not see long lines" wide
-wide *.md docs/*.md results/README.md results/*/README.md >"$work/said"
+wide ./*.md docs/*.md results/README.md results/*/README.md >"$work/said"
 [ ! -s "$work/said" ] || wrong "long lines" links

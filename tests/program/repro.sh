@@ -111,8 +111,9 @@ mkdir -p untimed/two
 cp kept/two/merged.csv kept/two/runs.csv untimed/two
 expect 0 '^two: 4 runs, 4 of them done, 4 of these from tables$' "$OPC" repro two --experiments more --out eighth \
     --add untimed --draw-only
-[ -e "eighth/${same#both/}/metrics.csv" ] && [ ! -e "eighth/${same#both/}/timing.csv" ] ||
+if [ ! -e "eighth/${same#both/}/metrics.csv" ] || [ -e "eighth/${same#both/}/timing.csv" ]; then
     wrong "time out of nothing" find eighth
+fi
 # Another experiment finds its own among them, by their settings: in the tables, or as any run is borrowed.
 expect 0 '^one: 4 runs, 2 of them done, 2 of these from tables$' "$OPC" repro one --experiments more --out fifth \
     --add kept --draw-only
@@ -148,12 +149,12 @@ made_by() { # OUT VERSION,REVISION of each run
     expect 0 '^two -> ' "$OPC" repro two --experiments more --out "$out" --add kept --draw-only
 }
 version=$("$OPC" --version | sed 's/opc \([0-9.]*\).*/\1/')
-made_by ninth $version,0123456789ab $version,ba9876543210-dirty $version,0123456789ab $version,ffffffffffff
+made_by ninth "$version,0123456789ab" "$version,ba9876543210-dirty" "$version,0123456789ab" "$version,ffffffffffff"
 grep -q "; opc $version (3 revisions: 0123456, ba98765-dirty, \.\.\.)\.\"" ninth/two.json ||
     wrong "the caption" cat ninth/two.json
 expect 0 "^made by opc $version (3 revisions: 0123456, ba98765-dirty, \.\.\.); this is opc $version" \
     "$OPC" sweep more/two.yaml status --out ninth/runs/two
-made_by tenth 0.0.7,0123456789ab , $version, ,
+made_by tenth 0.0.7,0123456789ab , "$version," ,
 grep -q "; opc $version (runs: 0.0.7 (0123456), unknown, $version)\.\"" tenth/two.json ||
     wrong "the caption" cat tenth/two.json
 expect 0 '^made by opc 0.0.7 (0123456), unknown, .*; this is ' "$OPC" sweep more/two.yaml merge --out tenth/runs/two

@@ -29,13 +29,13 @@ chosen() { # what is chosen, on one line
 [ "$(chosen --state failed)" = 'all/cut ' ]
 [ "$(chosen --name 's?')" = 'all/opc/s1 all/opc/s2 ' ]
 [ "$(chosen opc.transition=corrected train.seed=2)" = 'all/opc/s2 ' ]
-[ "$(chosen 'opc.transition=l*' --state done)" = 'all/mbpo ' ]
+[ "$(chosen 'opc.transition=l*' --state 'done')" = 'all/mbpo ' ]
 [ "$(chosen sac.lr=3e-4 | wc -w)" = "$(chosen sac.learning_rate=0.0003 | wc -w)" ]
 [ -z "$(chosen opc.transition=replay)" ]
 [ "$(chosen --sort epoch --limit 2)" = 'all/opc/s1 all/opc/s2 ' ]
 # The largest return comes first.
-"$OPC" runs all --sort best --json | sed 's/.*"best_return": \([-0-9.e]*\),.*/\1/' >best
-sort -gr best | cmp - best
+"$OPC" runs all --sort best --json | sed 's/.*"best_return": \([-0-9.e]*\),.*/\1/' >returns
+sort -gr returns | cmp - returns
 expect 0 '^{"run": "all/opc/s1", "state": "done", "why": "", "task": "cartpole", "method": "OPC", "seed": 1, .*"host": "..*", ' \
     "$OPC" runs all --json --name s1
 # A file of settings that was edited by hand, or is of an older version, is read as well.

@@ -168,7 +168,9 @@ expect 0 '^1 .* added, 2 .*
 ^corrected_s1 .*missing
 ^2 runs in rest' "$OPC" sweep a.yaml status -o rest --add old2
 expect 0 '^1 .* added, 2 ' "$OPC" sweep a.yaml run -o rest --add old2 --only corrected_s2
-[ ! -e rest/replay_s1 ] && [ ! -e rest/corrected_s1 ] || wrong "runs more than is left" ls rest
+if [ -e rest/replay_s1 ] || [ -e rest/corrected_s1 ]; then
+    wrong "runs more than is left" ls rest
+fi
 cmp ref/corrected_s2/metrics.csv rest/corrected_s2/metrics.csv
 expect 2 "^opc: sweep: .*'replay" "$OPC" sweep a.yaml run -o rest --add old2 --only 'replay*'
 expect 0 '^1 .* old2$' "$OPC" sweep a.yaml merge -o rest --add old2 --at 100

@@ -236,6 +236,8 @@ static int find_one_line(const struct opc_curves *curves, const struct opc_curve
                         "several (%s on %s, %s on %s); name the runs of one",
                         first->label, curves->panel[first->panel], second->label,
                         curves->panel[second->panel]);
+    if (!first)
+        return opc_fail(err, OPC_EUSER, "nothing to compare: no run has a value yet");
     *line = first;
     return OPC_OK;
 }
