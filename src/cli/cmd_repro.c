@@ -22,7 +22,7 @@
 /* clang-format off */
 #define OPTIONS(X)                                                                                 \
     X(PATH, out,         "",      0, 4095,  "directory of runs and exhibits; by default repro-TIER, with KEY=VALUE repro-TIER-KEY_VALUE") \
-    X(TEXT, tier,        "small", 1, 64,   "how much to spend: smoke (minutes), small (hours for a figure of runs), full (the paper's sizes, for a cluster)") \
+    X(TEXT, tier,        "small", 1, 64,   "how much to spend: smoke (a minute or two), small (hours for a figure of runs), full (the paper's sizes, for a cluster)") \
     OPC_SWEEPING_OPTIONS(X)                                                                        \
     X(PATH, experiments, "",      0, 4095,  "directory of the experiment files; by default experiments/paper, or those installed") \
     X(TEXTS, add,        "",      1, 4095,  "directory with tables of earlier merges, DIR/NAME/merged.csv, DIR/merged.csv or those of other experiments in DIR: complete runs of the same settings are taken over; may be repeated") \

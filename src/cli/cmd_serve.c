@@ -105,7 +105,8 @@ const struct opc_command opc_cmd_serve = {
         "films and exhibits, and sweeps as a grid, all of it up to date while the runs go on "
         "(docs/serve.md).\n"
         "It reads run directories and writes nothing. It listens on this computer alone, and only "
-        "who has the token in the address gets an answer. Of another computer: ssh -L "
+        "those who have the token in the address get an answer. For runs on another computer: ssh "
+        "-L "
         "8000:localhost:8000 HOST opc serve DIR --port 8000.",
     .options = &options,
     .run = serve_run,

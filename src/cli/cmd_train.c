@@ -101,7 +101,7 @@ const struct opc_command opc_cmd_train = {
         "single settings: train.seed=2.\n"
         "DIR gets everything the run leaves: settings, a table of results, checkpoints, the "
         "policy. Ctrl-C (or SIGTERM) stops the run, which then can be resumed from the end of its "
-        "last epoch; a second one stops it at once, which loses nothing either.",
+        "last epoch; a second one stops it at once, which loses no more than that epoch.",
     .takes = OPC_TAKES_SETTINGS,
     .options = &options,
     .run = train_run,
