@@ -168,6 +168,8 @@ int opc_run_compare_worlds(const struct opc_run *, struct opc_err *err);
 
 /* Writes all that a resumed run needs, into the older of the two slots. */
 int opc_run_save(struct opc_run *, struct opc_err *err);
+/* Writes the episodes since the last segment as a segment of this epoch. No slot names it yet. */
+int opc_run_save_past(struct opc_run *, struct opc_err *err);
 /* The policy as it is now, into this file of the run directory. */
 int opc_run_save_policy(struct opc_run *, const char *name, struct opc_err *err);
 int opc_run_save_snapshot(struct opc_run *, struct opc_err *err);

@@ -77,8 +77,10 @@ static int write_segment(const struct opc_run *run, const char *kind, struct opc
 }
 
 /* Episodes that were completed since the last checkpoint. */
-static int save_past(struct opc_run *run, struct opc_err *err)
+int opc_run_save_past(struct opc_run *run, struct opc_err *err)
 {
+    if (!run->log)
+        return OPC_OK;
     const struct opc_records all = opc_episodes_records(run->past);
     /* Records are counted from the first ever; those that were lost are not in memory. */
     uint64_t lost = 0;
@@ -228,7 +230,7 @@ int opc_run_save(struct opc_run *run, struct opc_err *err)
         return OPC_OK;
     struct opc_runlog_ends ends = {0};
     /* Order matters, see the top: segments, tables, then the slot. */
-    int code = save_past(run, err);
+    int code = opc_run_save_past(run, err);
     if (!code && run->imagined)
         code = save_imagined(run, err);
     if (!code)

@@ -127,6 +127,8 @@ static int random_phase(struct opc_run *run, struct opc_err *err)
     run->next_slot = 1;
     if (run->now.total_steps > 0)
         OPC_TRY(opc_run_save(run, err));
+    else /* a log can be read again, but it must stay an epoch of its own */
+        OPC_TRY(opc_run_save_past(run, err));
     run->next_slot = 0;
     return opc_run_write_status(run, err);
 }

@@ -91,7 +91,7 @@ expect 0 '' "$OPC" evaluate filled --episodes 1
 
 # ---- resumed to the same bytes -------------------------------------------------------------------------
 # after the first epoch; in the middle of the second, as kill -9 leaves it; from another directory
-for run in filled original; do
+for run in filled original window-2; do
     sed 's/^  epochs: 3/  epochs: 1/' $run/config.yaml >one.yaml
     "$OPC" train one.yaml --threads 1 --quiet --out $run-resumed
     sed -i 's/^  epochs: 1/  epochs: 3/' $run-resumed/config.yaml
