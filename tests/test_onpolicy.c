@@ -115,6 +115,12 @@ struct ask {
     uint32_t epoch;
 };
 
+static int oldest_of(const void *ctx, int episode)
+{
+    (void)episode;
+    return *(const int *)ctx;
+}
+
 static struct opc_onpolicy errors_by(const char *task, const struct opc_episodes *past,
                                      struct ask ask)
 {
@@ -132,7 +138,8 @@ static struct opc_onpolicy errors_by(const char *task, const struct opc_episodes
     };
     const struct opc_onpolicy_plan plan = {.past = past,
                                            .newest = ask.newest,
-                                           .oldest = ask.oldest,
+                                           .oldest = oldest_of,
+                                           .oldest_ctx = &ask.oldest,
                                            .model = &model.base,
                                            .agent = ask.agent,
                                            .worlds = many,
@@ -276,60 +283,98 @@ static void never_acts_in(const struct opc_agent *agent, struct opc_episode_stat
     fail_msg("a planner was asked");
 }
 
-static const struct opc_agent_type planner_type = {.name = "planner", .act_in = never_acts_in};
+static int ahead;
+
+static int looks_ahead(const struct opc_agent *agent)
+{
+    (void)agent;
+    return ahead;
+}
+
+static const struct opc_agent_type planner_type = {
+    .name = "planner", .act_in = never_acts_in, .looks_ahead = looks_ahead};
 static const struct opc_agent planner = {.type = &planner_type, .obs = 1, .act = 1};
 
-/* Steps of the last episode from the one on that is nearest to them in an earlier one, among those
- * with ten steps left. linear1d has one entry, so the nearest is found without a scale, and the
- * deviation of the past is that of `learned`, whose error can be added up, too. */
-static void a_planner_walks_along_what_was_recorded_before(void **state)
+enum { EARLIER = 2, LONG = 16, FAR = 10 };
+
+/* Of the steps of the episodes before the last one that have enough steps left, the nearest. */
+static struct opc_step nearest(const struct opc_episodes *past, struct opc_step s, int *episode,
+                               int *time)
 {
-    (void)state;
-    enum { EPISODES = 3, STEPS = 16, LEFT = 10 };
-    struct opc_episodes *past = record(TASK, &erratic, 1, EPISODES, STEPS);
-    struct ask ask = {.kind = WRONG, .agent = &planner, .newest = EPISODES - 1, .worlds = 2};
-    const struct opc_onpolicy got = errors_by(TASK, past, ask);
-    double eq2 = 0, eq5 = 0, eq5_ten = 0;
-    for (int t = 0; t < STEPS; t++) {
-        const struct opc_step s = opc_episodes_at(past, EPISODES - 1, t);
-        struct opc_step ref = s;
-        float best = INFINITY;
-        int episode = -1, time = -1;
-        for (int b = 0; b < EPISODES - 1; b++)
-            for (int u = 0; u + LEFT <= STEPS; u++) {
-                const struct opc_step r = opc_episodes_at(past, b, u);
-                if (fabsf(r.state[0] - s.state[0]) < best) {
-                    best = fabsf(r.state[0] - s.state[0]);
-                    ref = r;
-                    episode = b;
-                    time = u;
-                }
+    struct opc_step ref = s;
+    float best = INFINITY;
+    for (int b = 0; b < EARLIER; b++)
+        for (int u = 0; u + ahead <= LONG; u++) {
+            const struct opc_step r = opc_episodes_at(past, b, u);
+            if (fabsf(r.state[0] - s.state[0]) < best) {
+                best = fabsf(r.state[0] - s.state[0]);
+                ref = r;
+                *episode = b;
+                *time = u;
             }
+        }
+    return ref;
+}
+
+/* Steps of the last episode from the one on that is nearest to them in an earlier one, among those
+ * with enough steps left for a plan. linear1d has one entry, so the nearest is found without a
+ * scale, and the deviation of the past is that of `learned`, whose error can be added up, too. */
+static void walks_along_what_is_near(const struct opc_episodes *past)
+{
+    struct ask ask = {.kind = WRONG, .agent = &planner, .newest = EARLIER, .worlds = 2};
+    const struct opc_onpolicy got = errors_by(TASK, past, ask);
+    double eq2 = 0, eq5 = 0, eq5_far = 0;
+    int far = 0;
+    for (int t = 0; t < LONG; t++) {
+        const struct opc_step s = opc_episodes_at(past, EARLIER, t);
+        int episode = -1, time = -1;
+        const struct opc_step ref = nearest(past, s, &episode, &time);
         const double f = 3 * (double)s.state[0] - 2 * (double)s.action[0] + 1,
                      f_ref = 3 * (double)ref.state[0] - 2 * (double)ref.action[0] + 1,
                      e2 = f - (double)s.next[0],
                      e5 = (double)ref.next[0] + f - f_ref - (double)s.next[0];
-        eq2 += e2 * e2;
-        eq5 += e5 * e5;
-        /* ten steps on with the recorded actions, beside the reference */
+        eq2 += e2 * e2 / LONG;
+        eq5 += e5 * e5 / LONG;
+        if (t + FAR > LONG || time + FAR > LONG)
+            continue; /* one of both recordings is over by then */
+        /* far on with the recorded actions, beside the reference */
         double at = (double)s.state[0];
-        for (int h = 0; h < LEFT && t + LEFT <= STEPS; h++) {
+        for (int h = 0; h < FAR; h++) {
             const struct opc_step r = opc_episodes_at(past, episode, time + h);
-            const double a = (double)opc_episodes_at(past, EPISODES - 1, t + h).action[0];
+            const double a = (double)opc_episodes_at(past, EARLIER, t + h).action[0];
             at = (double)r.next[0] + 3 * (at - (double)r.state[0]) - 2 * (a - (double)r.action[0]);
         }
-        if (t + LEFT <= STEPS) {
-            const double e = at - (double)opc_episodes_at(past, EPISODES - 1, t + LEFT - 1).next[0];
-            eq5_ten += e * e / (STEPS - LEFT + 1) * STEPS; /* of fewer rollouts */
-        }
+        const double e = at - (double)opc_episodes_at(past, EARLIER, t + FAR - 1).next[0];
+        eq5_far += e * e;
+        far++;
     }
-    assert_true(got.learned[0] > 0 && got.corrected[0] > 0);
+    assert_true(got.learned[0] > 0 && got.corrected[0] > 0 && far > 0);
     assert_true(fabs(got.corrected[0] / got.learned[0] / sqrt(eq5 / eq2) - 1) < 1e-4);
-    assert_true(fabs(got.corrected[2] / got.learned[0] / sqrt(eq5_ten / eq2) - 1) < 1e-3);
+    assert_true(fabs(got.corrected[2] / got.learned[0] / sqrt(eq5_far / far / eq2) - 1) < 1e-3);
+}
+
+static void a_planner_walks_along_what_was_recorded_before(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = record(TASK, &erratic, 1, EARLIER + 1, LONG);
+    ahead = FAR;
+    walks_along_what_is_near(past);
     /* the error of a constant cancels, whatever the reference */
-    ask.kind = SHIFTED;
+    struct ask ask = {.kind = SHIFTED, .agent = &planner, .newest = EARLIER, .worlds = 2};
     const struct opc_onpolicy shifted = errors_by(TASK, past, ask);
     assert_true(shifted.learned[0] > 0.05 && shifted.corrected[2] < 1e-5);
+    opc_episodes_destroy(past);
+}
+
+/* Plans as long as an episode begin where one begins; short ones may walk along its last steps. */
+static void a_planner_needs_references_as_long_as_its_plans(void **state)
+{
+    (void)state;
+    struct opc_episodes *past = record(TASK, &erratic, 1, EARLIER + 1, LONG);
+    ahead = LONG;
+    walks_along_what_is_near(past);
+    ahead = 3;
+    walks_along_what_is_near(past);
     opc_episodes_destroy(past);
 }
 
@@ -338,6 +383,7 @@ static void a_planner_without_earlier_recordings_has_no_error(void **state)
     (void)state;
     struct opc_episodes *past = record(TASK, &erratic, 1, 2, 40);
     struct ask ask = {.kind = WRONG, .agent = &planner, .newest = 1, .worlds = 1};
+    ahead = FAR;
     assert_true(errors_by(TASK, past, ask).corrected[2] > 0);
     ask.oldest = 1; /* the window begins with the episode itself */
     const struct opc_onpolicy none = errors_by(TASK, past, ask);
@@ -517,6 +563,7 @@ int main(void)
         cmocka_unit_test(without_samples_noise_is_no_error),
         cmocka_unit_test(both_models_see_the_same_actions),
         cmocka_unit_test(a_planner_walks_along_what_was_recorded_before),
+        cmocka_unit_test(a_planner_needs_references_as_long_as_its_plans),
         cmocka_unit_test(a_planner_without_earlier_recordings_has_no_error),
         cmocka_unit_test(worlds_and_threads_do_not_matter),
         cmocka_unit_test(the_environment_is_not_asked_for_more_than_a_few_thousand_steps),

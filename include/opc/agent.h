@@ -155,6 +155,8 @@ struct opc_agent_type {
     int (*network)(const struct opc_agent *, struct opc_network *out, struct opc_err *err);
     /* With `need`: the settings that it grows with, for a message that says what to lower. */
     const char *need_settings;
+    /* Optional; NULL: it does not plan. How many steps its plans look ahead. */
+    int (*looks_ahead)(const struct opc_agent *);
 };
 
 struct opc_agent { /* first member of every agent */

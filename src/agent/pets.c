@@ -128,7 +128,7 @@ static void count_plan(const struct pets *pets, int not_finite)
     plan->sum[OPC_PETS_ITERATIONS] += plan->iteration;
     plan->sum[OPC_PETS_VARIANCE] += variance;
     plan->sum[OPC_PETS_NOT_FINITE] += not_finite;
-    plan->sum[OPC_PETS_UNCORRECTED] += 1 - (double)plan->reference.left / pets->config.horizon;
+    plan->sum[OPC_PETS_UNCORRECTED] += 1 - (double)plan->reference.at.left / pets->config.horizon;
 }
 
 /* Names what this step draws: by the stream that was given, or by the episode and the step. */
@@ -220,6 +220,11 @@ static void pets_act(const struct opc_agent *base, int n, const float *state, bo
         pets_act_in(base, pets->plan->fresh_memory, state + (size_t)i * (size_t)base->obs, explore,
                     explore ? &rng[i] : NULL, action + (size_t)i * (size_t)base->act);
     }
+}
+
+static int pets_looks_ahead(const struct opc_agent *base)
+{
+    return ((const struct pets *)base)->config.horizon;
 }
 
 static size_t pets_remembers(const struct opc_agent *base)
@@ -531,4 +536,5 @@ const struct opc_agent_type opc_pets_type = {
     .check = pets_check,
     .corrected_label = "PETS with eq. 5",
     .corrected_colour = 0xaa4499,
+    .looks_ahead = pets_looks_ahead,
 };

@@ -83,8 +83,8 @@ static void start_candidates(void *ctx, int first, int end, int worker)
             plan->elite[i] = p / (P / pets->members);
             plan->total[i] = 0;
             plan->alive[i] = true;
-            plan->episode[i] = plan->reference.episode;
-            plan->time[i] = plan->reference.time;
+            plan->episode[i] = plan->reference.at.episode;
+            plan->time[i] = plan->reference.at.time;
             set_action(pets, i, 0, plan->start);
         }
         if (pets->config.propagation == OPC_PETS_TS1)
@@ -181,7 +181,7 @@ static void walk_block(struct block *block, struct opc_pool *pool)
         };
         /* eq. 5 while there is a reference, eq. 2 from where it ends */
         const struct opc_transition *tr = pets->transition;
-        if (tr->type->needs_reference && block->h >= plan->reference.left)
+        if (tr->type->needs_reference && block->h >= plan->reference.at.left)
             tr = pets->learned;
         opc_transition_step(tr, &walk, pool);
         opc_pool_each(pool, block->rows, CANDIDATES * pets->config.particles, finish_step, block);

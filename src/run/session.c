@@ -101,11 +101,9 @@ static int prepare_run(struct opc_run *run, const struct opc_values *v,
     run->progress.epochs = v->train.epochs;
     run->progress.steps_per_epoch = v->train.steps_per_epoch;
     run->progress.epoch = (int)run->now.epoch;
-    /* A model that corrects a recording is measured by eq. 5. A planner takes the model as it is.
-     */
+    /* A model that corrects a recording is measured by eq. 5. */
     if (run->model)
-        run->progress.error_equation =
-            run->transition->type->needs_reference && !opc_plans(v) ? 5 : 2;
+        run->progress.error_equation = run->transition->type->corrects ? 5 : 2;
     opc_progress_update(run);
     /* With a larger train.epochs a finished run is incomplete again. */
     static const char *const LAST[] = {"result.json", "policy.opc"};

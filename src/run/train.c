@@ -220,12 +220,15 @@ static int fit_model(struct opc_run *run, struct opc_err *err)
 
 /* ---- measure: how far eq. 2 and eq. 5 are off on the newest episodes ------------------------- */
 
-/* The first episode that plans of this epoch may have walked along: before any of its own has ended
- * the window reaches back to the epoch before. */
-static int oldest_reference(const struct opc_run *run)
+/* The first episode that plans could walk along when this one began: the window of the epoch it was
+ * played in. */
+static int oldest_reference(const void *ctx, int episode)
 {
-    const int K = run->set->opc.reference_epochs;
-    return K == 0 || run->now.epoch < K ? 0 : run->recorded[run->now.epoch - K];
+    const struct opc_run *run = ctx;
+    int64_t epoch = run->now.epoch;
+    while (epoch > 0 && run->recorded[epoch] > episode)
+        epoch--;
+    return opc_first_reference(run->set, run->recorded, epoch, episode);
 }
 
 /* Training does not depend on it: its random numbers come from streams of their own. */
@@ -234,7 +237,8 @@ static int measure_errors(struct opc_run *run, struct opc_err *err)
     const struct opc_onpolicy_plan plan = {
         .past = run->past,
         .newest = run->recorded[run->now.epoch],
-        .oldest = oldest_reference(run),
+        .oldest = oldest_reference,
+        .oldest_ctx = run,
         .model = run->model,
         .agent = run->agent,
         .worlds = run->worlds,

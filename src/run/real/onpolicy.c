@@ -10,6 +10,7 @@
 #include "data/episodes_private.h"
 #include "opc/branches.h"
 #include "opc/mem.h"
+#include "opc/nearest.h"
 #include "run/real/retrace.h"
 
 #include <math.h>
@@ -273,9 +274,11 @@ static int measure_model(struct sample *sample, const char *name, double error[O
 struct planned {
     int n;
     int *start;               /* [n] which of the sample's starts */
+    int *left;                /* [n] steps that the reference lasts */
     int *episode, *time;      /* [n] where they walk along */
     int *elite;               /* [n] */
     struct opc_rng *rng;      /* [n] draws the elites */
+    double *scale;            /* [obs] units in which the reference is the nearest */
     float *state, *next;      /* [n][obs] */
     float *action, *reward;   /* [n][act], [n] */
     float *work;              /* [n][obs + 1] scratch */
@@ -286,10 +289,12 @@ struct planned {
 static void free_planned(struct planned *p)
 {
     opc_free(p->start);
+    opc_free(p->left);
     opc_free(p->episode);
     opc_free(p->time);
     opc_free(p->elite);
     opc_free(p->rng);
+    opc_free(p->scale);
     opc_free(p->state);
     opc_free(p->next);
     opc_free(p->action);
@@ -302,10 +307,12 @@ static int make_planned(struct planned *p, int obs, int act, struct opc_err *err
     const size_t n = MAX_STARTS, row = (size_t)obs * sizeof(float);
     const struct opc_block blocks[] = {
         {&p->start, n, sizeof *p->start},
+        {&p->left, n, sizeof *p->left},
         {&p->episode, n, sizeof *p->episode},
         {&p->time, n, sizeof *p->time},
         {&p->elite, n, sizeof *p->elite},
         {&p->rng, n, sizeof *p->rng},
+        {&p->scale, (size_t)obs, sizeof *p->scale},
         {&p->state, n, row},
         {&p->next, n, row},
         {&p->action, n, (size_t)act * sizeof(float)},
@@ -315,6 +322,43 @@ static int make_planned(struct planned *p, int obs, int act, struct opc_err *err
     if (!opc_alloc_all(blocks, sizeof blocks / sizeof *blocks))
         return opc_fail(err, OPC_ENOMEM, "out of memory to measure the planner's errors");
     return OPC_OK;
+}
+
+/* The first episode that plans may have walked along when episode b was played. */
+static int oldest_reference(const struct opc_onpolicy_plan *plan, int b)
+{
+    return plan->oldest ? plan->oldest(plan->oldest_ctx, b) : 0;
+}
+
+/* A rollout from each start that has a reference. Returns the first episode of them all. */
+static int start_planned(const struct sample *sample, struct planned *p)
+{
+    const struct opc_onpolicy_plan *plan = sample->plan;
+    const struct opc_agent_type *agent = plan->agent->type;
+    const struct opc_episodes *past = plan->past;
+    const size_t obs = (size_t)opc_episodes_obs(past);
+    const int horizon = agent->looks_ahead ? agent->looks_ahead(plan->agent) : MAX_HORIZON;
+    int first = 0, scaled = -1; /* the episode that p->scale is of */
+    for (int i = 0; i < sample->branches.n; i++) {
+        const int b = sample->branches.episode[i], n = p->n, oldest = oldest_reference(plan, b);
+        const float *s = opc_episodes_at(past, b, sample->branches.time[i]).state;
+        if (oldest >= b)
+            continue;
+        if (b != scaled)
+            opc_nearest_scale(past, oldest, b, p->scale);
+        scaled = b;
+        const struct opc_nearest ref = opc_nearest_find(past, oldest, b, p->scale, s, horizon);
+        first = n == 0 || oldest < first ? oldest : first;
+        p->start[n] = i;
+        p->left[n] = opc_episodes_length(past, ref.episode) - ref.time;
+        p->episode[n] = ref.episode;
+        p->time[n] = ref.time;
+        p->rng[n] =
+            opc_rng_stream(plan->seed, OPC_USE_STUDY, plan->epoch, 2 * MAX_STARTS + (uint32_t)i);
+        memcpy(p->state + (size_t)n * obs, s, obs * sizeof *s);
+        p->n++;
+    }
+    return first;
 }
 
 /* Squared distance of two states in standard deviations. */
@@ -328,44 +372,8 @@ static double distance(const struct sample *sample, const float *a, const float 
     return sum;
 }
 
-/* Of the steps recorded before episode `before` that have MAX_HORIZON steps left, the one whose
- * state is nearest. False: there is none. */
-static bool find_nearest(const struct sample *sample, const float *state, int before, int *episode,
-                         int *time)
-{
-    const struct opc_episodes *past = sample->plan->past;
-    double best = INFINITY;
-    for (int b = sample->plan->oldest; b < before; b++)
-        for (int t = 0; t + MAX_HORIZON <= opc_episodes_length(past, b); t++) {
-            const double d = distance(sample, opc_episodes_at(past, b, t).state, state);
-            if (d < best) {
-                best = d;
-                *episode = b;
-                *time = t;
-            }
-        }
-    return best < INFINITY;
-}
-
-/* A rollout from each start that has a reference. */
-static void start_planned(const struct sample *sample, struct planned *p)
-{
-    const struct opc_episodes *past = sample->plan->past;
-    const size_t obs = (size_t)opc_episodes_obs(past);
-    for (int i = 0; i < sample->branches.n; i++) {
-        const int b = sample->branches.episode[i], t = sample->branches.time[i], n = p->n;
-        const float *s = opc_episodes_at(past, b, t).state;
-        if (!find_nearest(sample, s, b, &p->episode[n], &p->time[n]))
-            continue;
-        p->start[n] = i;
-        p->rng[n] = opc_rng_stream(sample->plan->seed, OPC_USE_STUDY, sample->plan->epoch,
-                                   2 * MAX_STARTS + (uint32_t)i);
-        memcpy(p->state + (size_t)n * obs, s, obs * sizeof *s);
-        p->n++;
-    }
-}
-
-/* The errors of all rollouts whose recording has step h, the h-th from the start. */
+/* The errors of all rollouts whose recording, and whose reference, has step h, the h-th from the
+ * start. */
 static void add_errors(const struct sample *sample, struct planned *p, int h)
 {
     const struct opc_episodes *past = sample->plan->past;
@@ -374,15 +382,15 @@ static void add_errors(const struct sample *sample, struct planned *p, int h)
         for (int i = 0; i < p->n && OPC_ERROR_STEPS[k] == h; i++) {
             const int b = sample->branches.episode[p->start[i]],
                       t = sample->branches.time[p->start[i]] + h - 1;
-            if (t >= opc_episodes_length(past, b))
+            if (h > p->left[i] || t >= opc_episodes_length(past, b))
                 continue;
             p->sum[k] += distance(sample, p->state + i * obs, opc_episodes_at(past, b, t).next);
             p->counted[k] += obs;
         }
 }
 
-/* MAX_HORIZON steps with the recorded actions; of a rollout whose recording is over, with its last
- * one, and they do not count. */
+/* MAX_HORIZON steps with the recorded actions. A rollout whose recording or reference is over
+ * repeats the last step of it, which does not count. */
 static void walk_planned(const struct sample *sample, const struct opc_transition *tr,
                          struct planned *p)
 {
@@ -412,30 +420,39 @@ static void walk_planned(const struct sample *sample, const struct opc_transitio
         float *s = p->next;
         p->next = p->state;
         p->state = s;
-        for (int i = 0; i < p->n; i++)
-            p->time[i]++;
         add_errors(sample, p, h);
+        for (int i = 0; i < p->n; i++)
+            p->time[i] += h < p->left[i];
     }
+}
+
+/* The steps from an episode on. */
+static int steps_from(const struct opc_episodes *past, int first)
+{
+    int steps = 0;
+    for (int b = first; b < opc_episodes_count(past); b++)
+        steps += opc_episodes_length(past, b);
+    return steps;
 }
 
 static int measure_planner(const struct sample *sample, double error[OPC_ERRORS],
                            struct opc_err *err)
 {
     const struct opc_episodes *past = sample->plan->past;
+    struct opc_transition *tr = NULL;
+    struct planned p = {0};
+    int code = make_planned(&p, opc_episodes_obs(past), opc_episodes_act(past), err);
+    const int first = code ? 0 : start_planned(sample, &p);
     const struct opc_transition_options options = {
         OPC_SIZED(struct opc_transition_options),
         .name = "corrected",
         .past = past,
         .model = sample->plan->model,
-        .first_episode = sample->plan->oldest,
+        .first_episode = first,
+        .steps = steps_from(past, first),
     };
-    struct opc_transition *tr = NULL;
-    struct planned p = {0};
-    int code = make_planned(&p, opc_episodes_obs(past), opc_episodes_act(past), err);
-    if (!code)
+    if (!code && p.n > 0)
         code = opc_transition_create(&options, &tr, err);
-    if (!code)
-        start_planned(sample, &p);
     if (!code && p.n > 0)
         code = opc_transition_refresh(tr, sample->plan->pool, err);
     if (!code && p.n > 0)

@@ -13,7 +13,10 @@
 struct opc_onpolicy_plan {
     const struct opc_episodes *past; /* episode b was reset from (seed, OPC_USE_RESET, 0, b) */
     int newest;                      /* uses episodes from this one on, and always the last one */
-    int oldest;                      /* a planner's references are episodes from this one on */
+    /* Of a planner: the first episode that its plans could walk along when `episode` began; NULL:
+     * any before it. */
+    int (*oldest)(const void *ctx, int episode);
+    const void *oldest_ctx;
     const struct opc_predictor *model;
     const struct opc_agent *agent; /* the policy that played them */
     struct opc_many *worlds;       /* environments of the task, at no particular state */
@@ -40,9 +43,10 @@ struct opc_onpolicy {
  * environment does not repeat itself. Both models see the same noise of the policy.
  *
  * A planner would take minutes for that. Its rollouts take the recorded actions, with which eq. 5
- * would retrace the recording they start from. So they walk along what a plan walks along: of the
- * steps that were recorded before their episode, and have 10 steps left, the one whose state is
- * nearest. A start without one does not count. */
+ * would retrace the recording they start from. So they walk along what a plan in that state walks
+ * along (opc/nearest.h), among the episodes that were recorded before. A start without any does not
+ * count, and none counts for more steps than its reference lasts.
+ */
 enum { OPC_ONPOLICY_STEPS = 6000 };
 int opc_onpolicy_errors(const struct opc_onpolicy_plan *, struct opc_onpolicy *,
                         struct opc_err *err);
