@@ -151,6 +151,29 @@ static void a_copy_counts_once(void **state)
     opc_text_free(&heard);
 }
 
+/* Settings that are no line's: the returns of runs may be equal all the same. */
+static void equal_returns_of_other_settings_are_no_copies(void **state)
+{
+    static const char *const KEY[] = {"opc.transition"};
+    const struct opc_curves_plan plan = {
+        .of = "eval_return", .over = "env_steps", .smooth = 1, .line_keys = 1, .line_key = KEY};
+    for (int copies = 0; copies < 2; copies++) {
+        struct opc_curves *c;
+        struct opc_err err;
+        char *dir = (char *)path_of(state, copies ? "same" : "other");
+        for (int i = 0; i < 2; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "%s/%d", copies ? "same" : "other", i);
+            test_make_run(*state, name,
+                          (const char *[]){copies || i ? "opc.horizon=7" : "opc.horizon=9", NULL},
+                          3, VALUE);
+        }
+        assert_ok(opc_curves_read(1, &dir, &plan, &c, &err), &err);
+        assert_int_equal(c->runs, copies ? 1 : 2);
+        opc_curves_free(c);
+    }
+}
+
 static const char MERGED[] = "env.name,train.seed,complete,epoch,env_steps,eval_return\n"
                              "pendulum,1,1,1,100,1\npendulum,1,1,2,200,2\n"
                              "pendulum,2,1,1,100,3\npendulum,2,1,2,200,4\n";
@@ -217,6 +240,7 @@ int main(void)
         IN_DIR(an_epoch_has_a_time_while_all_before_it_have),
         IN_DIR(a_run_without_time_is_named_and_left_out),
         IN_DIR(a_copy_counts_once),
+        IN_DIR(equal_returns_of_other_settings_are_no_copies),
         IN_DIR(tables_tell_the_time_of_their_runs),
         IN_DIR(lack_of_memory_is_survived),
     };

@@ -825,6 +825,29 @@ static void over_all_steps_every_point_of_a_line_has_all_its_runs(void **state)
     free_bench(&more);
 }
 
+/* A single point in common is no line: all of them stay, in their order. */
+static void a_line_without_common_points_keeps_its_own(void **state)
+{
+    struct bench *b = *state, more = {.dir = b->dir};
+    struct opc_err err;
+    for (int i = 0; i < 2; i++) {
+        char name[32], seed[32], path[600];
+        const double value[] = {1, 2, 3};
+        snprintf(name, sizeof name, "apart-%d", i);
+        snprintf(seed, sizeof seed, "train.seed=%d", i);
+        test_make_run_after(b->dir, name, (const char *[]){seed, NULL}, 200 * i, 100, 3, value);
+        snprintf(path, sizeof path, "%s/%s", b->dir, name);
+        more.run[more.runs++] = opc_strdup(path);
+    }
+    assert_ok(make(&more, 2, "{curve: {over: total_steps, smooth: 1}}", &err), &err);
+    struct opc_table *t = read_table(b, "fig.csv");
+    assert_int_equal(opc_table_rows(t), 5);
+    for (int row = 0; row < 5; row++)
+        assert_true(number(t, row, "total_steps") == 100 * (row + 1));
+    opc_table_free(t);
+    free_bench(&more);
+}
+
 /* Over minutes, too: the second of two runs takes half as long again, so that the line begins where
  * the first has its first evaluation and ends one epoch after its last. */
 static void over_minutes_likewise(void **state)
@@ -1006,6 +1029,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_best_settings_and_their_spread_are_compared, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(undecided_claims_name_the_seeds_that_would_decide, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_line_without_common_points_keeps_its_own, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(over_minutes_likewise, set_up, tear_down),
         cmocka_unit_test_setup_teardown(over_all_steps_every_point_of_a_line_has_all_its_runs,

@@ -72,7 +72,8 @@ static void rows_are_grouped_as_runs_would_be(void **state)
 /* Which task and which method is not in merged.csv, but in runs.csv. */
 static void runs_csv_tells_task_and_method(void **state)
 {
-    static const char *const METHOD[] = {"OPC", "MBPO(*)", "MBPO", "SAC", "PPO", "PETS", "STEVE"};
+    static const char *const METHOD[] = {"OPC",  "MBPO(*)",         "MBPO", "SAC", "PPO",
+                                         "PETS", "PETS with eq. 5", "STEVE"};
     put(state, "u", "merged.csv", "train.seed,complete,epoch,env_steps,eval_return\n",
         "1,1,1,100,10\n2,1,1,100,20\n");
     for (size_t i = 0; i < sizeof METHOD / sizeof *METHOD; i++) {
@@ -84,6 +85,27 @@ static void runs_csv_tells_task_and_method(void **state)
         assert_string_equal(c->group[0].label, METHOD[i]);
         assert_true(c->group[0].colour != 0);
         assert_string_equal(c->panel[0], "pendulum");
+        opc_curves_free(c);
+    }
+}
+
+/* error_1 is corrected_1 of a method that imagines by eq. 5, and learned_1 of any other. */
+static void the_method_tells_the_equation_of_an_error(void **state)
+{
+    static const char *const METHOD[] = {"OPC", "MBPO(*)", "PETS", "PETS with eq. 5"};
+    static const double WANT[] = {2, 5, 5, 2};
+    const struct opc_curves_plan plan = {.of = "error_1", .over = "env_steps", .smooth = 1};
+    put(state, "t", "merged.csv", "train.seed,complete,epoch,env_steps,learned_1,corrected_1\n",
+        "1,1,1,100,5,2\n");
+    for (size_t i = 0; i < sizeof METHOD / sizeof *METHOD; i++) {
+        struct opc_curves *c;
+        struct opc_err err;
+        char row[100], *dir = (char *)path_of(state, "t");
+        snprintf(row, sizeof row, "1,1,%s,pendulum\n", METHOD[i]);
+        put(state, "t", "runs.csv", "train.seed,complete,method,task\n", row);
+        assert_ok(opc_curves_read(1, &dir, &plan, &c, &err), &err);
+        assert_int_equal(c->run[0].n, 1);
+        assert_true(c->run[0].raw[0] == WANT[i]);
         opc_curves_free(c);
     }
 }
@@ -146,6 +168,9 @@ static void what_is_missing_is_said_with_what_there_is(void **state)
     refused(state, "q", "'complete'");
     put(state, "t", "merged.csv", "train.seed,complete,env_steps,q\n", "1,1,1,1\n");
     refused(state, "q", "'env.name'");
+    put(state, "t", "merged.csv", "env.name,complete,env_steps,learned_1,corrected_1\n",
+        "pendulum,1,1,5,2\n");
+    refused(state, "error_1", "by which equation");
     put(state, "t", "merged.csv", "env.name,colour,complete,env_steps,q\n", "pendulum,1,1,1,1\n");
     refused(state, "q", "'colour'");
     put(state, "t", "merged.csv", "env.name,opc.horizon,complete,env_steps,q\n",
@@ -192,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_DIR(rows_are_grouped_as_runs_would_be),
         IN_DIR(runs_csv_tells_task_and_method),
+        IN_DIR(the_method_tells_the_equation_of_an_error),
         IN_DIR(runs_of_tables_share_no_line_with_others),
         IN_DIR(settings_are_compared_as_far_as_tables_tell_them),
         IN_DIR(what_is_missing_is_said_with_what_there_is),

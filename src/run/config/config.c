@@ -269,9 +269,8 @@ unsigned opc_method_colour(const struct opc_values *v)
     const struct opc_agent_type *agent = opc_agent_of(v);
     if (v->train.agent == 0 && colour)
         return colour;
-    return opc_transition_of(v)->needs_reference && agent->corrected_colour
-               ? agent->corrected_colour
-               : agent->colour;
+    return opc_transition_of(v)->corrects && agent->corrected_colour ? agent->corrected_colour
+                                                                     : agent->colour;
 }
 
 const char *opc_method_label(const struct opc_values *v)
@@ -285,7 +284,7 @@ const char *opc_method_label(const struct opc_values *v)
     const struct opc_agent_type *agent = opc_agent_of(v);
     if (v->train.agent == 0 && label)
         return label;
-    return tr->needs_reference && agent->corrected_label ? agent->corrected_label : agent->label;
+    return tr->corrects && agent->corrected_label ? agent->corrected_label : agent->label;
 }
 
 /* ---- what follows ---------------------------------------------------------------------------- */

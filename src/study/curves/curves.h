@@ -77,6 +77,7 @@ struct opc_curve_run {
     const char *method_name; /* OPC, MBPO(*), MBPO, SAC or PPO */
     unsigned colour;         /* of the method, 0xRRGGBB; 0: it has none */
     bool corrected;          /* imagines by eq. 5 */
+    uint32_t identity;       /* of its settings (opc_config_hash); 0: tables do not tell it */
     int seed;
     bool untimed; /* it has rows, and over minutes none of them has its time */
     int n;

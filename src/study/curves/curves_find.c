@@ -32,11 +32,13 @@ static const struct opc_curve_run *find_original(const struct opc_curves_reading
     const bool timed = opc_curves_over_minutes(reading->plan);
     const struct opc_curve_run *copy = &curves->run[curves->runs - 1];
     const size_t bytes = (size_t)copy->n * sizeof *copy->raw;
+    /* Runs of other settings may have equal returns, too: the highest there are. */
     for (int i = 0; i < curves->runs - 1 && copy->n > 0; i++) {
         const struct opc_curve_run *run = &curves->run[i];
         if (run->seed == copy->seed && run->n == copy->n && !strcmp(run->panel, copy->panel) &&
-            !strcmp(run->rest, copy->rest) && (timed || !memcmp(run->x, copy->x, bytes)) &&
-            !memcmp(run->raw, copy->raw, bytes))
+            !strcmp(run->rest, copy->rest) &&
+            (!run->identity || !copy->identity || run->identity == copy->identity) &&
+            (timed || !memcmp(run->x, copy->x, bytes)) && !memcmp(run->raw, copy->raw, bytes))
             return run;
     }
     return NULL;

@@ -135,9 +135,14 @@ static int read_rows(struct opc_curve_run *run, const struct opc_sweep_tables *t
     struct opc_curves_clock clock = opc_curves_clock_of(&tables->runs->run[i].timing);
     char name[64];
     int x, y;
+    const char *of = opc_curves_column(plan->of, run->corrected, name);
+    if (of == name && !tables->method[i] && !opc_sweep_tables_know(tables, i, "opc.transition"))
+        return opc_fail(err, OPC_EUSER,
+                        "%s does not tell by which equation a run imagines, so '%s' is not known; "
+                        "name a column such as learned_1 or corrected_1",
+                        tables->path, plan->of);
     OPC_TRY(opc_sweep_tables_find(tables, i, x_column(plan), &x, err));
-    OPC_TRY(opc_sweep_tables_find(tables, i, opc_curves_column(plan->of, run->corrected, name), &y,
-                                  err));
+    OPC_TRY(opc_sweep_tables_find(tables, i, of, &y, err));
     OPC_TRY(allocate_curve(run, from->rows, err));
     for (int row = 0; row < from->rows; row++) {
         const double at = opc_sweep_rows_number(from, row, x);
@@ -239,6 +244,7 @@ static int read_settings(struct opc_curves_reading *reading, struct opc_curve_ru
     int code = opc_curves_only_meets(reading, &config->set, NULL, run->dir, wanted, err);
     if (!code && *wanted)
         code = take_settings(run, config, NULL, reading->plan, err);
+    run->identity = opc_config_hash(&config->set);
     opc_config_destroy(config);
     return code;
 }

@@ -205,9 +205,8 @@ int opc_learning_claims_check(const struct opc_yaml *list, struct opc_err *err)
 /* "At 20000 environment steps: ", the middle of which is what the x-axis counts. */
 static void say_where(double at, const char *over, struct opc_exhibit *exhibit)
 {
-    const char *label = opc_column_label(over);
     char words[120];
-    snprintf(words, sizeof words, "At %.10g %.*s: ", at, (int)strcspn(label, ","), label);
+    snprintf(words, sizeof words, "At %.10g %s: ", at, opc_column_label(over));
     opc_exhibit_claims_begin(exhibit, words);
 }
 

@@ -60,12 +60,15 @@ static void add_summary(struct opc_table *table, const struct summary *s)
 static void trim_ends(const struct opc_curves *curves, int g, double *v)
 {
     struct opc_curve_group *group = &curves->group[g];
-    int kept = 0;
+    int common = 0, kept = 0;
     for (int i = 0; curves->between && i < group->n; i++)
+        common += opc_curves_at(curves, g, group->x[i], v) == group->runs;
+    if (common < 2) /* no line is in common: it stays as it is, jumps and all */
+        return;
+    for (int i = 0; i < group->n; i++)
         if (opc_curves_at(curves, g, group->x[i], v) == group->runs)
             group->x[kept++] = group->x[i];
-    /* Nothing in common: the line stays as it is, jumps and all. */
-    group->n = kept > 1 ? kept : group->n;
+    group->n = kept;
 }
 
 /* Adds rows for the curve of group g. Also puts the centre and the band that the figure shows
