@@ -423,6 +423,8 @@ static void settings_that_do_not_fit_each_other_are_refused(void **state)
         {"train.fit_first=true", "train.random_steps=0", "train.random_steps"},
         {"train.updates_per_step=0", "", "train.updates_per_step"},
         {"train.updates_per_step=10000", "train.steps_per_epoch=1000000", "10000000000"},
+        {"train.updates_per_step=0.5", "train.improve_every=1", "0.5 gradient steps"},
+        {"train.updates_per_step=1.5", "train.improve_every=1", "1.5 gradient steps"},
         {"train.rounds=2", "train.improve_every=1", "train.rounds = 2"},
         {"train.rounds=30", "opc.rollouts=20", "20 rollouts"},
         {"train.rounds=30", "opc.transitions=20", "20 imagined steps"},

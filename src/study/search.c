@@ -137,6 +137,17 @@ static int keep_value(struct opc_values *values, const char *key, char **out, st
     return code ? code : *out ? OPC_OK : search_no_memory(err);
 }
 
+/* With several rungs a trial goes on from one to the next. */
+static int check_rungs(const struct opc_search *search, const struct opc_values *values,
+                       struct opc_err *err)
+{
+    if (search->rungs < 2 || opc_config_may_go_on(values))
+        return OPC_OK;
+    return opc_fail(err, OPC_EUSER,
+                    "search.rungs: this agent's learning rate falls towards its last epoch, so a "
+                    "trial cannot go on; use one rung");
+}
+
 /* Draws the values of trial i, and resolves its settings with the cells that then apply. */
 static int draw_trial(struct opc_search *search, int i, const struct opc_yaml *settings,
                       struct opc_sources *from, struct opc_err *err)
@@ -166,6 +177,8 @@ static int draw_trial(struct opc_search *search, int i, const struct opc_yaml *s
     /* A trial that could not train is refused before any has started. */
     if (!code)
         code = opc_values_check(&trial->run.set, err);
+    if (!code)
+        code = check_rungs(search, &trial->run.set, err);
     for (int k = 0; k < search->keys && !code; k++)
         code = keep_value(&trial->run.set, search->key[k], &trial->value[k], err);
     /* The sources are as before for the next trial. */
@@ -188,11 +201,7 @@ static int read_rungs(struct opc_search *search, const struct opc_values *values
             return opc_fail(err, OPC_EUSER, "search.rungs: %d does not come after %d", rungs->at[r],
                             rungs->at[r - 1]);
     }
-    if (search->rungs > 1 && !opc_config_may_go_on(values))
-        return opc_fail(err, OPC_EUSER,
-                        "search.rungs: this agent's learning rate falls towards its last epoch, so "
-                        "a trial cannot go on; use one rung");
-    return OPC_OK;
+    return check_rungs(search, values, err);
 }
 
 /* The settings that are searched, under their present names. */

@@ -81,6 +81,7 @@ refused 'line 3.*low.*high' 'settings: {sac.learning_rate: {low: 1e-3, high: 1e-
 refused 'line 3.*log or linear' 'settings: {sac.learning_rate: {low: 1e-4, high: 1e-3, scale: cubic}}'
 refused 'line 3.*only numbers' 'settings: {opc.transition: {low: 1, high: 2}}'
 refused 'train.epochs' 'settings: {train.epochs: [1, 2]}'
+refused 't0.*rungs: .*one rung' 'settings: {sac.lr_decay: [0.5, 0.9]}' 'rungs: [1, 2]'
 refused 'rungs: 2 .* 3' 'settings: {sac.learning_rate: [1e-3]}' 'rungs: [3, 2]'
 refused "line 4.*'trails'.*'trials'" 'settings: {sac.learning_rate: [1e-3]}' 'trails: 3'
 expect 2 'has no search' "$OPC" search "$SRC/experiments/examples/smoke.yaml"

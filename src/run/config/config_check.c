@@ -7,6 +7,7 @@
  * file and line can be reported without parsing it. */
 #include "run/config/config.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* Fits, simulations and improvements come at the same steps of every epoch. */
@@ -183,5 +184,13 @@ int opc_values_check(const struct opc_values *v, struct opc_err *err)
             err, "train.updates_per_step train.improve_every",
             "train.updates_per_step x train.improve_every is below one gradient step; "
             "raise either");
+    /* A small number would be rounded to quite another one. */
+    const double wanted = t->updates_per_step * opc_every(v, t->improve_every);
+    if (fabs(opc_updates_exactly(v) - wanted) > 0.01 * wanted)
+        return opc_fail_settings(
+            err, "train.updates_per_step train.improve_every",
+            "train.updates_per_step x train.improve_every = %g gradient steps at a time is not "
+            "a whole number; with a larger train.improve_every it can be",
+            wanted);
     return OPC_OK;
 }
