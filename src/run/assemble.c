@@ -144,6 +144,11 @@ static struct need estimate_need(const struct opc_run *run)
     if (opc_transition_of(v)->bytes)
         need.reference = (double)opc_transition_of(v)->bytes(window_capacity(run), run->obs,
                                                              run->act, v->model.elites);
+    /* The errors of plans by eq. 5 are measured beside the run, also of those by eq. 2. */
+    for (int i = 0; opc_plans(v) && opc_transition_type(i); i++)
+        if (opc_transition_type(i)->corrects)
+            need.reference += (double)opc_transition_type(i)->bytes(run->capacity, run->obs,
+                                                                    run->act, v->model.elites);
     return need;
 }
 
