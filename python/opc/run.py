@@ -118,8 +118,9 @@ def train(config: Settings | None = None, settings: Mapping[str, Any] | None = N
     on it.
     """
     if resume:
-        if out is None or config is not None:
-            raise ValueError("resume=True needs out=DIRECTORY, and takes the settings from there")
+        if out is None or config is not None or settings:
+            raise ValueError("resume=True needs out=DIRECTORY, and takes all settings from there; "
+                             "'opc resume DIRECTORY train.epochs=N' trains a run further")
         config = Config._of("opc_config_of_run", out)
     elif config is None:
         config = Config()

@@ -52,10 +52,6 @@ static int change_settings(const char *dir, struct opc_config *config, int n, ch
     if (config->set.train.epochs < status.epoch)
         return opc_fail(err, OPC_EUSER, "train.epochs = %d: the run has %d epochs already",
                         config->set.train.epochs, status.epoch);
-    if (status.has_result && !opc_rundir_has(dir, "checkpoints"))
-        return opc_fail(err, OPC_EUSER,
-                        "the run has results but no checkpoint to go on from; train it again in "
-                        "another directory");
     if (status.locked)
         return opc_fail(err, OPC_EUSER,
                         "the run is being worked on by another process; stop it first");

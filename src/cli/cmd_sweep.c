@@ -380,10 +380,10 @@ static int open_sweep(const char *file, const char *what, int sets, char *const 
     else if (!opc_sweep_has_runs(sweep))
         code = opc_fail(err, OPC_EUSER,
                         "%s has no runs, only something to compute; 'opc repro' does it", file);
-    else if (given->add.n > 0 && strcmp(what, "merge") != 0)
-        code = leave_out_added(sweep, given, out, err);
     if (!code && given->index)
         code = opc_sweep_pick(sweep, given->index, err);
+    if (!code && given->add.n > 0 && strcmp(what, "merge") != 0)
+        code = leave_out_added(sweep, given, out, err);
     if (!code && *given->only && sweep->tasks > 0)
         code = opc_sweep_narrow(sweep, given->only, err);
     if (code)

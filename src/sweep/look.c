@@ -111,6 +111,12 @@ static bool compare_settings(const char *dir, const struct opc_values *want, str
     return false;
 }
 
+/* Without one, as in a run that was restored from a table, nothing can go on. */
+static bool has_checkpoint(const char *dir)
+{
+    return opc_rundir_has(dir, "checkpoints/a.opc") || opc_rundir_has(dir, "checkpoints/b.opc");
+}
+
 void opc_look(const char *dir, const struct opc_values *want, struct opc_look *out)
 {
     struct opc_rundir_meta meta;
@@ -131,6 +137,13 @@ void opc_look(const char *dir, const struct opc_values *want, struct opc_look *o
 
     /* How far it is, as the run itself wrote last. */
     opc_rundir_status(dir, &status);
+    if (out->shorter && status.has_result && !has_checkpoint(dir)) {
+        out->state = OPC_STATE_FOREIGN;
+        snprintf(out->why, sizeof out->why,
+                 "it has results of %d epochs and no checkpoint to go on from",
+                 status.result_epochs);
+        return;
+    }
     out->begun = true;
     out->epoch = status.epoch;
     out->epochs = want->train.epochs;
@@ -164,6 +177,11 @@ int opc_look_raise(const char *dir, const struct opc_values *want, struct opc_er
 {
     char path[OPC_PATH];
     struct opc_text text = {0};
+    if (!has_checkpoint(dir) && opc_rundir_has(dir, "result.json"))
+        return opc_fail(err, OPC_EUSER,
+                        "%s has results but no checkpoint to go on from; train it again in another "
+                        "directory",
+                        dir);
     opc_values_print(want, &text);
     int code = opc_text_check(&text, err);
     /* The result goes first, so that an incomplete run counts as complete at no time. */

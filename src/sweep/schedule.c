@@ -92,6 +92,9 @@ static void task_ended(struct scheduler *sched, int i, bool ours)
 {
     struct job *job = &sched->job[i];
     char path[OPC_PATH];
+    /* A run that another machine has taken over is ended here, and not by its own fault. */
+    if (sched->claims && opc_claims_lost(sched->claims, i))
+        ours = false;
     opc_schedule_look(sched->plan->out, &sched->sweep->task[i], &job->look);
     if (!opc_schedule_path(sched->plan->out, &sched->sweep->task[i], "", path, NULL))
         job->seconds = opc_look_seconds(path, &job->epochs);
@@ -327,9 +330,10 @@ static int open_claims(struct scheduler *sched, struct opc_err *err)
         return OPC_OK;
     const double timeout = plan->claim_timeout > 0 ? plan->claim_timeout : CLAIM_TIMEOUT;
     OPC_TRY(opc_claims_open(plan->out, sched->sweep->tasks, timeout, &sched->claims, err));
-    /* What failed before we came is tried again; what fails from here on is not. */
+    /* What failed before we came is tried again; what fails from here on is not, also where it is
+     * being run just now. */
     for (int i = 0; i < sched->sweep->tasks; i++)
-        if (sched->job[i].stage == WAITS)
+        if (sched->job[i].stage == WAITS || sched->job[i].stage == HELD)
             (void)opc_claims_peek(sched->claims, i, sched->sweep->task[i].name);
     return OPC_OK;
 }

@@ -245,14 +245,14 @@ static int slurm_hand_over(const struct opc_batch *batch, struct opc_text *job, 
 
 /* ---- squeue, scancel ------------------------------------------------------------------------- */
 
-/* "JOB|TASK|STATE|REASON|NAME": a task of ours? */
+/* "JOB|TASK|STATE|NAME|REASON": a task of ours? The reason may be of any length; it is cut. */
 static bool parse_line(const char *line, const char *prefix, struct opc_queued *out)
 {
     char job[32], state[24], name[128], reason[64];
     int task;
     *reason = '\0';
-    if (sscanf(line, "%31[^|]|%d|%23[^|]|%63[^|]|%127[^|\n]", job, &task, state, reason, name) !=
-            5 ||
+    if (sscanf(line, "%31[^|]|%d|%23[^|]|%127[^|\n]|%63[^\n]", job, &task, state, name, reason) <
+            4 ||
         strncmp(name, prefix, strlen(prefix)) != 0)
         return false;
     *out = (struct opc_queued){.task = task};
@@ -274,7 +274,7 @@ static int slurm_list(const char *folder, struct opc_queue *queue, struct opc_er
         return OPC_OK;
     snprintf(user, sizeof user, "--user=%ld", (long)getuid());
     snprintf(prefix, sizeof prefix, "opc-%s-", tag);
-    char *const argv[] = {"squeue", "--noheader", "--array", user, "--format=%F|%K|%T|%r|%j", NULL};
+    char *const argv[] = {"squeue", "--noheader", "--array", user, "--format=%F|%K|%T|%j|%r", NULL};
     int code = call_slurm(argv, &said, err);
     /* as many entries as there are lines, at most */
     const char *text = opc_text_get(&said);

@@ -20,6 +20,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -114,7 +115,7 @@ static bool same_secret(const char *a, const char *b)
     return difference == 0;
 }
 
-/* "127.0.0.1:8000", "localhost:8000" or "[::1]:8000". */
+/* "127.0.0.1:8000", "localhost:8000" or "[::1]:8000"; browsers leave out port 80. */
 static bool is_our_host(const struct opc_http *http, const char *host)
 {
     const char *const NAME[] = {http->address, "localhost", "[::1]"};
@@ -125,7 +126,7 @@ static bool is_our_host(const struct opc_http *http, const char *host)
         return true;
     for (int i = 0; i < 3; i++) {
         snprintf(want, sizeof want, "%s:%d", NAME[i], http->port);
-        if (strcmp(host, want) == 0)
+        if (strcasecmp(host, want) == 0 || (http->port == 80 && strcasecmp(host, NAME[i]) == 0))
             return true;
     }
     return false;

@@ -43,11 +43,12 @@ bool opc_rundir_has(const char *dir, const char *name)
 bool opc_rundir_is_locked(const char *dir)
 {
     char path[OPC_PATH];
-    const int fd = opc_path_join(path, dir, ".lock", NULL) ? -1 : open(path, O_RDWR | O_CLOEXEC);
+    const int fd = opc_path_join(path, dir, ".lock", NULL) ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    /* The lock is tried shared, and held for an instant. A run that starts in this very instant is
-     * refused, and the process that starts it has to try again (sweep/schedule.c does). */
+    /* Whoever may read the directory may ask. The lock is tried shared, and held for an instant. A
+     * run that starts in this very instant is refused, and the process that starts it has to try
+     * again (sweep/schedule.c does). */
     const bool locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     close(fd);
     return locked;
