@@ -641,10 +641,13 @@ static void too_early_is_before_the_environment(void **state)
     (void)state;
     int ended[] = {0, 2, 2, 4, 3}, played[] = {0, 0, 2, 0, 1};
     const struct opc_states s = {.rows = 5,
+                                 .each = 2, /* the last row is of no whole run */
                                  .horizon = 4,
                                  .ended = {[OPC_BY_LEARNED] = ended},
                                  .played_ended = {[OPC_BY_LEARNED] = played}};
-    assert_int_equal(opc_states_too_early(&s, OPC_BY_LEARNED), 1);
+    assert_int_equal(opc_states_too_early(&s, OPC_BY_LEARNED, -1), 1);
+    assert_int_equal(opc_states_too_early(&s, OPC_BY_LEARNED, 0), 1);
+    assert_int_equal(opc_states_too_early(&s, OPC_BY_LEARNED, 1), 0);
 }
 
 static void claims_of_exactness_are_supported(void **state)
@@ -691,6 +694,10 @@ static void errors_are_true_minus_predicted(void **state)
                         s.truth[truth][OPC_BY_CORRECTED][at] - s.predicted[OPC_BY_CORRECTED][at]);
             later += e != 0;
         }
+    /* Each run has random numbers of its own, so the same run twice is played twice. */
+    const size_t second = 10 * 5 * 4;
+    assert_true(memcmp(s.predicted[OPC_BY_CORRECTED], s.predicted[OPC_BY_CORRECTED] + second,
+                       second * sizeof *s.predicted[OPC_BY_CORRECTED]) != 0);
     assert_true(later > 20); /* sampled actions: neither model repeats the recording */
     opc_states_free(&s);
 }

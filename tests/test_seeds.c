@@ -49,6 +49,28 @@ static void of_several_the_last_decides_unless_one_opposes(void **state)
     assert_true(opc_seeds_joined(&all) == 30);
 }
 
+/* Three runs are the fewest, and none may be missing. */
+static void few_runs_decide_nothing(void **state)
+{
+    (void)state;
+    char text[OPC_SEEDS_TEXT];
+    opc_seeds_say_unable(0, 2, text);
+    assert_string_equal(text, "; no fewer than 3 seeds instead of 2 could decide it");
+    opc_seeds_say_unable(0, 3, text);
+    assert_string_equal(text, "");
+    opc_seeds_say_unable(1, 9, text);
+    assert_contains(text, "while 1 run is missing");
+}
+
+static void three_quarters_support_and_less_than_half_do_not(void **state)
+{
+    (void)state;
+    assert_int_equal(opc_seeds_verdict(3, 4), OPC_VERDICT_SUPPORTED);
+    assert_int_equal(opc_seeds_verdict(3, 5), OPC_VERDICT_UNDECIDED);
+    assert_int_equal(opc_seeds_verdict(2, 4), OPC_VERDICT_UNDECIDED);
+    assert_int_equal(opc_seeds_verdict(2, 5), OPC_VERDICT_NOT_SUPPORTED);
+}
+
 static void sentences_tell_even_from_far(void **state)
 {
     (void)state;
@@ -74,6 +96,8 @@ int main(void)
         cmocka_unit_test(there_are_more_than_today_and_as_many_as_needed),
         cmocka_unit_test(a_share_leaves_the_range_between_its_limits),
         cmocka_unit_test(of_several_the_last_decides_unless_one_opposes),
+        cmocka_unit_test(few_runs_decide_nothing),
+        cmocka_unit_test(three_quarters_support_and_less_than_half_do_not),
         cmocka_unit_test(sentences_tell_even_from_far),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

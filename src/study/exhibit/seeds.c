@@ -66,3 +66,20 @@ void opc_seeds_say_missing(int missing, char out[OPC_SEEDS_TEXT])
     snprintf(out, OPC_SEEDS_TEXT, "; nothing is decided while %d run%s missing", missing,
              missing == 1 ? " is" : "s are");
 }
+
+void opc_seeds_say_unable(int missing, int runs, char out[OPC_SEEDS_TEXT])
+{
+    *out = '\0';
+    if (missing)
+        opc_seeds_say_missing(missing, out);
+    else if (runs < OPC_FEWEST_SEEDS)
+        snprintf(out, OPC_SEEDS_TEXT, "; no fewer than %d seeds instead of %d could decide it",
+                 OPC_FEWEST_SEEDS, runs);
+}
+
+enum opc_verdict opc_seeds_verdict(int holds, int runs)
+{
+    return 4 * holds >= 3 * runs ? OPC_VERDICT_SUPPORTED
+           : 2 * holds < runs    ? OPC_VERDICT_NOT_SUPPORTED
+                                 : OPC_VERDICT_UNDECIDED;
+}

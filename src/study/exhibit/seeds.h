@@ -9,6 +9,7 @@
 #define OPC_STUDY_SEEDS_H
 
 #include "num/stats.h"
+#include "study/exhibit/exhibit.h"
 
 #include <stdbool.h>
 
@@ -38,5 +39,12 @@ void opc_seeds_say(double seeds, int now, const char *what, const char *even,
                    char out[OPC_SEEDS_TEXT]);
 /* For a claim that runs cannot decide while some are missing. */
 void opc_seeds_say_missing(int missing, char out[OPC_SEEDS_TEXT]);
+/* Why these runs cannot decide a claim about seeds, whatever they say: some are missing, or there
+ * are fewer than OPC_FEWEST_SEEDS. "" if they can. */
+enum { OPC_FEWEST_SEEDS = 3 };
+void opc_seeds_say_unable(int missing, int runs, char out[OPC_SEEDS_TEXT]);
+/* The verdict of a claim that holds in so many of the runs: in three quarters of them, it is
+ * supported; in fewer than half, it is not. */
+enum opc_verdict opc_seeds_verdict(int holds, int runs);
 
 #endif

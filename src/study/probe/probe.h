@@ -55,6 +55,12 @@ enum opc_draw {
     OPC_DRAW_BOOTSTRAP,
     OPC_DRAW_MODEL, /* noise of eq. 2; apart, so that the policy's noise is the same as for eq. 5 */
 };
+/* The seed with which run number `run` of a request is probed. Runs are independent samples of the
+ * environment, too, so each has streams of its own. */
+static inline uint64_t opc_probe_seed(const struct opc_request *request, int run)
+{
+    return request->seed + (uint64_t)run;
+}
 /* Stream `index` of a purpose; `number` (below 2^16) distinguishes uses of one purpose. */
 struct opc_rng opc_probe_stream(uint64_t seed, enum opc_draw, int number, int index);
 

@@ -213,7 +213,8 @@ static int measure_run(const struct opc_request *request, int run, int samples,
                        struct history *history, struct opc_err *err)
 {
     struct opc_probe probe;
-    int code = opc_probe_open(request->run[run], request->pool, request->seed, &probe, err);
+    int code =
+        opc_probe_open(request->run[run], request->pool, opc_probe_seed(request, run), &probe, err);
     if (code)
         return code;
     /* Every epoch needs a snapshot: policy and model as they were then. */
@@ -420,7 +421,8 @@ double opc_bound_seeds(int smaller, int larger, int equal, int runs)
 }
 
 /* OPC's on-policy error against MBPO(*)'s, iteration by iteration. */
-static void claim_smaller(int runs, const struct history *history, struct opc_exhibit *exhibit)
+static void claim_smaller(int missing, int runs, const struct history *history,
+                          struct opc_exhibit *exhibit)
 {
     int fewer = 0, more = 0, equal = 0;
     double sum[MODELS] = {0};
@@ -435,9 +437,11 @@ static void claim_smaller(int runs, const struct history *history, struct opc_ex
                 sum[m] += history[r].error[m][j];
         }
     const int n = fewer + more, all = n + equal;
-    const enum opc_verdict verdict = opc_bound_smaller(fewer, more, equal);
-    char end[OPC_SEEDS_TEXT] = "";
-    if (verdict == OPC_VERDICT_UNDECIDED)
+    char end[OPC_SEEDS_TEXT];
+    opc_seeds_say_unable(missing, runs, end);
+    const enum opc_verdict verdict =
+        *end ? OPC_VERDICT_UNDECIDED : opc_bound_smaller(fewer, more, equal);
+    if (verdict == OPC_VERDICT_UNDECIDED && !*end)
         opc_seeds_say(opc_bound_seeds(fewer, more, equal, runs), runs, "seeds", NULL, end);
     opc_exhibit_claim(
         exhibit, verdict, "The on-policy error of the return is almost always smaller with OPC.",
@@ -477,7 +481,8 @@ int opc_bound_settled(int n, const double *eta)
 }
 
 /* Stable: within a tenth of the best over the last third of the run. */
-static void claim_stable(int runs, const struct history *history, struct opc_exhibit *exhibit)
+static void claim_stable(int missing, int runs, const struct history *history,
+                         struct opc_exhibit *exhibit)
 {
     struct opc_text text = {0};
     int stable = 0, able = 0;
@@ -497,15 +502,15 @@ static void claim_stable(int runs, const struct history *history, struct opc_exh
         else
             opc_text_add(&text, from == 0 ? "always near it" : "not settled");
     }
-    const enum opc_verdict verdict = stable == runs           ? OPC_VERDICT_SUPPORTED
-                                     : able < runs            ? OPC_VERDICT_UNDECIDED
-                                     : 4 * stable >= 3 * runs ? OPC_VERDICT_SUPPORTED
-                                     : 2 * stable < runs      ? OPC_VERDICT_NOT_SUPPORTED
-                                                              : OPC_VERDICT_UNDECIDED;
-    char end[OPC_SEEDS_TEXT] = "";
-    if (verdict == OPC_VERDICT_UNDECIDED && able < runs)
+    char end[OPC_SEEDS_TEXT];
+    opc_seeds_say_unable(missing, runs, end);
+    const enum opc_verdict verdict = *end ? OPC_VERDICT_UNDECIDED
+                                     : able < runs && stable < runs
+                                         ? OPC_VERDICT_UNDECIDED
+                                         : opc_seeds_verdict(stable, runs);
+    if (verdict == OPC_VERDICT_UNDECIDED && able < runs && !missing)
         snprintf(end, sizeof end, "; runs of %d iterations decide it, not more seeds", STABLE);
-    else if (verdict == OPC_VERDICT_UNDECIDED)
+    else if (verdict == OPC_VERDICT_UNDECIDED && !*end)
         snprintf(end, sizeof end, "; no fewer than %d seeds instead of %d could decide it",
                  opc_seeds_to_solve(stable, runs), runs);
     opc_exhibit_claim(
@@ -567,9 +572,9 @@ static int probe_bound_make(const struct opc_request *request, const void *setti
     if (!code)
         code = write_bound_tables(request->runs, history, exhibit, err);
     if (!code) {
-        claim_smaller(request->runs, history, exhibit);
+        claim_smaller(request->missing, request->runs, history, exhibit);
         claim_bound(request->runs, history, exhibit);
-        claim_stable(request->runs, history, exhibit);
+        claim_stable(request->missing, request->runs, history, exhibit);
         note_bound(request->runs, history, exhibit);
     }
     for (int r = 0; history && r < request->runs; r++)

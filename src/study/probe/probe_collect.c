@@ -283,7 +283,7 @@ static int collect_run(const struct opc_request *request, const char *dir, const
     struct opc_probe probe;
     struct opc_trained model = {0}, policy = {0}, own = {0};
     struct opc_episodes *past = NULL;
-    int code = opc_probe_open(dir, request->pool, request->seed, &probe, err);
+    int code = opc_probe_open(dir, request->pool, opc_probe_seed(request, run), &probe, err);
     if (code)
         return code;
     code = opc_probe_needs_model(&probe, err);
@@ -337,6 +337,7 @@ int opc_states_collect(const struct opc_request *request, const struct opc_state
         .each = set->samples,
         .rows = n * set->samples,
         .horizon = set->horizon,
+        .missing = request->missing,
         .own = own,
     };
     int code = OPC_OK;

@@ -29,7 +29,7 @@ static const char *const NAME[WAYS] = {"MBPO(*), eq. 2", "OPC, eq. 5",
 static const int COLOUR[WAYS] = {OPC_COLOUR_MODEL, OPC_COLOUR_OPC, OPC_COLOUR_GREY};
 /* Streams of episodes, counted from first_stream; amplitude k has PLAYED + 2 k and the next. */
 enum { REFERENCE = 0, PLAYED = 1 };
-enum { BOOTSTRAPS = 2000, FEWEST_RUNS = 3 };
+enum { BOOTSTRAPS = 2000 };
 
 /* Distances of all runs. */
 struct study {
@@ -447,14 +447,10 @@ static struct able find_able(const struct opc_request *request, const struct stu
                              int fewest)
 {
     struct able able = {.runs = fewest};
-    if (request->missing)
-        opc_seeds_say_missing(request->missing, able.why);
-    else if (study->slopes < 2)
+    opc_seeds_say_unable(request->missing, fewest, able.why);
+    if (!request->missing && study->slopes < 2)
         snprintf(able.why, sizeof able.why,
                  "; there is one slope only, so more slopes decide it and not more seeds");
-    else if (fewest < FEWEST_RUNS)
-        snprintf(able.why, sizeof able.why,
-                 "; no fewer than %d seeds instead of %d could decide it", FEWEST_RUNS, fewest);
     able.yes = !*able.why;
     return able;
 }
@@ -492,7 +488,8 @@ static enum opc_verdict above_off_policy(const struct study *study, uint64_t see
         all &= d.low > 0;
         none |= d.high < 0;
         if (!(d.low > 0))
-            opc_seeds_join(&needed, opc_seeds_to_clear(&d, 0, runs, FEWEST_RUNS), d.middle >= 0);
+            opc_seeds_join(&needed, opc_seeds_to_clear(&d, 0, runs, OPC_FEWEST_SEEDS),
+                           d.middle >= 0);
         opc_text_addf(text, "%s%.3g [%.3g, %.3g] with amplitude %g", text->used ? ", " : "",
                       d.middle, d.low, d.high, study->amplitude->at[k]);
     }
@@ -518,13 +515,13 @@ static void claim_on_policy(const struct study *study, uint64_t seed, const stru
                                      : d.high <= ALIKE ? OPC_VERDICT_SUPPORTED
                                      : d.low > ALIKE   ? OPC_VERDICT_NOT_SUPPORTED
                                                        : OPC_VERDICT_UNDECIDED;
-    opc_exhibit_claim(exhibit, verdict,
-                      "On-policy noise that depends on the action does no harm to eq. 5.",
-                      "from slope %g to %g its distance grows by %.3g [%.3g, %.3g] standard "
-                      "deviations (no harm: up to %g)%s",
-                      study->slope[0], study->slope[last], d.middle, d.low, d.high, ALIKE,
-                      end_of(verdict, able, opc_seeds_to_clear(&d, ALIKE, able->runs, FEWEST_RUNS),
-                             "so far it is the limit itself", end));
+    opc_exhibit_claim(
+        exhibit, verdict, "On-policy noise that depends on the action does no harm to eq. 5.",
+        "from slope %g to %g its distance grows by %.3g [%.3g, %.3g] standard "
+        "deviations (no harm: up to %g)%s",
+        study->slope[0], study->slope[last], d.middle, d.low, d.high, ALIKE,
+        end_of(verdict, able, opc_seeds_to_clear(&d, ALIKE, able->runs, OPC_FEWEST_SEEDS),
+               "so far it is the limit itself", end));
 }
 
 /* All claims: the limitation itself, what it does not touch, and what eq. 2 does there. */

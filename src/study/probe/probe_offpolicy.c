@@ -25,7 +25,9 @@ enum { REFERENCE = 0, PLAYED = 1 };
 /* Returns of all runs: rows of run 0, then of run 1, ... */
 struct sweep {
     int runs, each, rows, limit;
+    int missing; /* runs that are not there yet */
     const struct opc_reals *beta;
+    double *scratch;                     /* [runs] */
     double *returns;                     /* [betas][ways][rows] */
     int *length;                         /* [betas][ways][rows] */
     int full;                            /* number of references that last to the time limit */
@@ -120,7 +122,8 @@ static int measure_run(const struct opc_request *request, int run,
 {
     struct opc_probe probe;
     struct opc_trained policy = {0}, model = {0};
-    int code = opc_probe_open(request->run[run], request->pool, request->seed, &probe, err);
+    int code =
+        opc_probe_open(request->run[run], request->pool, opc_probe_seed(request, run), &probe, err);
     if (code)
         return code;
     code = opc_probe_needs_model(&probe, err);
@@ -151,37 +154,43 @@ static int measure_run(const struct opc_request *request, int run,
 
 /* ---- the exhibit ----------------------------------------------------------------------------- */
 
-/* Share of episodes or rollouts that last to the time limit. */
+/* Share of episodes or rollouts of one run, or of all (run = -1), that last to the time limit. */
+static double share_of(const struct sweep *sweep, int beta, int way, int run)
+{
+    const int first = run < 0 ? 0 : run * sweep->each, rows = run < 0 ? sweep->rows : sweep->each;
+    int n = 0;
+    for (int row = first; row < first + rows; row++)
+        n += sweep->length[sweep_offset(sweep, beta, way, row)] == sweep->limit;
+    return (double)n / rows;
+}
+
 static double share_complete(const struct sweep *sweep, int beta, int way)
 {
-    int n = 0;
-    for (int row = 0; row < sweep->rows; row++)
-        n += sweep->length[sweep_offset(sweep, beta, way, row)] == sweep->limit;
-    return (double)n / sweep->rows;
+    return share_of(sweep, beta, way, -1);
 }
 
-/* 95 % interval of that share, over rollouts. */
-static struct opc_interval share_interval(const struct sweep *sweep, int beta, int way)
+/* Mean return of one run, or of all (run = -1), not discounted. */
+static double return_of(const struct sweep *sweep, int beta, int way, int run)
 {
-    return opc_share_interval((int)lround(share_complete(sweep, beta, way) * sweep->rows),
-                              sweep->rows);
+    const int first = run < 0 ? 0 : run * sweep->each, rows = run < 0 ? sweep->rows : sweep->each;
+    double sum = 0;
+    for (int row = first; row < first + rows; row++)
+        sum += sweep->returns[sweep_offset(sweep, beta, way, row)];
+    return sum / rows;
 }
 
-/* Mean return, not discounted. */
 static double mean_return(const struct sweep *sweep, int beta, int way)
 {
-    double sum = 0;
-    for (int row = 0; row < sweep->rows; row++)
-        sum += sweep->returns[sweep_offset(sweep, beta, way, row)];
-    return sum / sweep->rows;
+    return return_of(sweep, beta, way, -1);
 }
 
-/* Standard error of the difference of two mean returns. */
-static double error_of_gap(const struct sweep *sweep, int beta, int a, int b)
+/* Mean of a value of each run, and two standard errors to either side. Rollouts of one run share
+ * policy and model, so the runs are what there is a number of. */
+static struct opc_interval over_runs(int runs, const double *value)
 {
-    const double *x = sweep->returns + sweep_offset(sweep, beta, a, 0),
-                 *y = sweep->returns + sweep_offset(sweep, beta, b, 0);
-    return hypot(opc_deviation(sweep->rows, x), opc_deviation(sweep->rows, y)) / sqrt(sweep->rows);
+    const double middle = opc_mean(runs, value),
+                 twice = runs > 1 ? 2 * opc_deviation(runs, value) / sqrt(runs) : HUGE_VAL;
+    return (struct opc_interval){middle, middle - twice, middle + twice};
 }
 
 /* Left: returns as violins, one group per beta. Right: share that lasts to the time limit. */
@@ -303,7 +312,9 @@ static int nearest_beta(const struct sweep *sweep, double beta)
 static void say_unable(const struct sweep *sweep, bool able, const char *lacks,
                        char out[OPC_SEEDS_TEXT])
 {
-    *out = '\0';
+    opc_seeds_say_unable(sweep->missing, sweep->runs, out);
+    if (sweep->missing)
+        return;
     if (!able)
         snprintf(
             out, OPC_SEEDS_TEXT,
@@ -321,10 +332,14 @@ static void claim_on_policy(const struct sweep *sweep, bool able, struct opc_exh
     char end[OPC_SEEDS_TEXT];
     struct opc_seeds_all needed = {0};
     /* Undecided unless beta = 1 itself was measured. */
-    const int one = nearest_beta(sweep, 1);
-    const struct opc_interval model = share_interval(sweep, one, LEARNED),
-                              opc = share_interval(sweep, one, CORRECTED);
-    const struct opc_interval share[2] = {model, opc};
+    const int one = nearest_beta(sweep, 1), way[2] = {LEARNED, CORRECTED};
+    struct opc_interval share[2];
+    for (int k = 0; k < 2; k++) {
+        for (int run = 0; run < sweep->runs; run++)
+            sweep->scratch[run] = share_of(sweep, one, way[k], run);
+        share[k] = over_runs(sweep->runs, sweep->scratch);
+    }
+    const struct opc_interval model = share[0], opc = share[1];
     say_unable(sweep, able, sweep->beta->at[one] == 1 ? NULL : "beta = 1", end);
     const enum opc_verdict verdict = *end                                 ? OPC_VERDICT_UNDECIDED
                                      : model.low > 0.95 && opc.low > 0.95 ? OPC_VERDICT_SUPPORTED
@@ -342,7 +357,7 @@ static void claim_on_policy(const struct sweep *sweep, bool able, struct opc_exh
         exhibit, verdict,
         "On-policy (beta = 1) more than 95 % of the rollouts are predicted to last to "
         "the time limit.",
-        "at beta = %g: %.3g %% by OPC (95 %% interval over rollouts %.1f to %.1f), "
+        "at beta = %g: %.3g %% by OPC (two standard errors over runs: %.1f to %.1f), "
         "%.3g %% by MBPO(*) (%.1f to %.1f), %.3g %% on the environment (%.3g %% of "
         "the references do)%s",
         sweep->beta->at[one], 100 * opc.middle, 100 * opc.low, 100 * opc.high, 100 * model.middle,
@@ -364,14 +379,28 @@ static void claim_far(const struct sweep *sweep, bool able, struct opc_exhibit *
         }
     char end[OPC_SEEDS_TEXT];
     say_unable(sweep, able, asked ? NULL : "beta >= 2.3", end);
+    /* One rollout that lasts refutes it, however few the runs are. */
+    const bool refuted = able && !sweep->missing && (max[LEARNED] > 0 || max[CORRECTED] > 0);
+    if (refuted)
+        *end = '\0';
     opc_exhibit_claim(exhibit,
-                      *end                                       ? OPC_VERDICT_UNDECIDED
-                      : max[LEARNED] == 0 && max[CORRECTED] == 0 ? OPC_VERDICT_SUPPORTED
-                                                                 : OPC_VERDICT_NOT_SUPPORTED,
+                      refuted ? OPC_VERDICT_NOT_SUPPORTED
+                      : *end  ? OPC_VERDICT_UNDECIDED
+                              : OPC_VERDICT_SUPPORTED,
                       "For beta >= 2.3 all predicted rollouts fail.",
                       "lasting to the time limit at one of %d such beta, at most: %.3g %% by OPC, "
                       "%.3g %% by MBPO(*), %.3g %% on the environment%s",
                       asked, 100 * max[CORRECTED], 100 * max[LEARNED], 100 * max[WORLD], end);
+}
+
+/* How far the mean returns of the two models are apart, in each run: gaps of opposite signs must
+ * not cancel. */
+static struct opc_interval gap_between(const struct sweep *sweep, int beta)
+{
+    for (int run = 0; run < sweep->runs; run++)
+        sweep->scratch[run] =
+            fabs(return_of(sweep, beta, LEARNED, run) - return_of(sweep, beta, CORRECTED, run));
+    return over_runs(sweep->runs, sweep->scratch);
 }
 
 /* The largest gap between the two models, relative to the return at beta = 1, with two standard
@@ -379,39 +408,40 @@ static void claim_far(const struct sweep *sweep, bool able, struct opc_exhibit *
 static void claim_alike(const struct sweep *sweep, bool able, struct opc_exhibit *exhibit)
 {
     enum { ALIKE = 20 }; /* per cent of the range */
-    double gap = 0, model = 0, opc = 0;
+    struct opc_interval gap = {-1, 0, 0};
+    double model = 0, opc = 0;
     int worst = 0;
-    /* gap: largest distance of the two models; model, opc: mean distance from the environment. */
+    /* model, opc: mean distance from the environment. */
     for (int k = 0; k < sweep->beta->n; k++) {
-        const double d = fabs(mean_return(sweep, k, LEARNED) - mean_return(sweep, k, CORRECTED));
+        const struct opc_interval d = gap_between(sweep, k);
         model +=
             fabs(mean_return(sweep, k, LEARNED) - mean_return(sweep, k, WORLD)) / sweep->beta->n;
         opc +=
             fabs(mean_return(sweep, k, CORRECTED) - mean_return(sweep, k, WORLD)) / sweep->beta->n;
-        if (d > gap) {
+        if (d.middle > gap.middle) {
             gap = d;
             worst = k;
         }
     }
-    const double range = fabs(mean_return(sweep, nearest_beta(sweep, 1), WORLD)),
-                 max = ALIKE * range / 100;
+    const int one = nearest_beta(sweep, 1);
+    const double range = fabs(mean_return(sweep, one, WORLD)), max = ALIKE * range / 100,
+                 twice = gap.high - gap.middle;
     /* Two standard errors on either side of the limit leave the claim undecided. */
-    const double twice = 2 * error_of_gap(sweep, worst, LEARNED, CORRECTED);
     char end[OPC_SEEDS_TEXT];
-    say_unable(sweep, able, NULL, end);
-    const enum opc_verdict verdict = *end                 ? OPC_VERDICT_UNDECIDED
-                                     : gap + twice <= max ? OPC_VERDICT_SUPPORTED
-                                     : gap - twice > max  ? OPC_VERDICT_NOT_SUPPORTED
-                                                          : OPC_VERDICT_UNDECIDED;
+    say_unable(sweep, able, sweep->beta->at[one] == 1 ? NULL : "beta = 1", end);
+    const enum opc_verdict verdict = *end              ? OPC_VERDICT_UNDECIDED
+                                     : gap.high <= max ? OPC_VERDICT_SUPPORTED
+                                     : gap.low > max   ? OPC_VERDICT_NOT_SUPPORTED
+                                                       : OPC_VERDICT_UNDECIDED;
     if (verdict == OPC_VERDICT_UNDECIDED && !*end)
-        opc_seeds_say(opc_seeds_needed(sweep->runs, 0, twice, fabs(gap - max)), sweep->runs,
+        opc_seeds_say(opc_seeds_needed(sweep->runs, 0, twice, fabs(gap.middle - max)), sweep->runs,
                       "seeds", "so far the difference is the limit itself", end);
     opc_exhibit_claim(
         exhibit, verdict, "Off-policy, OPC and MBPO(*) degrade alike.",
-        "their mean returns differ most at beta = %g, by %.3g %% of the return at "
-        "beta = 1, give or take %.2g %% (alike: up to %d %%); mean distance from the environment: "
-        "%.4g with OPC, %.4g with MBPO(*)%s",
-        sweep->beta->at[worst], range > 0 ? 100 * gap / range : 0,
+        "in a run, their mean returns differ most at beta = %g, by %.3g %% of the return at "
+        "beta = 1, give or take %.2g %% (mean and two standard errors over runs; alike: up to %d "
+        "%%); mean distance from the environment: %.4g with OPC, %.4g with MBPO(*)%s",
+        sweep->beta->at[worst], range > 0 ? 100 * gap.middle / range : 0,
         range > 0 ? 100 * twice / range : 0, ALIKE, opc, model, end);
 }
 
@@ -445,6 +475,7 @@ static int probe_offpolicy_make(const struct opc_request *request, const void *s
         .runs = request->runs,
         .each = set->samples,
         .rows = request->runs * set->samples,
+        .missing = request->missing,
         .beta = &set->beta,
     };
     if (request->runs == 0 || set->beta.n == 0)
@@ -454,7 +485,8 @@ static int probe_offpolicy_make(const struct opc_request *request, const void *s
     const size_t all = sweep_offset(&sweep, set->beta.n, 0, 0);
     sweep.returns = opc_alloc(all, sizeof *sweep.returns);
     sweep.length = opc_alloc(all, sizeof *sweep.length);
-    int code = sweep.returns && sweep.length
+    sweep.scratch = opc_alloc((size_t)request->runs, sizeof *sweep.scratch);
+    int code = sweep.returns && sweep.length && sweep.scratch
                    ? OPC_OK
                    : opc_fail(err, OPC_ENOMEM, "not enough memory for %zu returns", all);
     for (int run = 0; run < request->runs && !code; run++)
@@ -473,6 +505,7 @@ static int probe_offpolicy_make(const struct opc_request *request, const void *s
     }
     opc_free(sweep.returns);
     opc_free(sweep.length);
+    opc_free(sweep.scratch);
     return code;
 }
 

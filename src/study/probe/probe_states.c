@@ -391,7 +391,9 @@ static void claim_smaller(const struct summary *summary, const struct opc_probe 
     const enum opc_verdict verdict = all    ? OPC_VERDICT_SUPPORTED
                                      : none ? OPC_VERDICT_NOT_SUPPORTED
                                             : OPC_VERDICT_UNDECIDED;
-    if (verdict == OPC_VERDICT_UNDECIDED)
+    opc_seeds_say_unable(states->missing, states->runs, end);
+    const bool unable = *end;
+    if (verdict == OPC_VERDICT_UNDECIDED && !unable)
         opc_seeds_say(opc_seeds_joined(&needed), states->runs, "seeds", NULL, end);
     if (summary->last[truth] == 0)
         opc_exhibit_claim(
@@ -399,7 +401,7 @@ static void claim_smaller(const struct summary *summary, const struct opc_probe 
             "more than half of the rollouts end in their first step, which more seeds "
             "do not change");
     else
-        opc_exhibit_claim(exhibit, verdict, claim,
+        opc_exhibit_claim(exhibit, unable ? OPC_VERDICT_UNDECIDED : verdict, claim,
                           "median |error| after %d step%s, OPC / MBPO(*) [95 %% bootstrap]: %s%s",
                           summary->last[truth], summary->last[truth] == 1 ? "" : "s",
                           text.used ? opc_text_get(&text) : "below 1 in all", end);

@@ -16,6 +16,7 @@ extern const char *const OPC_TRUTH_NAME[OPC_TRUTHS];     /* "recording", "enviro
  * paper), or what the environment does with the rollout's actions. */
 struct opc_states {
     int runs, each, rows, horizon, obs; /* rows = runs * each */
+    int missing;                        /* runs of the request that are not there yet */
     bool own;                           /* eq. 2 has the model of a run of its own */
     double *predicted[OPC_BY];
     double *truth[OPC_TRUTHS][OPC_BY];
@@ -48,9 +49,9 @@ void opc_states_runs_free(struct opc_states_runs *);
 int opc_states_collect(const struct opc_request *, const struct opc_states_runs *, bool own,
                        const struct opc_probe_states_config *, struct opc_states *out,
                        struct opc_err *err);
-/* Number of rollouts that meet a terminal state before the horizon although the environment with
- * the same actions does not. */
-int opc_states_too_early(const struct opc_states *, int by);
+/* Number of rollouts of one run, or of all (run = -1), that meet a terminal state before the
+ * horizon although the environment with the same actions does not. */
+int opc_states_too_early(const struct opc_states *, int by, int run);
 void opc_states_free(struct opc_states *);
 /* true - predicted, of entry k after h steps */
 double opc_states_error(const struct opc_states *, int truth, int by, int row, int h, int k);

@@ -18,17 +18,19 @@ static double state_value(const struct opc_states *states, const double *of, int
               (size_t)k];
 }
 
-/* Range of an entry over all rollouts. */
+/* Range of an entry over the rollouts of one run, or of all (run = -1). */
 struct extent {
     double min, max;
     int above_one; /* number of rollouts with a value above 1, impossible for a cosine */
 };
 
-static struct extent extent_of(const struct opc_states *states, const double *of, int k)
+static struct extent extent_of(const struct opc_states *states, const double *of, int k, int run)
 {
+    const int first = run < 0 ? 0 : run * states->each,
+              rows = run < 0 ? states->rows : states->each;
     /* NaN marks steps after the end of a rollout and does not count. */
     struct extent x = {.min = HUGE_VAL, .max = -HUGE_VAL};
-    for (int row = 0; row < states->rows; row++) {
+    for (int row = first; row < first + rows; row++) {
         bool above = false;
         for (int h = 0; h <= states->horizon; h++) {
             const double v = state_value(states, of, row, h, k);
@@ -121,7 +123,7 @@ static void set_scales(const struct opc_states *states, int k, struct opc_span s
         double min = HUGE_VAL, max = -HUGE_VAL;
         for (int by = 0; by < OPC_BY; by++) {
             const struct extent x = extent_of(
-                states, near ? states->truth[OPC_TRUE_PLAYED][by] : states->predicted[by], k);
+                states, near ? states->truth[OPC_TRUE_PLAYED][by] : states->predicted[by], k, -1);
             min = fmin(min, x.min);
             max = fmax(max, x.max);
         }
@@ -217,12 +219,14 @@ static int write_trajectories(const struct opc_states *states, int k, struct opc
     return code;
 }
 
-int opc_states_too_early(const struct opc_states *states, int by)
+int opc_states_too_early(const struct opc_states *states, int by, int run)
 {
+    const int first = run < 0 ? 0 : run * states->each,
+              rows = run < 0 ? states->rows : states->each;
     int n = 0;
     /* The horizon itself is no early end, and an end that the environment shares is not too
      * early. */
-    for (int row = 0; row < states->rows; row++) {
+    for (int row = first; row < first + rows; row++) {
         const int h = states->ended[by][row];
         n += h > 0 && h < states->horizon && states->played_ended[by][row] == 0;
     }
@@ -242,59 +246,88 @@ static const char *claim_text(const struct opc_states *states, const char *sente
     return out;
 }
 
+/* What entry k does in one run, or in all (run = -1). Each model is compared with the environment
+ * under its own actions. */
+struct course {
+    struct extent model, opc, with_model, with_opc; /* the last two: of the environment */
+    double model_leaves, opc_leaves;                /* the range of the environment, by so much */
+    int model_early, opc_early;                     /* rollouts that end too early */
+};
+
+static struct course course_of(const struct opc_states *states, int k, int run)
+{
+    struct course c = {
+        .model = extent_of(states, states->predicted[OPC_BY_LEARNED], k, run),
+        .opc = extent_of(states, states->predicted[OPC_BY_CORRECTED], k, run),
+        .with_model = extent_of(states, states->truth[OPC_TRUE_PLAYED][OPC_BY_LEARNED], k, run),
+        .with_opc = extent_of(states, states->truth[OPC_TRUE_PLAYED][OPC_BY_CORRECTED], k, run),
+        .model_early = opc_states_too_early(states, OPC_BY_LEARNED, run),
+        .opc_early = opc_states_too_early(states, OPC_BY_CORRECTED, run),
+    };
+    c.model_leaves = leaves_range_by(&c.model, &c.with_model);
+    c.opc_leaves = leaves_range_by(&c.opc, &c.with_opc);
+    return c;
+}
+
+/* A claim that is judged run by run, because rollouts of one run share policy and model: it holds
+ * in `holds` of them. */
+static void claim_in_runs(const struct opc_states *states, int holds, const char *sentence,
+                          const char *what, struct opc_exhibit *exhibit)
+{
+    char text[160], end[OPC_SEEDS_TEXT];
+    opc_seeds_say_unable(states->missing, states->runs, end);
+    const enum opc_verdict verdict =
+        *end ? OPC_VERDICT_UNDECIDED : opc_seeds_verdict(holds, states->runs);
+    if (verdict == OPC_VERDICT_UNDECIDED && !*end)
+        snprintf(end, sizeof end, "; no fewer than %d seeds instead of %d could decide it",
+                 opc_seeds_to_solve(holds, states->runs), states->runs);
+    opc_exhibit_claim(exhibit, verdict, claim_text(states, sentence, text),
+                      "in %d of %d runs (supported: in three quarters of them; not: in fewer than "
+                      "half); %s%s",
+                      holds, states->runs, what, end);
+}
+
 /* Stays near the environment; impossible values; ends that come too early. */
 static void claim_trajectories(const struct opc_states *states, int k, bool cosine,
                                struct opc_exhibit *exhibit)
 {
-    const struct extent model = extent_of(states, states->predicted[OPC_BY_LEARNED], k);
-    const struct extent opc = extent_of(states, states->predicted[OPC_BY_CORRECTED], k);
-    const struct extent real =
-        extent_of(states, states->truth[OPC_TRUE_PLAYED][OPC_BY_CORRECTED], k);
-    const struct extent other =
-        extent_of(states, states->truth[OPC_TRUE_PLAYED][OPC_BY_LEARNED], k);
-    /* Each model is compared with the environment under its own actions. */
-    const double ours = leaves_range_by(&opc, &real), theirs = leaves_range_by(&model, &other);
-    char text[160];
-    opc_exhibit_claim(
-        exhibit,
-        theirs > 0 && 10 * ours <= theirs ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
-        claim_text(states,
-                   cosine ? "OPC stays near 1, where the environment is; MBPO(*) "
-                            "goes astray."
-                          : "OPC stays where the environment is; MBPO(*) goes astray.",
-                   text),
-        "OPC lies in [%.5g, %.5g] and the environment with its actions in [%.5g, "
-        "%.5g], MBPO(*) in [%.5g, %.5g] and the environment with those in [%.5g, "
-        "%.5g]: OPC leaves the range of the environment by %.3g, MBPO(*) by %.3g "
-        "(stays: by a tenth of that or less)",
-        opc.min, opc.max, real.min, real.max, model.min, model.max, other.min, other.max, ours,
-        theirs);
-    /* A margin of 0.01 above 1 keeps rounding and small errors from deciding. */
-    if (cosine)
-        opc_exhibit_claim(exhibit,
-                          model.max > 1.01 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED,
-                          claim_text(states, "MBPO(*) takes values no cosine has.", text),
-                          "of %d rollouts, above 1 at some step: %d by MBPO(*), up to %.5g; %d by "
-                          "OPC, up to %.5g (takes: above 1.01)",
-                          states->rows, model.above_one, model.max, opc.above_one, opc.max);
-    const int early = opc_states_too_early(states, OPC_BY_CORRECTED);
-    const int earlier = opc_states_too_early(states, OPC_BY_LEARNED);
-    /* Two standard deviations of a fair coin that decides whose rollout ends too early. */
-    const double twice = 2 * sqrt(earlier + early);
-    const bool clear = earlier - early > twice, open = !clear && earlier > early;
-    char end[OPC_SEEDS_TEXT] = "";
-    if (open)
-        opc_seeds_say(opc_seeds_needed(states->runs, 0, twice, earlier - early), states->runs,
-                      "seeds", NULL, end);
-    opc_exhibit_claim(
-        exhibit,
-        clear  ? OPC_VERDICT_SUPPORTED
-        : open ? OPC_VERDICT_UNDECIDED
-               : OPC_VERDICT_NOT_SUPPORTED,
-        claim_text(states, "Rollouts of MBPO(*) end too early.", text),
-        "of %d rollouts, in a terminal state before step %d where the environment with "
-        "the same actions is not: %d by MBPO(*), %d by OPC%s",
-        states->rows, states->horizon, earlier, early, end);
+    enum { WHAT = 400 };
+    const struct course all = course_of(states, k, -1);
+    int near = 0, beyond = 0, opc_beyond = 0, earlier = 0;
+    char what[WHAT];
+    for (int run = 0; run < states->runs; run++) {
+        const struct course c = course_of(states, k, run);
+        near += c.model_leaves > 0 && 10 * c.opc_leaves <= c.model_leaves;
+        /* A margin of 0.01 above 1 keeps rounding and small errors from deciding. */
+        beyond += c.model.max > 1.01;
+        opc_beyond += c.opc.max > 1.01;
+        earlier += c.model_early > c.opc_early;
+    }
+    snprintf(what, sizeof what,
+             "over all of them OPC lies in [%.5g, %.5g] and the environment with its actions in "
+             "[%.5g, %.5g], MBPO(*) in [%.5g, %.5g] and the environment with those in [%.5g, "
+             "%.5g]: OPC leaves the range of the environment by %.3g, MBPO(*) by %.3g (stays: by "
+             "a tenth of that or less)",
+             all.opc.min, all.opc.max, all.with_opc.min, all.with_opc.max, all.model.min,
+             all.model.max, all.with_model.min, all.with_model.max, all.opc_leaves,
+             all.model_leaves);
+    claim_in_runs(states, near,
+                  cosine ? "OPC stays near 1, where the environment is; MBPO(*) goes astray."
+                         : "OPC stays where the environment is; MBPO(*) goes astray.",
+                  what, exhibit);
+    if (cosine) {
+        snprintf(what, sizeof what,
+                 "OPC does in %d (takes: above 1.01); of %d rollouts, above 1 at some step: %d by "
+                 "MBPO(*), up to %.5g; %d by OPC, up to %.5g",
+                 opc_beyond, states->rows, all.model.above_one, all.model.max, all.opc.above_one,
+                 all.opc.max);
+        claim_in_runs(states, beyond, "MBPO(*) takes values no cosine has.", what, exhibit);
+    }
+    snprintf(what, sizeof what,
+             "more of them than of OPC's do; of %d rollouts, in a terminal state before step %d "
+             "where the environment with the same actions is not: %d by MBPO(*), %d by OPC",
+             states->rows, states->horizon, all.model_early, all.opc_early);
+    claim_in_runs(states, earlier, "Rollouts of MBPO(*) end too early.", what, exhibit);
 }
 
 /* One part of the exhibit: collect, one figure, a table, claims and notes. */

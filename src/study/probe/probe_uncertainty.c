@@ -210,7 +210,8 @@ static int measure_run(const struct opc_request *request, int run,
 {
     struct opc_probe probe;
     struct opc_trained policy = {0}, model = {0};
-    OPC_TRY(opc_probe_open(request->run[run], request->pool, request->seed, &probe, err));
+    OPC_TRY(opc_probe_open(request->run[run], request->pool, opc_probe_seed(request, run), &probe,
+                           err));
     int code = opc_probe_needs_model(&probe, err);
     if (!code)
         code = opc_probe_load(&probe, set->policy, &policy, err);

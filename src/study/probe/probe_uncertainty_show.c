@@ -107,8 +107,8 @@ struct summary {
     struct opc_interval spread[WAYS][OPC_LIST_MAX];
     struct opc_interval ratio[OPC_LIST_MAX]; /* OPC / MBPO(*) */
     struct opc_interval growth; /* OPC's at the largest beta minus that at the smallest above 0 */
-    struct opc_interval tells[WAYS];   /* correlation of spread and error over beta > 0 */
-    double within[WAYS][OPC_LIST_MAX]; /* the same for one beta */
+    double within[WAYS][OPC_LIST_MAX]; /* correlation of spread and error for one beta */
+    struct opc_interval tells[WAYS];   /* its mean over beta > 0 */
     int smallest, largest;             /* beta above 0; -1: there is none */
 };
 enum { MAX_QUANTITIES = (WAYS + 1) * OPC_LIST_MAX + 1 + WAYS };
@@ -131,25 +131,39 @@ static void work_free(struct work *work)
     opc_free(work->sample);
 }
 
-/* How spread and error of one way go together, after summary->last steps: over all beta > 0, or for
- * one of them. */
+/* How spread and error of one way go together, after summary->last steps, for one beta. */
 static double spread_tells_error(const struct opc_spread *study, const struct summary *summary,
                                  int way, int beta, const int *row, struct work *work)
 {
     int n = 0;
-    for (int k = 0; k < study->beta->n; k++) {
-        if (study->beta->at[k] == 0 || (beta >= 0 && k != beta))
+    for (int i = 0; i < study->rows; i++) {
+        const size_t at = opc_spread_offset(study, beta, way, row ? row[i] : i, summary->last);
+        /* The environment may have ended although no elite has. */
+        if (isnan(study->spread[at]) || isnan(study->error[at]))
             continue;
-        for (int i = 0; i < study->rows; i++) {
-            const size_t at = opc_spread_offset(study, k, way, row ? row[i] : i, summary->last);
-            /* The environment may have ended although no elite has. */
-            if (isnan(study->spread[at]) || isnan(study->error[at]))
-                continue;
-            work->x[n] = study->spread[at];
-            work->y[n++] = study->error[at];
-        }
+        work->x[n] = study->spread[at];
+        work->y[n++] = study->error[at];
     }
     return rank_correlation(n, work->x, work->y, work->order);
+}
+
+/* The mean of that over beta > 0. Both grow with beta, so that over all rollouts together they
+ * would go together whatever they do within one beta. */
+static double mean_correlation(const struct opc_spread *study, const struct summary *summary,
+                               int way, const int *row, struct work *work)
+{
+    double sum = 0;
+    int n = 0;
+    for (int k = 0; k < study->beta->n; k++) {
+        const double r = study->beta->at[k] > 0
+                             ? spread_tells_error(study, summary, way, k, row, work)
+                             : (double)NAN;
+        if (isnan(r))
+            continue;
+        sum += r;
+        n++;
+    }
+    return n ? sum / n : (double)NAN;
 }
 
 /* All quantities of one sample of rollouts, in a fixed order. */
@@ -167,7 +181,7 @@ static void quantities_of(const struct opc_spread *study, const struct summary *
                   ? out[CORRECTED * n + summary->largest] - out[CORRECTED * n + summary->smallest]
                   : (double)NAN;
     for (int way = 0; way < WAYS; way++)
-        *more++ = spread_tells_error(study, summary, way, -1, row, work);
+        *more++ = mean_correlation(study, summary, way, row, work);
 }
 
 /* Bootstrap sample: runs are drawn first, then their rollouts, because those of a run share a
@@ -461,10 +475,8 @@ static void claim_zero(const struct opc_spread *study, struct opc_exhibit *exhib
 static void say_unable(const struct opc_request *request, const struct summary *summary,
                        char out[OPC_SEEDS_TEXT])
 {
-    *out = '\0';
-    if (request->missing)
-        opc_seeds_say_missing(request->missing, out);
-    else if (summary->last == 0)
+    opc_seeds_say_unable(request->missing, request->runs, out);
+    if (!request->missing && summary->last == 0)
         snprintf(
             out, OPC_SEEDS_TEXT,
             "; more than half of the rollouts end in their first step, which more seeds do not "
@@ -522,13 +534,13 @@ static void claim_tells(const struct opc_spread *study, const struct summary *su
     if (verdict == OPC_VERDICT_UNDECIDED && !*unable)
         opc_seeds_say(opc_seeds_to_clear(opc, 0, study->runs, 0), study->runs, "seeds",
                       "so far the correlation is 0", end);
-    opc_exhibit_claim(exhibit, verdict,
-                      "Off-policy, eq. 5 is more wrong where its elites disagree more.",
-                      "rank correlation of spread and error over all rollouts with beta > 0, after "
-                      "%d steps [95 %% bootstrap]: %.3g [%.3g, %.3g] by eq. 5 (%.3g to %.3g within "
-                      "one beta), %.3g [%.3g, %.3g] by eq. 2%s%s",
-                      summary->last, opc->middle, opc->low, opc->high, low, high, model->middle,
-                      model->low, model->high, unable, end);
+    opc_exhibit_claim(
+        exhibit, verdict, "Off-policy, eq. 5 is more wrong where its elites disagree more.",
+        "rank correlation of spread and error over the rollouts of one beta, after %d "
+        "steps, mean over beta > 0 [95 %% bootstrap]: %.3g [%.3g, %.3g] by eq. 5 "
+        "(%.3g to %.3g), %.3g [%.3g, %.3g] by eq. 2%s%s",
+        summary->last, opc->middle, opc->low, opc->high, low, high, model->middle, model->low,
+        model->high, unable, end);
 }
 
 /* The paper does not compare the two: how much of the disagreement of eq. 2 is left by eq. 5. */
