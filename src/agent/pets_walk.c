@@ -92,11 +92,12 @@ static void start_candidates(void *ctx, int first, int end, int worker)
     }
 }
 
-/* With bound_reward no plan counts on more than was ever earned. NaN stays NaN. */
+/* With bound_reward no plan counts on more than was ever earned. What is not finite stays so, for
+ * the candidate to be the worst. */
 static float believed_reward(const struct plan *plan, float r)
 {
     const float low = plan->believed[0], high = plan->believed[1];
-    return r < low ? low : r > high ? high : r;
+    return !isfinite(r) ? r : r < low ? low : r > high ? high : r;
 }
 
 static bool is_finite_state(const float *s, int obs)

@@ -406,7 +406,9 @@ bool opc_trpo_line_search(struct opc_trpo *trpo, double ent_coef, double before,
         if (isfinite(*gain) && *kl <= KL_SLACK * o->max_kl && *gain >= before)
             return true;
     }
-    move_policy(trpo, 0);
+    /* As it was, also where the step is not finite. */
+    memcpy(trpo->policy->param, trpo->kept, each * sizeof(float));
+    memcpy(trpo->log_std, trpo->kept + each, (size_t)o->act * sizeof(float));
     return false;
 }
 

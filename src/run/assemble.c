@@ -7,6 +7,7 @@
  * out of memory after days. */
 #include "run/run.h"
 
+#include "agent/slbo.h"
 #include "base/available.h"
 #include "env/check.h"
 #include "env/types.h"
@@ -326,11 +327,19 @@ static int check_foreign(struct opc_run *run, struct opc_err *err)
         return OPC_OK;
     if (opc_env_check_open(env, &plan, &report, err))
         return opc_within(err, "the check before training ('opc env check' does a longer one)");
-    if (report.unforeseen > 0 && run->set->model.termination != OPC_TERMINATION_LEARNED)
+    const struct opc_values *v = run->set;
+    const bool imagines = opc_plans(v) || opc_agent_of(v) == &opc_slbo_type;
+    if (report.unforeseen > 0 && imagines)
+        snprintf(run->doubt, sizeof run->doubt,
+                 "%s ends episodes and has no terminal function, so what train.agent = %s imagines "
+                 "never ends by itself; give the task one (docs/env-process.md)",
+                 v->env.name, opc_agent_of(v)->name);
+    else if (report.unforeseen > 0 && opc_transition_of(v)->needs_model &&
+             v->model.termination != OPC_TERMINATION_LEARNED)
         snprintf(run->doubt, sizeof run->doubt,
                  "%s ends episodes and has no terminal function, so imagined rollouts never end by "
                  "themselves; model.termination = learned learns where they should",
-                 run->set->env.name);
+                 v->env.name);
     if (opc_env_repeats(env) && opc_env_check_repeats(env, other, &plan, &odd))
         snprintf(run->doubt, sizeof run->doubt, "%.360s; model errors are not measured", odd.text);
     return OPC_OK;

@@ -166,10 +166,13 @@ cat >slow.c <<'END'
 #include "slow.h"
 int main(void)
 {
-    const float o[3] = {1, 0, 0};
-    float free[1], a[1], p[1];
+    const float o[3] = {1, 0, 0}, lost[3] = {0.0f / 0.0f, 0, 0};
+    float free[1], a[1], p[1] = {0.5f};
     int i;
     slow(o, free);
+    slow_limited(lost, p, a); /* keeps the last action, and the limit for the next one */
+    if (a[0] != 0.5f)
+        return 4;
     for (i = -40; i <= 40; i++) {
         p[0] = 0.05f * (float)i;
         slow_limited(o, p, a);

@@ -88,6 +88,7 @@ static const struct {
     {"opc.reference_epochs", "0", {&REPLAY}},
     {"opc.past_ratio", NULL, {&NO_WINDOW}},
     {"model.reward", NULL, {&NO_REWARD}},
+    {"model.termination", NULL, {&REPLAY}},
     {"sac.bound_targets", NULL, {&NOT_SAC, &NO_DISCOUNT}},
     {"sac.layer_norm", NULL, {&NOT_SAC}},
     {"sac.lr_decay", NULL, {&NOT_SAC}},

@@ -152,15 +152,18 @@ static inline void opcx(const float *observation, float *action)
 
 /* The same for a machine that must not be jerked: no action is further than opcx_max_change from
  * previous[OPCX_ACTIONS], the action of the last step. Before the first step that is what the
- * machine does at rest. */
+ * machine does at rest. Where an observation that is not a number leaves no action, the last one
+ * stays. */
 static inline void opcx_limited(const float *observation, const float *previous, float *action)
 {
     int k;
     opcx(observation, action);
-    for (k = 0; k < OPCX_ACTIONS; k++)
-        action[k] = opcx_clip(opcx_clip(action[k], previous[k] - opcx_max_change[k],
-                                        previous[k] + opcx_max_change[k]),
+    for (k = 0; k < OPCX_ACTIONS; k++) {
+        const float from = previous[k] == previous[k] ? previous[k] : opcx_centre[k];
+        const float to = action[k] == action[k] ? action[k] : from;
+        action[k] = opcx_clip(opcx_clip(to, from - opcx_max_change[k], from + opcx_max_change[k]),
                               opcx_low[k], opcx_high[k]);
+    }
 }
 
 /* Computes the actions of OPCX_TESTS observations and compares them with opc's. 0: they agree;
