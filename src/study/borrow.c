@@ -21,6 +21,7 @@ struct found {
     char link[600]; /* from the directory of an experiment: "../fig3/mujoco-hopper_s1" */
     uint32_t hash;  /* of its settings; the number of epochs is not part of it */
     int epochs;
+    bool has_policy; /* false: it was restored from a table */
 };
 
 struct found_list {
@@ -61,7 +62,8 @@ static int add_run(const char *dir, const char *experiment, const char *name,
     opc_config_destroy(config);
     OPC_TRY(make_space(list, err));
     struct found *found = &list->at[list->n];
-    *found = (struct found){.hash = hash, .epochs = epochs};
+    *found = (struct found){
+        .hash = hash, .epochs = epochs, .has_policy = opc_rundir_has(path, "policy.opc")};
     /* A name that is too long to be linked to is made again. */
     const int length = snprintf(found->link, sizeof found->link, "../%s/%s", experiment, name);
     list->n += length > 0 && length < (int)sizeof found->link;
@@ -102,7 +104,8 @@ static int borrow_run(const struct opc_experiment *experiment, const struct opc_
     }
     const uint32_t hash = opc_config_hash(&task->set);
     for (int i = 0; i < list->n; i++) {
-        if (list->at[i].hash != hash || list->at[i].epochs != task->set.train.epochs)
+        if (list->at[i].hash != hash || list->at[i].epochs != task->set.train.epochs ||
+            (experiment->analysis->needs_models && !list->at[i].has_policy))
             continue;
         OPC_TRY(opc_make_directories(experiment->runs_dir, err));
         if (symlink(list->at[i].link, path))

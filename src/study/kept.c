@@ -5,6 +5,7 @@
  * Invariant: a directory appears under its name as a whole, by a rename. */
 #include "study/kept.h"
 
+#include "base/log.h"
 #include "opc/mem.h"
 #include "run/files/json.h"
 #include "study/curves/sweep_runs.h"
@@ -207,6 +208,12 @@ int opc_experiment_restore(const struct opc_experiment *experiment, const char *
     *restored = 0;
     if (!experiment->runs)
         return OPC_OK;
+    if (experiment->analysis->needs_models) {
+        opc_log(OPC_LEVEL_WARN,
+                "%s looks into the models of its runs, which the tables in %s do not have",
+                experiment->name, dir);
+        return OPC_OK;
+    }
     /* Its own tables first, then those that DIR has itself, then those of other experiments. */
     const char *own = opc_path_name(experiment->runs_dir);
     int code = opc_path_join(path, dir, own, err);

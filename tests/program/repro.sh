@@ -106,6 +106,12 @@ expect 0 '^4 of 4 ' "$OPC" sweep more/two.yaml merge --out again/runs/two
 for file in merged.csv runs.csv timing.csv; do
     cmp both/runs/two/$file again/runs/two/$file || wrong "other tables" find again
 done
+# A probe looks into models, which tables do not have: its runs are made, and those of the curves are no such runs.
+mkdir probes
+{ sed '/^figure:/,$d' more/two.yaml; echo 'probe: {analysis: probe_states, samples: 2, horizon: 2, references: 1}'; } \
+    >probes/two.yaml
+expect 2 'warning: two looks into the models of its runs, which the tables in kept do not have
+none of the 4 runs is complete' "$OPC" repro two --experiments probes --out models --add kept --draw-only
 # Older tables have no timing.csv.
 mkdir -p untimed/two
 cp kept/two/merged.csv kept/two/runs.csv untimed/two

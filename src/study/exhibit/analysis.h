@@ -47,6 +47,7 @@ struct opc_analysis {
                  struct opc_err *err); /* NULL: `figure` is not used */
     int (*make)(const struct opc_request *, const void *settings, struct opc_exhibit *,
                 struct opc_err *err);
+    bool needs_models; /* of runs: their policies and models, which tables of a merge do not have */
 };
 
 const struct opc_analysis *opc_analysis_find(const char *name, struct opc_err *err);

@@ -591,5 +591,6 @@ const struct opc_analysis opc_probe_bound = {
     .name = "probe_bound",
     .help = "real and predicted returns of every policy of a run, and the bound (Figure 15)",
     .settings = &section,
+    .needs_models = true,
     .make = probe_bound_make,
 };

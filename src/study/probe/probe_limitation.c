@@ -622,5 +622,6 @@ const struct opc_analysis opc_probe_limitation = {
     .name = "probe_limitation",
     .help = "predicted distributions where the noise depends on the action, over its slope",
     .settings = &section,
+    .needs_models = true,
     .make = probe_limitation_make,
 };

@@ -517,5 +517,6 @@ const struct opc_analysis opc_probe_offpolicy = {
     .name = "probe_offpolicy",
     .help = "real and predicted returns when the policy's deviation is scaled (Figure 16)",
     .settings = &section,
+    .needs_models = true,
     .make = probe_offpolicy_make,
 };

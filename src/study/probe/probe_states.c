@@ -500,5 +500,6 @@ const struct opc_analysis opc_probe_states = {
     .name = "probe_states",
     .help = "errors of learned and corrected model, step by step along real episodes (Figure 13)",
     .settings = &section,
+    .needs_models = true,
     .make = probe_states_make,
 };

@@ -389,5 +389,6 @@ const struct opc_analysis opc_probe_trajectories = {
     .name = "probe_trajectories",
     .help = "one state entry along rollouts of learned and corrected model (Figure 14)",
     .settings = &section,
+    .needs_models = true,
     .make = probe_trajectories_make,
 };

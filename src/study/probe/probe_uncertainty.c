@@ -291,5 +291,6 @@ const struct opc_analysis opc_probe_uncertainty = {
     .name = "probe_uncertainty",
     .help = "how much the elites of the ensemble disagree, on-policy and off-policy (section 3.4)",
     .settings = &section,
+    .needs_models = true,
     .make = probe_uncertainty_make,
 };
