@@ -72,6 +72,11 @@ OPC_API void opc_env_scale(const struct opc_env *, const float *a, double *actio
 /* Says that the episode is over, also if it was cut; the next step comes after a reset. */
 OPC_API void opc_env_rest(struct opc_env *);
 
+/* What failed while the environment was asked something that cannot report it (terminal, reward,
+ * state, rest), as the program behind an exec: task may: the answers since then are worthless.
+ * OPC_OK: nothing. */
+OPC_API int opc_env_failure(const struct opc_env *, struct opc_err *err);
+
 /* About n imagined transitions (s, a, next), row by row: s, next [n][obs], a [n][act] in [-1, 1].
  */
 

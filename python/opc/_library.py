@@ -189,6 +189,7 @@ FUNCTIONS = {
     "opc_env_step": (c_int, [c_void_p, DOUBLES, POINTER(Outcome), ERR]),
     "opc_env_scale": (None, [c_void_p, FLOATS, DOUBLES]),
     "opc_env_rest": (None, [c_void_p]),
+    "opc_env_failure": (c_int, [c_void_p, ERR]),
     "opc_env_terminal": (None, [c_void_p, c_int, FLOATS, FLOATS, FLOATS, POINTER(c_bool)]),
     "opc_config_create": (c_int, [OUT, ERR]),
     "opc_config_load": (c_int, [c_char_p, OUT, ERR]),

@@ -143,6 +143,7 @@ class Env(gymnasium.Env if gymnasium is not None else object):
             raise AttributeError(f"the state of {self.name} cannot be set or read")
         numbers = (c_double * self._state_size)()
         lib.opc_env_state(self._pointer, numbers)
+        call("opc_env_failure", self._pointer)
         return vector(numbers)
 
     def scale(self, a: Sequence[float]) -> Array:
@@ -162,6 +163,7 @@ class Env(gymnasium.Env if gymnasium is not None else object):
             raise ValueError(f"{[row[1] for row in rows]} rows of s, a and following: they must be as many")
         out = (c_bool * n)()
         lib.opc_env_terminal(self._pointer, n, *(row[0] for row in rows), out)
+        call("opc_env_failure", self._pointer)
         return list(out)
 
     def rest(self) -> None:

@@ -35,9 +35,6 @@ void opc_process_step_ahead(struct opc_env *, const double *action);
 /* Does it give the same numbers for the same seed and actions? Machines do not, and a child says
  * so. */
 bool opc_env_repeats(const struct opc_env *);
-/* What failed while the environment was asked something that cannot report it (terminal, reward,
- * state, rest): the answers since then are worthless. OPC_OK: nothing. */
-int opc_env_failure(const struct opc_env *, struct opc_err *err);
 /* opc_env_reward in the form of opc_transition_options.reward, for a task that has a reward
  * function; env is the environment. */
 void opc_env_reward_of_task(void *env, int n, const float *s, const float *a, const float *next,

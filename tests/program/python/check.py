@@ -81,6 +81,25 @@ class Environments(unittest.TestCase):
         fallen = [0, 1.5, 0, 0]
         self.assertEqual(env.terminal([[0] * 4] * 2, [[0], [0]], [[0] * 4, fallen]), [False, True])
 
+    def test_a_program_that_cannot_answer_is_no_answer(self):
+        with open("mute.py", "w", encoding="utf-8") as file:
+            file.write("class Mute:\n"
+                       "    class box:\n"
+                       "        low, high, shape = [-1.0], [1.0], (1,)\n"
+                       "    observation_space = action_space = box\n"
+                       "    def reset(self, seed=None, options=None):\n"
+                       "        return [0.0], {}\n"
+                       "    def step(self, a):\n"
+                       "        return [0.0], 0.0, False, False, {}\n"
+                       "    def terminal(self, s, a, following):\n"
+                       "        raise RuntimeError('no idea')\n")
+        env = opc.Env(f"exec:{sys.executable} -m opc.serve_env mute:Mute")
+        env.reset(seed=1)
+        with self.assertRaises(opc.Error) as caught:
+            env.terminal([[0.0]], [[0.0]], [[0.0]])
+        self.assertEqual(caught.exception.code, opc.Code.EENV)
+        self.assertIn("no idea", caught.exception.text)
+
     def test_errors(self):
         with self.assertRaises(opc.Error) as caught:
             opc.Env("nowhere")
