@@ -77,16 +77,16 @@ cmp ref/merged.csv "$out/merged.csv"
 [ ! -e "$out/.claims" ] || wrong "leaves claims" ls -a "$out"
 expect 0 '^all 5 ' "$OPC" sweep a.yaml run -o "$out" --launcher slurm
 
-# ---- a reason of any length: what waits for a node that is drained is queued -------------------------------
-node=$(sinfo -h -o %n | head -n 1)
-scontrol update "nodename=$node" state=drain reason=test
+# ---- a reason of any length: what waits for nodes that are drained is queued -------------------------------
+nodes=$(sinfo -h -o %N)
+scontrol update "nodename=$nodes" state=drain reason=test
 expect 0 'submitted 5 runs' "$OPC" sweep a.yaml run -o waits --launcher slurm
 eventually sh -c 'squeue -h -r -o %r | grep -q DRAINED'
 expect 0 '^corrected_s1  *queued .*(Nodes required for job are DOWN, DRAINED' \
     "$OPC" sweep a.yaml status -o waits
 expect 0 '^5 runs .*queued or running' "$OPC" sweep a.yaml run -o waits --launcher slurm
 expect 0 '^cancelled 1 job;' "$OPC" sweep a.yaml cancel -o waits
-scontrol update "nodename=$node" state=resume
+scontrol update "nodename=$nodes" state=resume
 
 # ---- packed, and cancelled -----------------------------------------------------------------------------------
 expect 0 '2 of them in each of 1 tasks$' \
