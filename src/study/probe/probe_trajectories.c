@@ -282,8 +282,8 @@ static void claim_in_runs(const struct opc_states *states, int holds, const char
         snprintf(end, sizeof end, "; no fewer than %d seeds instead of %d could decide it",
                  opc_seeds_to_solve(holds, states->runs), states->runs);
     opc_exhibit_claim(exhibit, verdict, claim_text(states, sentence, text),
-                      "in %d of %d runs (supported: in three quarters of them; not: in fewer than "
-                      "half); %s%s",
+                      "it holds in %d of %d runs (supported: in three quarters of them; not: in "
+                      "fewer than half). %s%s",
                       holds, states->runs, what, end);
 }
 
@@ -304,7 +304,7 @@ static void claim_trajectories(const struct opc_states *states, int k, bool cosi
         earlier += c.model_early > c.opc_early;
     }
     snprintf(what, sizeof what,
-             "over all of them OPC lies in [%.5g, %.5g] and the environment with its actions in "
+             "Over all runs OPC lies in [%.5g, %.5g] and the environment with its actions in "
              "[%.5g, %.5g], MBPO(*) in [%.5g, %.5g] and the environment with those in [%.5g, "
              "%.5g]: OPC leaves the range of the environment by %.3g, MBPO(*) by %.3g (stays: by "
              "a tenth of that or less)",
@@ -317,15 +317,15 @@ static void claim_trajectories(const struct opc_states *states, int k, bool cosi
                   what, exhibit);
     if (cosine) {
         snprintf(what, sizeof what,
-                 "OPC does in %d (takes: above 1.01); of %d rollouts, above 1 at some step: %d by "
+                 "OPC does in %d (takes: above 1.01). Of %d rollouts, above 1 at some step: %d by "
                  "MBPO(*), up to %.5g; %d by OPC, up to %.5g",
                  opc_beyond, states->rows, all.model.above_one, all.model.max, all.opc.above_one,
                  all.opc.max);
         claim_in_runs(states, beyond, "MBPO(*) takes values no cosine has.", what, exhibit);
     }
     snprintf(what, sizeof what,
-             "more of them than of OPC's do; of %d rollouts, in a terminal state before step %d "
-             "where the environment with the same actions is not: %d by MBPO(*), %d by OPC",
+             "Of %d rollouts, in a terminal state before step %d where the environment with the "
+             "same actions is not: %d by MBPO(*), %d by OPC (too early: more than of OPC's)",
              states->rows, states->horizon, all.model_early, all.opc_early);
     claim_in_runs(states, earlier, "Rollouts of MBPO(*) end too early.", what, exhibit);
 }
