@@ -98,10 +98,8 @@ int opc_termination_state(struct opc_termination *t,
 
 /* ---- prediction ------------------------------------------------------------------------------ */
 
-/* z of n states, chunk by chunk: of rows[i], or of the table where rows is NULL. The caller has the
- * lock, or is alone. */
-static void outputs(const struct opc_termination *t, int n, const float *const *rows,
-                    const float *table, double *z)
+/* z of the n states row[i], chunk by chunk. The caller has the lock, or is alone. */
+static void outputs(const struct opc_termination *t, int n, const float *const *row, double *z)
 {
     struct opc_arena *scratch = (struct opc_arena *)&t->scratch; /* the one thing that changes */
     const size_t mark = scratch->used, obs = (size_t)t->obs;
@@ -111,8 +109,7 @@ static void outputs(const struct opc_termination *t, int n, const float *const *
         /* states in panels; rows of padding repeat the first one */
         for (int i = 0; i < opc_panels(some) * P; i++) {
             const int from = first + (i < some ? i : 0);
-            /* cppcheck-suppress nullPointerArithmetic */ /* one of both is given */
-            const float *s = rows ? rows[from] : table + (size_t)from * obs;
+            const float *s = row[from];
             for (int k = 0; k < t->obs; k++)
                 x[opc_panel_place(i, t->obs, k)] = s[k];
         }
@@ -128,13 +125,16 @@ void opc_termination_predict(const struct opc_termination *t, int n, const float
 {
     enum { AT_ONCE = 1024 };
     double z[AT_ONCE];
+    const float *row[AT_ONCE];
     memset(out, 0, (size_t)n * sizeof *out);
     if (!isfinite(t->threshold))
         return;
     pthread_mutex_lock((pthread_mutex_t *)&t->lock);
     for (int first = 0; first < n; first += AT_ONCE) {
         const int some = n - first < AT_ONCE ? n - first : AT_ONCE;
-        outputs(t, some, NULL, state + (size_t)first * (size_t)t->obs, z);
+        for (int i = 0; i < some; i++)
+            row[i] = state + ((size_t)first + (size_t)i) * (size_t)t->obs;
+        outputs(t, some, row, z);
         for (int i = 0; i < some; i++)
             out[first + i] = z[i] > t->threshold;
     }
@@ -231,7 +231,7 @@ static int score_recording(struct opc_termination *t, const struct recording *re
     if (!score || !z)
         code = opc_fail(err, OPC_ENOMEM, "not enough memory to learn where the task ends");
     else {
-        outputs(t, rec->n, rec->state, NULL, z);
+        outputs(t, rec->n, rec->state, z);
         int n = 0, ends = 0;
         for (int i = 0; i < rec->n; i++)
             if (!rec->holdout || is_held_out(i)) {

@@ -116,14 +116,15 @@ static int lines_make(const struct opc_states *states, int k, struct lines *line
 /* Rows of panels: everything, and closer; columns: the two models and the environment. */
 enum { SCALES = 2, WAYS = OPC_BY + 1, LAYERS = 2 };
 
-/* One scale for each row: the range of the predictions, and the range of the environment. */
+/* One scale for each row: the range of the predictions, and the range of the environment, of the
+ * run that is drawn. */
 static void set_scales(const struct opc_states *states, int k, struct opc_span span[SCALES])
 {
     for (int near = 0; near < SCALES; near++) {
         double min = HUGE_VAL, max = -HUGE_VAL;
         for (int by = 0; by < OPC_BY; by++) {
             const struct extent x = extent_of(
-                states, near ? states->truth[OPC_TRUE_PLAYED][by] : states->predicted[by], k, -1);
+                states, near ? states->truth[OPC_TRUE_PLAYED][by] : states->predicted[by], k, 0);
             min = fmin(min, x.min);
             max = fmax(max, x.max);
         }
