@@ -260,13 +260,25 @@ void opc_draw_area(struct opc_canvas *canvas, const struct opc_ink *ink, int n, 
     cairo_fill(canvas->c);
 }
 
-void opc_draw_circle(struct opc_canvas *canvas, const struct opc_ink *ink, double x, double y,
-                     double radius)
+/* A line of no length with round ends is a circle, and all of them are one path: that takes a
+ * fifth of the bytes of filled circles, and there may be thousands. */
+void opc_draw_dots(struct opc_canvas *canvas, const struct opc_ink *ink, int n, const double *x,
+                   const double *y, double radius)
 {
-    set_ink(canvas, ink);
+    const struct opc_ink round = {.red = ink->red,
+                                  .green = ink->green,
+                                  .blue = ink->blue,
+                                  .alpha = ink->alpha,
+                                  .width = 2 * radius};
+    set_ink(canvas, &round);
     cairo_new_path(canvas->c);
-    cairo_arc(canvas->c, x, y, radius, 0, 6.283185307179586);
-    cairo_fill(canvas->c);
+    for (int i = 0; i < n; i++) {
+        cairo_move_to(canvas->c, x[i], y[i]);
+        cairo_close_path(canvas->c);
+    }
+    cairo_set_line_cap(canvas->c, CAIRO_LINE_CAP_ROUND);
+    cairo_stroke(canvas->c);
+    cairo_set_line_cap(canvas->c, CAIRO_LINE_CAP_BUTT);
 }
 
 /* Each cell becomes a square of `fine` pixels that are small on paper: viewers that smooth

@@ -38,8 +38,8 @@ void opc_draw_line(struct opc_canvas *, const struct opc_ink *, int n, const dou
                    const double *y);
 void opc_draw_area(struct opc_canvas *, const struct opc_ink *, int n, const double *x,
                    const double *y);
-void opc_draw_circle(struct opc_canvas *, const struct opc_ink *, double x, double y,
-                     double radius); /* filled */
+void opc_draw_dots(struct opc_canvas *, const struct opc_ink *, int n, const double *x,
+                   const double *y, double radius);
 /* Coloured cells, [rows][columns] of {red, green, blue, alpha}, row 0 at the top. */
 void opc_draw_image(struct opc_canvas *, double x, double y, double width, double height, int rows,
                     int columns, const uint8_t (*cell)[4]);
@@ -89,10 +89,10 @@ static inline void opc_draw_area(struct opc_canvas *canvas, const struct opc_ink
 {
     (void)canvas, (void)ink, (void)n, (void)x, (void)y;
 }
-static inline void opc_draw_circle(struct opc_canvas *canvas, const struct opc_ink *ink, double x,
-                                   double y, double radius)
+static inline void opc_draw_dots(struct opc_canvas *canvas, const struct opc_ink *ink, int n,
+                                 const double *x, const double *y, double radius)
 {
-    (void)canvas, (void)ink, (void)x, (void)y, (void)radius;
+    (void)canvas, (void)ink, (void)n, (void)x, (void)y, (void)radius;
 }
 static inline void opc_draw_image(struct opc_canvas *canvas, double x, double y, double width,
                                   double height, int rows, int columns, const uint8_t (*cell)[4])

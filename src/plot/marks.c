@@ -92,7 +92,7 @@ static void draw_line(struct opc_canvas *canvas, const struct opc_figure_layer *
         if (n > 1)
             opc_draw_line(canvas, &own, n, px, py);
         else if (n == 1) /* a value with no neighbour would not be seen */
-            opc_draw_circle(canvas, &own, px[0], py[0], own.width);
+            opc_draw_dots(canvas, &own, 1, px, py, own.width);
         n = 0;
     }
 }
@@ -127,30 +127,35 @@ static void draw_band(struct opc_canvas *canvas, const struct opc_figure_layer *
     }
 }
 
-/* Dots are drawn whole or not at all: those outside the axes are left out. */
+/* Dots are drawn whole or not at all: those outside the axes are left out. px, py: scratch. */
 static void draw_dots(struct opc_canvas *canvas, const struct opc_figure_layer *layer,
-                      const struct opc_ink *ink, const struct opc_axis *x, const struct opc_axis *y)
+                      const struct opc_ink *ink, const struct opc_axis *x, const struct opc_axis *y,
+                      double *px, double *py)
 {
     const struct opc_ink soft = opc_colour_faded(*ink, 0.85);
+    int n = 0;
     for (int i = 0; i < layer->n; i++)
-        if (opc_axis_shows(x, layer->x[i]) && opc_axis_shows(y, layer->y[i]))
-            opc_draw_circle(canvas, &soft, opc_axis_place(x, layer->x[i]),
-                            opc_axis_place(y, layer->y[i]), DOT);
+        if (opc_axis_shows(x, layer->x[i]) && opc_axis_shows(y, layer->y[i])) {
+            px[n] = opc_axis_place(x, layer->x[i]);
+            py[n++] = opc_axis_place(y, layer->y[i]);
+        }
+    opc_draw_dots(canvas, &soft, n, px, py, DOT);
 }
 
 /* ---- distributions --------------------------------------------------------------------------- */
 
 /* Shows the sorted samples one by one, each a little to the side, so that equal ones stay
- * visible. */
+ * visible. aside: scratch of n values. */
 static void draw_strip(struct opc_canvas *canvas, const struct opc_ink *ink, int n,
-                       const double *at, double middle, double half)
+                       const double *at, double middle, double half, double *aside)
 {
     const struct opc_ink soft = opc_colour_faded(*ink, 0.85);
+    /* Steps of the golden ratio spread the dots evenly without looking regular. */
     for (int i = 0; i < n; i++) {
-        /* Steps of the golden ratio spread the dots evenly without looking regular. */
-        const double aside = n < 2 ? 0 : 2 * fmod(0.5 + i * 0.6180339887498949, 1) - 1;
-        opc_draw_circle(canvas, &soft, middle + 0.45 * half * aside, at[i], DOT);
+        const double share = n < 2 ? 0 : 2 * fmod(0.5 + i * 0.6180339887498949, 1) - 1;
+        aside[i] = middle + 0.45 * half * share;
     }
+    opc_draw_dots(canvas, &soft, n, aside, at, DOT);
 }
 
 /* Outline of a violin: Gaussian kernel density from the smallest to the largest sample. The
@@ -194,10 +199,11 @@ static void draw_outline(struct opc_canvas *canvas, const struct opc_ink *ink, i
                   (double[]){py[2 * OUTLINE - 1], py[0]});
 }
 
-/* A distribution with median and quartiles, as a violin or as a strip of dots. at: scratch of n. */
+/* A distribution with median and quartiles, as a violin or as a strip of dots. at, aside:
+ * scratch of n values each. */
 static void draw_violin(struct opc_canvas *canvas, const struct opc_figure_layer *layer,
                         const struct opc_ink *ink, const struct opc_axis *x,
-                        const struct opc_axis *y, double *at)
+                        const struct opc_axis *y, double *at, double *aside)
 {
     const double middle = opc_axis_place(x, layer->x[0]);
     const double half = fabs(opc_axis_place(x, layer->x[0] + violin_width(layer) / 2) - middle);
@@ -230,7 +236,7 @@ static void draw_violin(struct opc_canvas *canvas, const struct opc_figure_layer
         opc_draw_line(canvas, &white, 2, side, (double[]){quartile[1], quartile[1]});
     opc_draw_line(canvas, &line, 2, side, (double[]){quartile[1], quartile[1]});
     if (strip)
-        draw_strip(canvas, ink, n, at, middle, half);
+        draw_strip(canvas, ink, n, at, middle, half, aside);
 }
 
 /* ---- heat maps ------------------------------------------------------------------------------- */
@@ -353,8 +359,8 @@ int opc_mark_draw(struct opc_canvas *canvas, const struct opc_figure_layer *laye
         switch (layer->mark) {
         case OPC_PLOT_LINE: draw_line(canvas, layer, ink, x, y, px, py); break;
         case OPC_PLOT_BAND: draw_band(canvas, layer, ink, x, y, px, py); break;
-        case OPC_PLOT_DOTS: draw_dots(canvas, layer, ink, x, y); break;
-        case OPC_PLOT_VIOLIN: draw_violin(canvas, layer, ink, x, y, px); break;
+        case OPC_PLOT_DOTS: draw_dots(canvas, layer, ink, x, y, px, py); break;
+        case OPC_PLOT_VIOLIN: draw_violin(canvas, layer, ink, x, y, px, py); break;
         case OPC_PLOT_HEAT: draw_heat(canvas, layer, scale, x, y, cell); break;
         case OPC_PLOT_RULE_X:
             if (opc_axis_shows(x, layer->x[0]))
@@ -401,7 +407,9 @@ void opc_mark_sample(struct opc_canvas *canvas, enum opc_plot_mark mark, const s
         opc_draw_line(canvas, &thin, 2, (double[]){box_x[3], box_x[0]},
                       (double[]){box_y[3], box_y[0]});
         break;
-    case OPC_PLOT_DOTS: opc_draw_circle(canvas, ink, x + width / 2, y, DOT + 0.4); break;
+    case OPC_PLOT_DOTS:
+        opc_draw_dots(canvas, ink, 1, (double[]){x + width / 2}, &y, DOT + 0.4);
+        break;
     case OPC_PLOT_HEAT: opc_mark_hatch(canvas, x, y - half, width, 2 * half); break;
     case OPC_PLOT_RULE_X:
     case OPC_PLOT_RULE_Y:
