@@ -305,7 +305,8 @@ static struct panel_sums mean_over_batch(const struct sac *sac)
  *     Q_low  = min(0, r_low  + min(c, 0)) / (1 - discount),
  *
  * where c = -alpha mean log pi is the entropy bonus of a step. 0 is always within, because a task
- * may end. log pi is that of the update before, which is saved with the agent. With r in the range
+ * may end. The mean is that of the update before (0 in the first), which is saved with the agent:
+ * the batch's own is known only after its targets. With r in the range
  * a target is within these bounds, too, but for the entropy bonus of its own action; an imagined r
  * is in the range if opc.bounds clips it (opc/rollout.c). */
 static void bound_values(struct sac *sac, const struct opc_feed *feed)
@@ -314,8 +315,7 @@ static void bound_values(struct sac *sac, const struct opc_feed *feed)
     const float rest = 1.0f - (float)sac->config.discount; /* 0: values have no bounds */
     sac->q_high = fmaxf(0.0f, scale * feed->reward_high + fmaxf(c, 0.0f)) / rest;
     sac->q_low = fminf(0.0f, scale * feed->reward_low + fminf(c, 0.0f)) / rest;
-    const bool unknown = feed->reward_low == 0.0f && feed->reward_high == 0.0f;
-    if (!(rest > 0.0f) || unknown) {
+    if (!(rest > 0.0f) || !(feed->reward_low <= feed->reward_high)) {
         sac->q_high = INFINITY;
         sac->q_low = -INFINITY;
     }

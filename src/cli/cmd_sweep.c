@@ -11,6 +11,7 @@
 #include "cli/console/sweeping.h"
 #include "cli/sweep/status.h"
 #include "opc/mem.h"
+#include "study/curves/published.h"
 #include "study/curves/sweep_table.h"
 #include "sweep/handover.h"
 #include "sweep/worklist.h"
@@ -243,8 +244,18 @@ static int write_merged(const struct opc_sweep_runs *runs, const char *out, stru
     return code;
 }
 
+/* opc plot --table may have written a comparison with published curves under the same name. */
+static bool is_comparison(const char *path)
+{
+    struct opc_table *old = NULL;
+    const bool is = opc_file_exists(path) && opc_table_read(path, &old, NULL) == OPC_OK &&
+                    opc_published_is_table(old);
+    opc_table_free(old);
+    return is;
+}
+
 /* Writes and prints table.csv, or table-AT.csv with the scores after so many steps; without a run
- * that counts the old one stays. */
+ * that counts the old one stays, and so does a table that opc plot has written. */
 static int write_table(const struct opc_sweep_runs *runs, double at, const char *out,
                        struct opc_err *err)
 {
@@ -259,8 +270,10 @@ static int write_table(const struct opc_sweep_runs *runs, double at, const char 
     if (!code)
         code = opc_sweep_table(runs, at, &t, err);
     /* The file first, then the same table on the terminal. */
+    const bool keep = !code && is_comparison(path);
     if (!code && opc_table_rows(t) > 0) {
-        code = opc_table_write(t, path, err);
+        if (!keep)
+            code = opc_table_write(t, path, err);
         opc_table_print(t, &text);
         if (!code)
             code = opc_text_check(&text, err);
@@ -268,7 +281,13 @@ static int write_table(const struct opc_sweep_runs *runs, double at, const char 
             printf("\n%s(%s; median, low and high of the mean of their last 5 evaluations%s, over "
                    "seeds) -> %s\n",
                    opc_text_get(&text),
-                   at > 0 ? "runs that have made these steps" : "complete runs", when, path);
+                   at > 0 ? "runs that have made these steps" : "complete runs", when,
+                   keep ? "not written" : path);
+        if (!code && keep)
+            opc_log(OPC_LEVEL_WARN,
+                    "%s is a table of opc plot --table and stays; to have the one above as a file, "
+                    "merge into another directory",
+                    path);
     } else if (!code)
         printf("no run %s yet; %s is not written\n",
                at > 0 ? "has made these steps" : "is complete", path);

@@ -324,13 +324,20 @@ static void copy_scaler(const struct opc_scaler *from, struct opc_scaler *to)
     memcpy(to->inverse, from->inverse, (size_t)from->dim * sizeof *to->inverse);
 }
 
+static bool same_shape(const struct opc_mlp_shape *a, const struct opc_mlp_shape *b)
+{
+    return a->members == b->members && a->layers == b->layers && a->activation == b->activation &&
+           a->layer_norm == b->layer_norm &&
+           memcmp(a->width, b->width, ((size_t)a->layers + 1) * sizeof a->width[0]) == 0;
+}
+
 int opc_ensemble_copy(const struct opc_predictor *from, struct opc_predictor *to,
                       struct opc_err *err)
 {
     const struct opc_ensemble *old = (const struct opc_ensemble *)from;
     struct opc_ensemble *ensemble = opc_ensemble_of(to);
     if (from->obs != to->obs || from->act != to->act || from->elites != to->elites ||
-        memcmp(&old->net->shape, &ensemble->net->shape, sizeof old->net->shape) != 0 ||
+        !same_shape(&old->net->shape, &ensemble->net->shape) ||
         old->sets != ensemble->sets || !old->target != !ensemble->target)
         return opc_fail(err, OPC_EUSER, "an ensemble cannot take over networks of another shape");
     memcpy(to->elite, from->elite, sizeof to->elite);

@@ -14,6 +14,8 @@
 
 #include <math.h>
 
+enum { MANY_ROLLOUTS = 1000 }; /* of an epoch: if none of them made a step, none ever will */
+
 /* Imagined actions explore, as real ones do: a ~ pi(s). */
 static void draw_actions(void *ctx, int n, const float *state, struct opc_rng *rng, float *action)
 {
@@ -133,9 +135,11 @@ int opc_run_simulate(struct opc_run *run, int k, struct opc_err *err)
     run->rollouts = report.index;
     run->row.horizon = horizon;
     add_to_row(&run->row, &report);
-    /* A round may come out empty; it is the epoch's last one that must leave something. */
+    /* A round may come out empty, and so may all few rollouts of an epoch while there are steps of
+     * earlier ones. */
     const size_t rollouts = (size_t)run->row.rollouts;
-    if (k == v->train.rounds - 1 && opc_imagined_transitions(run->imagined) == 0)
+    if (k == v->train.rounds - 1 && run->row.imagined == 0 &&
+        (rollouts >= MANY_ROLLOUTS || opc_imagined_transitions(run->imagined) == 0))
         return opc_rollout_refused(run->row.end, rollouts, rollouts, err);
     return OPC_OK;
 }

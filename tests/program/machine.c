@@ -2,7 +2,7 @@
 /* A task that is a machine: there must be one only, nothing of it repeats, and it is told when to
  * rest. What is asked of it goes to the file MACHINE_LOG; a second one, or a step without a reset
  * before it, is an error. Its arguments let it fail (in words, or without) or end at step `at` of
- * its life or of an episode, and take its time. */
+ * its life or of an episode, or fall at every step of its life from `at` on, and take its time. */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <opc/env.h>
 #include <opc/mem.h>
@@ -16,10 +16,10 @@ static const double LOW[1] = {-1}, HIGH[1] = {1};
 static int is_open, moving;
 static unsigned steps; /* since it was switched on: makes every episode another one */
 static int in_episode;
-enum { NOTHING, FAILS, SILENT, ENDS };
+enum { NOTHING, FAILS, SILENT, ENDS, FALLS };
 static const struct opc_env_arg ARGS[] = {
     {.name = "what",
-     .words = "nothing|fails|silent|ends",
+     .words = "nothing|fails|silent|ends|falls",
      .fallback = "nothing",
      .help = "happens"},
     {.name = "at", .fallback = "120", .min = 1, .max = 1e6, .help = "step"},
@@ -86,8 +86,9 @@ static int machine_step(struct opc_env *env, const double *action, struct opc_ou
         return -1;
     if (steps + 1 == env->arg[1] && env->arg[0] == FAILS)
         return opc_fail(err, OPC_EENV, "the encoder is silent");
-    out->terminated = env->arg[0] == ENDS && in_episode == env->arg[1];
-    out->obs[0] = out->terminated ? 10 : sin(++steps) + 0.1 * action[0];
+    const int ends = env->arg[0] == ENDS && in_episode == env->arg[1];
+    out->obs[0] = ends ? 10 : sin(++steps) + 0.1 * action[0];
+    out->terminated = ends || (env->arg[0] == FALLS && steps >= env->arg[1]);
     out->reward = -fabs(out->obs[0]);
     return OPC_OK;
 }

@@ -126,6 +126,20 @@ expect 2 '^opc: train: .*./machine.so.*train.fit_every.* = 0' \
 rm -f asked
 without MUJOCO || expect 2 '^opc: env: .*./machine.so.*see' "$OPC" env render machine -o film.png
 [ ! -e asked ] || quiet 'close open '
+# All references of the third epoch fall, and no imagined step does: nothing can be imagined any more,
+# although steps of the second epoch are left.
+cat >falls.yaml <<END
+include: machine.yaml
+env.name: ./machine.so?what=falls&at=200
+train.epochs: 4
+eval.every: 100
+opc: {rollouts: 1000, horizon: 1, reference_terminal: drop, reference_epochs: 1}
+data: {forget: steps, retain: 5}
+END
+expect 4 '^opc: train: .*epoch [23], .*: [0-9]* of [0-9]* imagined rollouts .*end_reference' \
+    "$OPC" train falls.yaml --out falls
+tail -n +2 falls/metrics.csv | grep -q . || wrong 'the first epoch was complete' cat falls/metrics.csv
+rm -f asked
 cat >both.yaml <<END
 include: machine.yaml
 vary: {train.seed: [1, 2]}

@@ -123,6 +123,13 @@ expect 0 '^3 .* ref$
 -> again/timing.csv$
 -> again/table.csv$' "$OPC" sweep a.yaml merge -o again --add ref
 same_tables again
+# A table.csv of opc plot --table is another table, and stays.
+cp -r again compared
+echo 'task,method,total_steps,runs,mean,min,max,published_mean,published_std,published_seeds,deviations' |
+    tee compared/table.csv >comparison.csv
+expect 0 '^opc: warning: compared/table.csv is a table of opc plot --table and stays' \
+    "$OPC" sweep a.yaml merge -o compared --add compared
+cmp comparison.csv compared/table.csv
 cp -r part beside # has replay_s1
 expect 0 '^2 .* ref$' "$OPC" sweep a.yaml merge -o beside --add ref
 cmp ref/merged.csv beside/merged.csv

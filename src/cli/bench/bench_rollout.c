@@ -225,11 +225,14 @@ static int run_simulate(void *ctx, struct opc_err *err)
                                           .act_ctx = epoch->world.agent,
                                           .horizon = HORIZON,
                                           .transitions = TRANSITIONS,
+                                          .recent = STEPS / EPISODE - 1,
                                           .seed = 1,
                                           .pool = epoch->world.b->pool};
     struct opc_rollout_report report;
-    /* Opening an epoch drops the imagined steps of the one before. */
+    /* Opening an epoch drops the imagined steps of the one before. The reference window is the last
+     * epoch, one episode. */
     opc_imagined_open_epoch(epoch->imagined, ++epoch->number);
+    opc_transition_move_window(epoch->world.transition, STEPS / EPISODE - 1);
     const int code = opc_transition_refresh(epoch->world.transition, epoch->world.b->pool, err);
     return code ? code : opc_rollout_run(epoch->rollout, &plan, epoch->imagined, &report, err);
 }
@@ -290,14 +293,15 @@ int opc_bench_epoch(struct opc_bench *b, struct opc_err *err)
     int code = create_epoch(&e, err);
     if (!code) {
         /* Useful operations of each part: 7 members fit STEPS - hold rows and judge `hold`; 5
-         * elites predict all recorded steps; policy and one model step each transition. */
+         * elites predict the recorded steps of the window; policy and one model step each
+         * transition. */
         const int in = 23, out = 36, hold = 5000;
         const double model = 2.0 * 200.0 * (in + 3 * 200 + out);
         const double policy = 2.0 * HIDDEN * (17 + HIDDEN + 12);
         /* Ten passes over the training rows of 7 members, and their holdout. */
         const double fit =
             PASSES * 7.0 * ((STEPS - hold) * opc_bench_fit_flops(in, 200, 4, out) + hold * model);
-        const double simulate = STEPS * 5.0 * model + TRANSITIONS * (model + policy);
+        const double simulate = EPISODE * 5.0 * model + TRANSITIONS * (model + policy);
         const double improve = UPDATES * opc_bench_sac_flops(17, 6, HIDDEN, 256);
         const struct {
             const char *name;
