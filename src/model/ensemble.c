@@ -337,8 +337,8 @@ int opc_ensemble_copy(const struct opc_predictor *from, struct opc_predictor *to
     const struct opc_ensemble *old = (const struct opc_ensemble *)from;
     struct opc_ensemble *ensemble = opc_ensemble_of(to);
     if (from->obs != to->obs || from->act != to->act || from->elites != to->elites ||
-        !same_shape(&old->net->shape, &ensemble->net->shape) ||
-        old->sets != ensemble->sets || !old->target != !ensemble->target)
+        !same_shape(&old->net->shape, &ensemble->net->shape) || old->sets != ensemble->sets ||
+        !old->target != !ensemble->target)
         return opc_fail(err, OPC_EUSER, "an ensemble cannot take over networks of another shape");
     memcpy(to->elite, from->elite, sizeof to->elite);
     ensemble->fits = old->fits;
