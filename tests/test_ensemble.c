@@ -360,18 +360,20 @@ static struct retold retell(struct model *m, const struct data *d, uint32_t epoc
     struct opc_rng r = opc_rng_stream(77, OPC_USE_SPLIT, epoch, 2), own[OPC_MEMBERS];
     assert_true(d->n <= MAX_N);
 
-    t.n_hold = (int)floor(c->holdout_ratio * d->n);
+    const bool apart = c->holdout_ratio > 0; /* else training rows are measured */
+    t.n_hold = apart ? (int)floor(c->holdout_ratio * d->n) : d->n;
     t.n_hold = t.n_hold > c->max_holdout ? c->max_holdout : t.n_hold;
-    t.n_train = d->n - t.n_hold;
+    t.n_train = apart ? d->n - t.n_hold : d->n;
+    int *train = split + (apart ? t.n_hold : 0);
     for (int i = 0; i < d->n; i++)
         split[i] = i;
     shuffle(&r, d->n, split);
-    opc_scaler_fit(e->scaler, t.n_train, d->sa, (size_t)d->in, split + t.n_hold, false);
+    opc_scaler_fit(e->scaler, t.n_train, d->sa, (size_t)d->in, train, false);
 
     int *index = calloc((size_t)(members * t.n_train), sizeof *index);
     float *kept = floats_of((size_t)members * each, 0.0f);
     assert_non_null(index);
-    retell_bootstrap(m, epoch, split + t.n_hold, index, own, &t);
+    retell_bootstrap(m, epoch, train, index, own, &t);
 
     double best[OPC_MEMBERS], error[OPC_MEMBERS];
     for (int k = 0; k < members; k++)
@@ -507,6 +509,40 @@ static void max_epochs_ends_a_fit_and_still_restores(void **state)
     s.config.max_epochs = 1;
     s.config.max_holdout = 7;
     assert_int_equal(fit_twice(&s, 100, 1).n_hold, 7);
+}
+
+/* As mbrl-lib does it: what is measured is what is trained on. */
+static void without_a_holdout_set_training_rows_are_measured(void **state)
+{
+    (void)state;
+    struct setup s = setup_of(2, 1);
+    s.config.holdout_ratio = 0;
+    s.config.max_epochs = 6;
+    for (int most = 0; most < 2; most++) {
+        s.config.max_holdout = most ? 30 : 5000;
+        const struct retold t = fit_twice(&s, 100, 2);
+        assert_int_equal(t.n_train, 100);
+        assert_int_equal(t.n_hold, most ? 30 : 100);
+    }
+    s.config.new_ratio = 0.6;
+    fit_twice(&s, 100, 2);
+}
+
+/* As mbrl-lib does it: what is measured is what is trained on. */
+static void without_a_holdout_set_training_rows_are_measured(void **state)
+{
+    (void)state;
+    struct setup s = setup_of(2, 1);
+    s.config.holdout_ratio = 0;
+    s.config.max_epochs = 6;
+    for (int most = 0; most < 2; most++) {
+        s.config.max_holdout = most ? 30 : 5000;
+        const struct retold t = fit_twice(&s, 100, 2);
+        assert_int_equal(t.n_train, 100);
+        assert_int_equal(t.n_hold, most ? 30 : 100);
+    }
+    s.config.new_ratio = 0.6;
+    fit_twice(&s, 100, 2);
 }
 
 /* Patience in gradient steps: at most `patience` + 1 measurements without an improvement. */
@@ -1362,6 +1398,7 @@ int main(void)
         once(a_fit_keeps_each_member_s_best_and_stops_by_patience),
         once(patience_and_improvement_decide_when_to_stop),
         once(max_epochs_ends_a_fit_and_still_restores),
+        once(without_a_holdout_set_training_rows_are_measured),
         once(the_holdout_is_measured_every_few_steps),
         once(a_budget_of_steps_ends_a_fit_and_still_restores),
         once(new_rows_are_drawn_more_often),

@@ -512,6 +512,9 @@ static void an_exact_model_gives_the_true_value(void **state)
         const double want = set_linear_system(p, 1.25, 0.7);
         const struct opc_agent_report r = improve(p, 1);
         assert_near(r.value[OPC_STEVE_Q_TARGET], want, 1e-5);
+        /* All four targets are equal and certain, so their weights are equal. */
+        assert_near(r.value[OPC_STEVE_TD_WEIGHT], 0.25, 1e-3);
+        assert_near(r.value[OPC_STEVE_MODEL_STEPS], (1 + 2 + 3) / 4.0, 1e-3);
         play_close(p);
     }
 }

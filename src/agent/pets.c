@@ -305,6 +305,7 @@ static struct opc_cem_options cem_options(const struct opc_pets_config *config, 
         .alpha = config->alpha,
         .min_variance = config->min_variance,
         .sample_variance = config->variance == 1,
+        .coloured = config->optimizer == OPC_PETS_ICEM,
         .exponent = config->noise_exponent,
     };
 }
@@ -432,8 +433,9 @@ static int pets_check(const void *given, int elites, struct opc_err *err)
         return opc_fail_settings(
             err, "pets.deviation pets.min_variance",
             "pets.deviation = %g draws actions in [-1, 1] with variance %g, and planning stops at "
-            "pets.min_variance = %g, so nothing would be planned; raise the one or lower the other",
-            config->deviation, actions, config->min_variance);
+            "pets.min_variance = %g, so nothing would be planned; raise pets.deviation%s",
+            config->deviation, actions, config->min_variance,
+            actions > 0 ? " or lower pets.min_variance" : "");
     if (config->alpha == 1)
         return opc_fail_settings(err, "pets.alpha",
                                  "pets.alpha = 1 keeps the old mean and variance as they are, so "

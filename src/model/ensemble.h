@@ -21,7 +21,7 @@
     X(REALS,  weight_decay,   "[2.5e-5, 5e-5, 7.5e-5, 7.5e-5, 1e-4]", 0, 1, "L2 penalty on the weights of each layer; one number for all; the default is spread over any number of layers", "decay") \
     X(BOOL,   decay_biases,   "false",  0, 1,     "apply the weight decay to biases too (mbrl-lib)") \
     X(INT,    batch_size,     "256",    1, 65536, "rows in one gradient step, for each member", "batch") \
-    X(REAL,   holdout_ratio,  "0.2",    0, 0.9,   "share of the data that is held out to measure the error on", "holdout") \
+    X(REAL,   holdout_ratio,  "0.2",    0, 0.9,   "share of the data that is held out to measure the error on; 0: none, and errors are those of training rows, max_holdout of them at most", "holdout") \
     X(INT,    max_holdout,    "5000",   1, 1e9,   "upper limit on the number of held-out rows (mbrl-lib: none)", "holdout_most") \
     X(INT,    patience,       "5",      0, 1e6,   "a fit stops after more than this many passes (with holdout_every: measurements) without an improvement of the holdout error") \
     X(REAL,   min_improvement, "0.01",  0, 1,     "smallest relative fall of a member's holdout error that counts as an improvement", "improvement") \

@@ -35,8 +35,9 @@ struct fit {
     struct opc_ensemble *ensemble;
     const struct opc_fit_plan *plan;
     struct opc_trainer *trainer;
-    int n_hold, n_train, batch;
-    int *split; /* [n] holdout rows, then training rows */
+    int n, n_hold, n_train, batch;
+    int *split; /* [n] n_hold rows to measure on, then n_train to train on; all are both if they sum
+                   up to more than n */
     int *rows;  /* [members][n_train] what each member trains on, in the order of this pass */
     struct opc_rng rng[OPC_MEMBERS]; /* of the bootstrap and the shuffles */
     float *best_param;               /* [members][each] */
@@ -245,7 +246,7 @@ static void split_holdout(struct fit *fit, int n)
         fit->split[i] = i;
     opc_rng_shuffle(&r, n, fit->split);
     const struct opc_ensemble_config *config = &fit->ensemble->config;
-    int *train = fit->split + fit->n_hold;
+    int *train = fit->split + (n - fit->n_train);
     const int fresh =
         config->new_ratio > 0 ? gather_new(fit->n_train, train, fit->ensemble->rows) : 0;
     for (int m = 0; m < fit->ensemble->base.members; m++) {
@@ -278,7 +279,16 @@ static void conclude(struct fit *fit, struct opc_fit_report *report)
                 0.5 * (double)upper[ensemble->dim + j] / (ensemble->sets * ensemble->dim);
         }
     ensemble->fits++;
-    ensemble->rows = fit->n_hold + fit->n_train;
+    ensemble->rows = fit->n;
+}
+
+/* The holdout set is a ratio of the data, at most max_holdout rows and at least one. With a ratio
+ * of 0 as many training rows take its place, as in mbrl-lib. */
+static int count_held_out(const struct opc_ensemble_config *config, int n)
+{
+    const int wanted = config->holdout_ratio > 0 ? (int)(config->holdout_ratio * n) : n;
+    const int at_most = wanted < config->max_holdout ? wanted : config->max_holdout;
+    return at_most < 1 ? 1 : at_most;
 }
 
 int opc_ensemble_fit(struct opc_predictor *p, int n, const float *sa, const float *y,
@@ -287,14 +297,9 @@ int opc_ensemble_fit(struct opc_predictor *p, int n, const float *sa, const floa
 {
     struct opc_ensemble *ensemble = opc_ensemble_of(p);
     const struct opc_ensemble_config *config = &ensemble->config;
-    struct fit fit = {.ensemble = ensemble, .plan = plan, .batch = config->batch_size};
-    /* The holdout set: a ratio of the data, at most max_holdout rows, at least one. */
-    fit.n_hold = (int)(config->holdout_ratio * n);
-    if (fit.n_hold > config->max_holdout)
-        fit.n_hold = config->max_holdout;
-    if (fit.n_hold < 1)
-        fit.n_hold = 1;
-    fit.n_train = n - fit.n_hold;
+    struct fit fit = {.ensemble = ensemble, .plan = plan, .n = n, .batch = config->batch_size};
+    fit.n_hold = count_held_out(config, n);
+    fit.n_train = config->holdout_ratio > 0 ? n - fit.n_hold : n;
     if (fit.n_train < 1)
         return opc_fail(err, OPC_EUSER,
                         "%d recorded steps are too few to fit a model; raise train.random_steps",
@@ -316,9 +321,9 @@ int opc_ensemble_fit(struct opc_predictor *p, int n, const float *sa, const floa
         split_holdout(&fit, n);
         const bool all = config->scale_on == OPC_SCALE_ALL;
         opc_scaler_fit(ensemble->scaler, all ? n : fit.n_train, sa, (size_t)ensemble->in,
-                       all ? NULL : fit.split + fit.n_hold, config->scale_std == 1);
+                       all ? NULL : fit.split + (n - fit.n_train), config->scale_std == 1);
         if (ensemble->target)
-            opc_ensemble_scale_targets(ensemble, fit.n_train, y, fit.split + fit.n_hold,
+            opc_ensemble_scale_targets(ensemble, fit.n_train, y, fit.split + (n - fit.n_train),
                                        config->warm_start && ensemble->fits > 0);
         code = opc_trainer_create(p, n, sa, y, plan->pool, &fit.trainer, err);
     }

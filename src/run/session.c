@@ -58,6 +58,10 @@ static void log_start(const struct opc_run *run)
                            "opc.reference_epochs = %d is more than train.epochs = %d: the window "
                            "will never leave anything out, as with 0",
                            v->opc.reference_epochs, v->train.epochs);
+    if (opc_plans(v) && !v->train.fit_first)
+        opc_runlog_message(run->log, OPC_LEVEL_WARN,
+                           "train.fit_first = false: the first epoch is planned through networks "
+                           "that were never fitted; set train.fit_first = true");
     char idle[OPC_IDLE];
     for (int next = 0; opc_values_idle(v, &next, idle);)
         opc_runlog_message(run->log, OPC_LEVEL_WARN, "%s", idle);

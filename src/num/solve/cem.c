@@ -45,7 +45,7 @@ static void list_blocks(const struct opc_cem_options *o, struct opc_cem *cem,
         {&cem->value, capacity, sizeof *cem->value},
         {&cem->keep, (size_t)o->kept, dims * sizeof *cem->keep},
         {&cem->rank, capacity, sizeof *cem->rank},
-        {&cem->basis, steps, steps * sizeof *cem->basis},
+        {&cem->basis, o->coloured ? steps : 0, steps * sizeof *cem->basis},
     };
     memcpy(blocks, all, sizeof all);
 }
@@ -88,7 +88,8 @@ int opc_cem_create(const struct opc_cem_options *o, struct opc_cem **out, struct
         *cem = (struct opc_cem){.o = *o, .dims = dims};
         list_blocks(o, cem, blocks);
         if (opc_alloc_all(blocks, BLOCKS)) {
-            make_basis(cem);
+            if (o->coloured)
+                make_basis(cem);
             *out = cem;
             return OPC_OK;
         }

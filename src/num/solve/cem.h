@@ -33,7 +33,8 @@ struct opc_cem_options {
     double alpha;         /* share of the old mean and variance in an update */
     double min_variance;  /* converged where no number has a larger variance; 0: never */
     bool sample_variance; /* of the elites: divided by n - 1 and not by n */
-    double exponent;      /* of opc_cem_draw_coloured: the power spectrum is 1 / f^exponent */
+    bool coloured;        /* opc_cem_draw_coloured is to be used; takes memory for `steps` waves */
+    double exponent;      /* of its noise: the power spectrum is 1 / f^exponent */
 };
 
 struct opc_cem {
@@ -49,7 +50,7 @@ struct opc_cem {
         double value;
         int index;
     } * rank;     /* [capacity] scratch of an update */
-    float *basis; /* [steps][steps] the waves of coloured noise, each with its weight */
+    float *basis; /* [steps][steps] the waves of coloured noise, each with its weight; or empty */
 };
 
 int opc_cem_create(const struct opc_cem_options *, struct opc_cem **out, struct opc_err *err);

@@ -40,6 +40,11 @@ static bool has_no_imagined_reward(const struct opc_values *v)
     return is_replay(v) && opc_agent_of(v) != &opc_slbo_type;
 }
 
+static bool knows_the_reward(const struct opc_values *v)
+{
+    return v->model.reward == OPC_REWARD_GIVEN;
+}
+
 static bool does_not_discount(const struct opc_values *v)
 {
     for (int i = 0; opc_agent_type(i); i++)
@@ -75,6 +80,10 @@ static const struct reason NO_REWARD = {
     has_no_imagined_reward, "it is for steps that the run's model imagines, or slbo, and "
                             "opc.transition = replay makes none; leave it out"};
 
+static const struct reason KNOWN_REWARD = {
+    knows_the_reward, "it limits what a model says of rewards, and with model.reward = given none "
+                      "does; leave it out"};
+
 enum { MAX_REASONS = 3 };
 static const struct {
     const char *setting;
@@ -89,6 +98,7 @@ static const struct {
     {"opc.past_ratio", NULL, {&NO_WINDOW}},
     {"model.reward", NULL, {&NO_REWARD}},
     {"model.termination", NULL, {&REPLAY}},
+    {"pets.bound_reward", NULL, {&KNOWN_REWARD}},
     {"sac.bound_targets", NULL, {&NOT_SAC, &NO_DISCOUNT}},
     {"sac.layer_norm", NULL, {&NOT_SAC}},
     {"sac.lr_decay", NULL, {&NOT_SAC}},
