@@ -57,8 +57,8 @@ struct opc_feed {
     void *ctx;
     uint64_t seed;
     uint32_t epoch, first; /* update k draws from streams (seed, use, epoch, first + k) */
-    /* OPC_NEEDS_STEPS: range of the recorded rewards, a little widened (sac.bound_targets); it is
-     * not known if low is above high. */
+    /* OPC_NEEDS_STEPS: range of the recorded rewards, a little widened (sac.bound_targets). Who
+     * does not know it sets low above high: with two zeros all rewards are 0. */
     float reward_low, reward_high;
     double done;          /* share of the training that lies behind */
     bool (*stop)(void *); /* asked now and then: true returns OPC_ESTOPPED; may be NULL */

@@ -127,6 +127,9 @@ static int make_experiment(const struct work *work, struct opc_experiment *exper
     bool drawn;
     const int code = opc_experiment_make(experiment, &plan, &row->standing, &drawn, err);
     opc_bar_wipe();
+    /* After a failure the exhibit that is there may be an older one, of another tier perhaps. */
+    if (code && !drawn)
+        row->standing.made = false;
     if (drawn)
         printf("%s -> %s/%s.json and its %stables\n", experiment->name, work->out, experiment->name,
                opc_draw_version() ? "pictures and " : "");

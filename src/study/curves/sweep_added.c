@@ -74,8 +74,8 @@ static int find_keys(struct source *source, struct opc_err *err)
         source->key[k] = find_key_column(source->table, sweep->vary[k].key);
         if (source->key[k] < 0 || source->key[k] > source->complete)
             return opc_fail(err, OPC_EUSER,
-                            "%s does not tell the runs of %s apart: it has no varied column '%s'; "
-                            "merge it with the file it was made with",
+                            "%s has no runs of %s, or does not tell them apart: it has no varied "
+                            "column '%s'; leave it out, or merge it with the file it was made with",
                             source->path, sweep->path, sweep->vary[k].key);
     }
     /* ... and every key of the table in the file. */

@@ -280,7 +280,7 @@ static void add_claims(struct opc_text *html, const struct opc_exhibit_read *exh
 {
     if (!exhibit->claims)
         return;
-    opc_text_add(html, "<h3>What the paper claims, and what was measured</h3>\n"
+    opc_text_add(html, "<h3>Claims, and what was measured</h3>\n"
                        "<ul class=\"claims\">\n");
     for (int i = 0; i < exhibit->claims; i++) {
         opc_text_add(html, "<li>");
