@@ -665,6 +665,88 @@ static void targets_are_within_what_the_rewards_allow(void **state)
     }
 }
 
+/* Target critics whose Q is `value` everywhere. */
+static void set_targets(const struct play *p, float value)
+{
+    const struct opc_layer *last = &p->critics->layer[p->critics->shape.layers - 1];
+    float *target = weights(p, "sac.targets");
+    memset(target, 0, 2 * p->critics->each * sizeof *target);
+    for (size_t k = 0; k < 2; k++)
+        target[k * p->critics->each + last->bias] = value;
+}
+
+/* An agent whose targets are bounded, and that stays as it is. Its policy has the log-deviations
+ * that it begins with, and so a positive entropy; or much smaller ones, and a negative entropy. The
+ * range of the rewards is [low, high], and theirs are its two ends. */
+static struct play *play_bounded(double discount, bool sharp, float low, float high)
+{
+    struct setup s = setup_of(3, 2);
+    s.config.bound_targets = true;
+    s.config.tune_entropy = false;
+    s.config.alpha = 0.5;
+    s.config.discount = discount;
+    s.config.reward_scale = 2.0;
+    s.config.learning_rate = s.config.tau = 0.0;
+    struct play *p = play_open(&s);
+    p->feed.reward_low = low;
+    p->feed.reward_high = high;
+    for (int i = 0; i < s.steps; i++) {
+        *reward_of(p, i) = i % 2 ? low : high;
+        *mark_of(p, i) = (float)OPC_RECORD_STEP;
+    }
+    for (int j = 2; sharp && j < 4; j++)
+        policy_bias(p)[j] = -5.0f;
+    return p;
+}
+
+/* With a discount of 0.999 a reward for ever is worth 1,000 of them, beside which the reward and
+ * the entropy of a target's own step are little. c, the entropy bonus of a step, is a mean over the
+ * batch of the update before, and no other batch has the same. */
+static void bounds_of_targets_are_the_extreme_rewards_and_the_entropy_bonus_for_ever(void **state)
+{
+    (void)state;
+    const float range[][2] = {{0.0f, 0.0f}, {-1.5f, -1.0f}, {1.0f, 1.5f}, {-0.25f, 0.5f}};
+    for (int i = 0; i < 4; i++)
+        for (int sharp = 0; sharp < 2; sharp++) {
+            struct play *p = play_bounded(0.999, sharp, range[i][0], range[i][1]);
+            const double low = 2.0 * (double)range[i][0], high = 2.0 * (double)range[i][1];
+            double c = 0.0; /* nothing is known of it in the first update */
+            for (int k = 0; k < 6; k++) {
+                set_targets(p, k % 2 ? 1e7f : -1e7f);
+                const struct opc_agent_report report = improve(p, 1);
+                const double Q = k % 2 ? fmax(0.0, high + fmax(c, 0.0)) * 1000.0
+                                       : fmin(0.0, low + fmin(c, 0.0)) * 1000.0;
+                assert_near(report.value[OPC_SAC_TARGET_MIN], 0.999 * Q, 30.0);
+                assert_near(report.value[OPC_SAC_TARGET_MAX], 0.999 * Q, 30.0);
+                c = 0.5 * report.value[OPC_SAC_ENTROPY];
+                assert_true(sharp ? c < -1.5 : c > 0.25);
+                assert_near((double)*weights(p, "sac.mean_logp"), -2.0 * c, 1e-6);
+            }
+            play_close(p);
+        }
+}
+
+static void targets_have_no_bounds_where_nothing_is_known_or_discounted(void **state)
+{
+    (void)state;
+    const struct {
+        double discount;
+        float low, high;
+    } CASE[] = {{0.999, INFINITY, -INFINITY}, {0.999, 1.5f, 1.0f}, {1.0, -1.0f, 1.0f}};
+    for (int i = 0; i < 3; i++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            struct play *p = play_bounded(CASE[i].discount, false, -1.0f, 1.0f);
+            p->feed.reward_low = CASE[i].low;
+            p->feed.reward_high = CASE[i].high;
+            set_targets(p, (float)sign * 1e7f);
+            for (int k = 0; k < 2; k++) {
+                const double target = improve(p, 1).value[OPC_SAC_Q_TARGET];
+                assert_near(target, CASE[i].discount * sign * 1e7, 30.0);
+            }
+            play_close(p);
+        }
+}
+
 /* Critics that are normalised do not see a factor on their first layer, and target critics
  * likewise: Q and the targets stay as they are. The policy is not normalised. */
 static void layer_norm_is_in_critics_and_target_critics_alone(void **state)
@@ -1183,6 +1265,8 @@ int main(void)
         once(only_steps_that_go_on_ask_the_target_critics),
         once(discount_weighs_the_next_state),
         once(targets_are_within_what_the_rewards_allow),
+        once(bounds_of_targets_are_the_extreme_rewards_and_the_entropy_bonus_for_ever),
+        once(targets_have_no_bounds_where_nothing_is_known_or_discounted),
         once(layer_norm_is_in_critics_and_target_critics_alone),
         once(learning_rate_falls_in_proportion_to_what_is_done),
         once(targets_follow_by_tau_every_interval),
