@@ -186,10 +186,22 @@ static void a_change_of_scale_changes_no_prediction(void **state)
         fit(e, N, &d, 0);
         for (int sample = 0; sample < 2; sample++)
             predict(e, &d, sample, before[sample]);
-        const float scale = e->target->inverse[0];
+        float scale[COLUMNS];
+        memcpy(scale, e->target->inverse, sizeof scale);
+        float *bound = floats_of((size_t)(2 * e->sets * COLUMNS), 0.0f);
+        memcpy(bound, e->bound, (size_t)(2 * e->sets * COLUMNS) * sizeof *bound);
         opc_ensemble_scale_targets(e, N, other.y[0], NULL, true);
-        assert_true(fabsf(e->target->inverse[0] / scale - 1) > 0.4f);
+        assert_true(fabsf(e->target->inverse[0] / scale[0] - 1) > 0.4f);
         /* Fixed bounds stay in units of d, so there the variance may change. */
+        for (int i = 0; i < 2 * e->sets; i++)
+            for (int j = 0; j < COLUMNS; j++) {
+                const bool fixed = bounds == OPC_BOUNDS_FIXED;
+                const double ratio = (double)e->target->inverse[j] / (double)scale[j]; /* d0 / d1 */
+                const double was = (double)bound[i * COLUMNS + j];
+                const double want = fixed ? was : was + 2.0 * log(ratio);
+                assert_near((double)e->bound[i * COLUMNS + j], want, fixed ? 0.0 : 1e-5);
+            }
+        free(bound);
         for (int sample = 0; sample < 2 - (bounds == OPC_BOUNDS_FIXED); sample++) {
             predict(e, &d, sample, after);
             for (int i = 0; i < N; i++)
@@ -200,29 +212,64 @@ static void a_change_of_scale_changes_no_prediction(void **state)
     }
 }
 
-/* A step of Adam in the new scale is the step in the old one: the moments move with the gradients.
- * Fits with a learning rate of 0 leave the weights alone and only collect moments. */
+/* What Adam has of parameter i, before and after a change of scale: its moments are those of a
+ * gradient that is `by` times as large. */
+static void assert_moments_moved(const struct opc_ensemble *e, const float *before, size_t i,
+                                 double by)
+{
+    const size_t n = (size_t)e->base.members * e->net->each;
+    const double m = (double)before[i] * by, v = (double)before[n + i] * by * by;
+    assert_near((double)e->adam->m[i], m, 1e-6 * fabs(m) + 1e-30);
+    assert_near((double)e->adam->v[i], v, 1e-6 * v + 1e-30);
+}
+
+/* A step of Adam in the new scale is the step in the old one: the moments of the last layer move
+ * with the gradients, weights and bias of a mean by its own scale, and those of log-variances not
+ * at all. Fits with a learning rate of 0 leave the weights alone and only collect moments. */
 static void adam_s_moments_follow_the_scale(void **state)
 {
     (void)state;
     static struct data d;
+    const float factor[] = {3.0f, 0.5f, 7.0f};
+    double d0[COLUMNS], by[COLUMNS];
     fill(&d, 1);
     struct opc_ensemble_config c = config_of(true);
     c.learning_rate = 0;
     struct opc_ensemble *e = made(&c);
     fit(e, N, &d, 0);
     const struct opc_layer *last = &e->net->layer[e->net->shape.layers - 1];
-    const size_t mean = last->bias, variance = last->bias + COLUMNS;
-    const float m = e->adam->m[mean], v = e->adam->v[mean], var = e->adam->m[variance];
-    const double d0 = opc_scaler_std(e->target, 0);
+    const size_t n = (size_t)c.members * e->net->each;
+    float *before = floats_of(2 * n, 0.0f); /* m, then v */
+    memcpy(before, e->adam->m, n * sizeof *before);
+    memcpy(before + n, e->adam->v, n * sizeof *before);
+    for (int j = 0; j < COLUMNS; j++)
+        d0[j] = opc_scaler_std(e->target, j);
     for (int i = 0; i < N; i++)
-        d.y[i][0] *= 3;
+        for (int j = 0; j < COLUMNS; j++)
+            d.y[i][j] *= factor[j % 3];
     opc_ensemble_scale_targets(e, N, d.y[0], NULL, true);
-    const double ratio = opc_scaler_std(e->target, 0) / d0;
-    assert_true(ratio > 2.5 && m != 0 && v != 0);
-    assert_near((double)e->adam->m[mean], (double)m * ratio, 1e-6 * fabs((double)m) * ratio);
-    assert_near((double)e->adam->v[mean], (double)v * ratio * ratio, 1e-6 * (double)v * 10);
-    assert_true(e->adam->m[variance] == var);
+    for (int j = 0; j < COLUMNS; j++) {
+        by[j] = opc_scaler_std(e->target, j) / d0[j];
+        assert_true(fabs(log(by[j])) > 0.5);
+    }
+    for (int k = 0; k < c.members; k++) {
+        const size_t base = (size_t)k * e->net->each;
+        int collected = 0;
+        for (size_t i = 0; i < last->weight; i++) /* the layers below */
+            assert_moments_moved(e, before, base + i, 1.0);
+        for (int j = 0; j < 2 * COLUMNS; j++) { /* means, then log-variances */
+            const size_t w = base + last->weight + (size_t)(j * last->ld);
+            const double moved = j < COLUMNS ? by[j] : 1.0;
+            for (int i = 0; i < last->in; i++) {
+                assert_moments_moved(e, before, w + (size_t)i, moved);
+                collected += before[w + (size_t)i] != 0 && before[n + w + (size_t)i] != 0;
+            }
+            assert_moments_moved(e, before, base + last->bias + (size_t)j, moved);
+            assert_true(before[base + last->bias + (size_t)j] != 0);
+        }
+        assert_true(collected > COLUMNS * last->in); /* a ReLU may be dead, but not half of them */
+    }
+    free(before);
     opc_predictor_destroy(&e->base);
 }
 
