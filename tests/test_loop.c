@@ -779,6 +779,22 @@ static const struct loop_case CASES[] = {
      SET("opc.reference_epochs=1", "opc.past_ratio=0.3", "train.rounds=2", "train.epochs=5"),
      CARTPOLE},
     {"all_of_the_past_without_a_window", SET("opc.past_ratio=0.3"), CARTPOLE},
+    /* Windows that a smaller table of f at the references would not hold: episodes have 200 steps,
+     * and a random phase of 401 has three of them. */
+    {"window_that_reaches_back_to_a_long_random_phase",
+     SET("env.name=pendulum", "opc.reference_epochs=1", "train.random_steps=401",
+         "train.reset_each_epoch=false"),
+     PENDULUM},
+    {"window_of_a_long_random_phase_and_an_epoch",
+     SET("env.name=pendulum", "opc.reference_epochs=2", "train.random_steps=401"), PENDULUM},
+    {"window_of_epochs_longer_than_an_episode",
+     SET("env.name=pendulum", "opc.reference_epochs=2", "train.random_steps=0",
+         "train.steps_per_epoch=250", "train.updates_per_step=0.1"),
+     PENDULUM},
+    {"all_of_a_past_of_short_episodes", SET("env.name=pendulum", "train.epochs=5"), PENDULUM},
+    {"all_of_the_past_beside_a_window_of_less_than_it",
+     SET("env.name=pendulum", "opc.reference_epochs=1", "opc.past_ratio=0.3", "train.epochs=5"),
+     PENDULUM},
     /* more epochs than there will be */
     {"window_longer_than_the_run", SET("opc.reference_epochs=9"), CARTPOLE},
     /* more episodes than are played at once */
