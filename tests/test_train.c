@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "opc/mem.h"
 #include "opc/train.h"
+#include "run/files/episodes_file.h"
 #include "runs.h"
 
 static const char *const TINY[] = {
@@ -302,6 +303,55 @@ static void a_given_reward_is_not_learned(void **state)
     assert_true(metric(dir, "reward_min") == 1 && metric(dir, "reward_max") == 1);
 }
 
+/* Whole episodes of random actions on pendulum, for train.prefill. */
+static void write_log(const char *path, int episodes)
+{
+    struct opc_env *env = NULL;
+    struct opc_episodes *log = NULL;
+    struct opc_err err;
+    assert_ok(opc_env_open("pendulum", &env, &err), &err);
+    assert_ok(opc_episodes_create(3, 1, episodes * env->steps, episodes, &log, &err), &err);
+    for (int b = 0; b < episodes; b++) {
+        struct opc_rng r = opc_rng_stream(5, OPC_USE_TEST, 0, (uint32_t)b);
+        double s[3];
+        struct opc_outcome out = {.obs = s};
+        assert_ok(opc_env_reset(env, &r, s, &err), &err);
+        assert_ok(opc_episodes_begin(log, s, &err), &err);
+        while (!out.terminated && !out.truncated) {
+            const float a = 2 * opc_rng_unit(&r) - 1;
+            double action;
+            opc_env_scale(env, &a, &action);
+            assert_ok(opc_env_step(env, &action, &out, &err), &err);
+            assert_ok(opc_episodes_append(log, &a, out.reward, s, out.terminated, &err), &err);
+        }
+        opc_episodes_close(log);
+    }
+    assert_int_equal(opc_episodes_steps(log), episodes * env->steps);
+    assert_ok(opc_episodes_file_save(path, log, 0, env, &err), &err);
+    opc_episodes_destroy(log);
+    opc_env_close(env);
+}
+
+/* No episode ends in the first epoch, so that a window of one epoch reaches back to what the run
+ * began with: three episodes of 200 steps. It is all of the past, then. */
+static void a_window_holds_all_that_a_run_began_with(void **state)
+{
+    char log[OPC_PATH], set[OPC_PATH + 20], window[OPC_PATH], all[OPC_PATH];
+    snprintf(log, sizeof log, "%s/log.opc", (const char *)*state);
+    snprintf(set, sizeof set, "train.prefill=%s", log);
+    snprintf(window, sizeof window, "%s/window", (const char *)*state);
+    snprintf(all, sizeof all, "%s/all", (const char *)*state);
+    write_log(log, 3);
+    train_in(window, (const char *const[]){"env.name=pendulum", set, "train.epochs=1",
+                                           "train.reset_each_epoch=false", NULL});
+    train_in(all,
+             (const char *const[]){"env.name=pendulum", set, "train.epochs=1",
+                                   "train.reset_each_epoch=false", "opc.reference_epochs=0", NULL});
+    assert_true(metric(window, "recorded") == 600 && metric(window, "imagined") >= 100);
+    assert_true(imagined_alike(window, all));
+    assert_true(metric(window, "eval_return") == metric(all, "eval_return"));
+}
+
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 struct place {
@@ -413,6 +463,7 @@ int main(void)
         WITH_DIR(the_policy_of_a_planner_is_its_model),
         WITH_DIR(a_planner_says_how_much_of_its_plans_is_corrected),
         WITH_DIR(a_given_reward_is_not_learned),
+        WITH_DIR(a_window_holds_all_that_a_run_began_with),
         WITH_DIR(a_run_survives_lack_of_memory),
         WITH_DIR(a_run_survives_files_that_fail),
         WITH_DIR(a_resumed_run_survives_lack_of_memory),
