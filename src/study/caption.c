@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The caption of an exhibit: tier, how many runs are complete, their seeds and lengths, versions.
- * repro.c calls it.
+/* The caption of an exhibit: tier, how many runs are complete, their seeds and lengths, what is
+ * imagined by which ensembles, versions. repro.c calls it.
  *
  * Invariant: seeds and lengths are those of the runs that are drawn, not of those that are planned,
  * and nothing is said of times and machines. */
@@ -9,6 +9,7 @@
 #include "opc/mem.h"
 #include "opc/version.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,12 +94,38 @@ int opc_caption_begin(struct opc_caption *seen, int tasks, struct opc_err *err)
     return seen->seed ? OPC_OK : opc_fail(err, OPC_ENOMEM, "not enough memory for the caption");
 }
 
+/* "100000", or "10000 rollouts"; and "3 of 4x128". */
+static void note_rollouts(struct opc_caption *seen, const struct opc_values *v)
+{
+    const struct opc_ints *hidden = &v->model.hidden;
+    struct opc_text text = {0};
+    char word[64];
+    if (!opc_transition_of(v)->needs_model || opc_plans(v))
+        return;
+    if (v->opc.rollouts)
+        snprintf(word, sizeof word, "%d rollouts", v->opc.rollouts);
+    else
+        snprintf(word, sizeof word, "%d steps", v->opc.transitions);
+    note_word(&seen->imagined, word);
+    opc_text_addf(&text, "%d of ", v->model.members);
+    bool same = true;
+    for (int i = 1; i < hidden->n; i++)
+        same = same && hidden->at[i] == hidden->at[0];
+    if (same)
+        opc_text_addf(&text, "%dx%d", hidden->n, hidden->at[0]);
+    for (int i = 0; !same && i < hidden->n; i++)
+        opc_text_addf(&text, "%s%d", i ? "-" : "", hidden->at[i]);
+    note_word(&seen->ensembles, opc_text_get(&text));
+    opc_text_free(&text);
+}
+
 void opc_caption_note(struct opc_caption *seen, const struct opc_task *task,
                       const struct opc_look *look)
 {
     seen->seed[seen->complete++] = task->set.train.seed;
     widen_range(seen->epochs, task->set.train.epochs);
     widen_range(seen->steps, task->set.train.steps_per_epoch);
+    note_rollouts(seen, &task->set);
     if (*look->engine)
         note_word(&seen->engines, look->engine);
     opc_versions_note(&seen->versions, look->version, look->revision);
@@ -107,6 +134,8 @@ void opc_caption_note(struct opc_caption *seen, const struct opc_task *task,
 void opc_caption_free(struct opc_caption *seen)
 {
     opc_free(seen->seed);
+    opc_text_free(&seen->imagined);
+    opc_text_free(&seen->ensembles);
     opc_text_free(&seen->engines);
 }
 
@@ -127,6 +156,9 @@ int opc_caption_write(const struct opc_experiment *experiment, const struct opc_
         opc_text_add(text, " x ");
         add_range(text, seen->steps, "steps");
         opc_text_add(text, "; ");
+        if (seen->imagined.used)
+            opc_text_addf(text, "imagined per simulation: %s; members of the ensemble: %s; ",
+                          opc_text_get(&seen->imagined), opc_text_get(&seen->ensembles));
     }
     if (experiment->given.used)
         opc_text_addf(text, "with%s; ", opc_text_get(&experiment->given));

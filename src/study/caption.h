@@ -12,7 +12,8 @@
 struct opc_caption {
     int complete;
     int *seed;               /* [complete] */
-    struct opc_text engines; /* each different one once, separated by ", " */
+    /* Each different one once, separated by ", "; the first two of runs that learn from rollouts. */
+    struct opc_text imagined, ensembles, engines;
     struct opc_versions versions;
     int epochs[2], steps[2]; /* minimum and maximum */
 };
