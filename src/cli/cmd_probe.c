@@ -30,7 +30,7 @@
     X(INT,   panels,     "8",    1, 64,   "states: number of entries that are drawn; the table has all")     \
     X(REALS, beta,       "[0, 0.5, 1, 1.5, 2, 2.3, 3, 4]", 0, 100, "offpolicy, uncertainty: factors on the policy's standard deviation") \
     X(TEXTS, rule,       "",     0, 255,  "fit: settings of the model to fit with, 'max_epochs=3 patience=1'; may be repeated, '' is the run's own") \
-    X(INT,   epochs,     "10",   1, 1000, "fit: how many of the last epochs are fitted again")     \
+    X(INT,   epochs,     "11",   1, 1000, "fit: how many of the last epochs are fitted again")     \
     X(INT,   steps,      "10",   1, 1e4,  "fit: steps of a rollout")                               \
     X(REAL,  noise,      "0.3",  0, 2,    "fit: standard deviation of what is added to recorded actions")
 /* clang-format on */

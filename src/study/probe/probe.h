@@ -171,7 +171,7 @@ int opc_bound_settled(int n, const double *eta);
 
 #define OPC_PROBE_FIT_FIELDS(X)                                                                    \
     X(TEXTS, rule,       "",     0, 255,  "settings of the model under which to fit, \"max_epochs=3 patience=1\"; may be repeated, and \"\" is the run's own") \
-    X(INT,   epochs,     "10",   1, 1000, "fits after this many of the last epochs; medians leave out the first, which starts from new weights") \
+    X(INT,   epochs,     "11",   1, 1000, "fits after this many of the last epochs; medians leave out the first, which starts from new weights") \
     X(INT,   samples,    "100",  1, 1e5,  "starts in the recordings of the next epoch")            \
     X(INT,   steps,      "10",   1, 1e4,  "H, steps of a rollout")                                 \
     X(REAL,  noise,      "0.3",  0, 2,    "standard deviation of what is added to recorded actions")

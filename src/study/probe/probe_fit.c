@@ -28,8 +28,9 @@
 static const char *const USUAL_RULE[] = {
     "",
     "max_epochs=1",
-    "max_epochs=3",
-    "patience=1",
+    "holdout_every=200",
+    "max_steps=600 holdout_every=200 min_improvement=0",
+    "max_steps=600 holdout_every=200 min_improvement=0 new_ratio=0.3",
     "batch_size=1024 learning_rate=2e-3",
     "members=3 elites=3",
 };
