@@ -58,6 +58,12 @@ static void log_start(const struct opc_run *run)
                            "opc.reference_epochs = %d is more than train.epochs = %d: the window "
                            "will never leave anything out, as with 0",
                            v->opc.reference_epochs, v->train.epochs);
+    if (run->model && opc_mixes_past(v) && v->opc.past_ratio == 1)
+        opc_runlog_message(run->log, OPC_LEVEL_WARN,
+                           "opc.past_ratio = 1: every rollout may start anywhere in the past, as "
+                           "with opc.reference_epochs = 0, so opc.reference_epochs = %d changes "
+                           "nothing",
+                           v->opc.reference_epochs);
     if (opc_plans(v) && !v->train.fit_first)
         opc_runlog_message(run->log, OPC_LEVEL_WARN,
                            "train.fit_first = false: the first epoch is planned through networks "

@@ -76,6 +76,8 @@ try 'opc train smoke.yaml opc.transition=replay opc.bounds=true opc.past_ratio=0
 try 'opc train smoke.yaml opc.transition=learned opc.reference_terminal=drop --out idle-2 --quiet'
 try 'opc train smoke.yaml sac.bound_targets=true sac.discount=1 train.epochs=1 --out idle-3 --quiet'
 try 'opc train smoke.yaml train.agent=ppo opc.transition=replay sac.layer_norm=true --out idle-4 --quiet'
+try 'opc train smoke.yaml opc.past_ratio=1 opc.reference_epochs=2 train.epochs=2 --out idle-5 --quiet'
+try 'opc train smoke.yaml train.agent=pets opc.transition=learned model.reward=given pets.bound_reward=true pets.population=8 pets.elites=2 pets.iterations=1 pets.horizon=2 pets.particles=2 train.epochs=1 eval.every=9 --out idle-6 --quiet'
 try 'opc train smoke.yaml train.agent=steve --out new'
 try 'opc train smoke.yaml train.agent=steve opc.transition=replay steve.horizon=0 --out new'
 try 'opc train smoke.yaml train.agent=steve opc.transition=replay steve.critic_hidden=2,2,2,2,2,2,2,2 --out new'
