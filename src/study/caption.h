@@ -11,8 +11,9 @@
 /* What is drawn: the complete runs of an experiment. */
 struct opc_caption {
     int complete;
-    int *seed;               /* [complete] */
-    /* Each different one once, separated by ", "; the first two of runs that learn from rollouts. */
+    int *seed; /* [complete] */
+    /* Each different one once, separated by ", "; the first two of runs that learn from rollouts.
+     */
     struct opc_text imagined, ensembles, engines;
     struct opc_versions versions;
     int epochs[2], steps[2]; /* minimum and maximum */

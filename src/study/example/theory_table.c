@@ -235,8 +235,8 @@ static struct tally check_theorem1(const struct opc_linear_case *linear, const c
 }
 
 /* The same for rollouts of H steps that branch from the recording at several times. Where they
- * branch, s = s_ref as at t = 0, so the proof holds with H in place of T and for any t. With a truth
- * of 0 (the counter-examples) all times are one case. */
+ * branch, s = s_ref as at t = 0, so the proof holds with H in place of T and for any t. With a
+ * truth of 0 (the counter-examples) all times are one case. */
 static struct tally check_branched(const struct opc_linear_case *linear, const char *name,
                                    double gamma, int H, struct opc_table *table)
 {
