@@ -72,8 +72,28 @@ enum opc_verdict opc_claim_join(enum opc_verdict all, enum opc_verdict one)
     return all == OPC_VERDICT_SUPPORTED ? one : all;
 }
 
-/* {alike: [a, b], margin}: alike in every panel that is meant. The panel of the largest difference
- * is the one that the sentence shows. */
+/* Whether a panel decides more than another, so that the sentence is about it: the one whose
+ * verdict is that over all, and of those the one whose interval ends furthest out; outside of the
+ * margin, the one that begins furthest out. */
+static bool decides_more(const struct opc_claim_likeness *one,
+                         const struct opc_claim_likeness *other)
+{
+    const struct opc_interval *a = &one->difference, *b = &other->difference;
+    if (one->verdict != other->verdict)
+        return opc_claim_join(other->verdict, one->verdict) == one->verdict;
+    if (one->verdict == OPC_VERDICT_NOT_SUPPORTED)
+        return fmax(a->low, -a->high) > fmax(b->low, -b->high);
+    return fmax(a->high, -a->low) > fmax(b->high, -b->low);
+}
+
+/* What joins that interval and its panel in a sentence. */
+static void say_which(enum opc_verdict verdict, int panels, char out[OPC_CLAIM_TEXT])
+{
+    snprintf(out, OPC_CLAIM_TEXT, panels > 1 ? ", of %d panels %s in" : " in", panels,
+             verdict == OPC_VERDICT_SUPPORTED ? "closest to its edge" : "furthest");
+}
+
+/* {alike: [a, b], margin}: alike in every panel that is meant. */
 int opc_claim_alike(const struct opc_learning *learning, const struct opc_claim *claim,
                     struct opc_exhibit *exhibit, struct opc_err *err)
 {
@@ -100,13 +120,14 @@ int opc_claim_alike(const struct opc_learning *learning, const struct opc_claim 
         fewest = here.fewest < fewest ? here.fewest : fewest;
         if (here.verdict != OPC_VERDICT_SUPPORTED || here.fewest < OPC_CLAIM_ALONE)
             opc_seeds_join(&all, here.seeds, fabs(here.difference.middle) <= claim->margin);
-        if (!panels++ || fabs(here.difference.middle) > fabs(shown.difference.middle)) {
+        if (!panels++ || decides_more(&here, &shown)) {
             shown = here;
             panel = p;
         }
     }
-    char few[OPC_CLAIM_TEXT], seeds[OPC_SEEDS_TEXT] = "";
+    char few[OPC_CLAIM_TEXT], which[OPC_CLAIM_TEXT], seeds[OPC_SEEDS_TEXT] = "";
     opc_claim_say_few(learning, fewest, OPC_CLAIM_ALONE, few);
+    say_which(shown.verdict, panels, which);
     if (panels == 0) {
         char where[OPC_CLAIM_TEXT];
         opc_claim_say_panels(learning, &claim->panel, where);
@@ -126,12 +147,11 @@ int opc_claim_alike(const struct opc_learning *learning, const struct opc_claim 
     opc_exhibit_claim(
         exhibit, verdict, claim->text,
         "IQM(%s) - IQM(%s) = %.4g (%.4g and %.4g), %+.1f %% of the larger; its 95 %% interval "
-        "[%+.1f, %+.1f] %% %s the margin of %g %%; %s\"%s\"%s%s.",
+        "[%+.1f, %+.1f] %% %s the margin of %g %%%s \"%s\"%s%s.",
         learning->label[line[0]], learning->label[line[1]], shown.iqm[0] - shown.iqm[1],
         shown.iqm[0], shown.iqm[1], 100 * shown.difference.middle, 100 * shown.difference.low,
-        100 * shown.difference.high, LIES[shown.verdict], 100 * claim->margin,
-        panels > 1 ? "of all panels it is largest in " : "in ", learning->curves->title[panel], few,
-        seeds);
+        100 * shown.difference.high, LIES[shown.verdict], 100 * claim->margin, which,
+        learning->curves->title[panel], few, seeds);
     return OPC_OK;
 }
 
