@@ -71,6 +71,16 @@ static void interquartile_mean_is_the_mean_of_the_middle_half(void **state)
 }
 
 /* Where two numbers change places nothing jumps. */
+static void repeated_numbers_count_as_often_as_they_are_there(void **state)
+{
+    (void)state;
+    const double v[] = {1, 2, 4, 9};
+    double all[] = {1, 1, 1, 4, 9, 9, 9, 9};
+    assert_true(opc_iqm_repeated(4, v, (int[]){3, 0, 1, 4}) == opc_iqm(8, all));
+    assert_true(opc_iqm_repeated(4, v, NULL) == 3);
+    assert_true(isnan(opc_iqm_repeated(4, v, (int[]){0, 0, 0, 0})));
+}
+
 static void interquartile_mean_is_continuous(void **state)
 {
     (void)state;
@@ -117,7 +127,8 @@ static void nothing_to_compare_is_nan(void **state)
     assert_true(out.middle == 1 && out.low == 1 && out.high == 1);
 }
 
-/* IQMs 3, 10 and 20, the third task without runs; deviations over tasks 7 / sqrt 2 and 0. */
+/* IQMs 3, 10 and 20, the third task without runs. 3 and 10 have the variance 7^2 / 2, of which
+ * their squared standard errors, 1/6 and 0, explain 1/12; the others are equal. */
 static void contrasts_and_spreads_are_of_means_by_task(void **state)
 {
     (void)state;
@@ -134,7 +145,7 @@ static void contrasts_and_spreads_are_of_means_by_task(void **state)
     /* Only the first task varies, from 1 to 5. */
     assert_true(out.low >= -9 && out.low < -7 && out.high > -7 && out.high <= -5);
     assert_ok(opc_iqm_spread(&same, &two, 0, &rng, &out, &err), &err);
-    assert_doubles_near(((double[]){out.middle}), ((double[]){7 / sqrt(2)}), 1, 1e-12);
+    assert_doubles_near(((double[]){out.middle}), ((double[]){sqrt(24.5 - 1 / 12.0)}), 1, 1e-12);
     assert_true(out.low > 3 && out.high < 7);
     assert_ok(opc_iqm_spread(&two, &same, 0, &rng, &out, &err), &err);
     assert_true(out.high < -3);
@@ -188,8 +199,9 @@ static int make_interval(void *ctx, struct opc_err *err)
 {
     struct opc_rng rng = opc_rng_stream(3, OPC_USE_STUDY, 0, 0);
     struct opc_interval out;
-    const int code = opc_iqm_interval(ctx, 10, &rng, &out, err);
-    return code ? code : opc_improvement(ctx, ctx, 10, &rng, &out, err);
+    OPC_TRY(opc_iqm_interval(ctx, 10, &rng, &out, err));
+    OPC_TRY(opc_improvement(ctx, ctx, 10, &rng, &out, err));
+    return opc_iqm_spread(ctx, ctx, 10, &rng, &out, err);
 }
 
 static void intervals_survive_lack_of_memory(void **state)
@@ -198,6 +210,22 @@ static void intervals_survive_lack_of_memory(void **state)
     const double v[] = {1, 2};
     struct opc_scores s = {1, (int[]){2}, (const double *[]){v}};
     assert_survives_lack_of_memory(make_interval, &s);
+}
+
+/* Seeds that differ by as much as the means are all that these differ by. */
+static void noise_of_the_means_is_no_spread(void **state)
+{
+    (void)state;
+    const double a[] = {60, 80, 100, 120, 140}, b[] = {42, 62, 82, 102, 122};
+    const double c[] = {78, 98, 118, 138, 158}, d[] = {99, 100, 101, 102, 103};
+    const int n[] = {5, 5, 5};
+    const struct opc_scores wide = {3, n, (const double *[]){a, b, c}};
+    const struct opc_scores equal = {3, n, (const double *[]){d, d, d}};
+    struct opc_rng rng = opc_rng_stream(1, OPC_USE_STUDY, 0, 0);
+    struct opc_interval out;
+    struct opc_err err;
+    assert_ok(opc_iqm_spread(&equal, &wide, 0, &rng, &out, &err), &err);
+    assert_true(out.low <= 0 && out.high > 0 && out.middle >= 0 && out.middle < 5);
 }
 
 /* The textbook's 8 of 10, and none of 10, whose interval is not empty. */
@@ -219,10 +247,12 @@ int main(void)
         cmocka_unit_test(between_points_lie_straight_lines_and_outside_nothing),
         cmocka_unit_test(mean_and_deviation_are_those_of_a_sample),
         cmocka_unit_test(interquartile_mean_is_the_mean_of_the_middle_half),
+        cmocka_unit_test(repeated_numbers_count_as_often_as_they_are_there),
         cmocka_unit_test(interquartile_mean_is_continuous),
         cmocka_unit_test(improvement_counts_pairs_and_then_tasks),
         cmocka_unit_test(nothing_to_compare_is_nan),
         cmocka_unit_test(contrasts_and_spreads_are_of_means_by_task),
+        cmocka_unit_test(noise_of_the_means_is_no_spread),
         cmocka_unit_test(bootstrap_draws_within_tasks),
         cmocka_unit_test(interval_has_the_width_theory_gives),
         cmocka_unit_test(a_share_has_wilson_s_interval),

@@ -67,19 +67,29 @@ double opc_interpolate(int n, const double *x, const double *y, double at)
     return y[i - 1] + (y[i] - y[i - 1]) * (at - x[i - 1]) / (x[i] - x[i - 1]);
 }
 
-/* Number i of n, sorted, stands for the share [i, i + 1] / n of the distribution; the middle half
- * of it counts, and a number across its edge for the part inside. */
+/* Of all numbers in ascending order, number i stands for the share [i, i + 1] / all of the
+ * distribution; the middle half of it counts, and a number across its edge for the part inside. */
+double opc_iqm_repeated(int n, const double *v, const int *times)
+{
+    int all = times ? 0 : n, before = 0;
+    for (int i = 0; times && i < n; i++)
+        all += times[i];
+    const double from = 0.25 * all, to = 0.75 * all;
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        const int after = before + (times ? times[i] : 1);
+        const double inside = fmin(after, to) - fmax(before, from);
+        if (inside > 0)
+            sum += inside * v[i];
+        before = after;
+    }
+    return all ? sum / (to - from) : (double)NAN;
+}
+
 double opc_iqm(int n, double *v)
 {
     qsort(v, (size_t)n, sizeof *v, by_size);
-    const double from = 0.25 * n, to = 0.75 * n;
-    double sum = 0;
-    for (int i = 0; i < n; i++) {
-        const double inside = fmin(i + 1, to) - fmax(i, from);
-        if (inside > 0)
-            sum += inside * v[i];
-    }
-    return sum / (to - from);
+    return opc_iqm_repeated(n, v, NULL);
 }
 
 /* ---- bootstrap ------------------------------------------------------------------------------- */
@@ -182,62 +192,30 @@ int opc_improvement(const struct opc_scores *sx, const struct opc_scores *sy, in
                             count_scores(sx) + count_scores(sy));
 }
 
-/* The interquartile mean of each task's runs; v holds them task after task. NaN: no runs. */
-static void iqm_by_task(const struct opc_scores *like, double *v, double *iqm)
-{
-    for (int t = 0; t < like->tasks; t++) {
-        iqm[t] = like->n[t] ? opc_iqm(like->n[t], v) : (double)NAN;
-        v += like->n[t];
-    }
-}
-
-static double weighted_sum(int n, const double *weight, const double *v)
+/* v holds scores task after task, in the numbers of `like`. NaN: no task has any. */
+static double weighted_sum(const struct opc_scores *like, const double *weight, double *v)
 {
     double sum = 0;
-    int used = 0;
-    for (int i = 0; i < n; i++)
-        if (!isnan(v[i])) {
-            sum += weight[i] * v[i];
-            used++;
-        }
+    bool used = false;
+    for (int t = 0; t < like->tasks; t++) {
+        if (like->n[t] > 0)
+            sum += weight[t] * opc_iqm(like->n[t], v);
+        used = used || like->n[t] > 0;
+        v += like->n[t];
+    }
     return used ? sum : (double)NAN;
 }
 
-/* The standard deviation of what is not NaN, moved to the front of v; NaN: fewer than two. */
-static double deviation_over_tasks(int n, double *v)
+int opc_iqm_contrast(const struct opc_scores *scores, const double *weight, int resamples,
+                     struct opc_rng *rng, struct opc_interval *out, struct opc_err *err)
 {
-    int used = 0;
-    for (int i = 0; i < n; i++)
-        if (!isnan(v[i]))
-            v[used++] = v[i];
-    return used > 1 ? opc_deviation(used, v) : (double)NAN;
-}
-
-/* A statistic of the IQMs by task, from scores and their resamples: the weighted sum over x, or
- * without weights the deviation over y minus that over x. */
-static int bootstrap_of_iqms(const struct opc_scores *x, const struct opc_scores *y,
-                             const double *weight, int resamples, struct opc_rng *rng,
-                             struct opc_interval *out, struct opc_err *err)
-{
-    const int times = resamples > 0 ? resamples : RESAMPLES;
-    const int runs[2] = {count_scores(x), y ? count_scores(y) : 0};
-    const int tasks = y && y->tasks > x->tasks ? y->tasks : x->tasks;
-    double *v = opc_alloc((size_t)(runs[0] > runs[1] ? runs[0] : runs[1]) + 1, sizeof *v);
-    double *iqm = opc_alloc((size_t)tasks + 1, sizeof *iqm);
-    double *at = opc_alloc((size_t)times, sizeof *at);
-    const bool whole = v && iqm && at;
+    const int runs = count_scores(scores), times = resamples > 0 ? resamples : RESAMPLES;
+    double *v = opc_alloc((size_t)runs + 1, sizeof *v), *at = opc_alloc((size_t)times, sizeof *at);
+    const bool whole = v && at;
     /* The last round takes all scores as they are. */
     for (int k = 0; whole && k <= times; k++) {
-        struct opc_rng *const drawn = k < times ? rng : NULL;
-        draw_scores(x, drawn, v);
-        iqm_by_task(x, v, iqm);
-        double value =
-            weight ? weighted_sum(x->tasks, weight, iqm) : -deviation_over_tasks(x->tasks, iqm);
-        if (y) {
-            draw_scores(y, drawn, v);
-            iqm_by_task(y, v, iqm);
-            value += deviation_over_tasks(y->tasks, iqm);
-        }
+        draw_scores(scores, k < times ? rng : NULL, v);
+        const double value = weighted_sum(scores, weight, v);
         if (k < times)
             at[k] = value;
         else
@@ -245,24 +223,109 @@ static int bootstrap_of_iqms(const struct opc_scores *x, const struct opc_scores
                                 : interval_around(value, times, at);
     }
     opc_free(v);
-    opc_free(iqm);
     opc_free(at);
     return whole ? OPC_OK
-                 : opc_fail(err, OPC_ENOMEM, "not enough memory for a bootstrap of %d runs",
-                            runs[0] + runs[1]);
+                 : opc_fail(err, OPC_ENOMEM, "not enough memory for a bootstrap of %d runs", runs);
 }
 
-int opc_iqm_contrast(const struct opc_scores *scores, const double *weight, int resamples,
-                     struct opc_rng *rng, struct opc_interval *out, struct opc_err *err)
+/* ---- spread over tasks ----------------------------------------------------------------------- */
+
+/* How far the interquartile means of tasks lie apart. */
+struct dispersion {
+    double variance; /* of these means; NaN: fewer than two tasks have runs */
+    double noise;    /* what it would be on average if nothing but the runs of a task differed */
+};
+
+/* Of the scores of one side: */
+struct spread_scratch {
+    double *v, *rest; /* [scores] */
+    int *times;       /* [scores] */
+    double *iqm;      /* [tasks] */
+};
+
+/* The squared standard error of the interquartile mean of n numbers in ascending order, by the
+ * jackknife: each in turn is left out. Of one number it is not known, and taken as 0. */
+static double squared_error(int n, const double *v, const struct spread_scratch *s)
 {
-    return bootstrap_of_iqms(scores, NULL, weight, resamples, rng, out, err);
+    for (int i = 0; i < n; i++)
+        s->times[i] = 1;
+    for (int i = 0; i < n; i++) {
+        s->times[i] = 0;
+        s->rest[i] = opc_iqm_repeated(n, v, s->times);
+        s->times[i] = 1;
+    }
+    const double deviation = opc_deviation(n, s->rest);
+    return deviation * deviation * (n - 1) * (n - 1) / n;
 }
 
+/* Of s->v, which holds scores task after task, in the numbers of `like`, and is sorted here. */
+static struct dispersion disperse(const struct opc_scores *like, const struct spread_scratch *s)
+{
+    struct dispersion out = {(double)NAN, 0};
+    double *v = s->v;
+    int used = 0;
+    for (int t = 0; t < like->tasks; t++) {
+        const int n = like->n[t];
+        if (n > 0) {
+            s->iqm[used++] = opc_iqm(n, v);
+            out.noise += squared_error(n, v, s);
+        }
+        v += n;
+    }
+    if (used > 1) {
+        const double deviation = opc_deviation(used, s->iqm);
+        out.variance = deviation * deviation;
+        out.noise /= used;
+    }
+    return out;
+}
+
+/* S: the standard deviation that noise does not explain. */
+static double spread_beyond(const struct dispersion *d, double noise)
+{
+    const double left = d->variance - noise;
+    return left < 0 ? 0 : sqrt(left);
+}
+
+/* The means of a sample differ by the noise of all scores, from which it is drawn, and by its own,
+ * because it is drawn: both are taken off the square of its S. */
 int opc_iqm_spread(const struct opc_scores *x, const struct opc_scores *y, int resamples,
                    struct opc_rng *rng, struct opc_interval *out, struct opc_err *err)
 {
-    return bootstrap_of_iqms(x, y, NULL, resamples, rng, out, err);
+    const int times = resamples > 0 ? resamples : RESAMPLES;
+    const int runs = count_scores(x) + count_scores(y);
+    const struct opc_scores *const side[2] = {x, y};
+    const struct spread_scratch scratch = {
+        .v = opc_alloc((size_t)runs + 1, sizeof *scratch.v),
+        .rest = opc_alloc((size_t)runs + 1, sizeof *scratch.rest),
+        .times = opc_alloc((size_t)runs + 1, sizeof *scratch.times),
+        .iqm = opc_alloc((size_t)(x->tasks + y->tasks) + 1, sizeof *scratch.iqm)};
+    double *at = opc_alloc((size_t)times, sizeof *at), middle = 0, noise[2] = {0};
+    const bool whole = scratch.v && scratch.rest && scratch.times && scratch.iqm && at;
+    /* The first round takes all scores as they are. */
+    for (int k = -1; whole && k < times; k++) {
+        double s[2];
+        for (int i = 0; i < 2; i++) {
+            draw_scores(side[i], k < 0 ? NULL : rng, scratch.v);
+            const struct dispersion d = disperse(side[i], &scratch);
+            s[i] = spread_beyond(&d, d.noise + noise[i]);
+            noise[i] = k < 0 ? d.noise : noise[i];
+        }
+        *(k < 0 ? &middle : &at[k]) = s[1] - s[0];
+    }
+    if (whole)
+        *out = isnan(middle) ? (struct opc_interval){middle, middle, middle}
+                             : interval_around(middle, times, at);
+    opc_free(scratch.v);
+    opc_free(scratch.rest);
+    opc_free(scratch.times);
+    opc_free(scratch.iqm);
+    opc_free(at);
+    return whole ? OPC_OK
+                 : opc_fail(err, OPC_ENOMEM, "not enough memory for a bootstrap of %d runs", runs);
 }
+
+/* ---- shares ---------------------------------------------------------------------------------- */
 
 /* Wilson's interval: its centre is drawn towards 1/2, so it stays inside [0, 1] for 0 or n hits. */
 struct opc_interval opc_share_interval(int hits, int n)

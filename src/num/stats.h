@@ -22,6 +22,9 @@ double opc_interpolate(int n, const double *x, const double *y, double at);
 /* Interquartile mean: of the middle half, where a number that lies across its edge counts for the
  * part inside; n >= 1. Sorts v. */
 double opc_iqm(int n, double *v);
+/* The same of numbers in ascending order, of which v[i] is there times[i] times (NULL: each once);
+ * NaN: none is there. */
+double opc_iqm_repeated(int n, const double *v, const int *times);
 
 /* The results of one method on several tasks, some seeds on each. */
 struct opc_scores {
@@ -48,8 +51,9 @@ int opc_improvement(const struct opc_scores *x, const struct opc_scores *y, int 
 int opc_iqm_contrast(const struct opc_scores *, const double *weight, int resamples,
                      struct opc_rng *, struct opc_interval *out, struct opc_err *err);
 /* S(y) - S(x), where S is the standard deviation of the interquartile means of the tasks, which
- * stand for the settings of a method here: above 0, results depend less on the setting by x. NaN
- * unless both have at least two tasks with runs. */
+ * stand for the settings of a method here: above 0, results depend less on the setting by x. What
+ * the runs of a task differ by is no part of S: S^2 is the variance of these means minus the mean
+ * of their squared standard errors, or 0. NaN unless both have at least two tasks with runs. */
 int opc_iqm_spread(const struct opc_scores *x, const struct opc_scores *y, int resamples,
                    struct opc_rng *, struct opc_interval *out, struct opc_err *err);
 

@@ -272,7 +272,7 @@ int opc_claim_gain(const struct opc_learning *learning, const struct opc_claim *
 }
 
 /* {spread: [a, b]}, globs of lines: over the settings, which are lines and panels, the IQMs of a
- * have a smaller standard deviation than those of b. */
+ * have a smaller standard deviation than those of b, beyond what the seeds of a setting explain. */
 int opc_claim_spread(const struct opc_learning *learning, const struct opc_claim *claim,
                      struct opc_exhibit *exhibit, struct opc_err *err)
 {
@@ -308,8 +308,9 @@ int opc_claim_spread(const struct opc_learning *learning, const struct opc_claim
             judge_above_zero(learning, &spread, fewest, OPC_CLAIM_FEWEST, more);
         opc_exhibit_claim(
             exhibit, verdict, claim->text,
-            "The standard deviation over settings is larger by %.4g for %s (%d settings) than for "
-            "%s (%d), 95 %% interval [%.4g, %.4g], over at least %d runs of each%s.",
+            "Beyond what seeds explain, the standard deviation over settings is larger by %.4g for "
+            "%s (%d settings) than for %s (%d), 95 %% interval [%.4g, %.4g], over at least %d runs "
+            "of each%s.",
             spread.middle, name[1], cells[1].scores.tasks, name[0], cells[0].scores.tasks,
             spread.low, spread.high, fewest, more);
     }
