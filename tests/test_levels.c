@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How often a claim {spread: [a, b]} is wrong by chance, and how often it finds what there is: two
- * methods of four settings and five seeds, judged by the rule of learning_contrast.c.
- * docs/exhibits.md has the numbers, which
+/* How often claims {best: [a, b]} and {spread: [a, b]} are wrong by chance, and how often they find
+ * what there is: two methods of four settings and five seeds, judged by the rules of
+ * learning_best.c and learning_contrast.c. docs/exhibits.md has the numbers, which
  *
  *     OPC_SIMULATIONS=2000 build/tests/test_levels
  *
@@ -42,6 +42,95 @@ static void draw(struct opc_rng *rng, double mean, double noise, int *seed, doub
         seed[i] = s;
     }
 }
+
+/* ---- best ------------------------------------------------------------------------------------ */
+
+/* Two methods whose settings are `gap` apart, and the first above the second by `above`, all in
+ * standard deviations between seeds. */
+struct best_case {
+    double gap, above;
+};
+static const struct best_case BEST[] = {{0, 0}, {0.5, 0}, {1, 0}, {2, 0},
+                                        {0, 3}, {0.5, 3}, {2, 3}, {0.5, 2}};
+
+static struct shares simulate_best(int simulations, struct best_case of)
+{
+    static const int FIRST[SETTINGS + 1] = {0, SEEDS, 2 * SEEDS, 3 * SEEDS, 4 * SEEDS};
+    const struct opc_learning complete = {0};
+    struct shares shares = {0};
+    for (int i = 0; i < simulations; i++) {
+        struct opc_rng rng = opc_rng_stream(23, OPC_USE_STUDY, 1, (uint32_t)i);
+        int seed[2][RUNS];
+        double score[2][RUNS];
+        struct opc_claim_method method[2];
+        struct opc_claim_best best;
+        struct opc_err err;
+        char more[2 * OPC_CLAIM_TEXT];
+        for (int side = 0; side < 2; side++) {
+            for (int k = 0; k < SETTINGS; k++)
+                draw(&rng, (side == 0 ? of.above : 0) - k * of.gap, 1, seed[side] + FIRST[k],
+                     score[side] + FIRST[k]);
+            method[side] =
+                (struct opc_claim_method){SETTINGS, SEEDS, RUNS, FIRST, seed[side], score[side]};
+        }
+        assert_ok(opc_claim_compare_best(method, &rng, &best, &err), &err);
+        count(opc_claim_decide_odds(&complete, &best.odds, more), simulations, &shares);
+    }
+    return shares;
+}
+
+/* Judged as if scores with settings that were chosen on each other's seeds were independent, equal
+ * methods were decided in one case of five. A hundred simulations are off by a few percent. */
+static void equal_methods_are_seldom_told_apart_by_their_best_settings(void **state)
+{
+    (void)state;
+    for (int i = 0; BEST[i].above == 0; i++) {
+        const struct shares s = simulate_best(100, BEST[i]);
+        assert_true(s.supported + s.refuted <= 0.08);
+    }
+}
+
+static void a_best_setting_far_above_is_found(void **state)
+{
+    (void)state;
+    const struct shares s = simulate_best(50, (struct best_case){0.5, 3});
+    assert_true(s.supported > 0.8 && s.refuted == 0);
+}
+
+/* One seed chooses for no other. */
+static void without_a_second_seed_there_is_no_best_setting(void **state)
+{
+    (void)state;
+    const int first[] = {0, 1}, seed[] = {0};
+    const double score[] = {7};
+    const struct opc_claim_method one = {1, 1, 1, first, seed, score};
+    struct opc_rng rng = opc_rng_stream(1, OPC_USE_STUDY, 0, 0);
+    struct opc_claim_best best;
+    struct opc_err err;
+    assert_ok(
+        opc_claim_compare_best((const struct opc_claim_method[]){one, one}, &rng, &best, &err),
+        &err);
+    assert_true(isnan(best.odds.p.middle) && best.runs[0] == 0 && best.iqm[0] == 7);
+}
+
+static int compare_best(void *ctx, struct opc_err *err)
+{
+    const int first[] = {0, 2}, seed[] = {0, 1};
+    const double score[] = {1, 2};
+    const struct opc_claim_method one = {1, 2, 2, first, seed, score};
+    struct opc_rng rng = opc_rng_stream(1, OPC_USE_STUDY, 0, 0);
+    struct opc_claim_best best;
+    (void)ctx;
+    return opc_claim_compare_best((const struct opc_claim_method[]){one, one}, &rng, &best, err);
+}
+
+static void best_settings_survive_lack_of_memory(void **state)
+{
+    (void)state;
+    assert_survives_lack_of_memory(compare_best, NULL);
+}
+
+/* ---- spread ---------------------------------------------------------------------------------- */
 
 /* The standard deviation of the means of each method's settings, and that between its seeds. */
 struct spread_case {
@@ -107,6 +196,13 @@ static void settings_that_differ_more_are(void **state)
 /* In place of the tests, on demand: all of it. */
 static void print_all(int simulations)
 {
+    printf("best: share of %d simulations supported, not supported\n", simulations);
+    for (size_t i = 0; i < sizeof BEST / sizeof *BEST; i++) {
+        const struct shares s = simulate_best(simulations, BEST[i]);
+        printf("gap %.1f, above by %.1f: %.3f, %.3f\n", BEST[i].gap, BEST[i].above, s.supported,
+               s.refuted);
+        fflush(stdout);
+    }
     printf("spread: share of %d simulations supported, not supported\n", simulations);
     for (size_t i = 0; i < sizeof SPREAD / sizeof *SPREAD; i++) {
         const struct spread_case *c = &SPREAD[i];
@@ -120,6 +216,10 @@ static void print_all(int simulations)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_methods_are_seldom_told_apart_by_their_best_settings),
+        cmocka_unit_test(a_best_setting_far_above_is_found),
+        cmocka_unit_test(without_a_second_seed_there_is_no_best_setting),
+        cmocka_unit_test(best_settings_survive_lack_of_memory),
         cmocka_unit_test(seeds_that_differ_more_are_no_spread),
         cmocka_unit_test(settings_that_differ_more_are),
     };

@@ -228,6 +228,20 @@ static void noise_of_the_means_is_no_spread(void **state)
     assert_true(out.low <= 0 && out.high > 0 && out.middle >= 0 && out.middle < 5);
 }
 
+/* Of the 252 orders of five and five runs, 1, 1 and 2 have 25, 24 and 23 pairs won. */
+static void a_rank_test_counts_orders(void **state)
+{
+    (void)state;
+    double p[5];
+    struct opc_err err;
+    assert_ok(opc_rank_chance(5, 5, 25, &p[0], &err), &err);
+    assert_ok(opc_rank_chance(5, 5, 23, &p[1], &err), &err);
+    assert_ok(opc_rank_chance(5, 5, 23.5, &p[2], &err), &err);
+    assert_ok(opc_rank_chance(2, 3, 5, &p[3], &err), &err);
+    assert_ok(opc_rank_chance(2, 3, 0, &p[4], &err), &err);
+    assert_doubles_near(p, ((double[]){1 / 252.0, 4 / 252.0, 4 / 252.0, 0.2, 1}), 5, 1e-12);
+}
+
 /* The textbook's 8 of 10, and none of 10, whose interval is not empty. */
 static void a_share_has_wilson_s_interval(void **state)
 {
@@ -253,6 +267,7 @@ int main(void)
         cmocka_unit_test(nothing_to_compare_is_nan),
         cmocka_unit_test(contrasts_and_spreads_are_of_means_by_task),
         cmocka_unit_test(noise_of_the_means_is_no_spread),
+        cmocka_unit_test(a_rank_test_counts_orders),
         cmocka_unit_test(bootstrap_draws_within_tasks),
         cmocka_unit_test(interval_has_the_width_theory_gives),
         cmocka_unit_test(a_share_has_wilson_s_interval),

@@ -327,6 +327,31 @@ int opc_iqm_spread(const struct opc_scores *x, const struct opc_scores *y, int r
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
+/* With i scores of x and k of y, the largest of all is one of x in i / (i + k) of cases, and then
+ * above all of y: p(i, k, u) = i / (i + k) p(i - 1, k, u - k) + k / (i + k) p(i, k - 1, u). Row k
+ * of p is overwritten from its end, so that p(i - 1, k, .) is still there where it is read. */
+int opc_rank_chance(int n, int m, double won, double *out, struct opc_err *err)
+{
+    const int pairs = n * m, row = pairs + 1;
+    double *p = opc_alloc((size_t)(m + 1) * (size_t)row, sizeof *p);
+    if (!p)
+        return opc_fail(err, OPC_ENOMEM, "not enough memory for a rank test of %d runs", n + m);
+    for (int k = 0; k <= m; k++)
+        p[k * row] = 1;
+    for (int i = 1; i <= n; i++)
+        for (int k = 1; k <= m; k++)
+            for (int u = pairs; u >= 0; u--) {
+                const double largest = (double)i / (i + k);
+                const double of_x = u >= k ? p[k * row + u - k] : 0, of_y = p[(k - 1) * row + u];
+                p[k * row + u] = largest * of_x + (1 - largest) * of_y;
+            }
+    *out = 0;
+    for (int u = (int)floor(won); u <= pairs; u++)
+        *out += p[m * row + u];
+    opc_free(p);
+    return OPC_OK;
+}
+
 /* Wilson's interval: its centre is drawn towards 1/2, so it stays inside [0, 1] for 0 or n hits. */
 struct opc_interval opc_share_interval(int hits, int n)
 {

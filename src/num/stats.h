@@ -57,6 +57,10 @@ int opc_iqm_contrast(const struct opc_scores *, const double *weight, int resamp
 int opc_iqm_spread(const struct opc_scores *x, const struct opc_scores *y, int resamples,
                    struct opc_rng *, struct opc_interval *out, struct opc_err *err);
 
+/* The rank test of Mann and Whitney: how often at least so many of the n m pairs of a run of x and
+ * one of y are `won` by x, equal ones counted half, where chance alone orders the n + m runs. */
+int opc_rank_chance(int n, int m, double won, double *out, struct opc_err *err);
+
 /* A share of n >= 1 trials with its 95 % interval, by Wilson's score. */
 struct opc_interval opc_share_interval(int hits, int n);
 

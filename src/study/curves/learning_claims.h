@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* study/curves/learning_claims.h - a claim as it is written, and what judges it. Shared by
  * learning_claims.c (reads and distributes), learning_duel.c (which side ends above the other),
- * learning_contrast.c (differences of interquartile means), learning_words.c (lines and panels in
- * words), learning_missing.c (runs that are missing) and learning_scores.c (what a glob matches).
+ * learning_best.c (whose best setting does), learning_contrast.c (differences of interquartile
+ * means), learning_words.c (lines and panels in words), learning_missing.c (runs that are missing)
+ * and learning_scores.c (what a glob matches).
  */
 #ifndef OPC_STUDY_LEARNING_CLAIMS_H
 #define OPC_STUDY_LEARNING_CLAIMS_H
@@ -64,6 +65,34 @@ int opc_claim_compare(const int n[2], const double *const v[2], double margin, s
 /* The verdict over all panels so far and one more: alike in each, or different in one. */
 enum opc_verdict opc_claim_join(enum opc_verdict all, enum opc_verdict one);
 
+/* ---- best settings, also for such a test -----------------------------------------------------
+ */
+
+/* The runs of a method, setting after setting. */
+struct opc_claim_method {
+    int settings, seeds, runs;
+    const int *first;    /* [settings + 1] the first run of each */
+    const int *seed;     /* [runs] 0 .. seeds - 1 */
+    const double *score; /* [runs] ascending within a setting */
+};
+
+/* What decides whether a ends above b. */
+struct opc_claim_odds {
+    struct opc_interval p; /* P(a > b) */
+    int tasks, fewest;     /* and the runs of a side in a task, at least */
+    double chance_above;   /* that chance alone puts all of one side above all of the other */
+    double chance;         /* that it puts one as far above as it is; 0: that does not count */
+};
+
+struct opc_claim_best {
+    int setting[2]; /* that is best over all seeds, and its interquartile mean */
+    double iqm[2];
+    int runs[2];                /* with the setting that is best over the other seeds */
+    struct opc_claim_odds odds; /* p is NaN: there are no such runs of both */
+};
+int opc_claim_compare_best(const struct opc_claim_method[2], struct opc_rng *,
+                           struct opc_claim_best *out, struct opc_err *err);
+
 /* ---- what judges share ----------------------------------------------------------------------- */
 
 enum {
@@ -84,6 +113,14 @@ bool opc_claim_has(const struct opc_learning *, const struct opc_claim *, const 
 /* The same of lines that a glob matches. */
 bool opc_claim_has_like(const struct opc_learning *, const struct opc_claim *, const char *glob,
                         struct opc_exhibit *);
+
+/* learning_duel.c: how often chance alone puts all of n runs above all of m others, and how many
+ * runs of each side so many tasks need before that is seldom enough. */
+double opc_claim_chance_above(int n, int m);
+int opc_claim_min_runs(int tasks);
+/* The verdict, and the end of its sentence: why it is undecided, and what would decide it. */
+enum opc_verdict opc_claim_decide_odds(const struct opc_learning *, const struct opc_claim_odds *,
+                                       char more[2 * OPC_CLAIM_TEXT]);
 
 /* learning_words.c: the label of a line and the title of a panel, also of missing runs; the name
  * where nothing has it.

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Claims of the form "this ends above that": two lines, two panels, the best setting of one method
- * against the best of another; and "this line solves the task". Judged by the probability of
- * improvement, its bootstrap interval, and by how often chance alone would decide so.
- * learning_claims.c calls it. */
+/* Claims of the form "this ends above that": two lines, two panels; and "this line solves the
+ * task". Judged by the probability of improvement, its bootstrap interval, and by how often chance
+ * alone would decide so. learning_claims.c calls it, and learning_best.c for the verdict. */
 #include "opc/mem.h"
 #include "study/curves/learning_claims.h"
 #include "study/exhibit/seeds.h"
@@ -17,7 +16,7 @@ static const double CHANCE = 0.025; /* error probability on either side of a 95 
 /* Probability that chance alone puts all of n runs above all of m others, n! m! / (n + m)!. No
  * outcome is less likely, so with few runs no result can be significant, which a bootstrap does
  * not notice. */
-static double chance_above(int n, int m)
+double opc_claim_chance_above(int n, int m)
 {
     return exp(lgamma(n + 1.0) + lgamma(m + 1.0) - lgamma(n + m + 1.0));
 }
@@ -26,7 +25,7 @@ static double chance_above(int n, int m)
 struct duel {
     struct opc_scores a, b;
     const char *name[2], *task;
-    /* What task i is called; NULL: there is one only. */
+    /* What task i is called. */
     const char *(*title)(const struct opc_learning *, int i);
 };
 
@@ -40,28 +39,28 @@ struct outcome {
 };
 
 /* The runs of each side that n tasks need before all above all is more than chance. */
-static int min_runs(int tasks)
+int opc_claim_min_runs(int tasks)
 {
     int n = OPC_CLAIM_FEWEST;
-    while (pow(chance_above(n, n), tasks) > CHANCE)
+    while (pow(opc_claim_chance_above(n, n), tasks) > CHANCE)
         n++;
     return n;
 }
 
 /* Counts what can be compared: tasks with runs on both sides. */
-static void count_duel(const struct duel *duel, struct outcome *out, int *fewest, double *chance)
+static void count_duel(const struct duel *duel, struct outcome *out, struct opc_claim_odds *odds)
 {
-    *fewest = INT_MAX;
-    *chance = 1;
+    *odds = (struct opc_claim_odds){.fewest = INT_MAX, .chance_above = 1};
     for (int i = 0; i < duel->a.tasks; i++)
         if (duel->a.n[i] && duel->b.n[i]) {
             const int min = duel->a.n[i] < duel->b.n[i] ? duel->a.n[i] : duel->b.n[i];
-            *fewest = min < *fewest ? min : *fewest;
+            odds->fewest = min < odds->fewest ? min : odds->fewest;
             out->runs[0] += duel->a.n[i];
             out->runs[1] += duel->b.n[i];
-            *chance *= chance_above(duel->a.n[i], duel->b.n[i]);
-            out->tasks++;
+            odds->chance_above *= opc_claim_chance_above(duel->a.n[i], duel->b.n[i]);
+            odds->tasks++;
         }
+    out->tasks = odds->tasks;
 }
 
 /* " (Hopper 1.00, HalfCheetah 0.66)": P(a > b) of every task, of which the claim has the mean. */
@@ -90,40 +89,53 @@ static int say_each(const struct opc_learning *learning, const struct duel *duel
     return OPC_OK;
 }
 
+enum opc_verdict opc_claim_decide_odds(const struct opc_learning *learning,
+                                       const struct opc_claim_odds *odds,
+                                       char more[2 * OPC_CLAIM_TEXT])
+{
+    const struct opc_interval *p = &odds->p;
+    char seeds[OPC_SEEDS_TEXT];
+    /* Too few runs for anything, or too few for this difference to be more than chance. */
+    opc_claim_say_few(learning, odds->fewest, OPC_CLAIM_FEWEST, more);
+    if (!*more && odds->chance_above > CHANCE)
+        snprintf(more, OPC_CLAIM_TEXT,
+                 "; so few runs decide nothing: chance puts all above all in %.1f %% of cases",
+                 100 * odds->chance_above);
+    /* P(a > b) must be on one side of 1/2 with its whole interval. */
+    if (!*more && (p->low > 0.5 || p->high < 0.5)) {
+        if (odds->chance <= CHANCE)
+            return p->low > 0.5 ? OPC_VERDICT_SUPPORTED : OPC_VERDICT_NOT_SUPPORTED;
+        snprintf(
+            more, OPC_CLAIM_TEXT,
+            "; chance alone puts one side so far above in %.1f %% of cases; 2.5 %% are the limit",
+            100 * odds->chance);
+    }
+    if (learning->missing)
+        return OPC_VERDICT_UNDECIDED;
+    opc_seeds_say(opc_seeds_to_clear(p, 0.5, odds->fewest, opc_claim_min_runs(odds->tasks)),
+                  odds->fewest, "seeds", NULL, seeds);
+    const size_t used = strlen(more);
+    snprintf(more + used, 2 * OPC_CLAIM_TEXT - used, "%s", seeds);
+    return OPC_VERDICT_UNDECIDED;
+}
+
 /* Judges "a ends above b". No task has both: undecided, and out->tasks is 0. */
 static int judge_duel(const struct opc_learning *learning, const struct opc_claim *claim,
                       const struct duel *duel, struct outcome *out, struct opc_err *err)
 {
     struct opc_rng rng = opc_claim_stream(learning, claim);
-    char seeds[OPC_SEEDS_TEXT];
-    int fewest;
-    double chance;
+    struct opc_claim_odds odds;
     *out = (struct outcome){.verdict = OPC_VERDICT_UNDECIDED};
-    count_duel(duel, out, &fewest, &chance);
+    count_duel(duel, out, &odds);
     if (out->tasks == 0) {
         opc_claim_say_missing(learning, out->more);
         return OPC_OK;
     }
-    OPC_TRY(opc_improvement(&duel->a, &duel->b, 0, &rng, &out->p, err));
-    if (out->tasks > 1 && duel->title)
+    OPC_TRY(opc_improvement(&duel->a, &duel->b, 0, &rng, &odds.p, err));
+    if (out->tasks > 1)
         OPC_TRY(say_each(learning, duel, rng, out, err));
-    /* Too few runs for anything, or too few for this difference to be more than chance. */
-    opc_claim_say_few(learning, fewest, OPC_CLAIM_FEWEST, out->more);
-    if (!*out->more && chance > CHANCE)
-        snprintf(out->more, sizeof out->more,
-                 "; so few runs decide nothing: chance puts all above all in %.1f %% of cases",
-                 100 * chance);
-    /* P(a > b) must be on one side of 1/2 with its whole interval. */
-    if (!*out->more && out->p.low > 0.5)
-        out->verdict = OPC_VERDICT_SUPPORTED;
-    else if (!*out->more && out->p.high < 0.5)
-        out->verdict = OPC_VERDICT_NOT_SUPPORTED;
-    if (out->verdict != OPC_VERDICT_UNDECIDED || learning->missing)
-        return OPC_OK;
-    opc_seeds_say(opc_seeds_to_clear(&out->p, 0.5, fewest, min_runs(out->tasks)), fewest, "seeds",
-                  NULL, seeds);
-    const size_t used = strlen(out->more);
-    snprintf(out->more + used, sizeof out->more - used, "%s", seeds);
+    out->p = odds.p;
+    out->verdict = opc_claim_decide_odds(learning, &odds, out->more);
     return OPC_OK;
 }
 
@@ -211,94 +223,6 @@ int opc_claim_panels(const struct opc_learning *learning, const struct opc_claim
         duel.name[side] = opc_claim_title(learning, duel.name[side]);
     }
     return decide_duel(learning, claim, &duel, exhibit, err);
-}
-
-/* ---- the best setting ------------------------------------------------------------------------ */
-
-/* The setting (a group: a line in a panel) of the highest IQM over all seeds but one, or over all
- * if `without` is INT_MIN. -1: no setting of `line` has such runs. v: [runs] scratch. */
-static int best_group(const struct opc_learning *learning, const char *line,
-                      const struct opc_globs *panel, int without, double *v, double *iqm)
-{
-    const struct opc_curves *curves = learning->curves;
-    int best = -1;
-    *iqm = -HUGE_VAL;
-    for (int g = 0; g < curves->groups; g++) {
-        int n = 0;
-        if (!opc_claim_like(line, curves->group[g].line) ||
-            !opc_claim_means(panel, curves->panel[curves->group[g].panel]))
-            continue;
-        for (int i = 0; i < curves->runs; i++)
-            if (curves->run[i].group == g && curves->run[i].seed != without &&
-                !isnan(learning->score[i]))
-                v[n++] = learning->score[i];
-        const double here = n ? opc_iqm(n, v) : -HUGE_VAL;
-        if (n && here > *iqm) {
-            *iqm = here;
-            best = g;
-        }
-    }
-    return best;
-}
-
-/* Scores of a method with its best setting, unbiased by the choice: of each seed, the run of the
- * setting that is best over the *other* seeds. Returns how many there are; out, v: [runs]. */
-static int best_scores(const struct opc_learning *learning, const char *line,
-                       const struct opc_globs *panel, double *v, double *out)
-{
-    const struct opc_curves *curves = learning->curves;
-    int n = 0;
-    for (int i = 0; i < curves->runs; i++) {
-        double iqm;
-        if (!isnan(learning->score[i]) &&
-            best_group(learning, line, panel, curves->run[i].seed, v, &iqm) == curves->run[i].group)
-            out[n++] = learning->score[i];
-    }
-    return n;
-}
-
-/* {best: [a, b]}: globs of lines; a's best setting against b's. */
-int opc_claim_best(const struct opc_learning *learning, const struct opc_claim *claim,
-                   struct opc_exhibit *exhibit, struct opc_err *err)
-{
-    const struct opc_curves *curves = learning->curves;
-    const size_t runs = (size_t)curves->runs + 1;
-    if (!opc_claim_has_like(learning, claim, claim->name[0], exhibit) ||
-        !opc_claim_has_like(learning, claim, claim->name[1], exhibit))
-        return OPC_OK;
-    double *v = opc_alloc(3 * runs, sizeof *v);
-    if (!v)
-        return opc_fail(err, OPC_ENOMEM, "not enough memory for the best of %d runs", curves->runs);
-    double *score[2] = {v + runs, v + 2 * runs}, iqm[2];
-    int n[2], best[2];
-    char name[2][OPC_CLAIM_TEXT];
-    for (int side = 0; side < 2; side++) {
-        opc_claim_say_lines(learning, claim->name[side], name[side]);
-        n[side] = best_scores(learning, claim->name[side], &claim->panel, v, score[side]);
-        best[side] = best_group(learning, claim->name[side], &claim->panel, INT_MIN, v, &iqm[side]);
-    }
-    const struct duel duel = {.a = {1, &n[0], (const double *const *)&score[0]},
-                              .b = {1, &n[1], (const double *const *)&score[1]},
-                              .name = {name[0], name[1]}};
-    struct outcome o;
-    const int code = judge_duel(learning, claim, &duel, &o, err);
-    if (!code && o.tasks == 0)
-        opc_exhibit_claim(exhibit, o.verdict, claim->text,
-                          "%s and %s do not both have runs of two seeds there; no fewer than %d "
-                          "could decide it%s.",
-                          name[0], name[1], min_runs(1), o.more);
-    else if (!code)
-        opc_exhibit_claim(
-            exhibit, o.verdict, claim->text,
-            "P(best of %s > best of %s) = %.2f, 95 %% interval [%.2f, %.2f], over %d and %d runs "
-            "of settings chosen by the other seeds; over all seeds the best are %s in \"%s\" (IQM "
-            "%.4g) and %s in \"%s\" (IQM %.4g)%s.",
-            name[0], name[1], o.p.middle, o.p.low, o.p.high, o.runs[0], o.runs[1],
-            curves->group[best[0]].label, curves->title[curves->group[best[0]].panel], iqm[0],
-            curves->group[best[1]].label, curves->title[curves->group[best[1]].panel], iqm[1],
-            o.more);
-    opc_free(v);
-    return code;
 }
 
 /* ---- solving --------------------------------------------------------------------------------- */
