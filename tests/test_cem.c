@@ -16,6 +16,7 @@ static struct opc_cem_options options_of(int steps, int each)
                                     .deviation = 0.25,
                                     .alpha = 0.1,
                                     .min_variance = 1e-3,
+                                    .coloured = true,
                                     .exponent = 2};
 }
 

@@ -528,23 +528,6 @@ static void without_a_holdout_set_training_rows_are_measured(void **state)
     fit_twice(&s, 100, 2);
 }
 
-/* As mbrl-lib does it: what is measured is what is trained on. */
-static void without_a_holdout_set_training_rows_are_measured(void **state)
-{
-    (void)state;
-    struct setup s = setup_of(2, 1);
-    s.config.holdout_ratio = 0;
-    s.config.max_epochs = 6;
-    for (int most = 0; most < 2; most++) {
-        s.config.max_holdout = most ? 30 : 5000;
-        const struct retold t = fit_twice(&s, 100, 2);
-        assert_int_equal(t.n_train, 100);
-        assert_int_equal(t.n_hold, most ? 30 : 100);
-    }
-    s.config.new_ratio = 0.6;
-    fit_twice(&s, 100, 2);
-}
-
 /* Patience in gradient steps: at most `patience` + 1 measurements without an improvement. */
 static void the_holdout_is_measured_every_few_steps(void **state)
 {
